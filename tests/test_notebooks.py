@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,9 +15,7 @@ if TYPE_CHECKING:
 nbformat = pytest.importorskip("nbformat", reason="the extra [notebook] is not installed")
 pytest.importorskip("nbclient")
 
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import notebook_runs  # noqa: E402  # needs the two above
+from tests.helpers import notebook_runs  # noqa: E402  # needs the two above
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 MOST_LINES_OF_A_DEF = 3
@@ -68,7 +65,7 @@ def test_it_ends_with_what_to_do(path: Path) -> None:
 
 @every
 def test_it_shows_what_a_run_of_it_shows(path: Path) -> None:
-    """After a change that is meant, `scripts/make-notebooks` writes the new outputs."""
+    """After a change that is meant, `scripts/docs --notebooks` writes the new outputs."""
     committed, fresh = read(path), notebook_runs.executed(path)
     assert list(notebook_runs.differences(committed, fresh)) == []
     shown = [output for cell in code_of(committed) for output in cell.outputs]

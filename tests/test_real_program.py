@@ -23,10 +23,8 @@ pytestmark = pytest.mark.skipif(
 
 def sample(path: Path, *words: str) -> tuple[gca.Run, list[dict[str, Any]]]:
     """Returns the run of a workload, and what each of its programs measured itself."""
-    script = ROOT / "scripts" / "make-sample"
-    done = subprocess.run(
-        [sys.executable, script, path, *words], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, str(ROOT / "lab" / "record"), "sample", str(path), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return gca.read(path), tomllib.loads(path.with_suffix(".toml").read_text())["truth"]
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conftest import CORPUS, ROOT
+from tests.conftest import CORPUS
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 pytest.importorskip("numpy")
-sys.path.insert(0, str(ROOT / "scripts"))
 
 MEDIAN_AND_P90 = {
     "gc_per_s": (0.12, 0.30),
@@ -27,13 +25,13 @@ Found = tuple["ModuleType", list[Any], dict[str, dict[str, float]]]
 
 @pytest.fixture(scope="module")
 def found() -> Found:
-    from lab import evaluate
+    from lab.evaluation import predictions
 
     folders = [CORPUS / name for name in ("services", "real", "benchmarks", "advice")]
-    runs = [run for folder in folders for run in evaluate.recordings(folder)]
-    pairs, factors = evaluate.left_out(runs, from_gogc100=True)
+    runs = [run for folder in folders for run in predictions.recordings(folder)]
+    pairs, factors = predictions.left_out(runs, from_gogc100=True)
     quiet = [pair for pair in pairs if not pair.base.crowded and not pair.target.crowded]
-    return evaluate, quiet, factors
+    return predictions, quiet, factors
 
 
 def real(pairs: list[Any], *states: str) -> list[Any]:
@@ -57,9 +55,9 @@ def test_errors_on_real_programs_are_as_documented(name: str, found: Found) -> N
 def test_80_percent_intervals_hold_about_80_percent_of_real_results(
     name: str, found: Found
 ) -> None:
-    evaluate, pairs, factors = found
+    predictions, pairs, factors = found
     steady = real(pairs, "tight", "healthy")
-    ends = [evaluate.interval_of(pair, name, factors[pair.base.family]) for pair in steady]
+    ends = [predictions.interval_of(pair, name, factors[pair.base.family]) for pair in steady]
     inside = [
         low <= pair.target.measured[name] <= high
         for pair, (low, high) in zip(steady, ends, strict=True)
@@ -84,8 +82,8 @@ def test_few_healthy_settings_are_called_risky(found: Found) -> None:
 
 
 def test_recommended_settings_did_what_was_promised(found: Found) -> None:
-    evaluate, _, _ = found
-    runs = [run for run in evaluate.recordings(CORPUS / "services") if run.promise]
+    predictions, _, _ = found
+    runs = [run for run in predictions.recordings(CORPUS / "services") if run.promise]
     name = "gc_cpu_with_idle_share"
     kept = [
         run.promise[f"{name}_low"] <= run.measured[name] <= run.promise[f"{name}_high"]

@@ -6,25 +6,23 @@ on it: cycles per MiB allocated, and whether a memory limit leaves room.
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import pytest
 
 import gctrace_analyzer as gca
-from tests.conftest import CORPUS, ROOT
+from tests.conftest import CORPUS
 
 pytest.importorskip("numpy")
-sys.path.insert(0, str(ROOT / "scripts"))
 
 
 @pytest.fixture(scope="module")
 def pairs() -> list[Any]:
     """Each run, predicted from that with GOGC=100."""
-    from lab import evaluate
+    from lab.evaluation import predictions
 
-    runs = evaluate.recordings(CORPUS / "phases")
-    return list(evaluate.pairs(runs, from_gogc100=True))
+    runs = predictions.recordings(CORPUS / "phases")
+    return list(predictions.pairs(runs, from_gogc100=True))
 
 
 def test_a_thrashing_limit_is_not_called_safe(pairs: list[Any]) -> None:

@@ -223,7 +223,7 @@ def test_a_shell_script_stops_at_a_failed_condition(tmp_path: Path) -> None:
 
 @needs_go
 def test_a_real_program_with_another_gogc(gctrace: Gctrace) -> None:
-    program = gctrace.build(".", cwd=ROOT / "scripts" / "loads")
+    program = gctrace.build(".", cwd=ROOT / "lab" / "go" / "loads")
     words = [str(program), "-live", "30", "-rate", "200", "-dur", "2s"]
     before, after = (gctrace(words, gogc=gogc) for gogc in (25, 100))
     assert before.settings.value("gogc") == 25

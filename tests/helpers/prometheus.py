@@ -68,13 +68,13 @@ def wait_until(holds: Callable[[], bool], what: str, seconds: float = 60) -> Non
 
 
 def exporter(folder: Path) -> str:
-    """Builds the Go program of `scripts/exporter`; skips where that cannot be done."""
+    """Builds the Go program of `lab/go/exporter`; skips where that cannot be done."""
     if shutil.which("go") is None:
         pytest.skip("there is no go command here (https://go.dev/dl)")
     program = folder / "exporter"
     done = subprocess.run(
         ["go", "build", "-o", program, "."],
-        cwd=ROOT / "scripts" / "exporter",
+        cwd=ROOT / "lab" / "go" / "exporter",
         capture_output=True,
         text=True,
         check=False,

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from functools import lru_cache
 
-from tests.conftest import CORPUS, ROOT
-
-sys.path.insert(0, str(ROOT / "scripts"))
-
-from lab import accuracy
+from lab.evaluation import accuracy
+from tests.conftest import CORPUS
 
 
 def compared(*, given_limits: bool = True) -> tuple[accuracy.Compared, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 import time
 from contextlib import suppress
 
@@ -12,15 +11,11 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.errors import GctraceError
-from tests.conftest import ROOT
 from tests.helpers.lines import LINES
 from tests.helpers.logs import KILL
 from tests.helpers.regexes import hard_texts, patterns_of, seconds
+from tests.helpers.time_limits import ends_within
 from tests.helpers.wrappers import WRAPPERS
-
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import fuzzing
 
 PATTERNS = patterns_of(gca)
 SIZES = (4 << 10, 16 << 10, 64 << 10)
@@ -87,7 +82,7 @@ def took(data: bytes) -> float:
     best = float("inf")
     for _ in range(3):
         begin = time.process_time()
-        with suppress(GctraceError), fuzzing.ends_within(30):
+        with suppress(GctraceError), ends_within(30):
             gca.read(io.BytesIO(data), kind="log")
         best = min(best, time.process_time() - begin)
         if best < SECONDS:

@@ -73,7 +73,7 @@ FACTORS: dict[str, float] = {
     "stw_share": 1.85,
 }
 """Factor on it so that 80 % of the results of real programs lie inside (conformal:
-`scripts/validate --fit`, rounded up)."""
+`lab/evaluate predictions --fit`, rounded up)."""
 
 QUANTITIES = tuple(WIDTHS)
 """The predicted quantities that have an interval."""

@@ -10,7 +10,7 @@ import pytest
 from tests.helpers.scraped import compared
 
 if TYPE_CHECKING:
-    from lab.accuracy import Compared
+    from lab.evaluation.accuracy import Compared
 
 ENOUGH = 5
 """With fewer scrapes, a median is of the few moments that they hit."""

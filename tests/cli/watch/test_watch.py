@@ -389,7 +389,7 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("go") is None:
         pytest.skip("there is no go command here (https://go.dev/dl)")
     path = tmp_path_factory.mktemp("go") / "loads"
-    folder = ROOT / "scripts" / "loads"
+    folder = ROOT / "lab" / "go" / "loads"
     subprocess.run(["go", "build", "-o", path, "."], cwd=folder, check=True)
     return path
 

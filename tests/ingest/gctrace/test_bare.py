@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,15 +13,13 @@ from gctrace_analyzer import core
 from gctrace_analyzer.ingest.gctrace import bare, parse
 from gctrace_analyzer.ingest.read import read_log
 from gctrace_analyzer.testing import cycles, format_cycle, read_text
-from tests.conftest import CORPUS, ROOT, SAMPLES
+from tests.conftest import CORPUS, SAMPLES
+from tests.fuzz.inputs import content, corpus, damaged
+from tests.fuzz.targets import hold
+from tests.helpers.both_readers import difference
 from tests.helpers.core import needs_core
 from tests.helpers.lines import LINES
 from tests.helpers.wrappers import WRAPPERS
-
-sys.path.insert(0, str(ROOT / "scripts"))
-
-from both_readers import difference
-from fuzzing import Mutator, content, corpus
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,9 +63,10 @@ def test_every_log_of_the_corpus_reads_the_same(part: int) -> None:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_damaged_logs_read_the_same(part: int) -> None:
-    mutator = Mutator(corpus())
-    for number in range(part, FUZZED, PARTS):
-        assert difference(mutator.made(f"core/{number}")) is None, number
+    def reads_the_same(data: bytes) -> None:
+        assert difference(data) is None
+
+    hold(reads_the_same, part, FUZZED // PARTS, data=damaged())
 
 
 @pytest.mark.parametrize("path", WHOLE, ids=lambda path: f"{path.parent.name}/{path.name}")

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 from gctrace_analyzer import core
 from gctrace_analyzer.ingest.gctrace.blanks import with_blanks
 from gctrace_analyzer.testing import read_text
-from tests.conftest import ROOT
+from tests.helpers.both_readers import difference
 from tests.helpers.lines import LINES
 from tests.helpers.logs import records
-
-sys.path.insert(0, str(ROOT / "scripts"))
-
-from both_readers import difference
 
 OTHERS = {"tab": "\t", "non-breaking space": "\u00a0", "narrow non-breaking space": "\u202f"}
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import UTC, datetime
 
 import pytest
 
 from gctrace_analyzer.testing import read_text
-from tests.conftest import ROOT
+from tests.helpers.both_readers import difference
 from tests.helpers.logs import records
-
-sys.path.insert(0, str(ROOT / "scripts"))
-
-from both_readers import difference
 
 NAMES = ["HeapAlloc", "HeapSys", "HeapIdle", "NumGC"]
 ROWS = [[100, 400, 250, 1], [120, 400, 240, 2], [90, 410, 300, 3]]

@@ -1,0 +1,1 @@
+"""Records real Go programs, and evaluates predictions and findings on the recordings."""

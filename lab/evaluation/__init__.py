@@ -1,0 +1,1 @@
+"""Compares predictions, metrics and findings with what was recorded."""

@@ -1,0 +1,52 @@
+"""Builds the Go programs of this folder with any version of Go."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+BUILT = ROOT / "build" / "lab"
+
+
+def built(name: str, version: str = "local") -> Path:
+    """Builds a program of `lab/go`, unless that is done; returns its path.
+
+    Args:
+        name: the folder of the program.
+        version: of Go from 1.9 on, such as 1.19.13; `local` is that of this machine.
+    """
+    program = BUILT / f"{name}-{version}"
+    if program.exists():
+        return program
+    if not shutil.which("go"):
+        sys.exit("The go command is not installed: see https://go.dev/dl.")
+    BUILT.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        source = shutil.copytree(HERE / "go" / name, Path(folder) / "source")
+        # Go 1.16 and later need a module; up to 1.10 the file is ignored.
+        (source / "go.mod").write_text(f"module {name}\n\ngo 1.9\n")
+        # A flag that every release accepts: this machine's GOFLAGS may be too new for old ones.
+        # Go 1.19 mistakes a toolchain in the module cache for a module unless the index is off.
+        toolchain = version if version == "local" else f"go{version}"
+        settings = {"GOTOOLCHAIN": toolchain, "GOFLAGS": "-p=2", "GODEBUG": "goindex=0"}
+        done = subprocess.run(
+            ["go", "build", "-o", f"{folder}/{name}", "."],
+            cwd=source,
+            env={**os.environ, **settings},
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            sys.exit(f"{toolchain} could not build lab/go/{name}:\n{done.stderr}")
+        # Under its name only once it is whole: others may be waiting for it.
+        partial = program.with_suffix(f".{os.getpid()}")
+        shutil.copy(Path(folder) / name, partial)
+        partial.replace(program)
+    return program

@@ -1,0 +1,1 @@
+"""Records real programs of others under settings and loads, with gctrace or through Prometheus."""

@@ -1,1 +1,0 @@
-"""The lab of scripts/services: real Go programs, their builds, inputs, loads and recordings."""
