@@ -26,7 +26,7 @@ _STYLE_ID = re.compile(r"T_[0-9a-f]{5}")
 
 def executed(path: Path) -> Any:
     """Returns the notebook as a fresh kernel fills it, without times and random identifiers."""
-    notebook = nbformat.read(path, as_version=4)
+    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]  # nbformat has no types for it
     client = nbclient.NotebookClient(
         notebook,
         timeout=SECONDS,
@@ -54,7 +54,7 @@ def executed(path: Path) -> Any:
 def written(notebook: Any) -> str:
     """Returns the notebook as text, with one line for each figure instead of one per number."""
     figures: list[str] = []
-    whole = json.loads(nbformat.writes(notebook))
+    whole = json.loads(nbformat.writes(notebook))  # type: ignore[no-untyped-call]  # the same
     for cell in whole["cells"]:
         for output in cell.get("outputs", []):
             if PLOTLY in output.get("data", {}):
