@@ -1,14 +1,14 @@
 """Reads logs that are still being written; a run can be made of them at any time.
 
 The run has everything read so far, or only the newest cycles. Reading a log piece by piece
-gives the same run as reading it at once. Memory is bounded: about 30 bytes per cycle, up to
+gives the same run as reading it at once. Memory is bounded: about 50 bytes per cycle, up to
 `MOST_CYCLES` cycles; then the oldest are dropped, and the report says so.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import polars as pl
@@ -17,7 +17,8 @@ from gctrace_analyzer.analysis.settings import Settings
 from gctrace_analyzer.errors import BadSettingError, NoDataError, UnreadableInputError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import end_s
-from gctrace_analyzer.ingest.live_input import RECENT_CYCLES, LiveInput
+from gctrace_analyzer.ingest.input import read_parts
+from gctrace_analyzer.ingest.live_input import MOST_BYTES, RECENT_CYCLES, LiveInput
 from gctrace_analyzer.ingest.read import ReadOptions, complete_part, joined_log
 from gctrace_analyzer.ingest.sources import Source
 from gctrace_analyzer.ingest.wrappers import journal
@@ -43,6 +44,9 @@ class Readable(Protocol):
 MOST_CYCLES = 500_000
 """How many cycles are kept: an hour of a program with 140 GC cycles per second. They take
 15 MiB of memory, and about 700 MiB while a report is made."""
+
+_OF_BYTES = ("compression", "encoding", "bytes", "damage", "first")
+"""What is known about an input before its lines are read (`SourceFacts`)."""
 
 Row: TypeAlias = dict[str, Any]
 """A row of a table: its values by column name."""
@@ -88,14 +92,12 @@ class Live:
 
     def begin(self, facts: SourceFacts) -> None:
         """Starts another input; what is added from now on belongs to it."""
-        if self._inputs:
-            self._inputs[-1].close()
         self._inputs.append(LiveInput(facts))
 
     def add(self, data: bytes) -> None:
         """Adds complete, clean lines, any number at a time (see `Source.chunks`)."""
         self._inputs[-1].add(data)
-        kept = sum(each.cycles - each.discarded["cycles"] for each in self._inputs)
+        kept = sum(each.cycles - each.dropped_cycles for each in self._inputs)
         for each in self._inputs:
             if kept > MOST_CYCLES:
                 kept -= each.discard(kept - MOST_CYCLES)
@@ -121,18 +123,22 @@ class Live:
 
     def run(self) -> Run:
         """Returns everything read so far, as `read` would."""
-        parts = [each.whole() for each in self._inputs]
-        notes = [note for part in parts for note in complete_part(part, self._options.clock)]
-        dropped = sum((each.discarded for each in self._inputs), Counter[str]())
-        if cycles := dropped.pop("cycles", 0):
+        parts, notes = [], []
+        for each in self._inputs:
+            with Source(each.text()) as source:
+                (part,) = read_parts(
+                    source, kind="log", columns=None, whole_bytes=None, progress=None
+                )
+            # Not those of the lines that are kept
+            given = {name: getattr(each.facts, name) for name in _OF_BYTES}
+            part.facts = replace(part.facts, **given)
+            notes += complete_part(part, self._options.clock)
+            parts.append(part)
+        if dropped := sum(each.dropped_cycles for each in self._inputs):
             notes.append(
-                f"The oldest {cycles:,} cycles are not in these figures: watch keeps the last "
-                f"{MOST_CYCLES:,}."
+                f"The oldest {dropped:,} cycles are not in these figures: watch keeps the last "
+                f"{MOST_CYCLES:,}, or {MOST_BYTES >> 20} MiB of each input."
             )
-        notes += [
-            f"The oldest {rows:,} rows of {table} were dropped."
-            for table, rows in dropped.items()
-        ]
         return Run(joined_log(parts, self._options, notes), self._settings)
 
     @property

@@ -10,6 +10,6 @@ An input takes these steps:
    systemd, Docker and Kubernetes events from the other messages.
 5. `processes` assigns each cycle to a process, and `read` joins the parts into one `Log`.
 
-`live_input` does the same for an input that still grows: `follow` reads it, and `frame_store`
-keeps its tables. `find_line` finds a single line.
+`live_input` keeps the lines that matter of an input that still grows, which `follow` reads.
+`find_line` finds a single line.
 """

@@ -181,7 +181,7 @@ def read_parts(
     ):
         return parts
     export = csv_export.export_of(text) if facts.kind == "csv-export" else None
-    return [_log(facts, _parsed(first, chunks, export), progress)]
+    return [part_of_log(facts, _parsed(first, chunks, export), progress)]
 
 
 def _mixed(facts: SourceFacts, text: str) -> list[Part]:
@@ -206,17 +206,18 @@ def _mixed(facts: SourceFacts, text: str) -> list[Part]:
     if not parts or (facts.kind == "metrics" and kinds == {"metrics"} and not has_log):
         return []
     if has_log:
-        parts.insert(0, _log(facts, iter([parse.parse(rest.encode())])))
+        parts.insert(0, part_of_log(facts, iter([parse.parse(rest.encode())])))
     facts.kind = "mixed" if has_log or len(kinds) > 1 else kinds.pop()
     facts.lines = text.count("\n") + (not text.endswith("\n"))
     return parts
 
 
-def _log(
+def part_of_log(
     facts: SourceFacts,
     chunks: Iterator[ChunkResult],
     progress: Callable[[SourceFacts], None] | None = None,
 ) -> Part:
+    """Returns the part of a log whose chunks follow `facts.lines` lines; counts their lines."""
     part = Part(facts)
     suspects: list[Suspect] = []
     context: list[pl.DataFrame] = []
