@@ -485,7 +485,7 @@ WINDOWS = (
     Column("start_s", "Float64", "s", "start of the window, since the start of the process", "windows()"),
     Column("end_s", "Float64", "s", "end of it", "windows()"),
     Column("begin_at", "Datetime", "UTC", "start of the window on the wall clock, if the log has times", "wall_time"),
-    Column("covered_s", "Float64", "s", "how much of it the input covers; rates and shares of a log are of this part, and null below half of the window unless a process has no other", "windows()"),
+    Column("covered_s", "Float64", "s", "how much of it the input covers; rates and shares are of this part, and null below half of the window unless a process has no other", "windows()"),
     Column("cycles", "Int64", "", "cycles that started in it", "gc_num"),
     Column("gc_per_s", "Float64", "1/s", "cycles started per second", "cycles / covered_s"),
     Column("gc_cpu_share", "Float64", "0–1", "GC CPU as a share of all CPU, without idle marking", "as in the summary"),

@@ -18,8 +18,7 @@ from gctrace_analyzer.analysis.compare.comparability import (
 from gctrace_analyzer.analysis.compare.compare import compare, mean_of, measured, sweep
 from gctrace_analyzer.analysis.compare.metrics import METRICS, figures
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
-from gctrace_analyzer.analysis.goals.setters import limit_sets_most_goals
-from gctrace_analyzer.analysis.metrics.compare import measured as measured_by_metrics
+from gctrace_analyzer.analysis.spans import of_cycles
 from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import NoDataError
@@ -211,8 +210,10 @@ class Side:
 
 
 def _figures_of(cycles: pl.DataFrame, cpu_limit: float | None) -> dict[str, float | None]:
-    summary = summarize(cycles, processes.processes(cycles), cpu_limit=cpu_limit)
-    return figures(summary, on_real_cpus(correct_durations(cycles), cpu_limit))
+    durations = correct_durations(cycles)
+    spans = of_cycles(on_real_cpus(durations, cpu_limit))
+    summary = summarize(cycles, processes.processes(cycles), durations=durations, spans=spans)
+    return figures(summary, spans)
 
 
 @frozen
@@ -335,10 +336,7 @@ def compare_several(sides: Sequence[Side]) -> SeveralSides:
 
 
 def _measured(analysis: Analysis) -> Measured:
-    if analysis.by_dumps:
-        return measured_by_metrics(analysis.dumps.detailed, analysis.summary)
-    by_limit = limit_sets_most_goals(analysis.enriched)
-    return measured(analysis.corrected, analysis.summary, by_limit=by_limit)
+    return measured(analysis.spans, analysis.summary, by_limit=analysis.goals_are_by_limit)
 
 
 def _about_live_heaps(frame: pl.DataFrame) -> Difference:

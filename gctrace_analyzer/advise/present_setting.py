@@ -16,9 +16,8 @@ from gctrace_analyzer.analysis.goals.levels import (
     near_miss,
 )
 from gctrace_analyzer.analysis.goals.setters import FIT_MIN_LIVE_MIB
-from gctrace_analyzer.analysis.neighbours import before, the_process
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.ingest.rows import constant
+from gctrace_analyzer.ingest.rows import before, constant, the_process
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.prediction.load import Load

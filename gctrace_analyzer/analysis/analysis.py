@@ -14,22 +14,22 @@ from gctrace_analyzer.analysis import episodes as episodes_of
 from gctrace_analyzer.analysis import mmu
 from gctrace_analyzer.analysis import pauses as pauses_of
 from gctrace_analyzer.analysis import segments as segments_of
+from gctrace_analyzer.analysis import spans as spans_of
 from gctrace_analyzer.analysis import windows as windows_of
-from gctrace_analyzer.analysis.caveats import diagnosed
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.goals.levels import steady, with_known_limit
-from gctrace_analyzer.analysis.goals.setters import goal_setters
+from gctrace_analyzer.analysis.goals.setters import goal_setters, limit_sets_most_goals
 from gctrace_analyzer.analysis.metrics import findings as metrics_findings
 from gctrace_analyzer.analysis.rules import diagnose, levels
 from gctrace_analyzer.analysis.settings import Settings, contradicted_version, known, versions
-from gctrace_analyzer.analysis.summary import Summary, summarize
+from gctrace_analyzer.analysis.summary import Summary, diagnosed, summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds, with_promises
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
 from gctrace_analyzer.ingest.processes import longest_process
 from gctrace_analyzer.ingest.rows import of_process
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from datetime import datetime
 
     from gctrace_analyzer.analysis.checks import ServiceLevel
@@ -141,7 +141,7 @@ class Analysis:
             return None
         from gctrace_analyzer.analysis.metrics.overlap import overlap
 
-        return overlap(self.dumps.of(process), self.corrected.filter(process=process))
+        return overlap(self.dumps.of(process), of_process(self.spans, process))
 
     @cached_property
     def has_longer_metrics(self) -> bool:
@@ -184,9 +184,18 @@ class Analysis:
         return on_real_cpus(self.durations, self.settings.value("cpu_limit"))
 
     @cached_property
+    def spans(self) -> pl.DataFrame:
+        """What happened from cycle to cycle, or between two dumps (`analysis.spans`)."""
+        return self.dumps.spans if self.by_dumps else self._traced
+
+    @cached_property
+    def _traced(self) -> pl.DataFrame:
+        return spans_of.of_cycles(self.corrected, self._since_before)
+
+    @cached_property
     def enriched(self) -> pl.DataFrame:
         """The cycles with metrics, corrected durations and the CPU limiter's fill level."""
-        return episodes_of.enrich(self.metrics, self.durations, self.corrected)
+        return episodes_of.enrich(self.metrics, self.durations, self._traced)
 
     @cached_property
     def episodes(self) -> pl.DataFrame:
@@ -232,7 +241,7 @@ class Analysis:
             return ()
         from gctrace_analyzer.analysis.checks import service_levels
 
-        return service_levels(self.corrected, self.promised)
+        return service_levels(self.corrected, self.windows, self.promised)
 
     @cached_property
     def started_at(self) -> dict[int, datetime]:
@@ -248,14 +257,12 @@ class Analysis:
         """
         if len(self.log.tables["processes"]) < 2:
             return self.summary.span_s
-        rows = self.durations
-        length_s = pl.col("end_s") - pl.col("start_s")
-        end = pl.col("wall_time") + pl.duration(microseconds=length_s * 1e6)
         # The first cycle of a process counts from its start.
-        begin = end - pl.duration(microseconds=pl.col("elapsed_s").fill_null(length_s) * 1e6)
-        if self.by_dumps:
-            begin, end, rows = pl.col("begin_at"), pl.col("end_at"), self.dumps.detailed
-        first, last, known = rows.select(
+        end = pl.col("wall_time") + windows_of.duration(
+            pl.col("end_s") - pl.coalesce("start_s", "begin_s")
+        )
+        begin = end - windows_of.duration(pl.col("elapsed_s"))
+        first, last, known = self.spans.select(
             begin.min().alias("first"), end.max().alias("last"), begin.is_not_null().all()
         ).row(0)
         return (last - first).total_seconds() if known and None not in (first, last) else None
@@ -283,11 +290,7 @@ class Analysis:
     def windows(self, length_s: float) -> pl.DataFrame:
         """Returns the figures of consecutive windows of equal length (`schema.WINDOWS`)."""
         if length_s not in self._windows:
-            self._windows[length_s] = (
-                self.dumps.windows(length_s)
-                if self.by_dumps
-                else windows_of.windows(self.corrected, length_s)
-            )
+            self._windows[length_s] = windows_of.windows(self.spans, length_s)
         return self._windows[length_s]
 
     @cached_property
@@ -297,16 +300,14 @@ class Analysis:
         Empty if other processes have many of the cycles: the figures are of all of them.
         """
         nothing = schema.empty("windows")
-        if self.longest_process is None:
+        if self.longest_process is None or self.spans.is_empty():
             return nothing
-        if self.by_dumps:
-            return self.dumps.trend(self.longest_process, TREND_POINTS)
-        own = of_process(self.corrected, self.longest_process)
-        if len(own) < _MOST_CYCLES * len(self.corrected):
-            return nothing
-        begin, end = own.select(
-            (pl.col("end_s") - pl.col("elapsed_s")).min().alias("begin"), pl.col("end_s").max()
+        own = of_process(self.spans, self.longest_process)
+        begin, end, cycles = own.select(
+            pl.col("begin_s").min(), pl.col("end_s").max(), pl.col("cycles").sum()
         ).row(0)
+        if cycles < _MOST_CYCLES * self.summary.cycles:
+            return nothing
         if begin is None or end <= begin:
             return nothing
         length_s = (end - begin) / TREND_POINTS
@@ -323,21 +324,15 @@ class Analysis:
         log = self.log
         if self.by_dumps:
             return self.dumps.summary
+        agreement = None if self.overlap is None else self.overlap.sentence
         return summarize(
             self.cycles,
             log.tables["processes"],
             durations=self.durations,
-            corrected=self.corrected,
-            known=self._since_before,
+            spans=self.spans,
             impossible=log.impossible,
-            notes=(*log.notes, *self._notes()),
+            notes=(*log.notes, *filter(None, (agreement, self.ignored_version))),
         )
-
-    def _notes(self) -> Iterator[str]:
-        if self.overlap is not None:
-            yield self.overlap.sentence
-        if self.ignored_version is not None:
-            yield self.ignored_version
 
     @property
     def ignored_version(self) -> str | None:
@@ -359,20 +354,15 @@ class Analysis:
             self._summaries[process] = (
                 self.dumps.summary_of(process)
                 if self.cycles.is_empty()
-                else self._summarized(process)
+                else summarize(
+                    of_process(self.cycles, process),
+                    processes.filter(process=process),
+                    durations=of_process(self.durations, process),
+                    spans=of_process(self.spans, process),
+                    impossible=self.log.impossible,
+                )
             )
         return self._summaries[process]
-
-    def _summarized(self, process: int) -> Summary:
-        frames = (self.cycles, self.durations, self.corrected)
-        cycles, durations, corrected = (of_process(each, process) for each in frames)
-        return summarize(
-            cycles,
-            self.log.tables["processes"].filter(process=process),
-            durations=durations,
-            corrected=corrected,
-            impossible=self.log.impossible,
-        )
 
     @cached_property
     def _diagnosed(self) -> list[int]:
@@ -415,6 +405,14 @@ class Analysis:
     def goal_set_by(self) -> dict[str, int]:
         """How many cycles' heap goals were set by GOGC, the memory limit or the minimum."""
         return goal_setters(self.enriched)
+
+    @cached_property
+    def goals_are_by_limit(self) -> bool:
+        """Whether the memory limit sets most heap goals."""
+        if self.by_dumps:
+            known = self.spans["by_limit"].drop_nulls()
+            return 2 * int(known.sum()) > len(known)
+        return limit_sets_most_goals(self.enriched)
 
     @cached_property
     def procs(self) -> tuple[int, ...]:

@@ -20,7 +20,6 @@ from gctrace_analyzer import units
 from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.analysis.rules.registry import RULES, find_rule
-from gctrace_analyzer.analysis.windows import windows
 from gctrace_analyzer.errors import BadSettingError, nearest
 from gctrace_analyzer.frozen import frozen
 
@@ -344,22 +343,23 @@ class ServiceLevel:
 
 
 def service_levels(
-    corrected: pl.DataFrame, promised: Mapping[Quantity, float]
+    corrected: pl.DataFrame,
+    windows: Callable[[float], pl.DataFrame],
+    promised: Mapping[Quantity, float],
 ) -> tuple[ServiceLevel, ...]:
     """Returns how far each promise was kept.
 
     Args:
         corrected: what `on_real_cpus` returns.
+        windows: returns the windows of this length in seconds.
         promised: what `limits` returns.
     """
     found = []
     for quantity, limit in promised.items():
         if quantity == "pause":
             values = single_pauses(corrected)
-        elif corrected["start_s"].count():
-            values = windows(corrected, WINDOW_S)["gc_cpu_share"].drop_nulls()
         else:
-            values = single_pauses(corrected).clear()
+            values = windows(WINDOW_S)["gc_cpu_share"].drop_nulls()
         within = (values <= limit).mean() if len(values) else None
         worst = values.max() if len(values) else None
         found.append(ServiceLevel(quantity, limit, within, worst))  # type: ignore[arg-type]

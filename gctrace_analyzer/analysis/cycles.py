@@ -12,20 +12,20 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.goals.setters import goal_setter_of_each
-from gctrace_analyzer.analysis.neighbours import (
+from gctrace_analyzer.errors import MissingColumnsError
+from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s
+from gctrace_analyzer.ingest.rows import (
     after,
     before,
     each_process,
     follows,
     precedes,
     within_process,
+    without,
 )
-from gctrace_analyzer.errors import MissingColumnsError
-from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s
-from gctrace_analyzer.ingest.rows import without
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.analysis.neighbours import Within
+    from gctrace_analyzer.ingest.rows import Within
 
 NEEDED = tuple(
     column.name

@@ -14,9 +14,8 @@ from functools import cache
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import elapsed_s
-from gctrace_analyzer.analysis.neighbours import within_process
 from gctrace_analyzer.ingest.gctrace.columns import end_s
-from gctrace_analyzer.ingest.rows import distinct, is_one_process, not_null
+from gctrace_analyzer.ingest.rows import distinct, is_one_process, not_null, within_process
 
 PAUSES = ("stw_sweep_term", "stw_mark_term")
 

@@ -10,12 +10,19 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis import limiter
 from gctrace_analyzer.analysis.cycles import gc_cpu, wall_ms
-from gctrace_analyzer.analysis.neighbours import before, the_process, within_process
 from gctrace_analyzer.analysis.segments import idle_gap, may_idle
 from gctrace_analyzer.analysis.thresholds import Thresholds
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES
-from gctrace_analyzer.ingest.rows import by_process, complete, is_one_process, not_null
+from gctrace_analyzer.ingest.rows import (
+    before,
+    by_process,
+    complete,
+    is_one_process,
+    not_null,
+    the_process,
+    within_process,
+)
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -72,24 +79,22 @@ def active_ranges(rows: list[Row]) -> pl.DataFrame:
     return pl.DataFrame(each, schema={**own, "ranges": span}).explode("ranges").unnest("ranges")
 
 
-def enrich(
-    metrics: pl.DataFrame, durations: pl.DataFrame, corrected: pl.DataFrame
-) -> pl.DataFrame:
+def enrich(metrics: pl.DataFrame, durations: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     """Returns the cycles with everything that episodes, segments and rules need.
 
     Args:
         metrics: what `with_metrics` returns.
         durations: what `correct_durations` returns for the same cycles. The CPU limiter counts
             by the clock, so its fill level comes from these.
-        corrected: what `on_real_cpus` returns for the same cycles. Its durations replace the
-            printed ones; `cpus`, `end_s`, `elapsed_s` and `limiter_fill` are added.
+        spans: what `spans.of_cycles` returns for the same cycles. Its durations replace the
+            printed ones; its other columns and `limiter_fill` are added.
     """
-    replaced = [name for name in corrected.columns if name.endswith("_ms")]
-    return metrics.with_columns(
-        *(corrected[name] for name in (*replaced, "cpus", "end_s", "elapsed_s")),
-        limiter.fills(durations),
-        *gc_cpu(corrected),
+    own = (
+        column
+        for column in spans
+        if column.name.endswith("_ms") or column.name not in metrics.columns
     )
+    return metrics.with_columns(*own, limiter.fills(durations), *gc_cpu(spans))
 
 
 def runs(flags: pl.Series, *, min_count: int, gap: int = 0) -> list[tuple[int, int]]:

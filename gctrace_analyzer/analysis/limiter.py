@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
-from gctrace_analyzer.analysis.neighbours import within_process
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.ingest.rows import within_process
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.analysis.neighbours import Within
+    from gctrace_analyzer.ingest.rows import Within
 
 Verdict = Literal["certain", "likely", "unlikely"]
 

@@ -14,10 +14,16 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.cycles import alloc_before_mib, counted_alloc_mib, ratio
-from gctrace_analyzer.analysis.neighbours import before, within_process
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
-from gctrace_analyzer.ingest.rows import by_number, complete, is_one_process, not_null
+from gctrace_analyzer.analysis.totals import quotients, sums
+from gctrace_analyzer.ingest.rows import (
+    before,
+    by_number,
+    complete,
+    is_one_process,
+    not_null,
+    within_process,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,12 +71,20 @@ def segments(enriched: pl.DataFrame) -> pl.DataFrame:
         enriched: what `episodes.enrich` returns.
     """
     timed = complete(enriched, "start_s")
+    return of_numbered(timed if timed.is_empty() else _numbered(timed, DEFAULT))
+
+
+def of_numbered(spans: pl.DataFrame) -> pl.DataFrame:
+    """Returns the segments (`schema.SEGMENTS`) of spans with `segment` and `kind`."""
     types = schema.polars_schema("segments")
-    if timed.is_empty():
+    if spans.is_empty():
         return schema.empty("segments")
-    numbered = _numbered(timed, DEFAULT)
-    rows = by_number(numbered, "segment", *_figures())
-    if not is_one_process(timed):
+    rows = (
+        by_number(spans, "segment", *_figures())
+        .with_columns(*quotients(_RATES))
+        .rename({"counted_per_s": "gc_per_s"})
+    )
+    if not is_one_process(spans):
         rows = rows.sort("process", "segment")
     return rows.select(pl.col(name).cast(kind) for name, kind in types.items())
 
@@ -78,13 +92,7 @@ def segments(enriched: pl.DataFrame) -> pl.DataFrame:
 def _numbered(cycles: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     """Returns the cycles with the number of their segment in its process, and its kind."""
     within = within_process(cycles)
-    label = _labels(cycles, t)
-    # One step after the other, because Polars takes time with the square of the depth.
-    known = (
-        cycles.with_columns(kind=label, _live=before("heap_live_mib", within))
-        .with_columns(_between=alloc_before_mib(pl.col("_live"), within))
-        .with_columns(allocated_mib=counted_alloc_mib(pl.col("_between")))
-    )
+    known = cycles.with_columns(kind=_labels(cycles, t))
     changes = [
         (pl.col(name) != within(pl.col(name).shift(1))).fill_null(value=False)
         for name in ("kind", "procs")
@@ -139,34 +147,26 @@ def _by_length_of_levels(
         yield int(each["fewest"][0]), rows
 
 
-def _figures() -> Iterator[pl.Expr]:
-    def total(name: str) -> pl.Expr:
-        return pl.when(pl.col(name).count() > 0).then(pl.col(name).sum())
+_RATES = ("counted_per_s", "gc_cpu_share", "assist_share_of_gc_cpu", "alloc_mib_per_s")
 
-    gc, span = total("gc_cpu_ms") / 1000, pl.col("elapsed_s").sum()
-    capacity = (pl.col("elapsed_s") * pl.col("cpus")).sum()
-    # As in the summary of the run, so that phases and run can be compared.
-    alloc_s = pl.col("elapsed_s").filter(pl.col("allocated_mib").is_not_null()).sum()
-    alloc = pl.when(pl.len() > 1).then(ratio(total("allocated_mib"), alloc_s))
-    yield from (
+
+def _figures() -> list[pl.Expr]:
+    return [
         pl.col("kind").first().cast(pl.String),
         # An idle time begins where the cycle before it ended.
         pl.when(pl.col("kind").first() == "idle")
-        .then((pl.col("end_s") - pl.col("elapsed_s")).first())
-        .otherwise(pl.col("start_s").first())
+        .then(pl.col("begin_s").first())
+        .otherwise(pl.coalesce("start_s", "begin_s").first())
         .alias("start_s"),
         pl.col("end_s").last(),
-        pl.col("gc_num").first().alias("first_gc"),
-        pl.col("gc_num").last().alias("last_gc"),
-        pl.len().alias("cycles"),
-        pl.col("procs").first(),
-        ratio(pl.len(), span).alias("gc_per_s"),
-        ratio(gc, capacity).alias("gc_cpu_share"),
-        ratio(total("assist_cpu_ms") / 1000, gc).alias("assist_share_of_gc_cpu"),
-        alloc.alias("alloc_mib_per_s"),
+        pl.col("first_gc").drop_nulls().first(),
+        pl.col("gc_num").drop_nulls().last().alias("last_gc"),
+        pl.col("cycles").sum(),
+        pl.col("procs").drop_nulls().first(),
+        *sums(_RATES),
         not_null(pl.col("heap_live_mib")).median().alias("live_heap_p50_mib"),
         not_null(pl.col("effective_gogc")).median().alias("effective_gogc_p50"),
-    )
+    ]
 
 
 def _kind(name: str) -> pl.Expr:

@@ -1,35 +1,27 @@
-"""The headline figures of a log, or of one process in it."""
+"""The headline figures of a log, or of one process in it, and why they may be uncertain."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.caveats import caveats, log_check_points
-from gctrace_analyzer.analysis.cycles import (
-    alloc_before_mib,
-    alloc_while_marking_mib,
-    counted_alloc_mib,
-    gc_cpu_ms,
-    pauses_ms,
-    since_before,
-    true_live_mib,
-)
+from gctrace_analyzer.analysis import spans as spans_of
+from gctrace_analyzer.analysis.cycles import gc_cpu_ms
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
-from gctrace_analyzer.analysis.neighbours import within_process
 from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.analysis.totals import Totals
 from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.rows import not_null, since
+from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
+from gctrace_analyzer.ingest.rows import distinct, is_one_process, since
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from gctrace_analyzer.analysis.neighbours import Within
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 @frozen
@@ -90,8 +82,9 @@ class Summary:
     @property
     def stopped_gc_share(self) -> float | None:
         """The share of GC CPU that pauses take, in which all CPUs count; None if unknown."""
-        share = ratio(self.stw_share, self.gc_cpu_share)
-        return None if share is None else min(share, 1.0)
+        if self.stw_share is None or not self.gc_cpu_share:
+            return None
+        return min(self.stw_share / self.gc_cpu_share, 1.0)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the figures by name, ready for JSON."""
@@ -114,8 +107,7 @@ def summarize(
     processes: pl.DataFrame,
     *,
     durations: pl.DataFrame | None = None,
-    corrected: pl.DataFrame | None = None,
-    known: pl.DataFrame | None = None,
+    spans: pl.DataFrame | None = None,
     cpu_limit: float | None = None,
     impossible: Mapping[str, int] | None = None,
     notes: Sequence[str] = (),
@@ -126,26 +118,19 @@ def summarize(
         cycles: `schema.CYCLES`.
         processes: `schema.PROCESSES` of these cycles.
         durations: what `correct_durations` returns for these cycles, if it is known already.
-        corrected: what `on_real_cpus` returns for them, if it is known already.
-        known: what `since_before` returns for them, if it is known already.
+        spans: what `spans.of_cycles` returns for them, if it is known already.
         cpu_limit: the CPUs that the program may use, if known.
         impossible: number of values that were dropped as impossible, by column.
         notes: sentences from reading the log, which are appended to the warnings.
     """
     if durations is None:
         durations = correct_durations(cycles)
-    if corrected is None:
-        corrected = on_real_cpus(durations, cpu_limit)
-    if known is None:
-        known = since_before(cycles)
+    if spans is None:
+        spans = spans_of.of_cycles(on_real_cpus(durations, cpu_limit))
     check = log_check_points(durations)
-    within = within_process(corrected)
     figures = {
-        "cycles": len(cycles),
-        "forced_cycles": int(cycles["forced"].sum()),
+        **Totals.of(spans, single_pauses(spans)).figures(),
         "missing_cycles": int(processes["missing_cycles"].sum()),
-        **_sums_and_medians(corrected, known, DEFAULT, within),
-        **_single_pauses(corrected),
         **growth_figures(cycles, DEFAULT),
         "log_check_points": check,
     }
@@ -153,113 +138,236 @@ def summarize(
     return Summary(**figures, warnings=(*warnings, *notes))
 
 
-def _total(values: pl.Expr) -> pl.Expr:
-    """Returns the sum; null, not 0, if all values are null."""
-    return pl.when(values.count() > 0).then(values.sum())
-
-
-@cache
-def _sums(within: Within) -> dict[str, pl.Expr]:
-    """Returns what shares and rates are calculated from.
-
-    It is built once, because a log may have hundreds of processes.
-    """
-    capacity = pl.col("elapsed_s") * pl.col("cpus")
-    steps = (within(pl.col(name).diff()) for name in ("gc_num", "start_s"))
-    return {
-        "span_s": _total(pl.col("elapsed_s")),
-        "capacity_s": _total(capacity),
-        "gc_cpu_s": _total(gc_cpu_ms()) / 1000,
-        "idle_s": _total(pl.col("idle_cpu_ms")) / 1000,
-        "assist_s": _total(pl.col("assist_cpu_ms")) / 1000,
-        "stw_total_ms": _total(pauses_ms()),
-        "active_s": _total(pauses_ms() + pl.col("concurrent_mark_ms")) / 1000,
-        "steps": _total(next(steps)),
-        "steps_s": _total(next(steps)),
-        "gc_interval_p50_ms": not_null(pl.col("interval_s")).median() * 1000,
-    }
-
-
-def _time_and_cpu(sums: dict[str, Any]) -> dict[str, Any]:
-    span, capacity, gc_cpu = sums["span_s"], sums["capacity_s"], sums["gc_cpu_s"]
-    idle = sums["idle_s"] or 0.0
-    return {
-        "span_s": span,
-        "gc_per_s": ratio(sums["steps"], sums["steps_s"]),
-        "gc_interval_p50_ms": sums["gc_interval_p50_ms"],
-        "gc_cpu_share": ratio(gc_cpu, capacity),
-        "gc_cpu_with_idle_share": ratio(None if gc_cpu is None else gc_cpu + idle, capacity),
-        "gc_cpu_nonidle_share": ratio(gc_cpu, None if capacity is None else capacity - idle),
-        "gc_cpu_cores": ratio(gc_cpu, span),
-        "gc_cpu_with_idle_cores": ratio(None if gc_cpu is None else gc_cpu + idle, span),
-        "cpus": ratio(capacity, span),
-        "gc_active_share": ratio(sums["active_s"], span),
-        "assist_share_of_gc_cpu": ratio(sums["assist_s"], gc_cpu),
-        "assist_share_of_cpu": ratio(sums["assist_s"], capacity),
-        "stw_total_ms": sums["stw_total_ms"],
-        "stw_share": ratio(sums["stw_total_ms"], None if span is None else span * 1000),
-    }
-
-
-def ratio(part: float | None, whole: float | None) -> float | None:
-    """Returns the quotient; None if one of the two is unknown or the whole is 0."""
-    return part / whole if part is not None and whole else None
-
-
-def _single_pauses(corrected: pl.DataFrame) -> dict[str, Any]:
-    each_ms = single_pauses(corrected)
-    return {
-        "stw_p50_ms": each_ms.quantile(0.5, "linear"),
-        "stw_p99_ms": each_ms.quantile(0.99, "linear"),
-        "stw_max_ms": each_ms.max(),
-    }
-
-
-@cache
-def _sizes(thresholds: Thresholds) -> dict[str, pl.Expr]:
-    """Returns the figures of the heap; they need `_between` and what `since_before` returns."""
-    steady = (pl.col("start_s") >= thresholds.warm_up_s) & ~pl.col("forced")
-    between, gogc = pl.col("_between"), pl.col("effective_gogc")
-    large_enough = pl.col("_live") >= thresholds.gogc_min_live_mib
-    return {
-        "alloc_total_mib": _total(alloc_while_marking_mib()) + between.sum(),
-        # What the first cycle of a log allocated while it marked has no time of its own.
-        "counted_mib": _total(counted_alloc_mib(between)),
-        "covered_s": pl.col("elapsed_s").filter(between.is_not_null()).sum(),
-        "live_heap_p50_mib": not_null(pl.col("heap_live_mib")).median(),
-        "true_live_heap_mib": true_live_mib().filter(steady).mean(),
-        "live_heap_max_mib": pl.col("heap_live_mib").max().cast(pl.Float64),
-        "heap_peak_mib": pl.col("heap_end_mib").max().cast(pl.Float64),
-        "heap_goal_p50_mib": not_null(pl.col("heap_goal_mib")).median(),
-        "effective_gogc_p50": not_null(gogc.filter(large_enough)).median(),
-    }
-
-
-@cache
-def _between(within: Within) -> pl.Expr:
-    """Returns what was allocated since the cycle before."""
-    return alloc_before_mib(pl.col("_live"), within).alias("_between")
-
-
-def _sums_and_medians(
-    corrected: pl.DataFrame, known: pl.DataFrame, thresholds: Thresholds, within: Within
-) -> dict[str, Any]:
-    rows = corrected.with_columns(*known).with_columns(_between(within)).rechunk()
-    sizes = _sizes(thresholds)
-    row = rows.select(**_sums(within), **sizes).row(0, named=True)
-    heap = {name: row[name] for name in sizes}
-    counted, covered = heap.pop("counted_mib"), heap.pop("covered_s")
-    return {**_time_and_cpu(row), **heap, "alloc_mib_per_s": ratio(counted, covered)}
-
-
 def growth_figures(cycles: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
     """Returns the growth of the live heap; None if the cycles are of several processes."""
-    name = "live_heap_growth_mib_per_h"
-    trend = None
-    if len(cycles) >= MIN_POINTS and cycles["process"].n_unique() == 1:
-        steady = since(cycles[["start_s", "heap_live_mib"]], thresholds.warm_up_s)
-        trend = slope(steady, x="start_s", y="heap_live_mib")
-    if trend is None:
-        return dict.fromkeys((name, f"{name}_low", f"{name}_high"))
-    per_h = (trend.per_s * 3600, trend.low * 3600, trend.high * 3600)
-    return dict(zip((name, f"{name}_low", f"{name}_high"), per_h, strict=True))
+    if len(cycles) < MIN_POINTS or cycles["process"].n_unique() != 1:
+        return growth_of(None)
+    return growth_of(since(cycles[["start_s", "heap_live_mib"]], thresholds.warm_up_s))
+
+
+def growth_of(live: pl.DataFrame | None) -> dict[str, Any]:
+    """Returns the growth of a live heap, given as `start_s heap_live_mib`, as figures."""
+    trend = None if live is None else slope(live, x="start_s", y="heap_live_mib")
+    per_s = (None,) * 3 if trend is None else (trend.per_s, trend.low, trend.high)
+    return {
+        f"live_heap_growth_mib_per_h{end}": None if value is None else value * 3600
+        for end, value in zip(("", "_low", "_high"), per_s, strict=True)
+    }
+
+
+MOST_DIAGNOSED = 50
+"""Processes. The rules look at this many, those with the most cycles: one takes 25 ms, and the
+log of a crash loop has thousands, which are alike."""
+
+MOST_SHORT = 10
+"""Of these, processes with fewer cycles than percentiles need: little can be said of them."""
+
+_CHECK_FROM_S = 0.1
+"""Seconds since the process started. Before this time, the rounding of `@` to milliseconds
+can change the GC CPU percentage by a point."""
+
+
+def caveats(
+    cycles: pl.DataFrame,
+    processes: pl.DataFrame,
+    impossible: Mapping[str, int],
+    check_points: float | None,
+    thresholds: Thresholds,
+) -> Iterator[str]:
+    """Yields a sentence for each reason why figures may be wrong or incomplete.
+
+    Args:
+        cycles: `schema.CYCLES`.
+        processes: `schema.PROCESSES` of these cycles.
+        impossible: number of values that were dropped as impossible, by column.
+        check_points: what `log_check_points` returned.
+        thresholds: which differences matter.
+    """
+    yield from _about_reading(cycles, processes, impossible, thresholds)
+    yield from _about_length(cycles, thresholds)
+    yield from _about_meaning(cycles)
+    if check_points is not None and abs(check_points) > thresholds.log_check_points:
+        side = "more" if check_points > 0 else "less"
+        yield (
+            f"The log contradicts itself: its lines add up to {abs(check_points):.1f} points "
+            f"{side} GC CPU than it prints. Lines may be missing, or the output of several "
+            "programs may be mixed."
+        )
+
+
+def diagnosed(processes: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
+    """Returns the rows of the processes that are searched, those with the most cycles."""
+    if len(processes) < 2:
+        return processes
+    long = int((processes["cycles"] >= t.short_log_cycles).sum())
+    most = max(min(long, MOST_DIAGNOSED), MOST_SHORT)
+    return processes.sort("cycles", descending=True, maintain_order=True).head(most)
+
+
+def _about_reading(
+    cycles: pl.DataFrame, processes: pl.DataFrame, impossible: Mapping[str, int], t: Thresholds
+) -> Iterator[str]:
+    missing = int(processes["missing_cycles"].sum())
+    if missing:
+        yield (
+            f"{missing:,} of {missing + len(cycles):,} cycles have no line in the log, so "
+            "totals of CPU, pauses and allocation are too low by their share."
+        )
+    if len(processes) > 1 and len(cycles):
+        yield (
+            f"The figures cover {len(processes)} processes together, as if they ran one after the "
+            "other; the table `processes` lists them separately."
+        )
+    count = len(diagnosed(processes, t))
+    if len(processes) > count and len(cycles):
+        yield (
+            f"The findings and episodes are of the {count} processes with the most cycles of "
+            f"{len(processes):,}: the program may be in a crash loop."
+        )
+    no_goal = impossible.get("heap_goal_mib", 0)
+    if no_goal:
+        cycles_had = "1 cycle" if no_goal == 1 else f"{no_goal:,} cycles"
+        yield f"{cycles_had} had no heap goal: GOGC was off."
+    yield from ignored(impossible)
+
+
+def ignored(impossible: Mapping[str, int]) -> Iterator[str]:
+    """Yields a sentence about the values that were dropped as impossible, if there are any."""
+    counts = {name: count for name, count in impossible.items() if name != "heap_goal_mib"}
+    if not counts:
+        return
+    count, names = sum(counts.values()), sorted(counts)
+    where = " and ".join(names) if len(names) < 3 else f"{len(names)} columns"
+    yield (
+        f"1 impossible value of {where} (a clock that wrapped around, or damage) was ignored."
+        if count == 1
+        else f"{count:,} impossible values of {where} (clocks that wrapped around, or damage) "
+        "were ignored."
+    )
+
+
+def _about_length(cycles: pl.DataFrame, thresholds: Thresholds) -> Iterator[str]:
+    if 0 < len(cycles) < thresholds.short_log_cycles:
+        count = "1 cycle" if len(cycles) == 1 else f"{len(cycles)} cycles"
+        yield f"With only {count}, rates and percentiles are imprecise."
+
+
+def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
+    formats = distinct(cycles["format"])
+    if not formats.isdisjoint(shapes_before("1.5")):
+        yield (
+            "Go 1.4 and earlier print neither times nor CPU time, so there are no rates and no "
+            "shares."
+        )
+    # The line does not show whether Go has the fix made in 1.20, but the versions without it,
+    # 1.18 and 1.19, are long out of use.
+    if "gc16" in formats and (cycles["forced"] & (cycles["format"] == "gc16")).any():
+        yield (
+            "forced_cycles is an upper bound: Go 1.9 to 1.19 also mark a cycle as forced if a "
+            "call of runtime.GC had to wait for it."
+        )
+    pauses = [cycles[name] for name in ("stw_sweep_term_ms", "stw_mark_term_ms")]
+    if sum((each == 0).sum() for each in pauses) > sum(each.count() for each in pauses) / 2:
+        yield "The clock is too coarse for the pauses: most of them are printed as 0."
+    if cycles["leak_check"].any():
+        yield (
+            "Goroutine leak checks restart mark termination, and the printed pauses do not "
+            "include these restarts (5 to 9 % of the total, measured)."
+        )
+
+
+def log_check_points(corrected: pl.DataFrame) -> float | None:
+    """Returns the largest difference between reconstructed and printed GC CPU, in points.
+
+    The printed percentage is cumulative and truncated to a whole number, so a reconstructed
+    value up to 1 point above it agrees with it. Only what goes beyond that is returned: 0 means
+    that the log agrees with itself. From Go 1.23 on, the runtime counts for the stopping part
+    of a pause only the CPU time that was really lost. So the true value lies between not
+    counting pauses at all and counting them on every processor. This range is used from Go
+    1.18 on, because the lines do not show which version it is. In a log that starts after
+    cycle 1, the first printed percentage is assumed to be right. Missing lines and mixed
+    programs cause a difference. Returns None if nothing can be compared.
+
+    Args:
+        corrected: what `correct_durations` returns.
+    """
+    rows = corrected.select(_reconstructed(one=is_one_process(corrected)))
+    known = rows.with_columns(_known_before()).with_columns(_bounds())
+    values = known.select(_difference()).to_series()
+    ends = _ends(values)
+    if not all(map(math.isfinite, ends)):
+        ends = _ends(values.filter(values.is_finite()))
+    return max(ends, key=abs, default=None)
+
+
+def _ends(values: pl.Series) -> list[float]:
+    """Returns the smallest and the largest value, if there is one."""
+    return [float(end) for end in (values.min(), values.max()) if end is not None]  # type: ignore[arg-type]  # numbers
+
+
+@cache
+def _reconstructed(*, one: bool) -> list[pl.Expr]:
+    """Returns the GC CPU since the start of the process, added up cycle by cycle; built once."""
+    pauses = pl.col("stw_sweep_term_cpu_ms") + pl.col("stw_mark_term_cpu_ms")
+    newer = pl.col("stacks_mib").is_not_null()
+    gc_cpu = gc_cpu_ms()
+
+    def within(values: pl.Expr) -> pl.Expr:
+        return values if one else values.over("process")
+
+    return [
+        pl.col("process"),
+        pl.col("end_s"),
+        pl.col("gc_cpu_since_start_pct").cast(pl.Float64).alias("printed"),
+        (within(pl.col("gc_num").first()) == 1).alias("complete"),
+        within(_running(gc_cpu / 1000)).alias("most_s"),
+        within(_running((gc_cpu - pl.when(newer).then(pauses).otherwise(0)) / 1000)).alias(
+            "least_s"
+        ),
+        within(_running(pl.col("elapsed_s") * pl.col("procs"))).alias("capacity_s"),
+        within((pl.col("procs") * pl.col("start_s")).first()).alias("before_s"),
+        within(pl.col("gc_cpu_since_start_pct").first()).alias("first_printed"),
+    ]
+
+
+@cache
+def _known_before() -> list[pl.Expr]:
+    """Returns the CPU time before the log, that in all, and the GC CPU before the log."""
+    # If the beginning of the log is missing, the GC CPU of that part is known to half a point.
+    before_s = pl.when("complete").then(0.0).otherwise("before_s")
+    earlier_s = before_s * (pl.col("first_printed") + 0.5) / 100
+    return [
+        before_s.alias("unseen_s"),
+        (before_s + pl.col("capacity_s")).alias("total_s"),
+        earlier_s.alias("earlier_s"),
+    ]
+
+
+@cache
+def _bounds() -> list[pl.Expr]:
+    """Returns the range that the reconstructed percentage is in."""
+    unseen_s, total_s, earlier_s = (
+        pl.col(f"{name}_s") for name in ("unseen", "total", "earlier")
+    )
+    most = 100 * (earlier_s + pl.col("most_s")) / total_s + 50 * unseen_s / total_s
+    least = 100 * (earlier_s + pl.col("least_s")) / total_s - 50 * unseen_s / total_s
+    return [most.alias("most"), least.alias("least")]
+
+
+@cache
+def _difference() -> pl.Expr:
+    printed, most, least = pl.col("printed"), pl.col("most"), pl.col("least")
+    return (
+        pl.when(~(pl.col("end_s") >= _CHECK_FROM_S).fill_null(value=False))
+        .then(None)
+        .when(least > printed + 1)
+        .then(least - printed - 1)
+        .when(most < printed)
+        .then(most - printed)
+        .otherwise(pl.when(printed.is_not_null() & most.is_not_null()).then(0.0))
+        .alias("difference")
+    )
+
+
+def _running(values: pl.Expr) -> pl.Expr:
+    return values.fill_null(0).cum_sum()

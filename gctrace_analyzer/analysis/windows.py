@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.cycles import (
-    alloc_before_mib,
-    alloc_while_marking_mib,
-    gc_cpu_ms,
-    pauses_ms,
-    ratio,
-)
-from gctrace_analyzer.analysis.neighbours import before, within_process
+from gctrace_analyzer.analysis.totals import RATES, part, quotients, whole
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.rows import (
     by_number,
@@ -32,98 +25,70 @@ MOST_WINDOWS = 1_000_000
 """More windows than this are requested only by mistake, for example with a wrong unit."""
 
 LEAST_COVERED = 0.5
-"""Share of a window. If the log covers less, rates in it say nothing about the window."""
+"""Share of a window. If the input covers less, rates in it say nothing about the window."""
 
 
 _ROWS_AT_ONCE = 1 << 16
-"""So many cycles are copied at a time, to keep memory small."""
+"""Spans copied at a time, to keep memory small."""
+
+_RATES = tuple(name for name in RATES if name in schema.names("windows") and name != "gc_per_s")
+_SIZES = ("heap_live_mib", "heap_goal_mib")
 
 
-def check_length(length_s: float, span_s: float, span: str) -> None:
-    """Refuses a length of windows that is not above 0 or far too short.
-
-    Args:
-        length_s: the length of a window.
-        span_s: how long the input is.
-        span: the same as a noun, for the message.
-
-    Raises:
-        BadSettingError: there is no window of this length, or there are over a million.
-    """
-    if length_s > 0 and span_s / length_s <= MOST_WINDOWS:
-        return
-    expected = f"a duration above 0 that fits {span}"
-    raise BadSettingError(argument="every", value=f"{length_s:g}s", expected=expected)
-
-
-def windows(corrected: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> pl.DataFrame:
+def windows(spans: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> pl.DataFrame:
     """Returns the figures of windows of `length_s` (`schema.WINDOWS`).
 
     What a cycle spent is distributed evenly over its duration, because the log does not show
-    when an assist ran. Counts and maxima belong to the window in which the cycle started.
-    Rates and shares are of the part of the window that the log covers. They are null if that is
+    when an assist ran. A cycle with its maxima belongs to the window in which it started. The
+    cycles of a span that has several are distributed evenly too, so windows shorter than the time
+    between two dumps show nothing new; its maxima belong to the window in which it ended.
+    Rates and shares are of the part of the window that the input covers. They are null if that is
     less than half of the window and the process has another one: a log ends with a cycle, so a
     short rest would show GC that costs many times what it does.
 
     Args:
-        corrected: what `on_real_cpus` returns.
+        spans: as described in `spans`.
         length_s: the length of a window.
         origin_s: where the first window begins, after the start of each process.
 
     Raises:
         BadSettingError: `length_s` is not above 0, or would make more than a million windows.
     """
-    cycles = _spent(complete(corrected, "start_s"), origin_s)
-    span = _span_s(cycles)
-    check_length(length_s, span, f"the log's {span:g} s")
-    slices = cycles.iter_slices(_ROWS_AT_ONCE) if len(cycles) else (cycles,)
+    if not spans.width:
+        return schema.empty("windows")
+    rows = _timed(complete(spans, "end_s"), origin_s)
+    _check_length(length_s, _span_s(rows))
+    slices = rows.iter_slices(_ROWS_AT_ONCE) if len(rows) else (rows,)
     pieces = pl.concat(
-        chain.from_iterable(_pieces(rows, length_s) for rows in slices), how="diagonal"
+        chain.from_iterable(_pieces(each, length_s) for each in slices), how="diagonal"
     )
-    sums = [name for name in pieces.columns if name not in ("process", "window")]
+    added = [name for name in pieces.columns if name not in ("process", "window")]
     # Of these, there is one value for each window.
-    started = _started(cycles, length_s)
-    others = [name for name in started.columns if name not in ("process", "window")]
-    covered, gc_cpu, capacity = map(pl.col, ("covered_s", "gc_cpu_s", "capacity_s"))
+    counted = _counted(rows, length_s)
+    others = [name for name in counted.columns if name not in ("process", "window")]
+    covered, cycles = pl.col("covered_s"), pl.col("started").fill_null(0) + pl.col("spread")
     enough = (covered >= LEAST_COVERED * length_s) | (pl.len().over("process") == 1)
-    shown = pl.when("_enough")
     figures = (
-        pl.concat([pieces, started], how="diagonal")
+        pl.concat([pieces, counted], how="diagonal")
         .group_by("process", "window")
-        .agg(pl.col(sums).sum(), pl.col(others).max())
+        .agg(pl.col(added).sum(), pl.col(others).max())
         .filter(covered > 0)
-        .with_columns(_enough=enough)
+        .with_columns(enough.alias("enough"))
         .with_columns(
-            cycles=pl.col("cycles").fill_null(0).cast(pl.Int64),
-            gc_per_s=shown.then(pl.col("cycles").fill_null(0) / covered),
-            gc_cpu_share=shown.then(ratio(gc_cpu, capacity)),
-            gc_cpu_with_idle_share=shown.then(ratio(gc_cpu + pl.col("idle_s"), capacity)),
-            gc_active_share=shown.then(pl.col("active_s") / covered),
-            assist_share_of_gc_cpu=shown.then(ratio(pl.col("assist_s"), gc_cpu)),
-            stw_share=shown.then(pl.col("stw_s") / covered),
-            alloc_mib_per_s=shown.then(pl.col("alloc_mib") / covered),
+            cycles.round().cast(pl.Int64).alias("cycles"),
+            pl.when(pl.col("counted_s") > 0)
+            .then(cycles / pl.col("counted_s"))
+            .alias("gc_per_s"),
+            *quotients(_RATES),
+            *(_size(name) for name in _SIZES),
+        )
+        .with_columns(
+            pl.when("enough").then(name).alias(name) for name in ("gc_per_s", *_RATES)
         )
     )
-    zeros = of_each_process(corrected, zero("wall_time", "start_s").alias("zero"))
-    return placed(figures, zeros, length_s, origin_s)
-
-
-def zero(moment: str, seconds: str) -> pl.Expr:
-    """Returns the moment that the seconds of a process count from; null without a clock."""
-    return (pl.col(moment) - duration(pl.col(seconds))).drop_nulls().first()
-
-
-def placed(
-    figures: pl.DataFrame, zeros: pl.DataFrame, length_s: float, origin_s: float
-) -> pl.DataFrame:
-    """Returns figures of windows in order, with the time of each (`schema.WINDOWS`).
-
-    Args:
-        figures: `process`, `window` (its number from 0) and the figures.
-        zeros: `process`, and what `zero` returns for it.
-        length_s: the length of a window.
-        origin_s: where the first window begins.
-    """
+    zeros = of_each_process(
+        spans, zero("wall_time", pl.coalesce("start_s", "begin_s")).alias("zero")
+    )
     start = origin_s + pl.col("window") * length_s
     return (
         figures.join(zeros, on="process", how="left", nulls_equal=True)
@@ -137,104 +102,144 @@ def placed(
     )
 
 
+def _check_length(length_s: float, span_s: float) -> None:
+    if length_s > 0 and span_s / length_s <= MOST_WINDOWS:
+        return
+    expected = f"a duration above 0 that fits the {span_s:g} s of the input"
+    raise BadSettingError(argument="every", value=f"{length_s:g}s", expected=expected)
+
+
+def zero(moment: str, seconds: pl.Expr) -> pl.Expr:
+    """Returns the moment that the seconds of a process count from; null without a clock."""
+    return (pl.col(moment) - duration(seconds)).drop_nulls().first()
+
+
 def duration(seconds: pl.Expr) -> pl.Expr:
     """Returns seconds as a duration."""
     return pl.duration(microseconds=(seconds * 1e6).round().cast(pl.Int64))
 
 
-def _spent(timed: pl.DataFrame, origin_s: float) -> pl.DataFrame:
-    """Returns what each cycle adds to windows; times count from the first window."""
-    pauses_s = pauses_ms() / 1000
-    end_s = pl.col("end_s") - origin_s
-    within = within_process(timed)
-    return timed.with_columns(_live=before("heap_live_mib", within)).select(
+def _timed(spans: pl.DataFrame, origin_s: float) -> pl.DataFrame:
+    """Returns what each span adds to windows; times count from the first window."""
+    begin_s, elapsed = pl.col("begin_s") - origin_s, pl.col("elapsed_s")
+    allocated = pl.col("allocated_mib").is_not_null()
+    # What is not in a cycle of its own is spread over the span.
+    several = pl.col("start_s").is_null()
+    spread = {
+        "spread": pl.when(several).then(pl.col("cycles").cast(pl.Float64)).fill_null(0),
+        **{
+            f"{name}/{end}": pl.when(several & pl.col(name).is_not_null()).then(value)
+            for name in _SIZES
+            for end, value in (("part", pl.col(name) * elapsed), ("whole", elapsed))
+        },
+    }
+    return spans.select(
         "process",
-        pl.col("start_s") - origin_s,
-        end_s,
-        last_end_s=end_s - pl.col("elapsed_s"),
-        gc_cpu_s=gc_cpu_ms() / 1000,
-        idle_s=pl.col("idle_cpu_ms") / 1000,
-        assist_s=pl.col("assist_cpu_ms") / 1000,
-        stw_s=pauses_s,
-        active_s=pauses_s + pl.col("concurrent_mark_ms") / 1000,
-        in_mark_mib=alloc_while_marking_mib().cast(pl.Float64),
-        covered_s=pl.col("elapsed_s"),
-        capacity_s=pl.col("elapsed_s") * pl.col("cpus"),
-        between_mib=alloc_before_mib(pl.col("_live"), within),
-        longest_ms=pl.max_horizontal("stw_sweep_term_ms", "stw_mark_term_ms"),
-        heap_live_mib="heap_live_mib",
-        heap_goal_mib="heap_goal_mib",
-        heap_end_mib="heap_end_mib",
+        "start_s",
+        "cycles",
+        "pause_max_ms",
+        *_SIZES,
+        "heap_peak_mib",
+        begin_s=begin_s,
+        spends_s=pl.coalesce(pl.col("start_s") - origin_s, begin_s),
+        end_s=pl.col("end_s") - origin_s,
+        started_s=pl.col("start_s") - origin_s,
+        covered_s=elapsed,
+        counted_s=pl.col("counted_s"),
+        in_cycle_mib=pl.when(allocated).then("in_cycle_mib"),
+        between_mib=pl.when(allocated).then("between_mib"),
+        **{f"{rate}/part": part(rate) for rate in _RATES if rate != "alloc_mib_per_s"},
+        **{f"{rate}/whole": whole(rate) for rate in _RATES},
+        **spread,
     )
 
 
-def _span_s(cycles: pl.DataFrame) -> float:
+def _span_s(rows: pl.DataFrame) -> float:
     """Returns how long the longest process is."""
-    begin_s = pl.coalesce("last_end_s", "start_s")
-    spans = of_each_process(cycles, (pl.col("end_s").max() - begin_s.min()).alias("span"))
+    begin_s = pl.coalesce("begin_s", "spends_s")
+    spans = of_each_process(rows, (pl.col("end_s").max() - begin_s.min()).alias("span"))
     return spans["span"].max() or 0.0  # type: ignore[return-value]  # a number
 
 
-def _pieces(cycles: pl.DataFrame, length_s: float) -> Iterator[pl.DataFrame]:
+_ALLOCATED = "alloc_mib_per_s/part"
+_OF_GC = "assist_share_of_gc_cpu/whole"
+_SPENT = (*(f"{rate}/part" for rate in _RATES if rate != "alloc_mib_per_s"), _OF_GC)
+"""What a span spends from the start of its cycle on."""
+
+_PASSED = (
+    *("covered_s", "counted_s", "spread"),
+    *(f"{rate}/whole" for rate in _RATES if f"{rate}/whole" != _OF_GC),
+    *(f"{name}/{end}" for name in _SIZES for end in ("part", "whole")),
+)
+"""What passes from the begin to the end of a span."""
+
+
+def _pieces(rows: pl.DataFrame, length_s: float) -> Iterator[pl.DataFrame]:
     """Yields tables of sums by window, which have to be added.
 
     What a cycle spent belongs to the time from its start to its end, the time that passes and what
     it could have used to the time since the end of the cycle before, and what was allocated before
     it to the time from there to its start. Nearly all cycles are in one window with all three.
     """
-    begin, end, last_end = (pl.col(f"{name}_s") for name in ("start", "end", "last_end"))
-    spent = cycles.with_columns(
-        first=(pl.min_horizontal(last_end, begin) / length_s).floor().cast(pl.Int64),
+    begin, spends, end = pl.col("begin_s"), pl.col("spends_s"), pl.col("end_s")
+    placed = rows.with_columns(
+        first=(pl.min_horizontal(begin, spends) / length_s).floor().cast(pl.Int64),
         last=(end / length_s).ceil().cast(pl.Int64) - 1,
     )
-    in_one = (spent["first"] == spent["last"]) & spent["last_end_s"].is_not_null()
-    inside, across = parted(spent, in_one.fill_null(value=False))
-    sums = pl.col(*_OF_CYCLE, "covered_s", "capacity_s").sum()
-    alloc_mib = pl.col("in_mark_mib").sum() + pl.col("between_mib").sum()
+    in_one = (placed["first"] == placed["last"]) & placed["begin_s"].is_not_null()
+    inside, across = parted(placed, in_one.fill_null(value=False))
+    in_cycle, between = pl.col("in_cycle_mib"), pl.col("between_mib")
     yield by_number(
-        inside.rename({"first": "window"}), "window", sums, alloc_mib.alias("alloc_mib")
+        inside.rename({"first": "window"}),
+        "window",
+        pl.col(*_SPENT, *_PASSED).sum(),
+        (in_cycle.sum() + between.sum()).alias(_ALLOCATED),
     )
     ranges = [
-        across.select("process", *names, from_s=from_s, to_s=to_s)
-        for from_s, to_s, names in (
-            (begin, end, (*_OF_CYCLE, pl.col("in_mark_mib").alias("alloc_mib"))),
-            (last_end, end, ("covered_s", "capacity_s")),
-            (last_end, begin, (pl.col("between_mib").alias("alloc_mib"),)),
+        across.select("process", pl.col(names), *allocated, from_s=from_s, to_s=to_s)
+        for from_s, to_s, names, allocated in (
+            (spends, end, _SPENT, [in_cycle.alias(_ALLOCATED)]),
+            (begin, end, _PASSED, []),
+            (begin, spends, (), [between.alias(_ALLOCATED)]),
         )
     ]
     yield divided(pl.concat(ranges, how="diagonal"), length_s)
 
 
-_OF_CYCLE = ("gc_cpu_s", "idle_s", "assist_s", "stw_s", "active_s")
-"""What a cycle spends while it runs."""
-
-
 def divided(ranges: pl.DataFrame, length_s: float) -> pl.DataFrame:
     """Divides the time ranges at the ends of the windows and returns the sums by window."""
-    sums = [name for name in ranges.columns if name not in ("process", "from_s", "to_s")]
+    added = [name for name in ranges.columns if name not in ("process", "from_s", "to_s")]
     first = (pl.col("from_s") / length_s).floor().cast(pl.Int64)
     last = pl.max_horizontal(first, (pl.col("to_s") / length_s).ceil().cast(pl.Int64) - 1)
     begin = pl.max_horizontal("from_s", pl.col("window") * length_s)
     end = pl.min_horizontal("to_s", (pl.col("window") + 1) * length_s)
-    part = (end - begin) / (pl.col("to_s") - pl.col("from_s"))
-    weight = pl.when(pl.col("is_inside")).then(1.0).otherwise(part)
+    share = (end - begin) / (pl.col("to_s") - pl.col("from_s"))
+    weight = pl.when(pl.col("is_inside")).then(1.0).otherwise(share)
     return (
         ranges.drop_nulls(["from_s", "to_s"])
         .with_columns(window=pl.int_ranges(first, last + 1), is_inside=first == last)
         .explode("window")
         .group_by("process", "window")
-        .agg((pl.col(sums) * weight).sum())
+        .agg((pl.col(added) * weight).sum())
     )
 
 
-def _started(cycles: pl.DataFrame, length_s: float) -> pl.DataFrame:
-    """Returns counts, medians and maxima of the cycles that started in each window."""
+def _counted(rows: pl.DataFrame, length_s: float) -> pl.DataFrame:
+    """Returns counts, medians and maxima of what counts in one window each."""
+    ends_in = (pl.col("end_s") / length_s).ceil() - 1
+    at = pl.coalesce((pl.col("started_s") / length_s).floor(), ends_in).cast(pl.Int64)
+    started = pl.col("started_s").is_not_null()
     return by_number(
-        cycles.with_columns(window=(pl.col("start_s") / length_s).floor().cast(pl.Int64)),
+        rows.with_columns(window=at),
         "window",
-        pl.len().alias("cycles"),
-        pl.col("longest_ms").max().alias("stw_max_ms"),
-        not_null(pl.col("heap_live_mib")).median(),
-        not_null(pl.col("heap_goal_mib")).median(),
-        pl.col("heap_end_mib").max().cast(pl.Float64).alias("heap_peak_mib"),
+        started.sum().cast(pl.Float64).alias("started"),
+        pl.col("pause_max_ms").max().alias("stw_max_ms"),
+        *(not_null(pl.col(name).filter(started)).median() for name in _SIZES),
+        pl.col("heap_peak_mib").max(),
     )
+
+
+def _size(name: str) -> pl.Expr:
+    """Returns a size of the heap: the mean over time, or the median of the cycles that started."""
+    below = pl.col(f"{name}/whole")
+    return pl.when(below > 0).then(pl.col(f"{name}/part") / below).otherwise(name).alias(name)

@@ -24,20 +24,17 @@ from gctrace_analyzer.errors import (
     UnwritableOutputError,
 )
 from gctrace_analyzer.files import write_atomically
-from gctrace_analyzer.fleets import checkpoint, manifest
+from gctrace_analyzer.fleets import manifest
 from gctrace_analyzer.fleets.identity import is_url, public
 from gctrace_analyzer.fleets.inputs import RETRIED, filesystem, problem_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from gctrace_analyzer.fleets.checkpoint import Finished
-    from gctrace_analyzer.fleets.inputs import Item
     from gctrace_analyzer.fleets.manifest import Part
 
-_ROWS, _ERRORS, _RETRIED, _STRETCHES = "rows", "errors", "again", "stretches"
-"""Kinds of Parquet files: results, unreadable files, files that are tried again later, and the
-finished stretches of files that are not finished."""
+_ROWS, _ERRORS, _RETRIED = "rows", "errors", "again"
+"""Kinds of Parquet files: results, unreadable files, and files that are tried again later."""
 
 
 class Output:
@@ -82,15 +79,9 @@ class Output:
                 expected="a new folder, or the output of an earlier run; it contains "
                 "something else",
             )
-        discarded = {_RETRIED, _ERRORS} if retry else {_RETRIED}
-        self._parts = [part for part in self._parts if part["kind"] not in discarded]
-        self._stretches = {
-            part["name"]: set(self._table(part["name"])["file"])
-            for part in self._parts
-            if part["kind"] == _STRETCHES
-        }
+        kept = {_ROWS} if retry else {_ROWS, _ERRORS}
+        self._parts = [part for part in self._parts if part["kind"] in kept]
         self.done = self._files()
-        self._forget_stretches()
         self._write_manifest(files=None, complete=False)
         self._remove_unlisted()
 
@@ -122,47 +113,16 @@ class Output:
         for kind, group in groups.items():
             self._put(kind, pl.DataFrame(group, schema=schema.polars_schema("fleet")))
         self.done |= {str(row["file"]) for row in rows}
-        forgotten = self._forget_stretches()
         self._write_manifest(files=files, complete=False)
-        for name in forgotten:
-            self._folder.remove(name)
 
-    def add_stretches(self, finished: Finished, items: Mapping[str, Item]) -> None:
-        """Saves finished stretches of files that are not finished."""
-        sizes = {name: items[name].size for name in finished}
-        name = self._put(_STRETCHES, checkpoint.to_table(finished, sizes))
-        self._stretches[name] = set(finished)
-        self._write_manifest(files=len(items), complete=False)
-
-    def stretches(self, items: Mapping[str, Item]) -> Finished:
-        """Returns what an earlier run has saved of unfinished files that are still as long."""
-        found: Finished = {}
-        for saved in self._stretches:
-            for name, size, result in checkpoint.from_table(self._table(saved)):
-                if name in items and items[name].size == size:
-                    found.setdefault(name, {})[result.index] = result
-        return found
-
-    def _table(self, name: str) -> pl.DataFrame:
-        return pl.read_parquet(self._folder.readable(name))
-
-    def _put(self, kind: str, frame: pl.DataFrame) -> str:
-        """Writes a Parquet file, which counts once the manifest is written; returns its name."""
+    def _put(self, kind: str, frame: pl.DataFrame) -> None:
+        """Writes a Parquet file, which counts once the manifest is written."""
         name = f"{kind}-{len(self._parts):05d}-{secrets.token_hex(4)}.parquet"
         buffer = io.BytesIO()
         frame.write_parquet(buffer)
         self._folder.put(name, buffer.getvalue())
         count = frame["file"].n_unique()
         self._parts.append({"name": name, "kind": kind, "rows": len(frame), "files": count})
-        return name
-
-    def _forget_stretches(self) -> list[str]:
-        """Takes saved stretches off the list if all their files are done; returns the names."""
-        names = [name for name, files in self._stretches.items() if files <= self.done]
-        for name in names:
-            del self._stretches[name]
-        self._parts = [part for part in self._parts if part["name"] not in names]
-        return names
 
     def finish(self, files: int) -> None:
         """Marks the output as complete."""
@@ -213,7 +173,8 @@ def _folder(where: str, storage_options: Mapping[str, Any] | None) -> _Local | _
 
 
 def _scan(folder: _Local | _Remote, parts: Iterable[Part]) -> pl.LazyFrame:
-    files = [folder.readable(part["name"]) for part in parts if part["kind"] != _STRETCHES]
+    kinds = (_ROWS, _ERRORS, _RETRIED)
+    files = [folder.readable(part["name"]) for part in parts if part["kind"] in kinds]
     if not files:
         return pl.LazyFrame(schema=schema.polars_schema("fleet"))
     return pl.concat([pl.scan_parquet(file) for file in files])

@@ -74,24 +74,20 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
     summary = report.analysis.summary
     processes = report.analysis.log.tables["processes"]
     process = processes.row(0, named=True) if len(processes) else None
-    by_dumps = report.analysis.by_dumps
-    if by_dumps:
-        capacity, procs = _times(summary.span_s, summary.cpus), run.intervals["procs"]
-    else:
-        capacity, procs = _capacity_s(run.analysis.corrected), run.cycles["procs"]
+    capacity = _times(summary.span_s, summary.cpus)
     few = summary.cycles < DEFAULT.short_log_cycles
     deaths = [each for each in report.analysis.post_mortems if each.proven]
     own = [each for each in deaths if process and each.process == process["process"]]
     return {
         **{name: getattr(summary, name) for name in FIGURES},
         "warnings": _warnings(report),
-        "procs": last(procs),
+        "procs": last(report.analysis.spans["procs"]),
         "capacity_cpu_s": capacity,
         "gc_cpu_s": _times(summary.gc_cpu_share, capacity),
         "gc_cpu_with_idle_s": _times(summary.gc_cpu_with_idle_share, capacity),
         "goal_set_by": next(iter(report.analysis.goal_set_by), None),
         # Metrics may lack the GC CPU of any number of cycles.
-        "short": few or (summary.gc_cpu_share is None and not by_dumps),
+        "short": few or (summary.gc_cpu_share is None and not run.cycles.is_empty()),
         "repaired_cycles": report.analysis.repaired,
         "oom_kills": len(deaths if alone else own),
         **_settings(report),
@@ -134,12 +130,6 @@ def _identity(process: Mapping[str, Any], from_path: Mapping[str, str]) -> Row:
     own: Row = {name: process.get(name) for name in names - {"cycles", "missing_cycles"}}
     own |= from_path
     return own | {"service": from_path.get("service") or service_of(own)}
-
-
-def _capacity_s(corrected: pl.DataFrame) -> float | None:
-    """Returns CPUs × time, the denominator of the CPU shares in the summary."""
-    per_s = corrected["elapsed_s"] * corrected["cpus"]
-    return float(per_s.sum()) if per_s.count() else None
 
 
 def _times(share: float | None, whole: float | None) -> float | None:

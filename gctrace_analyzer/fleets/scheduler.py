@@ -18,12 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.errors import FleetStoppedError
 from gctrace_analyzer.fleets import cluster, rows, stretches, worker
-from gctrace_analyzer.fleets.stretches import StretchResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from gctrace_analyzer.fleets.checkpoint import Finished
     from gctrace_analyzer.fleets.inputs import Item
     from gctrace_analyzer.fleets.output import Output
     from gctrace_analyzer.fleets.worker import Batch, WorkerOptions
@@ -63,7 +61,6 @@ class Progress:
         bytes: the size of the files that this run has finished.
         bytes_in_all: the size of all files that this run has to read.
         part_bytes: how much of unfinished long files has been read.
-        bytes_before: how much of them an earlier run had read.
         seconds: the time since the start.
         workers: the number of workers.
     """
@@ -75,7 +72,6 @@ class Progress:
     bytes: int = 0
     bytes_in_all: int = 0
     part_bytes: int = 0
-    bytes_before: int = 0
     seconds: float = 0.0
     workers: int = 0
 
@@ -87,7 +83,7 @@ class Progress:
     @property
     def bytes_read(self) -> int:
         """The bytes that this run has read."""
-        return self.bytes + self.part_bytes - self.bytes_before
+        return self.bytes + self.part_bytes
 
     @property
     def left_s(self) -> float | None:
@@ -117,7 +113,6 @@ class FleetRun:
         self._items = {item.name: item for item in items}
         self._rows: list[rows.Row] = []
         self._results: dict[str, dict[int, list[Any]]] = {}
-        self._unsaved_stretches: Finished = {}
         self._unsaved: set[str] = set()
         self._saved_at = self._started_at = time.monotonic()
         self._counted_at = -math.inf
@@ -150,7 +145,6 @@ class FleetRun:
         many = worker.batches(
             self._todo, self._how, files=self._per_batch(), size=BYTES_AT_ONCE
         )
-        many = self._without_finished(many)
         suspects: list[Batch] = []
         silent = 0
         for batch, outcome in self._outcomes(many, retries=cluster.RETRIES):
@@ -178,21 +172,7 @@ class FleetRun:
                     )
                     self._take(alone, found)
 
-    def _without_finished(self, many: Sequence[Batch]) -> list[Batch]:
-        """Takes the stretches that an earlier run has saved, and returns the other batches."""
-        saved = self._output.stretches(self._items)
-        left = []
-        for batch in many:
-            index, _ = batch.part or (0, 1)
-            result = saved.get(batch.items[0].name, {}).get(index)
-            if batch.part is None or result is None:
-                left.append(batch)
-                continue
-            self.progress.bytes_before += batch.bytes
-            self._take(batch, [result], saved=True)
-        return left
-
-    def _take(self, batch: Batch, found: list[Any], *, saved: bool = False) -> None:
+    def _take(self, batch: Batch, found: list[Any]) -> None:
         """Takes the rows of a batch; parts of a file are joined when all have arrived."""
         if batch.part is None:
             self._add(batch.items, found)
@@ -202,15 +182,11 @@ class FleetRun:
         parts[index] = found
         self.progress.part_bytes += batch.bytes
         if len(parts) < count:
-            for result in found:
-                if isinstance(result, StretchResult) and not saved:
-                    self._unsaved_stretches.setdefault(item.name, {})[index] = result
             self._report_progress()
             self._save_if_due()
             return
         every = [each for part in parts.values() for each in part]
         del self._results[item.name]
-        self._unsaved_stretches.pop(item.name, None)
         self.progress.part_bytes -= item.size or 0
         if ready := [each for each in every if isinstance(each, dict)]:
             # There are rows instead of parts: either the file cannot be split, or a part could
@@ -332,9 +308,7 @@ class FleetRun:
     def _save(self) -> None:
         if self._rows:
             self._output.add(self._rows, len(self._items))
-        if self._unsaved_stretches:
-            self._output.add_stretches(self._unsaved_stretches, self._items)
-        self._rows, self._unsaved, self._unsaved_stretches = [], set(), {}
+        self._rows, self._unsaved = [], set()
         self._saved_at = time.monotonic()
 
     def _crashed(self, item: Item, outcome: BaseException) -> rows.Row:

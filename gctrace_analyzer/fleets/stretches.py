@@ -138,21 +138,18 @@ class ProcessPart:
     """What one stretch shows of one process.
 
     Attributes:
+        row: its row, as if the stretch were the whole log.
         figures: what is needed to calculate the figures of the whole process.
         first: its first cycle.
         last: its last cycle.
         before: identifies its last cycle before the stretch, if that was read.
     """
 
+    row: Row
     figures: figures.StretchFigures
     first: pl.DataFrame
     last: pl.DataFrame
     before: tuple[Any, ...] | None
-
-    @property
-    def row(self) -> Row:
-        """Its row, as if the stretch were the whole log."""
-        return self.figures.figures
 
 
 @frozen
@@ -210,8 +207,10 @@ def analyse(
 def _part(whole: Run, own: Run, row: Row, above: pl.DataFrame, number: int) -> ProcessPart:
     cycles, before = own.cycles.filter(process=number), above.filter(process=number)
     is_own = pl.col("line_no").is_between(own.cycles["line_no"][0], own.cycles["line_no"][-1])
+    spans = whole.analysis.spans.filter(is_own, process=number)
     return ProcessPart(
-        figures.of_stretch(whole.analysis.corrected.filter(process=number), is_own, row),
+        row,
+        figures.of_stretch(spans, row["log_check_points"]),
         cycles.head(1),
         cycles.tail(1),
         before.select(CYCLE_KEY).row(-1) if len(before) else None,

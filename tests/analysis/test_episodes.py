@@ -29,6 +29,7 @@ from gctrace_analyzer.analysis.episodes import (
     runs,
 )
 from gctrace_analyzer.analysis.segments import segments
+from gctrace_analyzer.analysis.spans import of_cycles
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 @given(cycle_tables())
 def test_episodes_and_segments_are_within_the_log(cycles: pl.DataFrame) -> None:
     corrected = correct_durations(cycles)
-    enriched = enrich(with_metrics(cycles), corrected, on_real_cpus(corrected))
+    enriched = enrich(with_metrics(cycles), corrected, of_cycles(on_real_cpus(corrected)))
     begin, end = corrected["start_s"].min(), corrected["end_s"].max()
     for table in (episodes(enriched), segments(enriched)):
         assert (table["start_s"] >= begin).all()

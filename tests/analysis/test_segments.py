@@ -15,6 +15,7 @@ from polars.testing import assert_frame_equal
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.segments import level_changes, segments
+from gctrace_analyzer.analysis.spans import of_cycles
 from tests.conftest import CORPUS, ROOT
 from tests.helpers.corpus import live, run_of
 from tests.helpers.logs import logfile
@@ -143,7 +144,7 @@ def enriched(kinds: list[tuple[float, int, float]]) -> pl.DataFrame:
         start += step
         starts.append(start)
     count = len(kinds)
-    return pl.DataFrame(
+    cycles = pl.DataFrame(
         {
             "process": [0] * count,
             "gc_num": list(range(1, count + 1)),
@@ -160,9 +161,22 @@ def enriched(kinds: list[tuple[float, int, float]]) -> pl.DataFrame:
             "heap_start_mib": [58] * count,
             "heap_end_mib": [60] * count,
             "heap_live_mib": [50] * count,
-            "gc_cpu_ms": [20.0] * count,
+            "heap_goal_mib": [100] * count,
+            "stacks_mib": [0] * count,
+            "globals_mib": [0] * count,
+            "forced": [False] * count,
+            "stw_sweep_term_ms": [1.0] * count,
+            "stw_mark_term_ms": [1.0] * count,
+            "concurrent_mark_ms": [8.0] * count,
+            "stw_sweep_term_cpu_ms": [0.0] * count,
+            "stw_mark_term_cpu_ms": [0.0] * count,
+            "background_cpu_ms": [15.0] * count,
+            "idle_cpu_ms": [0.0] * count,
             "assist_cpu_ms": [5.0] * count,
         }
+    )
+    return of_cycles(cycles).with_columns(
+        cycles[name] for name in ("interval_s", "effective_gogc")
     )
 
 
@@ -180,7 +194,7 @@ def test_a_segment_has_the_figures_of_its_own_cycles() -> None:
     assert more["gc_cpu_share"] == pytest.approx(0.020 / (0.5 * 4))
     assert load["assist_share_of_gc_cpu"] == pytest.approx(0.25)
     assert load["alloc_mib_per_s"] == pytest.approx((10 - 0.2) / 0.5)
-    assert start["alloc_mib_per_s"] is None
+    assert start["alloc_mib_per_s"] == pytest.approx((60 - 0.2) / 0.05)
     assert (load["live_heap_p50_mib"], load["effective_gogc_p50"]) == (50, 100)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
+from gctrace_analyzer.analysis.spans import of_cycles
 from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.windows import divided, windows
 from gctrace_analyzer.errors import BadSettingError
@@ -26,13 +27,13 @@ LOGS = sorted(str(path) for path in SAMPLES.glob("*.log"))
 @few
 @given(cycle_tables(), st.sampled_from([0.05, 0.3, 7.0, 500.0]))
 def test_windows_add_up_to_the_whole_log(cycles: pl.DataFrame, length_s: float) -> None:
-    corrected = on_real_cpus(correct_durations(cycles))
-    found = windows(corrected, length_s)
+    spans = of_cycles(on_real_cpus(correct_durations(cycles)))
+    found = windows(spans, length_s)
     assert found["cycles"].sum() == len(cycles)
     assert found["heap_peak_mib"].max() == cycles["heap_end_mib"].max()
     assert (found["gc_cpu_share"] >= 0).all()
     assert (found["gc_active_share"] <= 1 + 1e-9).all()
-    assert found["end_s"].max() >= corrected["end_s"].max()  # type: ignore[operator]  # floats
+    assert found["end_s"].max() >= spans["end_s"].max()  # type: ignore[operator]  # floats
 
 
 @few
@@ -40,7 +41,7 @@ def test_windows_add_up_to_the_whole_log(cycles: pl.DataFrame, length_s: float) 
 def test_one_window_over_everything_has_the_figures_of_the_summary(
     cycles: pl.DataFrame,
 ) -> None:
-    (window,) = windows(on_real_cpus(correct_durations(cycles)), 1e5).to_dicts()
+    (window,) = windows(of_cycles(on_real_cpus(correct_durations(cycles))), 1e5).to_dicts()
     summary = summarize(cycles, processes(cycles))
     for name in ("gc_cpu_share", "gc_active_share", "stw_share", "assist_share_of_gc_cpu"):
         assert window[name] == pytest.approx(getattr(summary, name), rel=1e-9)
@@ -48,9 +49,9 @@ def test_one_window_over_everything_has_the_figures_of_the_summary(
 
 @pytest.mark.parametrize("length_s", [0.0, -1.0, 1e-9, float("nan")])
 def test_impossible_window_lengths_are_refused(length_s: float) -> None:
-    corrected = on_real_cpus(correct_durations(read_text(log_of(20)).cycles))
+    spans = read_text(log_of(20)).analysis.spans
     with pytest.raises(BadSettingError, match=r"for every.\n.*a duration above 0 that fits"):
-        windows(corrected, length_s)
+        windows(spans, length_s)
 
 
 @pytest.mark.parametrize("log", LOGS)
@@ -73,7 +74,7 @@ def test_windows_add_up_to_the_summary(log: str) -> None:
 
 def hand_made(**columns: list[float | None]) -> pl.DataFrame:
     """Two cycles: 0.9 to 1.1 s, in two windows of a second; 1.5 to 1.6 s."""
-    return pl.DataFrame(
+    corrected = pl.DataFrame(
         {
             "process": [0, 0],
             "gc_num": [1, 2],
@@ -97,9 +98,11 @@ def hand_made(**columns: list[float | None]) -> pl.DataFrame:
             "heap_goal_mib": [62, 96],
             "forced": [False, False],
             "stacks_mib": [0, 0],
+            "globals_mib": [0, 0],
             **columns,
         }
     )
+    return of_cycles(corrected)
 
 
 def test_the_figures_of_two_windows_by_hand() -> None:

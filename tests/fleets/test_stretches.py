@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import gzip
-import io
 import math
 import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
 import pytest
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.fleets import checkpoint, stretches, worker
+from gctrace_analyzer.fleets import stretches, worker
 from gctrace_analyzer.testing import prolonged
 from tests.helpers.fleet import item, rows_of, sample
 
@@ -147,27 +145,3 @@ def test_a_long_compressed_file_is_read_by_one_task(tmp_path: Path) -> None:
     (found,) = worker.batch_rows(first)
     assert isinstance(found, dict)
     assert found["cycles"] > 100
-
-
-def test_results_of_stretches_survive_saving(long_log: Path) -> None:
-    how = worker.WorkerOptions(stretch=150_000)
-    one = item(long_log)
-    results = [
-        each
-        for batch in worker.batches([one], how, files=16, size=1 << 24)
-        for each in worker.batch_rows(batch)
-        if not isinstance(each, dict)
-    ]
-    empty = stretches.StretchResult(len(results), nothing="nothing in it", rejected=3)
-    finished = {one.name: {each.index: each for each in (*results, empty)}}
-    buffer = io.BytesIO()
-    checkpoint.to_table(finished, {one.name: one.size}).write_parquet(buffer)
-    buffer.seek(0)
-    saved = list(checkpoint.from_table(pl.read_parquet(buffer)))
-    assert [(name, size) for name, size, _ in saved] == [(one.name, one.size)] * len(saved)
-    back = [result for _, _, result in saved]
-    assert back[-1] == empty
-    assert [each.index for each in back] == [each.index for each in (*results, empty)]
-    assert stretches.rows_of_file(back, one, {}) == stretches.rows_of_file(
-        [*results, empty], one, {}
-    )

@@ -10,6 +10,7 @@ from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.episodes import as_table, enrich, found_in
 from gctrace_analyzer.analysis.rules.finding import ProcessFacts
 from gctrace_analyzer.analysis.settings import Known, Settings
+from gctrace_analyzer.analysis.spans import of_cycles
 from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import live_growth
@@ -57,7 +58,7 @@ def facts_of(text: str, **settings: Any) -> ProcessFacts:
 
 def facts_of_run(run: gca.Run, **settings: Any) -> ProcessFacts:
     durations = correct_durations(run.cycles)
-    enriched = enrich(with_metrics(run.cycles), durations, on_real_cpus(durations))
+    enriched = enrich(with_metrics(run.cycles), durations, of_cycles(on_real_cpus(durations)))
     return ProcessFacts(
         process=0,
         cycles=enriched,

@@ -6,6 +6,8 @@ from typing import Any
 
 import polars as pl
 
+from gctrace_analyzer.analysis.metrics import intervals
+
 USUAL: dict[str, Any] = {
     "process": 0, "gc_cycles": 10, "forced_cycles": 0, "length_s": 5.0, "alloc_mib": 120.0,
     "heap_goal_mib": 100.0, "goal_mib": 100.0, "goal_mib_before": 100.0, "heap_live_mib": 80.0,
@@ -49,3 +51,8 @@ def interval_rows(*changed: dict[str, Any]) -> pl.DataFrame:
         alloc_mib_per_s=pl.col("alloc_mib") / pl.col("length_s"),
         begin_at=pl.lit(None, pl.Datetime("us", "UTC")),
     )
+
+
+def interval_spans(*changed: dict[str, Any]) -> pl.DataFrame:
+    """Returns the same as spans."""
+    return intervals.spans(interval_rows(*changed))

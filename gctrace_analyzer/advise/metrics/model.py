@@ -29,7 +29,7 @@ from gctrace_analyzer.advise.subject import (
     which_process,
 )
 from gctrace_analyzer.analysis.metrics.intervals import observed_pauses
-from gctrace_analyzer.analysis.metrics.summary import summarize
+from gctrace_analyzer.analysis.metrics.typical import summarize
 from gctrace_analyzer.analysis.settings import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen

@@ -27,10 +27,17 @@ from gctrace_analyzer.advise.prediction.path import (
 from gctrace_analyzer.analysis.cycles import effective_gogc, true_live_mib
 from gctrace_analyzer.analysis.durations import varies
 from gctrace_analyzer.analysis.goals.levels import near
-from gctrace_analyzer.analysis.neighbours import the_process
 from gctrace_analyzer.analysis.pauses import CONTENDED_STOP_MS
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.ingest.rows import complete, constant, not_null, since, unforced, where
+from gctrace_analyzer.ingest.rows import (
+    complete,
+    constant,
+    not_null,
+    since,
+    the_process,
+    unforced,
+    where,
+)
 
 FEWEST = 3
 ROUNDING = 0.05

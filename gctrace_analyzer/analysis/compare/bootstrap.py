@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.compare.metrics import METRICS, NAMED
+from gctrace_analyzer.analysis.compare.metrics import METRICS, NAMED, QUANTILES
+from gctrace_analyzer.analysis.totals import RATES, part, whole
 from gctrace_analyzer.analysis.trend import Z95
 
 if TYPE_CHECKING:
@@ -52,70 +53,63 @@ def block_cycles(cycles: int) -> int:
 
 
 def spreads(
-    rows: pl.DataFrame,
+    spans: pl.DataFrame,
     values: Mapping[str, float | None],
-    ratios: Mapping[str, tuple[pl.Expr, pl.Expr]],
-    quantiles: Mapping[str, tuple[tuple[str, ...], float]],
+    quantiles: Mapping[str, tuple[tuple[str, ...], float]] = QUANTILES,
 ) -> dict[str, float | None]:
     """Returns the standard error of each metric within a run, on the metric's scale.
 
     Args:
-        rows: the cycles of the run as `on_real_cpus` returns them, or its intervals.
+        spans: what happened in the run (`analysis.spans`).
         values: what `metrics.figures` returns.
-        ratios: numerator and denominator per row of the metrics that are ratios of sums.
         quantiles: the columns and the quantile of the metrics that are quantiles.
     """
-    length = block_cycles(len(rows))
+    length = block_cycles(len(spans))
     sums = {
-        name: _Sum(numerator, denominator)
-        for name, (numerator, denominator) in ratios.items()
-        if values[name] is not None
+        name: (part(name).fill_null(0.0), whole(name).fill_null(0.0))
+        for name in RATES
+        if values.get(name) is not None
+    }
+    quantiles = {
+        name: quantile
+        for name, quantile in quantiles.items()
+        if values[name] is not None and set(quantile[0]) <= set(spans.columns)
     }
     for name, (columns, _) in quantiles.items():
-        if (value := values[name]) is not None:
-            sums[name] = _below(columns, value)
-    errors = _standard_errors(rows, sums, length)
+        sums[name] = _below(columns, values[name] or 0.0)
+    errors = _standard_errors(spans, sums, length)
     result: dict[str, float | None] = dict.fromkeys(metric.name for metric in METRICS)
     for name, error in errors.items():
         value = values[name]
         if error is None or value is None:
             continue
         if name in quantiles:
-            result[name] = _woodruff(rows, NAMED[name], quantiles[name], error)
+            result[name] = _woodruff(spans, NAMED[name], quantiles[name], error)
         elif (scale := value + NAMED[name].floor) > 0:
             result[name] = error / scale
-    result["heap_peak_mib"] = _peak_error(rows)
+    result["heap_peak_mib"] = _peak_error(spans)
     return result
 
 
-def started(corrected: pl.DataFrame) -> pl.Series:
-    """Returns True for the cycles after the start-up of their process.
+def started(spans: pl.DataFrame) -> pl.Series:
+    """Returns True for the spans after the start-up of their process.
 
     Every start-up differs from the rest of its run in the same way, so this difference is not
     noise: the start-up and the rest are each compared with their own mean. The start-up ends
     when the live heap first reaches its level in the second half. If that takes over a third
     of the time, no cycle counts as start-up.
     """
-    time, live = pl.col("start_s"), pl.col("heap_live_mib").cast(pl.Float64)
+    time, live = pl.coalesce("start_s", "begin_s"), pl.col("heap_live_mib").cast(pl.Float64)
     begin, end = time.min(), time.max()
     level = live.filter(time >= (begin + end) / 2).median()
     smooth = live.rolling_median(_SMOOTHED_CYCLES, min_samples=1)
     settled = (smooth - level).abs() <= pl.max_horizontal(_LEVEL_SHARE * level, _LEVEL_MIB)
     first = time.filter(settled).min()
     warmed_up_s = pl.when(first - begin <= (end - begin) / 3).then(first).otherwise(begin)
-    return corrected.select((time >= warmed_up_s).over("process").alias("started")).to_series()
+    return spans.select((time >= warmed_up_s).over("process").alias("started")).to_series()
 
 
-class _Sum:
-    """A ratio of two sums over the cycles in which numerator and denominator are known."""
-
-    def __init__(self, numerator: pl.Expr, denominator: pl.Expr) -> None:
-        known = numerator.is_not_null() & denominator.is_not_null()
-        self.numerator = pl.when(known).then(numerator).otherwise(0.0)
-        self.denominator = pl.when(known).then(denominator).otherwise(0.0)
-
-
-def _below(columns: tuple[str, ...], value: float) -> _Sum:
+def _below(columns: tuple[str, ...], value: float) -> tuple[pl.Expr, pl.Expr]:
     """Returns the share of values below `value` as a ratio of sums; equal ones count half."""
     below = pl.sum_horizontal(
         (pl.col(column) < value).cast(pl.Float64).fill_null(0)
@@ -125,15 +119,16 @@ def _below(columns: tuple[str, ...], value: float) -> _Sum:
     known = pl.sum_horizontal(
         pl.col(column).is_not_null().cast(pl.Float64) for column in columns
     )
-    return _Sum(below, known)
+    return below, known
 
 
 def _standard_errors(
-    corrected: pl.DataFrame, sums: Mapping[str, _Sum], length: int
+    spans: pl.DataFrame, sums: Mapping[str, tuple[pl.Expr, pl.Expr]], length: int
 ) -> dict[str, float | None]:
-    parts = corrected.select(
-        *(each.numerator.alias(f"{name}/n") for name, each in sums.items()),
-        *(each.denominator.alias(f"{name}/d") for name, each in sums.items()),
+    parts = spans.select(
+        expression.alias(f"{name}/{end}")
+        for name, pair in sums.items()
+        for end, expression in zip("nd", pair, strict=True)
     )
     totals = parts.sum().row(0, named=True)
     known = [name for name in sums if totals[f"{name}/d"]]
@@ -146,7 +141,7 @@ def _standard_errors(
             ).alias(name)
             for name in known
         )
-        .with_columns(started(corrected))
+        .with_columns(started(spans))
         .select(pl.col(known) - pl.col(known).mean().over("started"))
     )
     n = len(residuals)
@@ -163,10 +158,10 @@ def _standard_errors(
 
 
 def _woodruff(
-    rows: pl.DataFrame, metric: Metric, quantile: tuple[tuple[str, ...], float], error: float
+    spans: pl.DataFrame, metric: Metric, quantile: tuple[tuple[str, ...], float], error: float
 ) -> float:
     columns, share = quantile
-    values = pl.concat([rows[column].drop_nulls().cast(pl.Float64) for column in columns])
+    values = pl.concat([spans[column].drop_nulls().cast(pl.Float64) for column in columns])
     # Pauses come in two groups. With a smaller factor, the range of shares would not reach
     # across the gap between the groups.
     low, high = (
@@ -176,9 +171,9 @@ def _woodruff(
     return (high - low) / (2 * Z95)
 
 
-def _peak_error(rows: pl.DataFrame) -> float | None:
+def _peak_error(spans: pl.DataFrame) -> float | None:
     """Returns the standard error of the heap peak: half its distance to the 90 % quantile."""
-    ends = rows["heap_end_mib"].drop_nulls().cast(pl.Float64)
+    ends = spans["heap_peak_mib"].drop_nulls()
     if ends.is_empty():
         return None
     metric = NAMED["heap_peak_mib"]

@@ -169,7 +169,7 @@ def _signed(percent: float) -> str:
 
 
 def _procs(side: Sequence[Measured]) -> str:
-    found = sorted({int(n) for run in side for n in run.points["procs"].drop_nulls().unique()})
+    found = sorted({int(n) for run in side for n in run.spans["procs"].drop_nulls().unique()})
     return "–".join(map(str, found)) or "unknown"
 
 
@@ -236,7 +236,7 @@ def _stopped_ms(side: Sequence[Measured]) -> float | None:
     stopped = [run.summary.stw_total_ms for run in side]
     cycles = sum(run.summary.cycles for run in side)
     for run in side:
-        procs = run.points["procs"].max()
+        procs = run.spans["procs"].max()
         if isinstance(procs, int) and (run.summary.cpus or procs) < FEWER_CPUS * procs:
             return None
     if not cycles or None in stopped:
@@ -278,7 +278,7 @@ def _notes_on_side(label: str, side: Sequence[Measured]) -> Iterator[Difference]
             f"{label}: the program forced {forced:,} of {cycles:,} cycles (runtime.GC); no "
             "setting reduces their number.",
         )
-    drifts = [drift for run in side if (drift := _drift(run.points)) is not None]
+    drifts = [drift for run in side if (drift := _drift(run.spans)) is not None]
     if drifts and abs(fmean(drifts)) > DRIFT_SHARE:
         yield Difference(
             "note",
@@ -289,15 +289,15 @@ def _notes_on_side(label: str, side: Sequence[Measured]) -> Iterator[Difference]
         )
 
 
-def _drift(points: pl.DataFrame) -> float | None:
+def _drift(spans: pl.DataFrame) -> float | None:
     """Returns the relative growth of the live heap from the second quarter to the last.
 
     The first quarter contains the start-up.
     """
-    quarter = len(points) // 4
+    quarter = len(spans) // 4
     if quarter < 1:
         return None
-    live = points["heap_live_mib"].cast(pl.Float64)
+    live = spans["heap_live_mib"].cast(pl.Float64)
     early, late = live.slice(quarter, quarter).median(), live.tail(quarter).median()
     if not early or late is None:
         return None

@@ -20,10 +20,8 @@ from gctrace_analyzer.analysis.compare.bootstrap import spreads
 from gctrace_analyzer.analysis.compare.metrics import (
     METRICS,
     NAMED,
-    QUANTILES,
     Metric,
     figures,
-    ratios,
 )
 from gctrace_analyzer.frozen import frozen
 
@@ -68,15 +66,14 @@ class Measured:
     """A run with its figures.
 
     Attributes:
-        points: its cycles, as `on_real_cpus` returns them, or its intervals in their columns:
-            of these, `start_s`, `heap_live_mib`, `heap_end_mib` and `procs` are used.
+        spans: what happened in it (`analysis.spans`).
         summary: its summary.
         values: its metrics.
         spread: the standard error of each metric within the run, on the metric's scale.
         by_limit: True if the memory limit sets most goals.
     """
 
-    points: pl.DataFrame
+    spans: pl.DataFrame
     summary: Summary
     values: dict[str, float | None]
     spread: dict[str, float | None]
@@ -90,7 +87,7 @@ class Measured:
     @property
     def evidence(self) -> int:
         """The number of cycles, or of intervals if that is lower."""
-        return min(self.summary.cycles, len(self.points))
+        return min(self.summary.cycles, len(self.spans))
 
     @property
     def long_enough(self) -> bool:
@@ -111,17 +108,18 @@ class Estimate:
     runs: int
 
 
-def measured(corrected: pl.DataFrame, summary: Summary, *, by_limit: bool = False) -> Measured:
+def measured(spans: pl.DataFrame, summary: Summary, *, by_limit: bool = False) -> Measured:
     """Returns a run with its metrics and their standard errors.
 
+    Percentiles of single pauses have no standard error if spans show only sums of pauses.
+
     Args:
-        corrected: what `on_real_cpus` returns.
-        summary: the summary of these cycles, so that comparisons and reports agree.
+        spans: as described in `analysis.spans`.
+        summary: the summary of the same spans, so that comparisons and reports agree.
         by_limit: True if the memory limit sets most goals.
     """
-    values = figures(summary, corrected)
-    spread = spreads(corrected, values, ratios(), QUANTILES)
-    return Measured(corrected, summary, values, spread, by_limit)
+    values = figures(summary, spans)
+    return Measured(spans, summary, values, spreads(spans, values), by_limit)
 
 
 def compare(
@@ -297,9 +295,10 @@ def _above_shorter_peaks(run: Measured, seconds: float) -> float:
     The difference is on the metric's scale.
     """
     metric = NAMED["heap_peak_mib"]
-    part = ((pl.col("start_s") - pl.col("start_s").min()) / max(seconds, 1e-3)).floor()
-    peaks = run.points.group_by(part.alias("part")).agg(pl.col("heap_end_mib").max())
-    scaled = [metric.scaled(float(peak)) for peak in peaks["heap_end_mib"].drop_nulls()]
+    time = pl.coalesce("start_s", "begin_s")
+    part = ((time - time.min()) / max(seconds, 1e-3)).floor()
+    peaks = run.spans.group_by(part.alias("part")).agg(pl.col("heap_peak_mib").max())
+    scaled = [metric.scaled(float(peak)) for peak in peaks["heap_peak_mib"].drop_nulls()]
     return max(scaled) - fmean(scaled) if scaled else 0.0
 
 

@@ -9,20 +9,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
-import polars as pl
-
-from gctrace_analyzer.analysis.cycles import (
-    alloc_before_mib,
-    alloc_while_marking_mib,
-    gc_cpu_ms,
-    pauses_ms,
-    true_live_mib,
-)
 from gctrace_analyzer.analysis.pauses import PHASES, pauses
-from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from gctrace_analyzer.analysis.summary import Summary
 
 Better = Literal["lower", "by load"]
@@ -92,15 +84,15 @@ _PHASES = {
 }
 
 
-def figures(summary: Summary, corrected: pl.DataFrame | None = None) -> dict[str, float | None]:
+def figures(summary: Summary, spans: pl.DataFrame) -> dict[str, float | None]:
     """Returns the value of each metric; None where it is unknown.
 
     Args:
         summary: the summary of the run.
-        corrected: what `on_real_cpus` returns for its cycles; None if there is no gctrace, so
-            that the phases of a pause are unknown.
+        spans: those of the same run; without gctrace, the phases of a pause are unknown.
     """
-    table = [] if corrected is None else pauses(corrected).iter_rows(named=True)
+    has_phases = all(name in spans.columns for name in PHASES.values())
+    table = pauses(spans).iter_rows(named=True) if has_phases else ()
     rows = {row["phase"]: row for row in table}
     values = {
         f"{prefix}_{which}": rows[phase][which] if phase in rows else None
@@ -112,27 +104,6 @@ def figures(summary: Summary, corrected: pl.DataFrame | None = None) -> dict[str
         if metric.name in values
         else getattr(summary, metric.name)
         for metric in METRICS
-    }
-
-
-def ratios() -> dict[str, tuple[pl.Expr, pl.Expr]]:
-    """Returns numerator and denominator per cycle of the metrics that are ratios of sums."""
-    elapsed = pl.col("elapsed_s")
-    capacity_ms = 1000 * elapsed * pl.col("cpus")
-    spent = gc_cpu_ms()
-    assist = pl.col("assist_cpu_ms")
-    late = (pl.col("start_s") >= DEFAULT.warm_up_s) & ~pl.col("forced")
-    alloc = alloc_while_marking_mib() + alloc_before_mib()
-    numbers, starts = (pl.col(name).diff().over("process") for name in ("gc_num", "start_s"))
-    return {
-        "gc_cpu_share": (spent, capacity_ms),
-        "gc_cpu_with_idle_share": (spent + pl.col("idle_cpu_ms"), capacity_ms),
-        "gc_per_s": (numbers.cast(pl.Float64), starts),
-        "assist_share_of_gc_cpu": (assist, spent),
-        "assist_share_of_cpu": (assist, capacity_ms),
-        "stw_share": (pauses_ms(), 1000 * elapsed),
-        "alloc_mib_per_s": (alloc, elapsed),
-        "true_live_heap_mib": (true_live_mib(), pl.when(late).then(1.0)),
     }
 
 

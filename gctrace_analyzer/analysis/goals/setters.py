@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.goals import levels
-from gctrace_analyzer.analysis.neighbours import before, within_process
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.ingest.rows import is_one_process, not_null, of_each_process, without
+from gctrace_analyzer.ingest.rows import (
+    before,
+    is_one_process,
+    not_null,
+    of_each_process,
+    within_process,
+    without,
+)
 
 if TYPE_CHECKING:
     from gctrace_analyzer.analysis.thresholds import Thresholds

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.caveats import ignored
 from gctrace_analyzer.analysis.metrics import (
     episodes,
     findings,
     intervals,
     pauses,
-    segments,
-    windows,
+    phases,
 )
-from gctrace_analyzer.analysis.metrics.summary import summarize
+from gctrace_analyzer.analysis.metrics.typical import summarize
 from gctrace_analyzer.analysis.pauses import BOTH
+from gctrace_analyzer.analysis.summary import ignored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,15 +68,20 @@ class Dumps:
         counted = self.detailed.select(pl.col("gc_cycles", "alloc_mib").count()).row(0)
         return any(counted)
 
+    @cached_property
+    def spans(self) -> pl.DataFrame:
+        """The intervals as spans (`analysis.spans`)."""
+        return intervals.spans(self.detailed) if self.detailed.width else self.detailed
+
     def of(self, process: int) -> pl.DataFrame:
-        """Returns the detailed intervals of one process."""
-        return self.detailed.filter(process=process) if self.detailed.width else self.detailed
+        """Returns the detailed intervals of one process, as spans."""
+        return self.spans.filter(process=process) if self.spans.width else self.spans
 
     @cached_property
     def summary(self) -> Summary:
         """The figures of all processes."""
         notes = (*self._log.notes, *ignored(self._log.impossible))
-        return summarize(self.detailed, self._pauses, notes)
+        return summarize(self.spans, self._pauses, notes)
 
     @cached_property
     def _pauses(self) -> pl.DataFrame:
@@ -107,19 +111,6 @@ class Dumps:
         every = map(self.cycle_pauses, self.detailed["process"].unique())
         return all(each is not None and each.proven_short for each in every)
 
-    def windows(self, length_s: float, process: int | None = None) -> pl.DataFrame:
-        """Returns windows of equal length, of one process or of all."""
-        own = self.detailed if process is None else self.of(process)
-        return windows.windows(own, length_s)
-
-    def trend(self, process: int, points: int) -> pl.DataFrame:
-        """Returns equal windows over the time of a process."""
-        own = self.of(process)
-        if not own.width or own.is_empty():
-            return schema.empty("windows")
-        begin, end = float(own["begin_s"][0]), float(own["end_s"][-1])
-        return windows.windows(own, (end - begin) / points, origin_s=begin).head(points)
-
     @cached_property
     def episodes(self) -> pl.DataFrame:
         """Time ranges in which something unusual happened (`schema.EPISODES`)."""
@@ -128,7 +119,7 @@ class Dumps:
     @cached_property
     def segments(self) -> pl.DataFrame:
         """Phases of load and idle times (`schema.SEGMENTS`)."""
-        return segments.segments(self.detailed, self._thresholds)
+        return phases.segments(self.spans, self._thresholds)
 
     @cached_property
     def pauses(self) -> pl.DataFrame:

@@ -239,6 +239,43 @@ def _with_pauses(found: pl.DataFrame, pauses: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def spans(intervals: pl.DataFrame) -> pl.DataFrame:
+    """Returns intervals as spans of several cycles, with all their columns (`analysis.spans`).
+
+    Args:
+        intervals: what `intervals` returns.
+    """
+    elapsed, procs, goal = pl.col("length_s"), pl.col("procs"), pl.col("heap_goal_mib")
+    # Whole cycles: from the end of the last one before the interval to that of the last one in it.
+    by_cycles = pl.col("gc_cpu_base") * pl.col("procs").fill_null(1)
+    capacity = pl.coalesce("available_cpu_s", by_cycles, elapsed * procs)
+    nothing = pl.lit(None, pl.Float64)
+    return intervals.with_columns(
+        start_s=nothing,
+        wall_time=pl.col("begin_at"),
+        elapsed_s=elapsed,
+        cycles=pl.col("gc_cycles"),
+        counted_s=pl.when(pl.col("gc_cycles").is_not_null()).then(elapsed),
+        steps=pl.col("gc_cycles").cast(pl.Float64),
+        steps_s=elapsed,
+        gc_cpu_s=pl.col("gc_cpu_share") * capacity,
+        capacity_s=capacity,
+        capacity_time_s=capacity / procs,
+        active_s=nothing,
+        pause_total_ms=pl.col("stw_total_ms"),
+        pause_max_ms=pl.col("stw_max_ms"),
+        in_cycle_mib=pl.col("alloc_mib"),
+        between_mib=nothing,
+        allocated_mib=pl.col("alloc_mib"),
+        # Samples miss the peak; the goal is where the heap ends at a steady load.
+        heap_peak_mib=pl.max_horizontal("goal_mib", "goal_mib_before", "heap_alloc_mib"),
+        true_live_mib=nothing,
+        effective_gogc=100 * (goal - pl.col("heap_live_mib")) / pl.col("heap_live_mib"),
+        first_gc=pl.col("num_gc") - pl.col("gc_cycles") + 1,
+        gc_num=pl.col("num_gc"),
+    )
+
+
 def in_intervals(pauses: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:
     """Returns `row` and `pause_ms` of each pause of a cycle that ended in one of the intervals.
 

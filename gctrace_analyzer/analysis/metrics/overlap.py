@@ -4,12 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import (
-    alloc_before_mib,
-    alloc_while_marking_mib,
-    gc_cpu_ms,
-    pauses_ms,
-)
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import duration_text
 
@@ -29,8 +23,8 @@ class Overlap:
 
     Attributes:
         seconds: how long both cover.
-        traced: by figure, what gctrace shows in that time: `cycles`, `alloc_mib`, `stw_ms`,
-            `gc_cpu_s`; None where it does not show it.
+        traced: by column of spans, what gctrace shows in that time: `cycles`, `allocated_mib`,
+            `pause_total_ms`, `gc_cpu_s`; None where it does not show it.
         scraped: the same from the metrics.
     """
 
@@ -41,7 +35,7 @@ class Overlap:
     @property
     def is_one_process(self) -> bool:
         """Whether both can be of the same process."""
-        ratio = self.ratio("alloc_mib")
+        ratio = self.ratio("allocated_mib")
         return ratio is None or 1 / OTHER_PROGRAM < ratio < OTHER_PROGRAM
 
     def ratio(self, figure: str) -> float | None:
@@ -55,7 +49,7 @@ class Overlap:
         together = f"gctrace and metrics both cover {duration_text(self.seconds)}"
         if not self.is_one_process:
             return (
-                f"{together}, but with {self.ratio('alloc_mib'):.1f} times the allocation in "
+                f"{together}, but with {self.ratio('allocated_mib'):.1f} times the allocation in "
                 "gctrace: they are not of the same process, so only gctrace is used."
             )
         apart = [
@@ -70,53 +64,46 @@ class Overlap:
 
 _NAMES = {
     "cycles": "cycles",
-    "alloc_mib": "allocation",
-    "stw_ms": "pauses",
+    "allocated_mib": "allocation",
+    "pause_total_ms": "pauses",
     "gc_cpu_s": "GC CPU",
 }
 
 
-def overlap(intervals: pl.DataFrame, corrected: pl.DataFrame) -> Overlap | None:
+def overlap(scraped: pl.DataFrame, traced: pl.DataFrame) -> Overlap | None:
     """Returns the cycles of one process that both sources have; None if they are too few.
 
     Args:
-        intervals: what `intervals.intervals` returns, of that process.
-        corrected: what `on_real_cpus` returns for its cycles.
+        scraped: what `intervals.spans` returns, of that process.
+        traced: what `spans.of_cycles` returns for its cycles.
     """
-    numbers = corrected["gc_num"].drop_nulls()
-    if numbers.is_empty() or intervals.is_empty():
+    numbers = traced["gc_num"].drop_nulls()
+    if numbers.is_empty() or scraped.is_empty():
         return None
-    end = pl.col("num_gc")
-    begin = end - pl.col("gc_cycles")
-    both = intervals.filter(
-        (pl.col("gc_cycles") > 0) & (begin >= numbers.min() - 1) & (end <= numbers.max())  # type: ignore[operator]
+    begin, end, counted = pl.col("first_gc") - 1, pl.col("gc_num"), pl.col("cycles") > 0
+    both = scraped.filter(
+        counted & (begin >= numbers.min() - 1) & (end <= numbers.max())  # type: ignore[operator]
     )
-    cycles = int(both["gc_cycles"].sum() or 0)
-    if cycles < FEWEST:
+    if int(both["cycles"].sum() or 0) < FEWEST:
         return None
     first, last = both.select(begin.min().alias("first"), end.max().alias("last")).row(0)
     # Between two cycles there may be many dumps, and what was allocated between them.
-    both = intervals.filter(
-        (begin >= first) & (end <= last) & ((pl.col("gc_cycles") > 0) | (end < last))
+    both = scraped.filter((begin >= first) & (end <= last) & (counted | (end < last)))
+    own = traced.filter(end.is_between(first, last, closed="right"))
+    in_traced, in_scraped = (
+        rows.select(cycles=pl.col("cycles").sum(), **{name: _sum(name) for name in _SUMS})
+        for rows in (own, both)
     )
-    alloc = alloc_while_marking_mib() + alloc_before_mib()
-    own = corrected.with_columns(alloc=alloc).filter(
-        pl.col("gc_num").is_between(first, last, closed="right")
+    return Overlap(
+        float(both["elapsed_s"].sum()),
+        in_traced.row(0, named=True),
+        in_scraped.row(0, named=True),
     )
-    traced = own.select(
-        cycles=pl.len(),
-        alloc_mib=_sum(pl.col("alloc")),
-        stw_ms=_sum(pauses_ms()),
-        gc_cpu_s=_sum(gc_cpu_ms()) / 1000,
-    ).row(0, named=True)
-    scraped = both.select(
-        cycles=pl.col("gc_cycles").sum(),
-        alloc_mib=_sum(pl.col("alloc_mib")),
-        stw_ms=_sum(pl.col("stw_total_ms")),
-        gc_cpu_s=_sum(pl.col("gc_cpu_s")),
-    ).row(0, named=True)
-    return Overlap(float(both["length_s"].sum()), traced, scraped)
 
 
-def _sum(values: pl.Expr) -> pl.Expr:
+_SUMS = ("allocated_mib", "pause_total_ms", "gc_cpu_s")
+
+
+def _sum(name: str) -> pl.Expr:
+    values = pl.col(name)
     return pl.when(values.null_count() <= values.len() / 10).then(values.sum())

@@ -13,10 +13,9 @@ from gctrace_analyzer.analysis.cycles import (
     alloc_while_marking_mib,
     share_of_cpu,
 )
-from gctrace_analyzer.analysis.neighbours import before
 from gctrace_analyzer.analysis.windows import zero
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.rows import by_process, complete, where
+from gctrace_analyzer.ingest.rows import before, by_process, complete, where
 from gctrace_analyzer.present.format import count, mib
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.binning import binned
@@ -254,7 +253,7 @@ def _intervals(report: Report) -> pl.DataFrame:
 
 def _origins(intervals: pl.DataFrame) -> dict[int, datetime]:
     """Returns the moment that the seconds of each process count from."""
-    first = intervals.group_by("process").agg(zero("begin_at", "begin_s"))
+    first = intervals.group_by("process").agg(zero("begin_at", pl.col("begin_s")))
     return dict(first.drop_nulls().iter_rows())
 
 

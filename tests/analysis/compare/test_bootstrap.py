@@ -37,9 +37,10 @@ def cycles(live: list[float], every_s: float = 1.0) -> pl.DataFrame:
         "process": 0,
         "start_s": [n * every_s for n in range(len(live))],
         "heap_live_mib": [float(each) for each in live],
-        "heap_end_mib": [2.0 * each for each in live],
-        "spent": [1.0 + (n * n) % 7 for n in range(len(live))],
-        "time": [10.0 + n % 3 for n in range(len(live))],
+        "begin_s": [n * every_s for n in range(len(live))],
+        "heap_peak_mib": [2.0 * each for each in live],
+        "gc_cpu_s": [1.0 + (n * n) % 7 for n in range(len(live))],
+        "capacity_s": [10.0 + n % 3 for n in range(len(live))],
     })  # fmt: skip
 
 
@@ -67,7 +68,7 @@ def test_two_mib_are_rounding_however_small_the_live_heap_is() -> None:
 
 def by_hand(rows: pl.DataFrame, length: int) -> float:
     """Returns the standard error of sum(spent) / sum(time), from the sums of circular blocks."""
-    spent, time = rows["spent"].to_list(), rows["time"].to_list()
+    spent, time = rows["gc_cpu_s"].to_list(), rows["capacity_s"].to_list()
     ratio = sum(spent) / sum(time)
     rest = [a - ratio * b for a, b in zip(spent, time, strict=True)]
     known = started(rows).to_list()
@@ -89,13 +90,8 @@ def by_hand(rows: pl.DataFrame, length: int) -> float:
 def test_the_error_of_a_ratio_is_that_of_its_blocks(count: int) -> None:
     rows = cycles([100.0] * (count // 5) + [LEVEL] * (count - count // 5))
     values = dict.fromkeys((metric.name for metric in METRICS), None)
-    value = float(rows["spent"].sum()) / float(rows["time"].sum())
-    found = spreads(
-        rows,
-        {**values, "gc_cpu_share": value},
-        {"gc_cpu_share": (pl.col("spent"), pl.col("time"))},
-        {},
-    )
+    value = float(rows["gc_cpu_s"].sum()) / float(rows["capacity_s"].sum())
+    found = spreads(rows, {**values, "gc_cpu_share": value})
     expected = by_hand(rows, block_cycles(count)) / (value + NAMED["gc_cpu_share"].floor)
     assert found["gc_cpu_share"] == pytest.approx(expected)
     assert found["stw_p99_ms"] is None
@@ -104,24 +100,22 @@ def test_the_error_of_a_ratio_is_that_of_its_blocks(count: int) -> None:
 def test_cycles_without_one_of_both_numbers_do_not_count() -> None:
     rows = cycles([LEVEL] * 30)
     some = rows.with_columns(
-        time=pl.when(pl.int_range(pl.len()) % 5 != 2).then(pl.col("time")),
-        spent=pl.when(pl.int_range(pl.len()) % 5 != 4).then(pl.col("spent")),
+        capacity_s=pl.when(pl.int_range(pl.len()) % 5 != 2).then(pl.col("capacity_s")),
+        gc_cpu_s=pl.when(pl.int_range(pl.len()) % 5 != 4).then(pl.col("gc_cpu_s")),
     )
     zeros = some.with_columns(
-        pl.when(pl.col("time").is_not_null() & pl.col("spent").is_not_null())
-        .then(pl.col("time", "spent"))
+        pl.when(pl.col("capacity_s").is_not_null() & pl.col("gc_cpu_s").is_not_null())
+        .then(pl.col("capacity_s", "gc_cpu_s"))
         .otherwise(0.0)
     )
     values = {**dict.fromkeys(metric.name for metric in METRICS), "gc_cpu_share": 0.3}
-    parts = {"gc_cpu_share": (pl.col("spent"), pl.col("time"))}
-    assert spreads(some, values, parts, {}) == spreads(zeros, values, parts, {})
+    assert spreads(some, values) == spreads(zeros, values)
 
 
 def test_the_error_of_the_peak_is_half_its_distance_to_the_highest_tenth() -> None:
     rows = cycles([float(n) for n in range(1, 102)])
     values = {**dict.fromkeys(metric.name for metric in METRICS), "gc_cpu_share": 0.3}
-    parts = {"gc_cpu_share": (pl.col("spent"), pl.col("time"))}
-    found = spreads(rows, values, parts, {})["heap_peak_mib"]
+    found = spreads(rows, values)["heap_peak_mib"]
     floor = NAMED["heap_peak_mib"].floor
     # The ends are 2, 4, … 202 MiB, and nine tenths of them at most 182 MiB.
     assert found == pytest.approx(math.log((202 + floor) / (182 + floor)) / 2)
@@ -132,7 +126,7 @@ def test_the_error_of_a_quantile_is_the_range_of_values_around_it() -> None:
         pause=(pl.int_range(pl.len()) * 37 % 400).cast(pl.Float64)
     )
     values = {**dict.fromkeys(metric.name for metric in METRICS), "stw_p99_ms": 199.5}
-    found = spreads(rows, values, {}, {"stw_p99_ms": (("pause",), 0.5)})["stw_p99_ms"]
+    found = spreads(rows, values, {"stw_p99_ms": (("pause",), 0.5)})["stw_p99_ms"]
     # Half of the values are below the median; the error of this share, 0.5 / 20 for independent
     # values, is 10 values to either side. These here are spread more evenly than that.
     assert found is not None
@@ -140,25 +134,22 @@ def test_the_error_of_a_quantile_is_the_range_of_values_around_it() -> None:
     widest = (math.log(199.5 + 2 * 20 + floor) - math.log(199.5 - 2 * 20 + floor)) / (2 * 1.96)
     assert 0 < found < widest
     twice = rows.with_columns(other=pl.col("pause"))
-    both = spreads(twice, values, {}, {"stw_p99_ms": (("pause", "other"), 0.5)})
+    both = spreads(twice, values, {"stw_p99_ms": (("pause", "other"), 0.5)})
     assert both["stw_p99_ms"] == pytest.approx(found, rel=0.1)
 
 
 def test_a_metric_without_an_error_does_not_hide_the_others() -> None:
-    rows = cycles([LEVEL] * 30).with_columns(nothing=pl.lit(None, pl.Float64))
+    known = cycles([LEVEL] * 30)
+    rows = known.with_columns(
+        gc_cpu_s=pl.lit(None, pl.Float64), steps=known["gc_cpu_s"], steps_s=known["capacity_s"]
+    )
     values = {
         **dict.fromkeys((metric.name for metric in METRICS), None),
         "gc_cpu_share": 0.3, "gc_per_s": 0.3, "live_heap_p50_mib": LEVEL,
     }  # fmt: skip
-    known = (pl.col("spent"), pl.col("time"))
-    found = spreads(
-        rows,
-        values,
-        {"gc_cpu_share": (pl.col("nothing"), pl.col("nothing")), "gc_per_s": known},
-        {"live_heap_p50_mib": (("heap_live_mib",), 0.5)},
-    )
+    found = spreads(rows, values)
     assert found["gc_cpu_share"] is None
     assert found["gc_per_s"] == pytest.approx(
-        by_hand(rows, block_cycles(30)) / (0.3 + NAMED["gc_per_s"].floor)
+        by_hand(known, block_cycles(30)) / (0.3 + NAMED["gc_per_s"].floor)
     )
     assert found["live_heap_p50_mib"] == 0

@@ -28,9 +28,8 @@ from gctrace_analyzer.analysis.compare.metrics import (
     NAMED,
     QUANTILES,
     figures,
-    ratios,
 )
-from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
+from gctrace_analyzer.analysis.totals import RATES
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.comparison import compared, side_of
 from tests.conftest import CORPUS
@@ -143,35 +142,26 @@ def test_more_runs_give_narrower_intervals() -> None:
     assert width(low, high) < width(low[:2], high[:2]) < width(low[:1], high[:1])
 
 
-def _spreads(
-    corrected: pl.DataFrame, values: dict[str, float | None]
-) -> dict[str, float | None]:
-    return spreads(corrected, values, ratios(), QUANTILES)
-
-
 def test_correlated_neighbours_widen_the_interval() -> None:
     run = gca.read(log("noise-b", "off-limit62-r0"))
-    corrected, summary = on_real_cpus(correct_durations(run.cycles)), run.summary()
-    estimated = _spreads(corrected, figures(summary, corrected))["gc_cpu_share"]
+    spans, values = run.analysis.spans, figures(run.summary(), run.analysis.spans)
+    estimated = spreads(spans, values)["gc_cpu_share"]
     assert estimated is not None
     # The same cycles in another order are not correlated, so the error is smaller.
     mixed = [
-        _spreads(
-            corrected.sample(fraction=1, shuffle=True, seed=seed), figures(summary, corrected)
-        )
-        for seed in range(9)
+        spreads(spans.sample(fraction=1, shuffle=True, seed=seed), values) for seed in range(9)
     ]
     assert estimated > sorted(found["gc_cpu_share"] or 0 for found in mixed)[4]
 
 
 def test_the_closed_form_equals_the_bootstrap() -> None:
     run = gca.read(log("noise-a", "gogc50-r0"))
-    corrected = on_real_cpus(correct_durations(run.cycles))
-    values = figures(run.summary(), corrected)
+    spans = run.analysis.spans
+    values = figures(run.summary(), spans)
     share = values["gc_cpu_share"]
     assert share is not None
-    numerator, denominator = ratios()["gc_cpu_share"]
-    parts = corrected.select(n=numerator, d=denominator, late=started(corrected)).drop_nulls()
+    numerator, denominator = RATES["gc_cpu_share"]
+    parts = spans.select(n=numerator, d=denominator, late=started(spans)).drop_nulls()
     rest = parts.with_columns(rest=pl.col("n") - share * pl.col("d")).select(
         pl.col("rest") - pl.col("rest").mean().over("late")
     )["rest"]
@@ -184,7 +174,7 @@ def test_the_closed_form_equals_the_bootstrap() -> None:
         sums.append(sum(float(ring.slice(begin, length).sum()) for begin in drawn))
     whole = float(parts["d"].sum())
     error = (statistics.stdev(sums) / whole) * (n / (n - length)) ** 0.5
-    estimated = _spreads(corrected, values)["gc_cpu_share"]
+    estimated = spreads(spans, values)["gc_cpu_share"]
     assert estimated is not None
     assert estimated * (share + 0.0005) == pytest.approx(error, rel=0.12)
 
@@ -323,9 +313,9 @@ def test_a_frame_of_cycles_is_a_side_and_a_notebook_shows_it() -> None:
     assert found.to_pandas()["metric"].tolist() == found.frame["metric"].to_list()
 
 
-def test_quantiles_and_ratios_are_of_metrics_that_exist() -> None:
+def test_quantiles_are_of_metrics_that_exist() -> None:
     names = {metric.name for metric in METRICS}
-    assert set(QUANTILES) | set(ratios()) <= names
+    assert set(QUANTILES) <= names
 
 
 class TestCommand:
@@ -416,9 +406,10 @@ def test_the_verdict_is_one_sentence() -> None:
 def test_a_longer_run_has_more_time_to_reach_its_peak(begin_s: float) -> None:
     points = pl.DataFrame({
         "start_s": [begin_s + n for n in range(6)],
-        "heap_end_mib": [10.0, 40.0, 20.0, 30.0, 160.0, 20.0],
+        "begin_s": [begin_s + n for n in range(6)],
+        "heap_peak_mib": [10.0, 40.0, 20.0, 30.0, 160.0, 20.0],
     })  # fmt: skip
-    run = SimpleNamespace(points=points)
+    run = SimpleNamespace(spans=points)
     scaled = NAMED["heap_peak_mib"].scaled
     # The peaks of two parts of three seconds are 40 and 160 MiB.
     expected = (scaled(160) - scaled(40)) / 2

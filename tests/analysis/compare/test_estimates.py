@@ -34,7 +34,8 @@ def run(
     """Returns a run whose other figures are 1, with a cycle per second."""
     points = pl.DataFrame({
         "start_s": [float(n) for n in range(cycles)],
-        "heap_end_mib": (peaks or [1] * cycles)[:cycles],
+        "begin_s": [float(n) for n in range(cycles)],
+        "heap_peak_mib": (peaks or [1] * cycles)[:cycles],
     })  # fmt: skip
     names = [metric.name for metric in METRICS]
     return Measured(
@@ -132,10 +133,10 @@ def test_without_evidence_there_is_no_interval() -> None:
 
 def test_a_run_with_few_intervals_is_no_evidence_however_many_cycles_it_has() -> None:
     many = run({"gc_per_s": 9.0})
-    few = Measured(many.points.head(4), many.summary, many.values, many.spread)
+    few = Measured(many.spans.head(4), many.summary, many.values, many.spread)
     assert (many.evidence, few.evidence) == (30, 4)
     assert (many.long_enough, few.long_enough) == (True, False)
-    assert Measured(many.points.head(5), many.summary, many.values, many.spread).long_enough
+    assert Measured(many.spans.head(5), many.summary, many.values, many.spread).long_enough
 
 
 @pytest.mark.parametrize(

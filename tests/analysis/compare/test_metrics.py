@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.compare.compare import mean_of
-from gctrace_analyzer.analysis.compare.metrics import METRICS, Metric, ratios
+from gctrace_analyzer.analysis.compare.metrics import METRICS, Metric
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
-from gctrace_analyzer.analysis.metrics.compare import _ratios, measured
 from gctrace_analyzer.analysis.metrics.findings import points
-from gctrace_analyzer.analysis.metrics.summary import summarize as of_intervals
+from gctrace_analyzer.analysis.metrics.typical import summarize as of_intervals
+from gctrace_analyzer.analysis.spans import of_cycles
 from gctrace_analyzer.analysis.summary import summarize
-from tests.helpers.intervals import interval_rows
+from gctrace_analyzer.analysis.totals import RATES
+from tests.helpers.intervals import interval_rows, interval_spans
 from tests.helpers.tables import cycle_tables, few
 
 
@@ -48,11 +49,11 @@ def test_repeated_runs_differ_by_less_than_half_and_more_under_a_limit(metric: M
 @given(cycle_tables())
 def test_ratios_are_those_of_the_summary(cycles: pl.DataFrame) -> None:
     """The sums of the numerators by the sums of the denominators are the figures themselves."""
-    corrected = on_real_cpus(correct_durations(cycles))
+    spans = of_cycles(on_real_cpus(correct_durations(cycles)))
     summary = summarize(cycles, processes_of(cycles))
-    for name, (numerator, denominator) in ratios().items():
-        parts = corrected.select(n=numerator, d=denominator).drop_nulls()
-        expected = getattr(summary, name)
+    for name, (numerator, denominator) in RATES.items():
+        parts = spans.select(n=numerator, d=denominator).drop_nulls()
+        expected = getattr(summary, name, None)
         if expected is not None:
             assert quotient(parts) == pytest.approx(expected, rel=1e-9), name
 
@@ -69,33 +70,19 @@ def processes_of(cycles: pl.DataFrame) -> pl.DataFrame:
 
 
 def test_ratios_of_intervals_are_those_of_their_summary() -> None:
-    rows = interval_rows({}, {"gc_cpu_base": 15.0, "gc_cpu_share": 0.1}, {"assist_cpu_s": 2.5})
+    rows = interval_spans({}, {"gc_cpu_base": 15.0, "gc_cpu_share": 0.1}, {"assist_cpu_s": 2.5})
     summary = of_intervals(rows, schema.empty("cycle_pauses"))
-    for name, (numerator, denominator) in _ratios().items():
+    for name, (numerator, denominator) in RATES.items():
         parts = rows.select(n=numerator, d=denominator)
-        assert quotient(parts) == pytest.approx(getattr(summary, name)), name
+        expected = getattr(summary, name, None)
+        if expected is not None:
+            assert quotient(parts) == pytest.approx(expected), name
 
 
-@pytest.mark.parametrize(
-    ("flags", "limited"),
-    [([True, True, False], True), ([True, False], False), ([None, None], False)],
-)
-def test_a_run_of_intervals_is_limited_if_most_of_them_are(
-    flags: list[bool | None], limited: bool
-) -> None:
-    rows = interval_rows(
-        *({"by_limit": flag, "goal_mib_before": 90.0 + n} for n, flag in enumerate(flags))
-    )
-    found = measured(rows, of_intervals(rows, schema.empty("cycle_pauses")))
-    assert found.by_limit is limited
-    # The heap ends at its goal, or above it.
-    assert found.points["heap_end_mib"].to_list() == [100.0] * len(flags)
-    assert found.points["start_s"].to_list() == rows["begin_s"].to_list()
-    larger = measured(
-        rows.with_columns(heap_alloc_mib=pl.lit(130.0)),
-        of_intervals(rows, schema.empty("cycle_pauses")),
-    )
-    assert larger.points["heap_end_mib"].to_list() == [130.0] * len(flags)
+def test_the_heap_ends_at_its_goal_or_above_it() -> None:
+    rows = ({"goal_mib_before": 90.0 + n} for n in range(3))
+    assert interval_spans(*rows)["heap_peak_mib"].to_list() == [100.0] * 3
+    assert interval_spans({"heap_alloc_mib": 130.0})["heap_peak_mib"].to_list() == [130.0]
 
 
 def test_intervals_in_the_columns_of_cycles() -> None:

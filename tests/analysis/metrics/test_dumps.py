@@ -26,21 +26,16 @@ def scrapes(*counts: tuple[float, int], name: str = "go_gc_duration_seconds_coun
 
 def test_the_trend_has_equal_windows_from_the_first_dump_to_the_last() -> None:
     # Ten cycles in 10 s, then 90 in 30 s
-    dumps = dumps_of(scrapes((0, 10), (10, 20), (40, 110)))
-    table = dumps.trend(0, 4)
-    begin = dumps.detailed["begin_s"][0]
-    assert table["start_s"].to_list() == pytest.approx([begin + 10 * n for n in range(4)])
-    assert table["cycles"].to_list() == [10, 30, 30, 30]
-    assert dumps.trend(0, 3)["cycles"].sum() == 100
-    assert dumps.trend(1, 4).is_empty()
+    analysis = read_text(scrapes((0, 10), (10, 20), (40, 110))).analysis
+    begin, table = analysis.spans["begin_s"][0], analysis.trend
+    assert table["start_s"].to_list() == pytest.approx([begin + 4 * n for n in range(10)])
+    assert table["cycles"].to_list() == [4, 4, 8, *[12] * 7]
 
 
 def test_without_dumps_there_is_nothing() -> None:
     dumps = dumps_of("gc 1 @0.001s 16%: 0.5+0.1+0.1 ms clock, 1.0+0.1/0.1/0+0.1 ms cpu, "
                      "3->4->2 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 2 P\n")  # fmt: skip
     assert not dumps.are_enough
-    assert dumps.trend(0, 4).is_empty()
-    assert dumps.windows(10.0).is_empty()
     assert dumps.intervals.is_empty()
     assert dumps.of(0).is_empty()
 

@@ -10,11 +10,11 @@ from tests.conftest import CORPUS
 
 
 def both(traced_mib: float | None, scraped_mib: float | None, cycles: float = 10) -> Overlap:
-    unknown = {"stw_ms": None, "gc_cpu_s": None}
+    unknown = {"pause_total_ms": None, "gc_cpu_s": None}
     return Overlap(
         90.0,
-        {"cycles": 10, "alloc_mib": traced_mib, **unknown},
-        {"cycles": cycles, "alloc_mib": scraped_mib, **unknown},
+        {"cycles": 10, "allocated_mib": traced_mib, **unknown},
+        {"cycles": cycles, "allocated_mib": scraped_mib, **unknown},
     )
 
 
@@ -60,5 +60,5 @@ def test_dumps_that_are_more_or_less_frequent_than_cycles_agree_with_them(name: 
     found = gca.read(folder / "run.log", folder / "memstats.csv").analysis.overlap
     assert found is not None
     assert found.ratio("cycles") == 1
-    assert found.ratio("alloc_mib") == pytest.approx(1, abs=0.1)
-    assert found.ratio("stw_ms") == pytest.approx(1, abs=0.1)
+    assert found.ratio("allocated_mib") == pytest.approx(1, abs=0.1)
+    assert found.ratio("pause_total_ms") == pytest.approx(1, abs=0.1)

@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis.caveats import MOST_DIAGNOSED, MOST_SHORT
 from gctrace_analyzer.analysis.metrics.findings import proven
 from gctrace_analyzer.analysis.rules import log
 from gctrace_analyzer.analysis.rules.diagnose import (
@@ -31,6 +30,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     total,
 )
 from gctrace_analyzer.analysis.rules.levels import levels
+from gctrace_analyzer.analysis.summary import MOST_DIAGNOSED, MOST_SHORT
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import LiveGrowth
 from gctrace_analyzer.testing import read_text

@@ -1,4 +1,8 @@
-"""The figures of `Summary` from intervals, for programs without gctrace."""
+"""The figures of `Summary` for programs without gctrace.
+
+Rates and sums are the `Totals` of any spans. What is typical of cycles has to be concluded from
+samples: the time between cycles, and the sizes of the heap.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.metrics import outside
-from gctrace_analyzer.analysis.summary import Summary, growth_figures, ratio
+from gctrace_analyzer.analysis.summary import Summary, growth_figures
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.analysis.totals import Totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,81 +22,35 @@ ENABLE = "collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)"
 """The option of `collectors.NewGoCollector` that exports GC CPU, live heap and the limiter."""
 
 
-def summarize(
-    intervals: pl.DataFrame, pauses: pl.DataFrame, notes: Sequence[str] = ()
-) -> Summary:
+def summarize(spans: pl.DataFrame, pauses: pl.DataFrame, notes: Sequence[str] = ()) -> Summary:
     """Returns the figures of intervals, which may be of several processes.
 
     Args:
-        intervals: what `intervals.intervals` returns.
+        spans: what `intervals.spans` returns.
         pauses: `schema.CYCLE_PAUSES` of the same processes.
         notes: sentences from reading, which are appended to the warnings.
     """
     figures: dict[str, Any] = dict.fromkeys(Summary.__dataclass_fields__)
     figures |= {"cycles": 0, "forced_cycles": 0, "missing_cycles": 0, "estimated": ()}
-    if intervals.width:
-        figures |= _counted(intervals) | _pauses(intervals, pauses) | _heap(intervals)
-        figures |= _growth(intervals, DEFAULT)
-        figures["estimated"] = tuple(_estimated(intervals, figures))
-    figures["warnings"] = (*_warnings(intervals, figures, DEFAULT), *notes)
+    if spans.width:
+        figures |= _totals(spans, pauses).figures() | _heap(spans)
+        figures |= {
+            "gc_interval_p50_ms": _typical_interval_ms(spans),
+            "stw_max_ms": _longest_pause_ms(spans),
+        }
+        points = spans.select("process", "heap_live_mib", start_s="end_s").drop_nulls()
+        figures |= growth_figures(points, DEFAULT)
+        figures["estimated"] = tuple(_estimated(spans, figures))
+    figures["warnings"] = (*_warnings(spans, figures, DEFAULT), *notes)
     return Summary(**figures)
 
 
-def _total(name: str | pl.Expr) -> pl.Expr:
-    """Returns the sum; null, not 0, if all values are null."""
-    values = pl.col(name) if isinstance(name, str) else name
-    return pl.when(values.count() > 0).then(values.sum())
-
-
-def _counted(intervals: pl.DataFrame) -> dict[str, Any]:
-    cycles = pl.col("gc_cycles")
-    known = cycles.is_not_null()
-    # A gc_cpu_share is over whole cycles: it counts as much as the time between their ends.
-    weighted = pl.col("gc_cpu_share") * pl.col("gc_cpu_base")
-    with_share = pl.col("gc_cpu_share").is_not_null()
-    sums = intervals.select(
-        cycles=cycles.sum(),
-        forced=pl.col("forced_cycles").sum(),
-        span=_total("length_s"),
-        counted_s=pl.col("length_s").filter(known).sum(),
-        share=_total(weighted) / pl.col("gc_cpu_base").filter(with_share).sum(),
-        cpus=pl.col("procs").cast(pl.Float64).mean(),
-        gc=_total("gc_cpu_s"),
-        idle=_total("idle_cpu_s"),
-        assist=_total("assist_cpu_s"),
-        available=_total("available_cpu_s"),
-        alloc=_total("alloc_mib"),
-        alloc_s=pl.col("length_s").filter(pl.col("alloc_mib").is_not_null()).sum(),
-        stw=_total("stw_total_ms"),
-        stw_s=pl.col("length_s").filter(pl.col("stw_total_ms").is_not_null()).sum(),
-    ).row(0, named=True)
-    has_count = intervals["gc_cycles"].count() > 0
-    idle, available = sums["idle"], sums["available"]
-    with_idle = None if idle is None or sums["gc"] is None else sums["gc"] + idle
-    not_idle = None if idle is None or available is None else available - idle
-    return {
-        "cycles": int(sums["cycles"] or 0),
-        "forced_cycles": int(sums["forced"] or 0),
-        "span_s": sums["span"],
-        "gc_per_s": ratio(sums["cycles"], sums["counted_s"]) if has_count else None,
-        "gc_interval_p50_ms": _typical_interval_ms(intervals),
-        "gc_cpu_share": sums["share"],
-        "gc_cpu_cores": _times(sums["share"], sums["cpus"]),
-        "cpus": sums["cpus"],
-        "gc_cpu_with_idle_share": ratio(with_idle, available),
-        "gc_cpu_with_idle_cores": _times(ratio(with_idle, available), sums["cpus"]),
-        "gc_cpu_nonidle_share": ratio(sums["gc"], not_idle),
-        "assist_share_of_gc_cpu": ratio(sums["assist"], sums["gc"]),
-        "assist_share_of_cpu": ratio(sums["assist"], available if sums["assist"] else None),
-        "stw_total_ms": sums["stw"],
-        "stw_share": ratio(sums["stw"], 1000 * sums["stw_s"] if sums["stw_s"] else None),
-        "alloc_total_mib": sums["alloc"],
-        "alloc_mib_per_s": ratio(sums["alloc"], sums["alloc_s"]),
-    }
-
-
-def _times(share: float | None, cpus: float | None) -> float | None:
-    return None if share is None or cpus is None else share * cpus
+def _totals(spans: pl.DataFrame, pauses: pl.DataFrame) -> Totals:
+    single = pauses["pause_ms"].drop_nulls()
+    cycles = int(spans["cycles"].sum() or 0)
+    # Percentiles of a part of the cycles would be those of the ends of the intervals.
+    enough = bool(cycles) and len(single) >= cycles
+    return Totals.of(spans, single if enough else single.clear())
 
 
 def _typical_interval_ms(intervals: pl.DataFrame) -> float | None:
@@ -107,20 +66,11 @@ def _typical_interval_ms(intervals: pl.DataFrame) -> float | None:
     return 1000 / (whole if busy["gc_cycles"][at] <= 1 else rate)
 
 
-def _pauses(intervals: pl.DataFrame, pauses: pl.DataFrame) -> dict[str, Any]:
-    each = pauses["pause_ms"].drop_nulls()
-    cycles = int(intervals["gc_cycles"].sum() or 0)
-    # Percentiles of a part of the cycles would be those of the ends of the intervals.
-    enough = bool(cycles) and len(each) >= cycles
-    with_cycles = intervals.filter(pl.col("gc_cycles") > 0)
+def _longest_pause_ms(spans: pl.DataFrame) -> float | None:
+    with_cycles = spans.filter(pl.col("cycles") > 0)
     # A maximum that rose is the largest since then; otherwise every interval must have one.
     complete = len(with_cycles) and with_cycles["stw_max_ms"].null_count() == 0
-    largest = with_cycles["stw_max_ms" if complete else "new_max_ms"].max()
-    return {
-        "stw_p50_ms": each.quantile(0.5, "linear") if enough else None,
-        "stw_p99_ms": each.quantile(0.99, "linear") if enough else None,
-        "stw_max_ms": largest,
-    }
+    return with_cycles["stw_max_ms" if complete else "new_max_ms"].max()  # type: ignore[return-value]  # a numeric column
 
 
 def _heap(intervals: pl.DataFrame) -> dict[str, Any]:
@@ -128,10 +78,6 @@ def _heap(intervals: pl.DataFrame) -> dict[str, Any]:
         live_heap_max_mib=pl.max_horizontal(
             pl.col(name).max()
             for name in ("heap_live_mib", "live_row_mib", "live_row_mib_before")
-        ),
-        # Samples miss the peak; the goal is where the heap ends at a steady load.
-        heap_peak_mib=pl.max_horizontal(
-            pl.col(name).max() for name in ("goal_mib", "goal_mib_before", "heap_alloc_mib")
         ),
     )
     live, goal = pl.col("live"), pl.col("goal")
@@ -179,13 +125,6 @@ def _over_cycles(value: pl.Expr) -> pl.Expr:
     passed = weight.sort_by(known).cum_sum()
     half = known.sort().filter(passed * 2 >= weight.sum()).first()
     return pl.when(weight.sum() > 0).then(half).otherwise(value.median())
-
-
-def _growth(intervals: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
-    points = intervals.select(
-        "process", pl.col("end_s").alias("start_s"), "heap_live_mib"
-    ).drop_nulls()
-    return growth_figures(points, thresholds)
 
 
 def _estimated(intervals: pl.DataFrame, figures: dict[str, Any]) -> Iterator[str]:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.metrics.summary import summarize
-from tests.helpers.intervals import interval_rows
+from gctrace_analyzer.analysis.metrics.typical import summarize
+from tests.helpers.intervals import interval_spans
 from tests.helpers.tables import few
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ NO_PAUSES = schema.empty("cycle_pauses")
 
 
 def summary_of(*changed: dict[str, Any], pauses: pl.DataFrame = NO_PAUSES) -> Summary:
-    return summarize(interval_rows(*changed), pauses)
+    return summarize(interval_spans(*changed), pauses)
 
 
 def pauses_of(*milliseconds: float | None) -> pl.DataFrame:
@@ -32,19 +32,19 @@ def pauses_of(*milliseconds: float | None) -> pl.DataFrame:
 def test_counts_and_shares_by_hand() -> None:
     found = summary_of(
         {"forced_cycles": 2},
-        {"gc_cpu_share": 0.1, "gc_cpu_base": 15.0, "procs": 4, "gc_cycles": 20},
+        {"gc_cpu_share": 0.1, "available_cpu_s": 20.0, "procs": 4, "gc_cycles": 20},
     )
     assert (found.cycles, found.forced_cycles, found.missing_cycles) == (30, 2, 0)
     assert (found.span_s, found.cpus) == (10, 3)
     assert found.gc_per_s == pytest.approx(3)
-    # Each share counts as much as the time between the ends of its cycles.
-    assert found.gc_cpu_share == pytest.approx((0.4 * 5 + 0.1 * 15) / 20)
-    assert found.gc_cpu_cores == pytest.approx(3 * (0.4 * 5 + 0.1 * 15) / 20)
-    assert found.gc_cpu_with_idle_share == pytest.approx((8 + 1) / 20)
-    assert found.gc_cpu_with_idle_cores == pytest.approx(3 * (8 + 1) / 20)
-    assert found.gc_cpu_nonidle_share == pytest.approx(8 / 19)
-    assert found.assist_share_of_gc_cpu == pytest.approx(2 / 8)
-    assert found.assist_share_of_cpu == pytest.approx(2 / 20)
+    # Each share counts as much as the CPU time that there was.
+    assert found.gc_cpu_share == pytest.approx((0.4 * 10 + 0.1 * 20) / 30)
+    assert found.gc_cpu_cores == pytest.approx((0.4 * 10 + 0.1 * 20) / 10)
+    assert found.gc_cpu_with_idle_share == pytest.approx((6 + 1) / 30)
+    assert found.gc_cpu_with_idle_cores == pytest.approx((6 + 1) / 10)
+    assert found.gc_cpu_nonidle_share == pytest.approx(6 / 29)
+    assert found.assist_share_of_gc_cpu == pytest.approx(2 / 6)
+    assert found.assist_share_of_cpu == pytest.approx(2 / 30)
     assert found.stw_total_ms == 4
     assert found.stw_share == pytest.approx(0.0004)
     assert found.alloc_total_mib == 240
@@ -69,7 +69,6 @@ def test_what_is_unknown_in_an_interval_counts_in_none_of_its_figures() -> None:
         ("gc_cpu_share", ("gc_cpu_share", "gc_cpu_cores")),
         ("procs", ("cpus", "gc_cpu_cores", "gc_cpu_with_idle_cores")),
         ("idle_cpu_s", ("gc_cpu_with_idle_share", "gc_cpu_with_idle_cores", "gc_cpu_nonidle_share")),
-        ("gc_cpu_s", ("gc_cpu_with_idle_share", "gc_cpu_nonidle_share", "assist_share_of_gc_cpu")),
         ("assist_cpu_s", ("assist_share_of_gc_cpu", "assist_share_of_cpu")),
         ("stw_total_ms", ("stw_total_ms", "stw_share")),
         ("alloc_mib", ("alloc_total_mib", "alloc_mib_per_s")),
@@ -219,7 +218,7 @@ def test_what_limits_the_figures_is_said(
 
 
 def test_one_dump_says_nothing() -> None:
-    for nothing in (pl.DataFrame(), interval_rows({}).clear()):
+    for nothing in (pl.DataFrame(), interval_spans({}).clear()):
         found = summarize(nothing, NO_PAUSES, ["a note"])
         assert found.warnings[0].startswith("There is only one dump of each process")
         assert found.warnings[1:] == ("a note",)

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis.caveats import caveats, log_check_points
 from gctrace_analyzer.analysis.durations import correct_durations
+from gctrace_analyzer.analysis.summary import caveats, log_check_points
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.testing import read_text
 from tests.helpers.facts import facts_of, log_of

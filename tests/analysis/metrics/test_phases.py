@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis.metrics.segments import segments
-from tests.helpers.intervals import interval_rows
+from gctrace_analyzer.analysis.metrics.phases import segments
+from tests.helpers.intervals import interval_spans
 from tests.helpers.metrics import CORPUS
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ def test_a_steady_load_is_one_phase() -> None:
 
 def test_the_figures_of_phases_by_hand() -> None:
     """Ends of phases: another number of processors, another GOGC, and six minutes of peace."""
-    rows = interval_rows(
+    rows = interval_spans(
         {"gc_cycles": None, "num_gc": None, "procs": None},
         {"gc_cpu_share": None, "heap_live_mib": 50.0},
         {"gc_cpu_s": None, "gc_cpu_share": 0.1, "gc_cpu_base": 15.0},
         {"procs": 4, "assist_cpu_s": None},
         {"procs": None, "gogc_pct": None, "alloc_mib": None},
-        {"procs": 4, "gogc_pct": 50.0, "gc_cpu_base": 0.0},
+        {"procs": 4, "gogc_pct": 50.0, "gc_cpu_share": None},
         {"process": 1, "length_s": 359.7, "gc_cycles": 3},
         {"process": 2, "length_s": 359.6, "gc_cycles": 3},
     )
@@ -67,8 +67,8 @@ def test_the_figures_of_phases_by_hand() -> None:
     assert (first["first_gc"], first["last_gc"], first["cycles"]) == (101, 120, 20)
     # Where the number of cycles is known
     assert first["gc_per_s"] == pytest.approx(2)
-    assert first["gc_cpu_share"] == pytest.approx((0.4 * 5 + 0.1 * 15) / 20)
-    assert first["assist_share_of_gc_cpu"] == pytest.approx(0.25)
+    assert first["gc_cpu_share"] == pytest.approx((0.4 * 10 + 0.1 * 10) / 20)
+    assert first["assist_share_of_gc_cpu"] == pytest.approx(2 / (0.4 * 10 + 0.1 * 10))
     assert first["alloc_mib_per_s"] == pytest.approx(24)
     assert (first["live_heap_p50_mib"], first["effective_gogc_p50"]) == (80, 25)
     assert (second["procs"], second["cycles"], second["alloc_mib_per_s"]) == (4, 20, 24)
@@ -85,9 +85,9 @@ def test_a_burst_of_less_than_half_of_five_intervals_or_half_a_minute_is_no_phas
 ) -> None:
     slow: dict[str, Any] = {"length_s": length_s, "alloc_mib": 120.0}
     fast = slow | {"alloc_mib": 250.0}
-    assert len(segments(interval_rows(*[slow] * 12, *[fast] * count))) == phases
+    assert len(segments(interval_spans(*[slow] * 12, *[fast] * count))) == phases
 
 
 def test_a_phase_whose_cycles_are_not_counted_is_no_idle_time() -> None:
-    (row,) = segments(interval_rows({"gc_cycles": None}, {"gc_cycles": None})).to_dicts()
+    (row,) = segments(interval_spans({"gc_cycles": None}, {"gc_cycles": None})).to_dicts()
     assert (row["kind"], row["gc_per_s"], row["first_gc"]) == ("load", None, None)

@@ -1,0 +1,257 @@
+"""Totals of spans: sums, and rates that are ratios of sums; two totals add up.
+
+A rate is over the spans in which both its parts are known. The same definitions hold for a run, a
+window, a segment, an episode, and a part of a long log.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest.rows import not_null
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_with_idle = pl.col("gc_cpu_s") + pl.col("idle_cpu_s")
+
+RATES: dict[str, tuple[pl.Expr, pl.Expr]] = {
+    "gc_per_s": (pl.col("steps"), pl.col("steps_s")),
+    "counted_per_s": (pl.col("cycles").cast(pl.Float64), pl.col("counted_s")),
+    "gc_cpu_share": (pl.col("gc_cpu_s"), pl.col("capacity_s")),
+    "gc_cpu_with_idle_share": (_with_idle, pl.col("capacity_s")),
+    "gc_cpu_nonidle_share": (pl.col("gc_cpu_s"), pl.col("capacity_s") - pl.col("idle_cpu_s")),
+    "gc_cpu_cores": (pl.col("gc_cpu_s"), pl.col("capacity_time_s")),
+    "gc_cpu_with_idle_cores": (_with_idle, pl.col("capacity_time_s")),
+    "cpus": (pl.col("capacity_s"), pl.col("capacity_time_s")),
+    "gc_active_share": (pl.col("active_s"), pl.col("elapsed_s")),
+    "assist_share_of_gc_cpu": (pl.col("assist_cpu_s"), pl.col("gc_cpu_s")),
+    "assist_share_of_cpu": (pl.col("assist_cpu_s"), pl.col("capacity_s")),
+    "stw_share": (pl.col("pause_total_ms") / 1000, pl.col("elapsed_s")),
+    "alloc_mib_per_s": (pl.col("allocated_mib"), pl.col("elapsed_s")),
+    "true_live_heap_mib": (pl.col("true_live_mib"), pl.lit(1.0)),
+}
+"""Each rate: what is divided, and by what, in the columns of spans.
+
+The frequency of a run is from the start of its first cycle to that of its last one. Of a part of it
+(a window, a segment, an episode) it is `counted_per_s`: the cycles that it has in its time.
+"""
+
+
+@cache
+def part(rate: str) -> pl.Expr:
+    """Returns what a rate divides, null in spans that do not count for it."""
+    above, below = RATES[rate]
+    return pl.when(below.is_not_null()).then(above)
+
+
+@cache
+def whole(rate: str) -> pl.Expr:
+    """Returns what a rate divides by, null in spans that do not count for it."""
+    above, below = RATES[rate]
+    return pl.when(above.is_not_null()).then(below)
+
+
+def sums(rates: Iterable[str]) -> list[pl.Expr]:
+    """Returns both sums of each rate, to be divided by `quotients`."""
+    return [
+        each(rate).sum().alias(f"{rate}/{each.__name__}")
+        for rate in rates
+        for each in (part, whole)
+    ]
+
+
+def quotients(rates: Iterable[str]) -> list[pl.Expr]:
+    """Returns the rates from their sums; null where there is nothing to divide by."""
+    return [
+        pl.when(pl.col(f"{rate}/whole") > 0)
+        .then(pl.col(f"{rate}/part") / pl.col(f"{rate}/whole"))
+        .alias(rate)
+        for rate in rates
+    ]
+
+
+def total(name: str) -> pl.Expr:
+    """Returns the sum of a column; null, not 0, if all values are null."""
+    return pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name)
+
+
+@frozen
+class Values:
+    """Some values, and how often each occurs; None if each stands for itself.
+
+    Quantiles are exact, also of the values of several parts: counts of equal values add up.
+    """
+
+    values: pl.Series
+    counts: pl.Series | None = None
+
+    @classmethod
+    def of(cls, values: pl.Series) -> Values:
+        """Returns the values that are not null."""
+        return cls(not_null(values))
+
+    def counted(self, decimals: int = 6) -> Values:
+        """Returns how often each value occurs; rounded, or hardly any two would be equal."""
+        rounded = self.values.cast(pl.Float64).round(decimals).alias("value")
+        table = rounded.value_counts(sort=False, name="count")
+        return Values(table["value"], table["count"])
+
+    def __add__(self, other: Values) -> Values:
+        """Returns the counted values of both."""
+        tables = [
+            pl.DataFrame({"value": each.values, "count": each.counts}) for each in (self, other)
+        ]
+        table = pl.concat(tables).group_by("value").agg(pl.col("count").sum())
+        return Values(table["value"], table["count"])
+
+    def quantile(self, share: float) -> float | None:
+        """Returns the quantile, interpolated linearly; None of no values."""
+        if self.counts is None:
+            return self.values.quantile(share, "linear")
+        table = pl.DataFrame({"value": self.values, "count": self.counts}).sort("value")
+        # The rank of each value's last occurrence.
+        last = table["count"].cast(pl.Int64).cum_sum() - 1
+        if not len(last):
+            return None
+        at = share * int(last[-1])
+        low, high = (
+            float(table["value"][int(last.search_sorted(place))])
+            for place in (int(at), min(int(at) + 1, int(last[-1])))
+        )
+        return low + (high - low) * (at - int(at))
+
+
+_MEDIANS = {
+    "gc_interval_p50_ms": ("interval_s", 1000.0),
+    "live_heap_p50_mib": ("heap_live_mib", 1.0),
+    "heap_goal_p50_mib": ("heap_goal_mib", 1.0),
+    "effective_gogc_p50": ("shown_gogc", 1.0),
+}
+"""The figures that are medians over cycles: the column of spans, and a factor."""
+
+_COUNTED = tuple(name for name, _ in _MEDIANS.values())
+_PAUSES = {"stw_p50_ms": 0.5, "stw_p99_ms": 0.99}
+"""The figures that are quantiles of single pauses."""
+
+
+@frozen
+class Totals:
+    """The sums over some spans, and the values that quantiles are of.
+
+    Attributes:
+        cycles: number of cycles.
+        forced_cycles: those of them that the program forced.
+        sums: by name, in the units of the summary; None where no span has it.
+        maxima: by name, the same.
+        rates: of each rate both sums.
+        values: by column of spans, and `pause_ms`.
+    """
+
+    cycles: int
+    forced_cycles: int
+    sums: Mapping[str, float | None]
+    maxima: Mapping[str, float | None]
+    rates: Mapping[str, tuple[float, float]]
+    values: Mapping[str, Values]
+
+    @classmethod
+    def of(cls, spans: pl.DataFrame, pauses_ms: pl.Series) -> Totals:
+        """Returns the totals of spans of which none contains another.
+
+        Args:
+            spans: as described in `spans`.
+            pauses_ms: every single pause in them; empty if some are unknown.
+        """
+        row = spans.select(_totals()).row(0, named=True)
+        return cls(
+            int(row.pop("cycles") or 0),
+            int(row.pop("forced_cycles") or 0),
+            {name: row[name] for name in _SUMS},
+            {name: row[name] for name in _MAXIMA},
+            {rate: (row[f"{rate}/part"], row[f"{rate}/whole"]) for rate in RATES},
+            {
+                **{name: Values.of(spans[name]) for name in _COUNTED if name in spans.columns},
+                "pause_ms": Values.of(pauses_ms),
+            },
+        )
+
+    @classmethod
+    def of_one(cls, span: Mapping[str, float | None]) -> Totals:
+        """Returns the totals of a span of which only this is known, by column."""
+        names = {name for each in _totals() for name in each.meta.root_names()}
+        row = {name: [span.get(name)] for name in (*names, *_COUNTED)}
+        frame = pl.DataFrame(row, schema_overrides=dict.fromkeys(row, pl.Float64))
+        return cls.of(frame, pl.Series([], dtype=pl.Float64)).counted()
+
+    def __add__(self, other: Totals) -> Totals:
+        """Returns the totals of the spans of both; their values must be counted."""
+        return Totals(
+            self.cycles + other.cycles,
+            self.forced_cycles + other.forced_cycles,
+            {name: _both(sum, self.sums[name], other.sums[name]) for name in _SUMS},
+            {name: _both(max, self.maxima[name], other.maxima[name]) for name in _MAXIMA},
+            {
+                rate: (above + other.rates[rate][0], below + other.rates[rate][1])
+                for rate, (above, below) in self.rates.items()
+            },
+            {name: values + other.values[name] for name, values in self.values.items()},
+        )
+
+    def counted(self) -> Totals:
+        """Returns the same with counted values, which are small and add up."""
+        values = {name: each.counted() for name, each in self.values.items()}
+        return Totals(
+            self.cycles, self.forced_cycles, self.sums, self.maxima, self.rates, values
+        )
+
+    def rate(self, name: str) -> float | None:
+        """Returns a rate; None if there is nothing to divide by."""
+        above, below = self.rates[name]
+        return above / below if below > 0 else None
+
+    def figures(self) -> dict[str, Any]:
+        """Returns the figures of the summary that follow from the spans."""
+        medians = {}
+        for figure, (name, factor) in _MEDIANS.items():
+            median = self.values[name].quantile(0.5) if name in self.values else None
+            medians[figure] = None if median is None else factor * median
+        pauses = self.values["pause_ms"]
+        return {
+            "cycles": self.cycles,
+            "forced_cycles": self.forced_cycles,
+            **self.sums,
+            **self.maxima,
+            **{rate: self.rate(rate) for rate in RATES if rate != "counted_per_s"},
+            **medians,
+            **{figure: pauses.quantile(share) for figure, share in _PAUSES.items()},
+        }
+
+
+def _both(join: Any, one: float | None, other: float | None) -> float | None:
+    known = [each for each in (one, other) if each is not None]
+    return join(known) if known else None
+
+
+_SUMS = ("span_s", "stw_total_ms", "alloc_total_mib")
+_MAXIMA = ("stw_max_ms", "live_heap_max_mib", "heap_peak_mib")
+
+
+@cache
+def _totals() -> list[pl.Expr]:
+    """Returns all sums and maxima; built once, because a log may have hundreds of processes."""
+    return [
+        pl.col("cycles").sum(),
+        pl.col("forced_cycles").sum(),
+        total("elapsed_s").alias("span_s"),
+        total("pause_total_ms").alias("stw_total_ms"),
+        (total("in_cycle_mib") + pl.col("between_mib").sum()).alias("alloc_total_mib"),
+        pl.col("pause_max_ms").max().alias("stw_max_ms"),
+        pl.col("heap_live_mib").max().cast(pl.Float64).alias("live_heap_max_mib"),
+        pl.col("heap_peak_mib").max(),
+        *sums(RATES),
+    ]
