@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.helpers import archives
+
+archives.unpack_all()
 PICTURES = ROOT / "docs" / "pictures" / "findings"
 BINS = 66
 """Points of a series: more would be too small to see, and make the picture larger."""

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from tests.helpers import archives
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -21,9 +23,12 @@ hypothesis.settings.load_profile("untimed")
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "tests"
-CORPUS = HERE / "corpus"
+CORPUS = archives.FOLDER
 SAMPLES = ROOT / "samples"
 GOLDEN = HERE / "golden"
+
+# Tests are named after files of the corpus, so they must be there before tests are collected.
+archives.unpack_all()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.rules.registry import RULES
-from lab.own import ROOT
+from tests.helpers import archives
 
 if TYPE_CHECKING:
     import argparse
@@ -20,15 +20,16 @@ ABOUT = """Measures how often each finding is right: right, wrong and missed, pr
 The logs are those in tests/corpus: runs of a known program with known settings, and excerpts
 from real logs. Their findings.json lists which findings must and must not be reported.
 """
-CORPUS = ROOT / "tests" / "corpus"
 
 
 def logs() -> dict[Path, dict[str, list[str]]]:
     """Returns every log with its true findings."""
     found: dict[Path, dict[str, list[str]]] = {}
     for kind, place in (("gctrace", "{}/run.log"), ("wild", "{}.log")):
-        truths = json.loads((CORPUS / kind / "findings.json").read_text())
-        found |= {CORPUS / kind / place.format(name): truth for name, truth in truths.items()}
+        truths = json.loads((archives.FOLDER / kind / "findings.json").read_text())
+        found |= {
+            archives.FOLDER / kind / place.format(name): truth for name, truth in truths.items()
+        }
     return found
 
 
@@ -39,6 +40,7 @@ def add_options(_: argparse.ArgumentParser) -> None:
 def run(_: argparse.Namespace) -> None:
     """Reads every log, counts, and prints the table."""
     warnings.simplefilter("ignore")
+    archives.unpack_all()
     right, wrong, missed = Counter[str](), Counter[str](), Counter[str]()
     every = logs()
     for path, truth in every.items():

@@ -13,6 +13,7 @@ from lab.evaluation.accuracy import quantile
 from lab.evaluation.predictions import guide, interval_of
 from lab.own import ROOT
 from lab.services.recorder import say
+from tests.helpers import archives
 
 if TYPE_CHECKING:
     import argparse
@@ -42,11 +43,11 @@ METRICS_ABOUT = """Checks what metrics alone show and predict against gctrace.
     lab/evaluate metrics FOLDER...           recordings of `lab/record metrics`
     lab/evaluate metrics --write             put the tables into docs/prometheus.md
 """
-CORPUS = ROOT / "tests" / "corpus"
 USUAL = tuple(
-    CORPUS / name for name in ("services", "real", "benchmarks", "versions", "procs", "advice")
+    archives.FOLDER / name
+    for name in ("services", "real", "benchmarks", "versions", "procs", "advice")
 )
-SCRAPED = CORPUS / "scraped"
+SCRAPED = archives.FOLDER / "scraped"
 PAGE = ROOT / "docs" / "predictions.md"
 METRICS_PAGE = ROOT / "docs" / "prometheus.md"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
@@ -82,6 +83,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Reads the recordings, predicts, and prints the tables."""
     warnings.simplefilter("ignore")
+    archives.unpack_all()
     folders = args.folders or [
         folder for folder in USUAL if (folder / "manifest.json").exists()
     ]
@@ -114,6 +116,7 @@ def add_metrics_options(parser: argparse.ArgumentParser) -> None:
 def run_metrics(args: argparse.Namespace) -> None:
     """Prints the tables of what metrics alone show."""
     warnings.simplefilter("ignore")
+    archives.unpack_all()
     text = "\n".join(accuracy.tables(args.folders or [SCRAPED]))
     publish(text, METRICS_PAGE, write=args.write)
 
