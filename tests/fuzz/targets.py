@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis import strategies as st
+from hypothesis.errors import HypothesisWarning
 
 from tests.fuzz import splitting
 from tests.fuzz.inputs import damaged, pieces
@@ -19,12 +21,12 @@ class BrokenInputError(AssertionError):
     """An input that breaks something.
 
     Attributes:
-        data: the input; the last one that hypothesis raises is the smallest.
+        data: the input.
         place: the exception, and the function that raised it.
     """
 
     def __init__(self, data: bytes, place: str, message: str) -> None:
-        super().__init__(f"{place}: {message}")
+        super().__init__(f"{place}: {message}: {data[:200]!r}")
         self.data = data
         self.place = place
 
@@ -48,20 +50,31 @@ TARGETS: dict[str, tuple[Callable[..., None], dict[str, st.SearchStrategy[object
 """A function, and what it is given."""
 
 
-def tried(target: str, number: int, examples: int) -> None:
+def tried(target: str, number: int, examples: int, *, shrink: bool = False) -> None:
     """Tries inputs of a target, the same ones for the same number.
 
+    Args:
+        target: what is tried.
+        number: which inputs.
+        examples: how many.
+        shrink: search for a small input that breaks the same, for up to five minutes.
+
     Raises:
-        BrokenInputError: with the smallest input that breaks something.
+        BrokenInputError: with the input that breaks something.
     """
     check, strategies = TARGETS[target]
-    hold(check, number, examples, **strategies)
+    hold(check, number, examples, shrink=shrink, **strategies)
 
 
 def hold(
-    check: Callable[..., None], number: int, examples: int, **inputs: st.SearchStrategy[object]
+    check: Callable[..., None],
+    number: int,
+    examples: int,
+    *,
+    shrink: bool = False,
+    **inputs: st.SearchStrategy[object],
 ) -> None:
-    """Calls a check with inputs, the same ones for the same number; shrinks what fails."""
+    """Calls a check with inputs, the same ones for the same number."""
 
     def checked(**values: object) -> None:
         check(**values)
@@ -70,8 +83,12 @@ def hold(
         max_examples=examples,
         database=None,
         deadline=None,
-        phases=[Phase.generate, Phase.shrink],
+        phases=[Phase.generate, *([Phase.shrink] if shrink else [])],
         suppress_health_check=list(HealthCheck),
         report_multiple_bugs=False,
+        verbosity=Verbosity.quiet,
     )
-    seed(number)(chosen(given(**inputs)(checked)))()
+    with warnings.catch_warnings():
+        # Of inputs that are long to show.
+        warnings.simplefilter("ignore", HypothesisWarning)
+        seed(number)(chosen(given(**inputs)(checked)))()
