@@ -59,10 +59,13 @@ def is_log(path: Path) -> bool:
 
 
 def every_log() -> list[Path]:
-    roots = [SAMPLES.rglob("*.log"), CORPUS.rglob("*")]
-    names = {".json", ".md", ".py", ".toml"}
+    roots = [SAMPLES.rglob("*.log"), CORPUS.glob("*/**/*")]
+    names = {".json", ".md", ".py", ".toml", ".unpacked"}
     return sorted(
-        path for root in roots for path in root if path.is_file() and path.suffix not in names
+        path
+        for root in roots
+        for path in root
+        if path.is_file() and not {path.suffix, path.name} & names
     )
 
 

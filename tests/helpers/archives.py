@@ -36,7 +36,10 @@ def unpack(name: str) -> None:
     folder, wanted = FOLDER / name, hashlib.sha256(data).hexdigest()
     state = folder / _STATE
     before = json.loads(state.read_text()) if state.exists() else {"files": []}
-    if before.get("sha256") == wanted:
+    # Files may be missing after a checkout of a commit that had them as files.
+    if before.get("sha256") == wanted and all(
+        (folder / path).exists() for path in before["files"]
+    ):
         return
     files = contents(data)
     for gone in set(before["files"]) - files.keys():
