@@ -60,8 +60,8 @@ pub struct Columns {
     /// How many rows there is room for.
     room: usize,
     len: usize,
-    /// The last rows, which are not in the columns yet.
-    rows: Box<[Row; ROWS]>,
+    /// The last rows, which are not in the columns yet; none before the first is asked for.
+    rows: Vec<Row>,
     waiting: usize,
 }
 
@@ -74,7 +74,7 @@ impl Columns {
             are_decimal,
             room: 0,
             len: 0,
-            rows: Box::new([[0; MOST]; ROWS]),
+            rows: Vec::new(),
             waiting: 0,
         }
     }
@@ -82,6 +82,9 @@ impl Columns {
     /// Returns where the next row is written, before it is added.
     #[inline(always)]
     pub fn next_row(&mut self) -> &mut Row {
+        if self.rows.is_empty() {
+            self.rows = vec![[0; MOST]; ROWS];
+        }
         &mut self.rows[self.waiting]
     }
 

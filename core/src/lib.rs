@@ -1,8 +1,8 @@
 //! The compiled core of gctrace-analyzer: what Python is too slow for.
 //!
-//! `records` goes from the bytes of a chunk to columns of numbers. It does what `skeletons.py` does
-//! for nearly every record, with the same result, and leaves every other line to Python; `columns`
-//! is where the numbers go. `replay`
+//! `records` goes from the bytes of a chunk to columns of numbers. It does what the regular expressions
+//! of `grammar.py` do for nearly every record, with the same result, and leaves every other line to
+//! Python; `columns` is where the numbers go. `replay`
 //! walks a program's path under other settings, as `replay.py` does, and `mmu` finds the windows
 //! that leave least to the program, as `mmu.py` does, both with the same result. `chains` finds the
 //! processes of a stream that several programs share, as `chains.py` does. `python` is what Python

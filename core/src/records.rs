@@ -359,14 +359,24 @@ impl Chunk {
 
     fn add(&mut self, templates: &[Template], filter: &Filter, data: &[u8]) {
         let (mut at, mut usual) = (0, 0);
+        let mut begins = [false; 1 << 8];
+        for template in templates {
+            begins[usize::from(template.head.text[0])] = true;
+        }
+        let mut row = [0; MOST];
         while at < data.len() {
             self.lines += 1;
             // A log rarely has records of two formats, so the last one is tried first.
-            let mut found = templates[usual].read(data, at, self.records[usual].next_row());
-            for other in 0..templates.len() {
-                if found.is_none() && other != usual {
-                    found = templates[other].read(data, at, self.records[other].next_row());
-                    usual = if found.is_some() { other } else { usual };
+            let may_be_record = begins[usize::from(data[at])];
+            let mut found = may_be_record
+                .then(|| templates[usual].read(data, at, self.records[usual].next_row()))
+                .flatten();
+            if found.is_none() && may_be_record {
+                let others = (0..templates.len()).filter(|other| *other != usual);
+                let read = |other: usize| Some((other, templates[other].read(data, at, &mut row)?));
+                if let Some((other, end)) = others.into_iter().find_map(read) {
+                    *self.records[other].next_row() = row;
+                    (usual, found) = (other, Some(end));
                 }
             }
             if let Some(end) = found {

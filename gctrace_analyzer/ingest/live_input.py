@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from gctrace_analyzer.ingest.gctrace import parse
-from gctrace_analyzer.ingest.gctrace.skeletons import split
+from gctrace_analyzer.ingest.gctrace.lines import split
 from gctrace_analyzer.ingest.input import Part, part_of_log
 from gctrace_analyzer.ingest.sources import CHUNK_BYTES
 

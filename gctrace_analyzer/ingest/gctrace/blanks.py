@@ -9,8 +9,8 @@ import re
 
 import polars as pl
 
+from gctrace_analyzer.ingest.gctrace.lines import split
 from gctrace_analyzer.ingest.gctrace.patterns import HEADS
-from gctrace_analyzer.ingest.gctrace.skeletons import split
 
 _TAB, _SPACES = b"\t", ("\u00a0".encode(), "\u202f".encode())
 _OTHER = re.compile(b"|".join((_TAB, *_SPACES)))

@@ -119,6 +119,19 @@ def field_value(field: Field) -> pl.Expr:
     return text
 
 
+def fields_of(texts: pl.Series, shape: Shape, after: str = "(?P<after>.*)") -> pl.DataFrame:
+    """Returns the fields and flags of `shape` in each text, and the text `after` the record.
+
+    All are null if the text is not such a record.
+    """
+    groups = texts.str.extract_groups(f"^{shape.pattern}{after}$").struct.unnest()
+    return groups.select(
+        *(field_value(field) for field in shape.fields),
+        *(pl.col(flag).fill_null("").ne("").alias(flag) for flag in shape.flags),
+        *(["after"] if after else []),
+    )
+
+
 def companion_fields(shape: Shape) -> list[pl.Expr]:
     """Returns expressions for the id of a line format and its sizes in the table's unit."""
     columns = schema.names(shape.table) if shape.table in schema.TABLES else []

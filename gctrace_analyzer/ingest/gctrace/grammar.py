@@ -2,7 +2,8 @@
 
 A shape is a template: literal text, `{field:kind}`, and `«…»` for an optional part
 (`«…|flag»` sets a flag if it is present). The regular expression derives from the template, and
-so do the skeletons (the line without digits and dots) that `skeletons` matches quickly.
+so do the formats that the compiled core reads, and the skeletons (the line without digits and dots)
+by which `torn` finds the rest of a record.
 
 Sources: the print statements of each release: src/pkg/runtime/mgc0.c (Go 1.0–1.4),
 runtime/mgc.go, mgcpacer.go, mgcsweep.go, mgcscavenge.go, mheap.go, mgcmark*.go (since).

@@ -1,8 +1,8 @@
 """Parses a chunk of a log without a Python loop per line.
 
-Lines that are a record and nothing else are read by skeleton (`skeletons`). Of the other lines,
-those that may contain runtime output lose their log prefix and are read by skeleton or, if that
-fails, by regular expression (`patterns`).
+Lines that are a record and nothing else are read first (`records`). Of the other lines, those that
+may contain runtime output lose their log prefix and are read in the same way or, if that fails, by
+the regular expression of a part of the line (`patterns`).
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from gctrace_analyzer import core
 from gctrace_analyzer.ingest import believable
 from gctrace_analyzer.ingest.evidence.words import COARSE
 from gctrace_analyzer.ingest.gctrace import patterns
-from gctrace_analyzer.ingest.gctrace.bare import (
+from gctrace_analyzer.ingest.gctrace.chunk import CONTEXT_LINES, ChunkResult, Suspect
+from gctrace_analyzer.ingest.gctrace.columns import companions_frame, cycles_frame
+from gctrace_analyzer.ingest.gctrace.lines import SEPARATOR, split
+from gctrace_analyzer.ingest.gctrace.patterns import Frames, add_by_pattern
+from gctrace_analyzer.ingest.gctrace.records import (
     Lines,
     all_others,
+    are_bare,
     lines_at,
     lines_of,
     read_records,
 )
-from gctrace_analyzer.ingest.gctrace.chunk import CONTEXT_LINES, ChunkResult, Suspect
-from gctrace_analyzer.ingest.gctrace.columns import companions_frame, cycles_frame
-from gctrace_analyzer.ingest.gctrace.patterns import Frames, add_by_pattern
-from gctrace_analyzer.ingest.gctrace.skeletons import SEPARATOR, are_bare, joined, split
 from gctrace_analyzer.ingest.rows import parted, where, without
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
 from gctrace_analyzer.ingest.wrappers.metadata import METADATA, completed, detached, origin_of
@@ -69,10 +70,9 @@ def _parse(data: bytes) -> ChunkResult:
     stripped = _stripped(rest, len(whole) + lines.read, partial(all_others, lines, data))
     suspects = _add_stripped(stripped, found)
     context = _context_of(lines, data, suspects)
-    count, records, texts = lines.total, without(whole, "text"), joined(whole)
-    # Frees the lines, which are as large as the chunk, before the numbers are read.
-    del lines, whole, rest
-    frames, unread = read_records(records, texts)
+    count = lines.total
+    del lines, rest
+    frames, unread = read_records(whole)
     found["cycles"] += frames
     suspects += add_by_pattern(unread, found)
     result = _result(found, stripped, suspects, context, count)
@@ -180,7 +180,7 @@ def _add_stripped(stripped: Stripped, found: Frames) -> list[Suspect]:
     if not stripped.is_wrapped:
         return add_by_pattern(_relevant(lines), found)
     whole, lines = parted(lines, are_bare(lines))
-    frames, unread = read_records(without(whole, "text"), joined(whole))
+    frames, unread = read_records(whole)
     found["cycles"] += frames
     suspects = add_by_pattern(_relevant(lines), found) + add_by_pattern(unread, found)
     return _with_origin(suspects, stripped.lines)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from gctrace_analyzer.ingest.gctrace.bare import read_records
 from gctrace_analyzer.ingest.gctrace.chunk import REJECTED_CHARS, SUSPECT_CHARS, Suspect
-from gctrace_analyzer.ingest.gctrace.columns import as_cycles, companion_fields, field_value
+from gctrace_analyzer.ingest.gctrace.columns import as_cycles, companion_fields, fields_of
 from gctrace_analyzer.ingest.gctrace.grammar import COMPANIONS, MODERN, OLD, Shape, any_of
-from gctrace_analyzer.ingest.gctrace.skeletons import joined
+from gctrace_analyzer.ingest.gctrace.records import read_records
 from gctrace_analyzer.ingest.rows import parted, without
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
 
@@ -153,52 +152,45 @@ def _add_records(
 
     Returns the lines that may still turn out to be parts of records (suspects).
     """
-    if shapes is MODERN:
-        frames, records = read_records(without(records, "text"), joined(records))
+    if shapes is not COMPANIONS:
+        frames, records = read_records(records)
         found.setdefault("cycles", []).extend(frames)
+    if shapes is MODERN:
         records = _without_blanks(records)
     if records.is_empty():
         return []
     records, others = parted(records, records["text"].str.contains(f"^(?:{any_of(shapes)})"))
     suspects = _suspects(others, "head")
     for shape in shapes:
-        if records.is_empty():
-            break
-        fields = _fields(records["text"], shape)
-        if fields["after"].null_count() == len(records):
-            continue
-        read = records.hstack(fields)
-        here = pl.col("after").is_not_null()
-        if shape.table == "markers":
-            here &= pl.col("after").str.contains(_NO_WORDS)
-        records = read.filter(~here.fill_null(value=False)).select(records.columns)
-        glued = pl.col("after").str.contains(_GLUED)
-        read = read.filter(here).with_columns(repaired=pl.col("repaired") | glued)
-        fits = pl.lit(value=True)
-        for field in shape.required:
-            fits &= pl.col(field.name).is_not_null()
-        read, others = parted(read, read.select(fits=fits).to_series())
-        suspects += _suspects(others, "range")
-        suspects += _suspects(read.filter(glued), "glued")
-        if not read.is_empty():
-            if shape.table == "cycles":
-                read = as_cycles(read, shape)
-            else:
-                read = read.drop("text", "prefix", "after").with_columns(
-                    companion_fields(shape)
-                )
-            found.setdefault(shape.table, []).append(read)
+        if not records.is_empty():
+            records, those = _add_shape(records, shape, found)
+            suspects += those
     return suspects + _suspects(records, "head")
 
 
-def _fields(texts: pl.Series, shape: Shape) -> pl.DataFrame:
-    """Returns the fields and flags of `shape` in each text, and the text `after` the record.
-
-    Fields and `after` are null if the text is not such a record.
-    """
-    groups = texts.str.extract_groups(f"^{shape.pattern}(?P<after>.*)$").struct.unnest()
-    return groups.select(
-        *(field_value(field) for field in shape.fields),
-        *(pl.col(flag).fill_null("").ne("").alias(flag) for flag in shape.flags),
-        "after",
+def _add_shape(
+    records: pl.DataFrame, shape: Shape, found: Frames
+) -> tuple[pl.DataFrame, list[Suspect]]:
+    """Appends the records of one format to `found`; returns the others, and the suspects."""
+    fields = fields_of(records["text"], shape)
+    if fields["after"].null_count() == len(records):
+        return records, []
+    read = records.hstack(fields)
+    here = pl.col("after").is_not_null()
+    if shape.table == "markers":
+        here &= pl.col("after").str.contains(_NO_WORDS)
+    records = read.filter(~here.fill_null(value=False)).select(records.columns)
+    glued = pl.col("after").str.contains(_GLUED)
+    read = read.filter(here).with_columns(repaired=pl.col("repaired") | glued)
+    fits = pl.all_horizontal(
+        pl.lit(value=True), *(pl.col(field.name).is_not_null() for field in shape.required)
     )
+    read, others = parted(read, read.select(fits=fits).to_series())
+    suspects = _suspects(others, "range") + _suspects(read.filter(glued), "glued")
+    if not read.is_empty():
+        found.setdefault(shape.table, []).append(
+            as_cycles(read, shape)
+            if shape.table == "cycles"
+            else read.drop("text", "prefix", "after").with_columns(companion_fields(shape))
+        )
+    return records, suspects

@@ -1,8 +1,8 @@
 """Reads lines that are a record and nothing else, with the compiled core if it is installed.
 
-The core (`gctrace_analyzer.core`) reads the common line formats where every number is surely what
-`skeletons` makes of it. It hands back all other lines, which `skeletons` and `patterns` read as
-they do without the core. So the result is the same.
+The core (`gctrace_analyzer.core`) reads the formats of cycles where every number is surely what its
+regular expression makes of it, and hands back all other lines. Without the core, the expressions
+of `grammar` read the same lines. So the result is the same.
 """
 
 from __future__ import annotations
@@ -13,17 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from gctrace_analyzer import core
-from gctrace_analyzer.ingest.gctrace.columns import COUNTS_OF_32_BITS, as_cycles
-from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, Field, Variant
-from gctrace_analyzer.ingest.gctrace.skeletons import (
-    COMMON,
-    are_bare,
-    by_skeleton,
-    joined,
-    split,
-    variants,
+from gctrace_analyzer.ingest.gctrace.columns import (
+    COUNTS_OF_32_BITS,
+    as_cycles,
+    fields_of,
 )
-from gctrace_analyzer.ingest.rows import where
+from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, GCTRACE, Field, Variant
+from gctrace_analyzer.ingest.gctrace.lines import joined, split
+from gctrace_analyzer.ingest.rows import parted, where
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
 
 if TYPE_CHECKING:
@@ -31,6 +28,8 @@ if TYPE_CHECKING:
 
 _LINE_NO = "line_no"
 _NO_TEXT = pl.Series("text", [], pl.String)
+_ENDS = (" P", " (forced)", " yields", " handoff")
+"""How the records of cycles end."""
 
 
 class Lines(NamedTuple):
@@ -54,7 +53,7 @@ def lines_of(data: bytes, words: Sequence[bytes] = ()) -> Lines:
     """Splits a chunk into lines, which are numbered from 1, and reads what the core can read.
 
     Args:
-        data: whole lines without `SEPARATOR`.
+        data: whole lines without `lines.SEPARATOR`.
         words: lines that contain none of these, and are not longer than `LONG_LINE_BYTES`, may be
             left out if there are records.
     """
@@ -70,6 +69,16 @@ def lines_of(data: bytes, words: Sequence[bytes] = ()) -> Lines:
     if not cycles:
         return _split(data)
     return Lines(total, cycles, sum(map(len, cycles)), _others(numbers, texts), bool(words))
+
+
+def are_bare(lines: pl.DataFrame) -> pl.Series:
+    """Returns whether each line is a record and nothing else: it begins and ends like one."""
+    # A line torn from a record has the beginning or the end, but not both.
+    if lines.is_empty():
+        return pl.Series("bare", [], pl.Boolean)
+    text = pl.col("text").str
+    ends = pl.any_horizontal(text.ends_with(end) for end in _ENDS)
+    return lines.select(bare=text.starts_with("gc") & ends).to_series()
 
 
 def all_others(lines: Lines, data: bytes) -> pl.DataFrame:
@@ -98,33 +107,41 @@ def lines_at(lines: Lines, data: bytes, numbers: Sequence[int]) -> pl.DataFrame:
     return pl.DataFrame({_LINE_NO: numbers, "text": texts}, schema=types)
 
 
-def read_records(records: pl.DataFrame, data: bytes) -> tuple[list[pl.DataFrame], pl.DataFrame]:
-    """Returns the cycles of the records that could be read, and the other records.
+def read_records(records: pl.DataFrame) -> tuple[list[pl.DataFrame], pl.DataFrame]:
+    """Returns the cycles of the lines that are a record, and the other lines.
 
     Args:
-        records: `line_no` and further columns to keep.
-        data: the text of each of `records`, one per line.
+        records: `line_no`, `text` and further columns to keep.
     """
     compiled = core.compiled()
     if records.is_empty():
-        return [], records.hstack([_NO_TEXT])
-    if compiled is None:
-        return by_skeleton(records, data)
-    _, tables, numbers, texts = _reader(compiled, ()).read(data)
-    if len(numbers) and records[_LINE_NO].is_duplicated().any():
-        # Several records of one line must stay in order.
-        return by_skeleton(records, data)
+        return [], records
+    # Several records of one line must stay in order.
+    if compiled is None or records[_LINE_NO].is_duplicated().any():
+        return _by_pattern(records)
+    _, tables, numbers, _ = _reader(compiled, ()).read(joined(records))
+    known = records.drop("text")
     cycles = []
     for variant, table in zip(_variants(), tables, strict=True):
         if table:
             frame = pl.DataFrame(table)
             at = frame.to_series() - 1
-            cycles.append(_cycles(variant, records[at].hstack(frame.drop(_LINE_NO))))
-    others = _others(numbers, texts)
-    if others.is_empty():
-        return cycles, records.clear().hstack([_NO_TEXT])
-    rest, unread = by_skeleton(records[others[_LINE_NO] - 1], joined(others))
-    return cycles + rest, unread
+            cycles.append(_cycles(variant, known[at].hstack(frame.drop(_LINE_NO))))
+    return cycles, records[pl.DataFrame(numbers).to_series() - 1]
+
+
+def _by_pattern(records: pl.DataFrame) -> tuple[list[pl.DataFrame], pl.DataFrame]:
+    cycles = []
+    for shape in GCTRACE:
+        if records.is_empty():
+            break
+        fields = fields_of(records["text"], shape, after="")
+        required = [field.name for field in shape.required]
+        fits = fields.select(pl.all_horizontal(pl.col(required).is_not_null())).to_series()
+        if fits.any():
+            read, records = parted(records, fits)
+            cycles.append(as_cycles(read.hstack(where(fields, fits)), shape))
+    return cycles, records
 
 
 @cache
@@ -132,8 +149,10 @@ def _reader(compiled: core.Core, words: tuple[bytes, ...]) -> core.Reader:
     return compiled.Reader(_formats(), words, LONG_LINE_BYTES)
 
 
+@cache
 def _variants() -> tuple[Variant, ...]:
-    return variants()[:COMMON]
+    """Returns the variants of the formats of cycles, those of one pattern together."""
+    return tuple(variant for shape in GCTRACE for variant in shape.variants)
 
 
 @cache

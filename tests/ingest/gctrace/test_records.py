@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from gctrace_analyzer import core
-from gctrace_analyzer.ingest.gctrace import bare, parse
+from gctrace_analyzer.ingest.gctrace import parse, records
+from gctrace_analyzer.ingest.gctrace.grammar import GCTRACE, MODERN, Shape
 from gctrace_analyzer.ingest.read import read_log
 from gctrace_analyzer.testing import cycles, format_cycle, read_text
 from tests.conftest import CORPUS, SAMPLES
@@ -122,14 +123,24 @@ def test_any_cycles_between_any_lines_read_the_same(
     assert difference(data[:at] + damage + data[at:]) is None
 
 
+@pytest.mark.parametrize("shape", GCTRACE, ids=lambda shape: shape.id)
+def test_the_core_reads_every_format_of_cycles(shape: Shape) -> None:
+    line = LINES[shape.id].removesuffix(" (forced)")
+    forms = [line]
+    if shape in MODERN:
+        forms += [f"{line} (forced)", line.replace("gc ", "gc #"), f"gc #{line[3:]} (forced)"]
+    for form in forms:
+        assert records.lines_of(f"{form}\n".encode()).read == 1, form
+
+
 def test_only_what_the_core_cannot_read_is_left_to_python() -> None:
     data = (SAMPLES / "steady-go1.26.log").read_bytes()
-    lines = bare.lines_of(data)
+    lines = records.lines_of(data)
     assert (lines.total, lines.read) == (data.count(b"\n"), 33)
     assert not lines.others["text"].str.starts_with("gc 1 ").any()
-    some = bare.lines_of(data, [b"GET"])
+    some = records.lines_of(data, [b"GET"])
     assert some.others.equals(lines.others.filter(lines.others["text"].str.contains("GET")))
-    assert bare.all_others(some, data).equals(bare.all_others(lines, data))
+    assert records.all_others(some, data).equals(records.all_others(lines, data))
 
 
 def test_a_chunk_with_nothing_in_it_reads_the_same() -> None:
