@@ -21,6 +21,7 @@ SHOWN = (
     "docs/examples/**/*",
     "notebooks/*.ipynb",
     "samples/README.md",
+    "lab/README.md",
 )
 """Pages, and the files that pages link to."""
 
