@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         from_frame,
         overlay,
         read,
+        read_prometheus,
         side_by_side,
         sweep,
     )
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     )
     from gctrace_analyzer.fleets.answers import FleetAnswers, fleet_answers
     from gctrace_analyzer.fleets.fleet import fleet
-    from gctrace_analyzer.prometheus.fleet import prometheus_fleet
-    from gctrace_analyzer.prometheus.read import read_prometheus
     from gctrace_analyzer.run import Run
 
 __version__ = "0.1.0"
@@ -67,7 +66,6 @@ __all__ = [
     "fleet_answers",
     "from_frame",
     "overlay",
-    "prometheus_fleet",
     "read",
     "read_prometheus",
     "side_by_side",
@@ -79,10 +77,11 @@ _HOMES = {
     **dict.fromkeys(("Comparison", "Sweep"), "comparison"),
     **dict.fromkeys(("overlay", "side_by_side"), "api"),
     "fleet": "fleets.fleet",
-    "prometheus_fleet": "prometheus.fleet",
-    "read_prometheus": "prometheus.read",
     **dict.fromkeys(("FleetAnswers", "fleet_answers"), "fleets.answers"),
-    **dict.fromkeys(("add_metrics", "compare", "cycles", "from_frame", "read", "sweep"), "api"),
+    **dict.fromkeys(
+        ("add_metrics", "compare", "cycles", "from_frame", "read", "read_prometheus", "sweep"),
+        "api",
+    ),
 }
 
 

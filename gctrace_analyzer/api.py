@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Literal, TypeVar, cast, overload
 
 from gctrace_analyzer import frames, schema, units
 from gctrace_analyzer.analysis.cycles import with_metrics
@@ -16,6 +18,7 @@ from gctrace_analyzer.errors import BadSettingError, UnreadableInputError
 from gctrace_analyzer.ingest import processes
 from gctrace_analyzer.ingest.clock import Clock, moment
 from gctrace_analyzer.ingest.read import Log, ReadOptions, read_log
+from gctrace_analyzer.ingest.sources import SERVER, is_server
 from gctrace_analyzer.present.plots.binning import BINS, checked
 from gctrace_analyzer.run import Run
 
@@ -28,49 +31,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
     from plotly.graph_objects import Figure as PlotlyFigure
 
+    from gctrace_analyzer.arguments import ProgramFacts, ReadKwargs
     from gctrace_analyzer.comparison import Comparison, Sweep
     from gctrace_analyzer.ingest.sniff import Kind
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
     from gctrace_analyzer.live import Live
     from gctrace_analyzer.present.plots.accessor import AxesTarget, Backend, Drawn, Target
     from gctrace_analyzer.present.report import Report
+    from gctrace_analyzer.prometheus.access import ServerOptions
 
     Runs: TypeAlias = Input | Run | Sequence[Input | Run]
 
 _Frame = TypeVar("_Frame")
 _Value = TypeVar("_Value")
-
-
-class ProgramFacts(TypedDict, total=False):
-    """Facts about the program that its log may not show; `read` and `from_frame` take them."""
-
-    gogc: str | float | None
-    memory_limit: str | float | None
-    container_limit: str | float | None
-    cpu_limit: float | None
-    go_version: str | None
-    ballast: str | float | None
-    off_heap: str | float | None
-
-
-class InputOptions(ProgramFacts, total=False):
-    """How inputs are read, and facts about the program; `read` and `fleet` take them."""
-
-    strict: bool
-    kind: Kind | None
-    columns: Sequence[str] | None
-    year: int | None
-    tz: str | tzinfo | None
-    start: str | datetime | None
-    unpack_limit: str | float | None
-
-
-class ReadKwargs(InputOptions, total=False):
-    """The keyword arguments of `read`."""
-
-    thresholds: Mapping[str, float] | None
-    slo: Mapping[str, str | float] | None
-    progress: Callable[[SourceFacts], None] | None
 
 
 def read(
@@ -92,15 +65,16 @@ def read(
     thresholds: Mapping[str, float] | None = None,
     slo: Mapping[str, str | float] | None = None,
     progress: Callable[[SourceFacts], None] | None = None,
+    **server: Unpack[ServerOptions],
 ) -> Run:
     """Reads the logs of one service.
 
     Formats, log prefixes and compression (gz, xz, bz2, zst, zip) are detected automatically.
 
     Args:
-        origins: paths, `-` for standard input, or open files. Several inputs are one log: the
-            parts of a rotated log from the oldest to the newest, MemStats dumps and messages
-            about OOM kills in any order.
+        origins: paths, `-` for standard input, open files, or the address of a Prometheus server
+            as `prometheus+http://…`. Several inputs are one log: the parts of a rotated log from
+            the oldest to the newest, MemStats dumps and messages about OOM kills in any order.
         strict: raise an error for a line that looks like runtime output but cannot be parsed.
         kind: the kind of all inputs, instead of detecting it.
         columns: column names for a MemStats table without a header.
@@ -120,6 +94,8 @@ def read(
         slo: service levels, such as `{"pause": "2ms", "gc_cpu": "5%"}`. The report shows how far
             each was kept, and findings are judged by them.
         progress: called after every few megabytes with the facts about the current input.
+        server: which processes and time of a server are read, such as
+            `match='{job="api"}', since="6h"`, and how it is reached (`ServerOptions`).
 
     Raises:
         UnreadableInputError: an input is missing, a folder, or not a log; with `strict` also if
@@ -140,12 +116,43 @@ def read(
         start=start,
         unpack_limit=unpack_limit,
     )
-    given = given_settings(
-        gogc, memory_limit, container_limit, cpu_limit, go_version, ballast, off_heap
-    )
     limits = thresholds_from(_by_name("thresholds", thresholds or {}, '{"gc_cpu_warn": 0.05}'))
     promised = service_limits(_by_name("slo", slo or {}, '{"pause": "2ms"}'))
-    return Run(read_log(origins, options, progress=progress), given, limits, promised)
+    given = partial(
+        given_settings,
+        gogc=gogc,
+        memory_limit=memory_limit,
+        cpu_limit=cpu_limit,
+        go_version=go_version,
+        ballast=ballast,
+        off_heap=off_heap,
+    )
+    # Invalid facts are reported before anything is read.
+    settings = given(container_limit=container_limit)
+    if not (server or any(map(is_server, origins))):
+        return Run(read_log(origins, options, progress=progress), settings, limits, promised)
+    from gctrace_analyzer.prometheus.read import with_answers
+
+    with ExitStack() as stack:
+        files, limit_mib = with_answers(origins, server, stack)
+        log = read_log(files, options, progress=progress)
+    if container_limit is None and len(origins) == 1:
+        settings = given(container_limit=limit_mib)
+    return Run(log, settings, limits, promised)
+
+
+def read_prometheus(url: str, **options: Unpack[ReadKwargs]) -> Run:
+    """Reads the metrics of Go processes from a Prometheus server, as `read` does.
+
+    Args:
+        url: the address of Prometheus, or of a store with the same API: Mimir, Thanos,
+            VictoriaMetrics, with their path prefix.
+        options: as `read` takes them: `match`, `since` and others.
+
+    Raises:
+        GctraceError: as `read`.
+    """
+    return read(url if is_server(url) else f"{SERVER}{url}", **options)
 
 
 def live(

@@ -722,7 +722,8 @@ _SUMMARY_UNITS = (
 _SUMMARY = "summary()"
 _RANK_1 = "rank 1 of recommend()"
 FLEET = (
-    Column("file", "String", "", "the input, without secrets in its address", "fleet()"),
+    Column("file", "String", "", "the input, without secrets in its address; of a server, the instance", "fleet()"),
+    Column("server", "String", "", "the server that the row is from, without secrets; null: it is from a file", "fleet()"),
     Column("process", "Int64", "", "0, 1, … for each process in the file; null: no process found", "as in cycles"),
     Column("service", "String", "", "service; its replicas are compared with each other", _PATH),
     *(Column(name, "String", "", name, _PATH) for name in ("cluster", "region", "namespace", "pod", "container", "host", "unit")),
@@ -767,6 +768,9 @@ FLEET = (
         Column(f"saved_heap_mib{end}", "Float64", "MiB", f"heap peak saved by the advice; negative: it needs more{words}", "present - predicted peak")
         for end, words in (("", ""), ("_low", ", lower end of the 80 % interval"), ("_high", ", upper end"))
     ),
+    Column("go_memory_mib", "Float64", "MiB", "memory that Go holds, mean; of metrics only", "HeapSys … - HeapReleased"),
+    Column("rss_max_mib", "Float64", "MiB", "resident memory, largest; of metrics only", "process_resident_memory_bytes"),
+    Column("restarts", "Int64", "", "changes of the start time, as a server counts them", "process_start_time_seconds"),
     Column("repaired_cycles", "Int64", "", "torn lines that were joined", _LINE),
     Column("rejected_lines", "Int64", "", "lines of the file that could not be parsed", _LINE),
     Column("file_bytes", "Int64", "B", "size of the file as stored", "fleet()"),
@@ -845,40 +849,6 @@ MEMORY = (
 )  # fmt: skip
 
 _LABELS = "labels of go_info"
-PROMETHEUS = (
-    Column("service", "String", "", "the job that scrapes the process, or another label that names its service", _LABELS),
-    Column("instance", "String", "", "address or pod of the process, over all of its restarts", _LABELS),
-    *(Column(name, "String", "", name, _LABELS) for name in ("namespace", "pod", "container")),
-    Column("go_version", "String", "", "Go versions it was built with", "go_info"),
-    Column("samples", "Int64", "", "samples of each series in the time range", "count_over_time"),
-    Column("covered_s", "Float64", "s", "time in which the process existed; rates refer to it", "go_gc_duration_seconds_count"),
-    Column("state", "String", "", "thrashing, killed, near (a limit), or null", "our heuristic: thresholds.py"),
-    Column("reason", "String", "", "why it has this state", "our heuristic: thresholds.py"),
-    Column("gc_cores", "Float64", "", "cores spent on GC, without idle marking", "go_cpu_classes_gc_*"),
-    Column("cores", "Float64", "", "GOMAXPROCS on average", "go_cpu_classes_total_cpu_seconds_total"),
-    Column("gc_cpu_share", "Float64", "0–1", "GC CPU over GOMAXPROCS × time", "gc_cores / cores"),
-    Column("gc_cpu_since_start_share", "Float64", "0–1", "the same since the start of the process", "go_memstats_gc_cpu_fraction"),
-    Column("assist_share_of_gc_cpu", "Float64", "0–1", "share of GC CPU spent in mark assists", "go_cpu_classes_gc_mark_assist_cpu_seconds_total"),
-    Column("cpu_cores", "Float64", "", "cores that the whole process used", "process_cpu_seconds_total"),
-    Column("gc_per_s", "Float64", "1/s", "cycles per second", "go_gc_duration_seconds_count"),
-    Column("gc_per_s_max", "Float64", "1/s", "the same in the busiest five minutes", "go_gc_duration_seconds_count"),
-    Column("stw_share", "Float64", "0–1", "share of time in which the world was stopped", "go_gc_duration_seconds_sum"),
-    Column("stw_max_ms", "Float64", "ms", "longest pauses of a cycle, both added, as far as scrapes saw them", "go_gc_duration_seconds"),
-    Column("alloc_mib_per_s", "Float64", "MiB/s", "allocation rate", "go_memstats_alloc_bytes_total"),
-    Column("alloc_mib_per_cycle", "Float64", "MiB", "allocation per cycle", "alloc_mib_per_s / gc_per_s"),
-    Column("heap_live_mib", "Float64", "MiB", "marked live heap, mean", "go_gc_heap_live_bytes"),
-    Column("heap_goal_mib", "Float64", "MiB", "heap goal, mean", "go_memstats_next_gc_bytes"),
-    Column("heap_goal_max_mib", "Float64", "MiB", "heap goal, largest", "go_memstats_next_gc_bytes"),
-    Column("go_memory_mib", "Float64", "MiB", "memory that Go holds, mean", "go_memstats_sys_bytes - go_memstats_heap_released_bytes"),
-    Column("rss_max_mib", "Float64", "MiB", "resident memory, largest", "process_resident_memory_bytes"),
-    Column("gogc", "String", "", "GOGC in percent, or off", "go_gc_gogc_percent"),
-    Column("memory_limit_mib", "Float64", "MiB", "GOMEMLIMIT; null if it is off or not exported", "go_gc_gomemlimit_bytes"),
-    Column("container_limit_mib", "Float64", "MiB", "memory limit of the container", "kube-state-metrics or cAdvisor"),
-    Column("limiter_changes", "Float64", "", "changes of the last cycle in which the CPU limiter was active", "go_gc_limiter_last_enabled_gc_cycle"),
-    Column("restarts", "Float64", "", "changes of the start time", "process_start_time_seconds"),
-    Column("oom_killed", "Boolean", "", "Kubernetes reports OOMKilled and a restart in the time range", "kube-state-metrics"),
-)  # fmt: skip
-
 TABLES: dict[str, tuple[Column, ...]] = {
     "cycles": CYCLES,
     "metrics": METRICS,
@@ -909,7 +879,6 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "comparison": COMPARISON,
     "sweep": SWEEP,
     "fleet": FLEET,
-    "prometheus": PROMETHEUS,
 }
 
 

@@ -73,8 +73,6 @@ ABOUT = {
     "comparison": "`gca.compare(before, after).frame`: one row per metric.",
     "sweep": "`gca.sweep(…).frame`: one row per setting and metric.",
     "fleet": "`fleet(…)`: one row per process, or per file that could not be read.",
-    "prometheus": "`prometheus_fleet(…)`: one row per process; Prometheus computes the figures "
-    "over the whole time range.",
 }
 
 

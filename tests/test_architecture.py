@@ -24,6 +24,8 @@ PACKAGE = ROOT / "gctrace_analyzer"
 ORDER = (
     ("units", "errors", "extras", "core", "files", "frozen", "schema"),
     ("ingest",),
+    ("prometheus",),
+    ("arguments",),
     ("analysis",),
     ("advise",),
     ("present",),
@@ -33,7 +35,7 @@ ORDER = (
     ("live",),
     ("api",),
     ("program",),
-    ("fleets", "prometheus", "testing"),
+    ("fleets", "testing"),
     ("cli",),
     ("__init__", "__main__"),
 )

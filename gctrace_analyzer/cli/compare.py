@@ -16,9 +16,10 @@ from gctrace_analyzer.cli.options import (
     add_reading,
     read_options,
 )
-from gctrace_analyzer.cli.progress import reading, say_damage
+from gctrace_analyzer.cli.reading import add_server, reading_inputs, say_damage
 from gctrace_analyzer.cli.screen import working
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.ingest.sources import is_server
 
 if TYPE_CHECKING:
     import argparse
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.comparison import Comparison, Sweep
 
 FORMATS = ("text", "md", "json", "csv", "html", "parquet")
+_RANGES = ("before", "after")
 _PER_SIDE = ("gogc", "memory_limit", "go_version")
 
 _DESCRIPTION = """\
@@ -41,9 +43,11 @@ the same settings; a quoted pattern stands for all matching files. More than
 two sides make a table with one row each; the best value of each metric is
 marked. Files with metrics will do in place of logs.
 
-Without files, before and after a deploy, from a Prometheus server:
+Two time ranges of a Prometheus server, such as before and after a deploy; each
+process of the service is a run, so several pods show how much runs differ:
 
-  gctrace-analyze compare prometheus+http://localhost:9090 --help"""
+  gctrace-analyze compare prometheus+http://localhost:9090 \\
+      --match '{job="api"}' --before 25h..24h --after 1h.."""
 
 _EPILOG = """\
 examples:
@@ -68,7 +72,7 @@ exit codes: 0 compared, 1 a --fail-on condition is true, 2 wrong usage,
 def run(args: argparse.Namespace) -> Result:
     """Compares the sides."""
     validate(args)
-    return result(_compare(_logs_by_side(args.sides), args), args)
+    return result(_compare(args), args)
 
 
 def result(comparison: Comparison | Sweep, args: argparse.Namespace) -> Result:
@@ -104,6 +108,14 @@ def command_parser() -> argparse.ArgumentParser:
     )
     add_facts(parser, per_side="; 'A,B' gives one value per side")
     add_reading(parser)
+    group = add_server(parser)
+    for name, example in zip(_RANGES, ("3h..2h", "1h.."), strict=True):
+        group.add_argument(
+            f"--{name}",
+            metavar="A..B",
+            help=f"of one server, the time range {name} the change: {example} (hours before now), "
+            "or two times such as 2026-11-21T09:00Z",
+        )
     add_general(parser)
     return parser
 
@@ -178,16 +190,15 @@ def _side(word: str) -> tuple[str, list[str]]:
     return name, paths
 
 
-def _compare(named: dict[str, list[str]], args: argparse.Namespace) -> Comparison | Sweep:
+def _compare(args: argparse.Namespace) -> Comparison | Sweep:
     from gctrace_analyzer.api import runs_of
     from gctrace_analyzer.comparison import compared, compared_settings, side_of
     from gctrace_analyzer.units import span_s
 
-    options = options_per_side(read_options(args), len(named))
     sides = []
-    for (name, logs), settings in zip(named.items(), options, strict=True):
-        with reading() as progress:
-            runs = runs_of(logs, progress=progress, **settings)
+    for name, logs, settings in _read_as(args):
+        with reading_inputs(args) as options:
+            runs = runs_of(logs, **{**options, **settings})
         say_damage(*runs)
         if args.between is not None:
             span = span_s(args.between, argument="between")
@@ -195,6 +206,31 @@ def _compare(named: dict[str, list[str]], args: argparse.Namespace) -> Compariso
         sides.append(side_of(name, runs))
     with working("comparing"):
         return compared(*sides) if len(sides) == 2 else compared_settings(sides)
+
+
+def _read_as(args: argparse.Namespace) -> list[tuple[str, list[str], dict[str, Any]]]:
+    """Returns the name of each side, its inputs, and the options that are its own.
+
+    Raises:
+        BadSettingError: there are no two sides, or options do not fit them.
+    """
+    ranges = {name: text for name in _RANGES if (text := getattr(args, name)) is not None}
+    if not ranges:
+        named = _logs_by_side(args.sides)
+        own = options_per_side(read_options(args), len(named))
+        return [(*side, how) for side, how in zip(named.items(), own, strict=True)]
+    from gctrace_analyzer.prometheus.read import time_range
+
+    if len(args.sides) != 1 or not is_server(args.sides[0]) or len(ranges) < len(_RANGES):
+        name, text = next(iter(ranges.items()))
+        expected = "one server, prometheus+http://…, with --before and --after"
+        raise BadSettingError(name, text, expected)
+    own = options_per_side(read_options(args), len(ranges))
+    sides = []
+    for (name, text), how in zip(ranges.items(), own, strict=True):
+        since, until = time_range(text, name)
+        sides.append((name, args.sides, {**how, "since": since, "until": until}))
+    return sides
 
 
 def options_per_side(options: dict[str, Any], sides: int) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli import exit_codes
 from gctrace_analyzer.cli.deliver import Result, row_writers, suffixes_of, text_writer, validate
@@ -18,8 +18,10 @@ from gctrace_analyzer.cli.options import (
     read_options,
     whole_number,
 )
+from gctrace_analyzer.cli.reading import add_server, reading, server_options
 from gctrace_analyzer.cli.screen import drawing, say
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.ingest.sources import is_server
 
 if TYPE_CHECKING:
     import argparse
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "md", "html", "json", "csv", "jsonl")
 _REPORTS = 10
+_TOP = 10
+_WORST = 3
 
 _DESCRIPTION = """\
 Reads the logs of many processes, writes one row for each, and answers questions
@@ -51,9 +55,10 @@ a file with one input per line, @- reads such a list from standard input.
 Credentials are taken from the environment or from the store's own
 configuration files; they are never written anywhere.
 
-A Prometheus server can compare the services that it scrapes:
+A Prometheus server computes the same rows for the services that it scrapes,
+with some twenty queries for any number of them; the worst are read in full:
 
-  gctrace-analyze fleet prometheus+http://localhost:9090 --help
+  gctrace-analyze fleet prometheus+http://localhost:9090 --since 6h
 
 OUTPUT.parquet is a folder of Parquet files with one row per process. An
 interrupted run resumes when given the same --output. Without inputs,
@@ -99,6 +104,37 @@ def run(args: argparse.Namespace) -> Result:
     return _result(args, table, found, pages)
 
 
+def of_server(args: argparse.Namespace, since: str) -> Result:
+    """Ranks the processes of a server by what it computes; none is read in full."""
+    from gctrace_analyzer.analysis.fleet.answers import answers
+
+    args.top, args.worst, args.since = _TOP, 0, since
+    rows = _of_server(args, None).collect()
+    return _result(args, rows, answers(rows), {})
+
+
+def _of_server(args: argparse.Namespace, folder: str | None) -> pl.LazyFrame:
+    from gctrace_analyzer.fleets.fleet import fleet
+
+    options = server_options(args)
+    options.pop("save", None)
+    with reading(), drawing() as draw:
+        return fleet(
+            args.inputs,
+            output=folder,
+            overwrite=getattr(args, "overwrite", False),
+            worst=args.worst,
+            progress=lambda now: draw(f"asking: query {now.done} of {now.queries}"),
+            **_facts(args),
+            **options,
+        )
+
+
+def _facts(args: argparse.Namespace) -> dict[str, Any]:
+    """Returns the facts about the program, without how files are read."""
+    return {name: value for name, value in read_options(args).items() if value is not None}
+
+
 def _result(
     args: argparse.Namespace,
     rows: pl.DataFrame,
@@ -115,7 +151,7 @@ def _result(
         file.write(text.encode("utf-8", "replace"))
 
     return Result(
-        code=exit_codes.INPUT if found.totals.files == found.totals.unread else 0,
+        code=exit_codes.INPUT if 0 < found.totals.files == found.totals.unread else 0,
         document=lambda: fleet.document(found, args.top),
         writers={
             **row_writers(lambda: rows, safe=args.csv_safe),
@@ -159,6 +195,15 @@ def command_parser() -> argparse.ArgumentParser:
         "--scheduler",
         metavar="ADDRESS",
         help="address of a Dask scheduler to use instead: tcp://10.0.0.5:8786",
+    )
+    group = add_server(parser, "6h")
+    group.add_argument(
+        "--worst",
+        type=whole_number("worst", 0),
+        default=_WORST,
+        metavar="N",
+        help=f"fetch the samples of the N worst processes, and recommend settings for them "
+        f"(default: {_WORST})",
     )
     add_facts(parser)
     add_reading(parser)
@@ -286,6 +331,8 @@ def _rows(
                 expected="an input, or the output of an earlier run: fleet -o fleet.parquet",
             )
         return existing(folder)
+    if any(map(is_server, inputs)):
+        return _of_server(args, folder)
     latest: Progress | None = None
     try:
         with drawing("starting …") as draw:
@@ -307,6 +354,7 @@ def _rows(
                 ignore=ignore,
                 progress=progress,
                 **read_options(args),
+                **server_options(args),
             )
     except KeyboardInterrupt:
         say(f"gctrace-analyze: interrupted{_how_to_resume(latest, folder)}")

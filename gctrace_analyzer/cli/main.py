@@ -40,12 +40,6 @@ VERBS = {
 """Words that are commands if they come first: an example of their arguments, and what they show. A
 file of that name is given as `./compare`."""
 
-_ON_SERVERS = ("compare", "fleet")
-"""The commands that take prometheus+http://… in place of files."""
-
-_ON_FILES = ("report", "recommend", "whatif", "watch")
-"""The commands that take files only."""
-
 _WITH_PROCESSES = ("watch", "fleet", "prometheus")
 """The commands that run other processes, or have threads that a server answers."""
 
@@ -165,42 +159,17 @@ def _run(words: list[str]) -> int:
 
 def run_command(name: str, words: list[str]) -> int:
     """Runs one of `VERBS`, or `report`, the command that users call without a name."""
-    if name in _ON_FILES:
-        _refuse_servers(words)
     # Imported only now, so that a command does not wait for what others need.
     from gctrace_analyzer.cli.deliver import deliver, validate
 
-    command: Command = import_module(module_of(name, words))
+    command: Command = import_module(module_of(name))
     args = command.command_parser().parse_args(words)
     args.words = words if name == "report" else [name, *words]
     validate(args)
     return deliver(command.run(args), args)
 
 
-def _refuse_servers(words: list[str]) -> None:
-    """Refuses prometheus+http://… in place of a file, with the command that takes it.
-
-    Raises:
-        BadSettingError: one of the words is the URL of a server.
-    """
-    own = words[: words.index("--")] if "--" in words else words
-    for word in own:
-        if word.lower().startswith("prometheus+http"):
-            from gctrace_analyzer.prometheus.address import parse
-
-            # The URL without user and password.
-            url = parse(word).url
-            raise BadSettingError(
-                argument="origins",
-                value=f"prometheus+{url}",
-                expected=f"a file; for a server: gctrace-analyze prometheus {url}",
-            )
-
-
-def module_of(name: str, words: list[str]) -> str:
-    """Returns the module of a command, which may depend on its arguments."""
-    if name == "completion":
-        return "gctrace_analyzer.cli.help.completion"
-    asks = any(word.lower().startswith("prometheus+") for word in words)
-    package = "prometheus." if asks and name in _ON_SERVERS else ""
-    return f"gctrace_analyzer.cli.{package}{name}"
+def module_of(name: str) -> str:
+    """Returns the module of a command."""
+    home = "help.completion" if name == "completion" else name
+    return f"gctrace_analyzer.cli.{home}"

@@ -6,7 +6,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli import exit_codes
 from gctrace_analyzer.cli.deliver import Result, row_writers
-from gctrace_analyzer.cli.progress import reading, say_damage
+from gctrace_analyzer.cli.reading import add_server, reading_inputs, say_damage
 
 if TYPE_CHECKING:
     import argparse
@@ -34,22 +34,24 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         help="each FILE is a run of the program under its own settings: the first one has the "
         "present settings, and all of them together make the predictions",
     )
+    add_server(parser)
 
 
-def read_separately(args: argparse.Namespace, options: dict[str, Any]) -> tuple[Run, list[Run]]:
+def read_separately(args: argparse.Namespace, **facts: Any) -> tuple[Run, list[Run]]:
     """Reads the inputs: the run to predict from, and the runs that are further evidence.
 
-    Settings given as options are those of the first run.
+    Settings given as options are those of the first run; `facts` come before them.
     """
     from gctrace_analyzer.api import read
 
     first, others = args.inputs, []
-    with reading() as progress:
+    with reading_inputs(args) as given:
+        options = {**given, **facts}
         if args.separate:
             first, others = args.inputs[:1], args.inputs[1:]
-        run = read(*first, progress=progress, **options)
+        run = read(*first, **options)
         own = {**options, **dict.fromkeys(("gogc", "memory_limit", "ballast"))}
-        evidence = [read(each, progress=progress, **own) for each in others]
+        evidence = [read(each, **own) for each in others]
     say_damage(run, *evidence)
     return run, evidence
 

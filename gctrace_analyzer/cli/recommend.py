@@ -12,7 +12,6 @@ from gctrace_analyzer.cli.options import (
     add_general,
     add_output,
     add_reading,
-    read_options,
 )
 from gctrace_analyzer.cli.predictions import FORMATS, add_inputs, prediction, read_separately
 from gctrace_analyzer.cli.screen import working
@@ -54,7 +53,7 @@ exit codes: 0 analysed, 2 wrong usage, 3 no usable input, 70 internal error,
 
 def run(args: argparse.Namespace) -> Result:
     """Ranks the settings that the aim asks for."""
-    log, others = read_separately(args, read_options(args))
+    log, others = read_separately(args)
     from gctrace_analyzer.present.sections.predictions import recommend as document
 
     with working("trying settings"):

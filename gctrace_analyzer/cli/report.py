@@ -7,10 +7,17 @@ import shlex
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import IO, TYPE_CHECKING, cast, get_args
+from typing import IO, TYPE_CHECKING, Any, cast, get_args
 
 from gctrace_analyzer.cli import exit_codes, fail_on
-from gctrace_analyzer.cli.deliver import PICTURES, ROWS, Result, refuse_ignored, row_writers
+from gctrace_analyzer.cli.deliver import (
+    PICTURES,
+    ROWS,
+    Result,
+    outputs,
+    refuse_ignored,
+    row_writers,
+)
 from gctrace_analyzer.cli.options import (
     OneOf,
     Parser,
@@ -21,14 +28,20 @@ from gctrace_analyzer.cli.options import (
     add_output,
     add_reading,
     judging_options,
-    read_options,
     whole_number,
     with_options,
 )
-from gctrace_analyzer.cli.progress import reading, say_damage
-from gctrace_analyzer.errors import NoDataError
+from gctrace_analyzer.cli.reading import (
+    add_server,
+    reading,
+    reading_inputs,
+    say_damage,
+    server_options,
+)
+from gctrace_analyzer.errors import BadSettingError, NoDataError
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.present.document import Gap, Sentence, Sentences
+from gctrace_analyzer.ingest.sources import is_server
+from gctrace_analyzer.present.document import Gap, Paragraphs, Sentence, Sentences
 from gctrace_analyzer.schema import PlotName, TableName
 
 if TYPE_CHECKING:
@@ -37,11 +50,14 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.cli.deliver import Target, Writer
     from gctrace_analyzer.present.plots.palette import Theme
+    from gctrace_analyzer.prometheus.read import Question
     from gctrace_analyzer.run import Run
 
 FORMATS = ("text", "json", "jsonl", "csv", "md", "html", "parquet", "png", "svg")
 PLOTS: tuple[str, ...] = get_args(PlotName)
 TABLES: tuple[str, ...] = get_args(TableName)
+_OF_ONE = ("table", "between", "process", "fail_on", "junit")
+"""Options that only make sense for one process."""
 _NEXT = (
     Gap(),
     Sentences(
@@ -90,7 +106,45 @@ exit codes: 0 analysed, 1 a --fail-on condition is true, 2 wrong usage,
 def run(args: argparse.Namespace) -> Result:
     """Reads the inputs and analyses what is selected of them."""
     validate(args)
-    return result(_read(args), args)
+    if len(args.inputs) == 1 and is_server(args.inputs[0]):
+        from gctrace_analyzer.prometheus.read import question
+
+        options = server_options(args)
+        options.pop("save", None)
+        with reading():
+            asked = question(args.inputs[0], **options)
+        if len(asked.targets) > 1:
+            return _several(args, asked, options)
+    return result(read_inputs(args), args)
+
+
+def _several(args: argparse.Namespace, asked: Question, options: dict[str, Any]) -> Result:
+    """Ranks all processes of a selector; saves their samples if asked to."""
+    given = [name for name in _OF_ONE if getattr(args, name, None) not in (None, [])]
+    if given:
+        names = ", ".join(target.name for target in asked.targets[:5])
+        more = ", …" if len(asked.targets) > 5 else ""
+        raise BadSettingError(
+            given[0],
+            str(getattr(args, given[0])),
+            f"one process, but {len(asked.targets)} fit: {names}{more}",
+            remedy="instance",
+        )
+    from gctrace_analyzer.cli import fleet
+
+    args.formats = fleet.FORMATS
+    outputs(args)
+    if args.save is not None:
+        from gctrace_analyzer.prometheus.read import recorded
+
+        with (
+            reading_inputs(args) as how,
+            recorded(args.inputs[0], save=args.save, fetching=how["fetching"], **options),
+        ):
+            pass
+    ranked = fleet.of_server(args, since=options.get("since") or "1h")
+    hint = f"For the report of one process: --instance {asked.targets[0].name}"
+    return replace(ranked, closing=[Gap(), Paragraphs([hint])])
 
 
 def validate(args: argparse.Namespace) -> None:
@@ -252,6 +306,7 @@ def command_parser() -> argparse.ArgumentParser:
     add_reading(parser).add_argument(
         "--strict", action="store_true", help="exit with code 3 if a line cannot be read"
     )
+    add_server(parser)
     add_general(parser)
     return parser
 
@@ -295,17 +350,13 @@ def add_report(parser: Parser) -> None:
     )
 
 
-def _read(args: argparse.Namespace) -> Run:
+def read_inputs(args: argparse.Namespace) -> Run:
+    """Returns what the inputs hold; says which of them could be read in part only."""
     from gctrace_analyzer.api import read
 
-    with reading() as progress:
-        run = read(
-            *args.inputs,
-            strict=args.strict,
-            progress=progress,
-            **judging_options(args),
-            **read_options(args),
-        )
+    with reading_inputs(args) as options:
+        strict = getattr(args, "strict", False)
+        run = read(*args.inputs, strict=strict, **judging_options(args), **options)
     say_damage(run)
     return run.with_notes(with_options)
 

@@ -10,7 +10,6 @@ from gctrace_analyzer.cli.options import (
     add_general,
     add_output,
     add_reading,
-    read_options,
 )
 from gctrace_analyzer.cli.predictions import FORMATS, add_inputs, prediction, read_separately
 from gctrace_analyzer.cli.screen import working
@@ -96,7 +95,7 @@ def _read(args: argparse.Namespace) -> tuple[Run, list[Run]]:
     """Reads the inputs, with the facts that the `...-now` options state."""
     facts = {name: getattr(args, f"{name}_now") for name in SETTINGS}
     try:
-        return read_separately(args, {**read_options(args), **facts})
+        return read_separately(args, **facts)
     except BadSettingError as err:
         if err.argument in SETTINGS:
             err.argument += "_now"

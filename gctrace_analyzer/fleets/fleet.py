@@ -11,13 +11,16 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import extras, units
-from gctrace_analyzer.errors import NoDataError, UnreadableInputError
+from gctrace_analyzer.arguments import InputOptions
+from gctrace_analyzer.errors import BadSettingError, NoDataError, UnreadableInputError
 from gctrace_analyzer.fleets import identity, inputs, manifest
 from gctrace_analyzer.fleets.cluster import connected
 from gctrace_analyzer.fleets.output import Output
-from gctrace_analyzer.fleets.scheduler import FleetRun, Progress
+from gctrace_analyzer.fleets.scheduler import FleetRun
 from gctrace_analyzer.fleets.stretches import STRETCH_BYTES
 from gctrace_analyzer.fleets.worker import WorkerOptions
+from gctrace_analyzer.ingest.sources import is_server
+from gctrace_analyzer.prometheus.access import ReadKwargs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +29,12 @@ if TYPE_CHECKING:
     import polars as pl
     from distributed import Client
 
-    from gctrace_analyzer.api import InputOptions
+WORST = 3
+"""Processes of a server whose samples are read."""
+
+
+class FleetKwargs(InputOptions, ReadKwargs, total=False):
+    """The options of `read` that `fleet` takes: of files, or of a server."""
 
 
 def fleet(
@@ -43,16 +51,20 @@ def fleet(
     ignore: Sequence[str | os.PathLike[str]] = (),
     storage_options: Mapping[str, object] | None = None,
     stretch: str | float = f"{STRETCH_BYTES >> 20}MiB",
-    progress: Callable[[Progress], None] | None = None,
-    **read: Unpack[InputOptions],
+    progress: Callable[[Any], None] | None = None,
+    worst: int = WORST,
+    **read: Unpack[FleetKwargs],
 ) -> pl.LazyFrame:
     """Reads the logs of many processes in parallel; returns one row each (`schema.FLEET`).
+
+    In place of files it takes the address of a Prometheus server, which computes the rows.
 
     Without `client` and `scheduler`, a local Dask cluster of processes is started and stopped.
     A script that does so needs `if __name__ == "__main__":`, like every use of processes.
 
     Args:
-        paths: files, folders, globs and URLs (`s3://`, `gs://`, `abfs://`, `http(s)://`).
+        paths: files, folders, globs and URLs (`s3://`, `gs://`, `abfs://`, `http(s)://`), or
+            the address of one server, `prometheus+http://…`.
         client: an existing `distributed.Client`.
         scheduler: the address of a Dask scheduler, such as `tcp://10.0.0.5:8786`.
         workers: the number of local processes; by default one per processor.
@@ -68,8 +80,11 @@ def fleet(
         stretch: longer files are read in stretches of this size, in parallel unless they are
             compressed. A worker needs about 12 times this much memory. With `year` or `start`,
             files are read whole.
-        progress: called as results arrive.
-        read: options of `read` for all files, such as `container_limit="2GiB"`.
+        progress: called with a `Progress` as results arrive, or with an `Asking` of a server.
+        worst: of a server, how many of the worst processes are read sample by sample, and get
+            recommendations.
+        read: options of `read` for all files, such as `container_limit="2GiB"`, and of a server:
+            `match`, `since` (by default the last 6 hours) and others.
 
     Raises:
         UnreadableInputError: no file is found, or a store or scheduler does not answer.
@@ -77,12 +92,19 @@ def fleet(
         BadSettingError: an option is invalid, or the output was made with other options.
         FleetStoppedError: the scheduler or the store was lost; finished files are kept.
     """
-    several = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    several = [paths] if isinstance(paths, (str, os.PathLike)) else [*paths]
+    where = os.fspath(output) if output is not None else _temporary_folder()
+    asked = {name: read.pop(name) for name in [*read] if name in ReadKwargs.__annotations__}  # type: ignore[misc]  # its keys are those of a TypedDict
+    if any(is_server(os.fspath(path)) for path in several):
+        return _of_server(several, where, asked, read, worst, progress, overwrite=overwrite)
+    if asked:
+        name, value = next(iter(asked.items()))
+        expected = "an option for a server; give its address as prometheus+http://…"
+        raise BadSettingError(name, str(value), expected)
     for library in ("dask", "distributed", "fsspec"):
         extras.load(library)
     _validate(read, id, memory)
     options = storage_options or {}
-    where = os.fspath(output) if output is not None else _temporary_folder()
     left_out = [where, *(os.fspath(each) for each in ignore)]
     own = [*left_out, *(f"{each.rstrip('/')}{manifest.SUFFIX}" for each in left_out)]
     items, unmatched = inputs.find([os.fspath(path) for path in several], options, own)
@@ -111,6 +133,35 @@ def fleet(
     with connected(client, scheduler, workers, memory) as connection:
         FleetRun(connection, target, items, how, progress).run()
     return target.frame()
+
+
+def _of_server(
+    paths: Sequence[str | os.PathLike[str]],
+    where: str,
+    asked: Mapping[str, Any],
+    read: Mapping[str, Any],
+    worst: int,
+    progress: Callable[[Any], None] | None,
+    *,
+    overwrite: bool,
+) -> pl.LazyFrame:
+    from gctrace_analyzer.fleets.server import fleet_of_server
+
+    if len(paths) > 1:
+        raise BadSettingError(
+            argument="inputs",
+            value=f"{len(paths)} inputs",
+            expected="one server, or files without a server",
+        )
+    return fleet_of_server(
+        os.fspath(paths[0]),
+        where,
+        worst=worst,
+        overwrite=overwrite,
+        progress=progress,
+        server=asked,  # type: ignore[arg-type]  # it has the keys of ReadKwargs only
+        facts=read,
+    )
 
 
 def _validate(read: Mapping[str, Any], id: str | None, memory: str | None) -> None:

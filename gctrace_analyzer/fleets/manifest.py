@@ -6,7 +6,7 @@ It is a JSON file next to the folder, so that the folder holds nothing but Parqu
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from gctrace_analyzer import __version__
 from gctrace_analyzer.errors import BadSettingError
@@ -34,7 +34,7 @@ class Manifest(TypedDict):
     """The content of a manifest.
 
     `asked` has the options that the rows depend on, `files` the number of files of the run,
-    and `complete` whether all of them were read.
+    `complete` whether all of them were read, and `span` the time range that a server was asked for.
     """
 
     made_by: str
@@ -42,6 +42,7 @@ class Manifest(TypedDict):
     files: int | None
     complete: bool
     parts: list[Part]
+    span: NotRequired[tuple[float, float] | None]
 
 
 def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,7 +51,12 @@ def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def dump(
-    asked: Mapping[str, Any], parts: Sequence[Part], *, files: int | None, complete: bool
+    asked: Mapping[str, Any],
+    parts: Sequence[Part],
+    *,
+    files: int | None,
+    complete: bool,
+    span: tuple[float, float] | None = None,
 ) -> str:
     """Returns the text of a manifest."""
     manifest: Manifest = {
@@ -60,6 +66,8 @@ def dump(
         "complete": complete,
         "parts": list(parts),
     }
+    if span is not None:
+        manifest["span"] = span
     return json.dumps(manifest, indent=1) + "\n"
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import secrets
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.fleets.manifest import Part
 
-_ROWS, _ERRORS, _RETRIED = "rows", "errors", "again"
-"""Kinds of Parquet files: results, unreadable files, and files that are tried again later."""
+_ROWS, _ERRORS, _RETRIED, _COMPUTED = "rows", "errors", "again", "computed"
+"""Kinds of Parquet files: results, unreadable files, files that are tried again later, and rows
+that a server computed, which those from samples replace."""
 
 
 class Output:
@@ -47,6 +49,7 @@ class Output:
         overwrite: discard what is there.
         retry: also discard the rows of files that could not be read, so that they are read
             again.
+        span: the time range of the rows, in seconds since 1970, if a server gives them.
 
     Raises:
         BadSettingError: something else is there, or it was made with other options.
@@ -62,8 +65,10 @@ class Output:
         storage_options: Mapping[str, Any] | None = None,
         overwrite: bool = False,
         retry: bool = False,
+        span: tuple[float, float] | None = None,
     ) -> None:
         self.name = public(where)
+        self._span = span
         self._folder = _folder(where, storage_options)
         self._options = manifest.options_of(options)
         self._text = "" if overwrite else self._folder.get_manifest()
@@ -79,7 +84,7 @@ class Output:
                 expected="a new folder, or the output of an earlier run; it contains "
                 "something else",
             )
-        kept = {_ROWS} if retry else {_ROWS, _ERRORS}
+        kept = {_ROWS, _COMPUTED} if retry else {_ROWS, _COMPUTED, _ERRORS}
         self._parts = [part for part in self._parts if part["kind"] in kept]
         self.done = self._files()
         self._write_manifest(files=None, complete=False)
@@ -115,6 +120,12 @@ class Output:
         self.done |= {str(row["file"]) for row in rows}
         self._write_manifest(files=files, complete=False)
 
+    def add_computed(self, rows: pl.DataFrame, files: int) -> None:
+        """Saves rows that a server computed; `add` replaces those of a process."""
+        self._put(_COMPUTED, rows)
+        self.done |= set(rows["file"])
+        self._write_manifest(files=files, complete=False)
+
     def _put(self, kind: str, frame: pl.DataFrame) -> None:
         """Writes a Parquet file, which counts once the manifest is written."""
         name = f"{kind}-{len(self._parts):05d}-{secrets.token_hex(4)}.parquet"
@@ -139,7 +150,9 @@ class Output:
         # Two runs with one output would overwrite each other's list of files.
         if self._text and self._folder.get_manifest() != self._text:
             raise UnwritableOutputError(self.name, "another run is writing to it")
-        text = manifest.dump(self._options, self._parts, files=files, complete=complete)
+        text = manifest.dump(
+            self._options, self._parts, files=files, complete=complete, span=self._span
+        )
         self._folder.put_manifest(text)
         self._text = text
 
@@ -168,16 +181,39 @@ def existing(where: str, storage_options: Mapping[str, Any] | None = None) -> pl
     return _scan(folder, manifest.load(text, name)["parts"])
 
 
+def span_of(where: str, options: Mapping[str, Any]) -> tuple[datetime, datetime] | None:
+    """Returns the time range of an unfinished output with the same options; None without one."""
+    name, text = public(where), _folder(where, None).get_manifest()
+    if not text:
+        return None
+    kept = manifest.load(text, name)
+    if kept.get("complete") or kept["asked"] != manifest.options_of(options):
+        return None
+    span = kept.get("span")
+    return None if span is None else (_moment(span[0]), _moment(span[1]))
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
 def _folder(where: str, storage_options: Mapping[str, Any] | None) -> _Local | _Remote:
     return _Remote(where, storage_options or {}) if is_url(where) else _Local(where)
 
 
 def _scan(folder: _Local | _Remote, parts: Iterable[Part]) -> pl.LazyFrame:
-    kinds = (_ROWS, _ERRORS, _RETRIED)
-    files = [folder.readable(part["name"]) for part in parts if part["kind"] in kinds]
-    if not files:
-        return pl.LazyFrame(schema=schema.polars_schema("fleet"))
-    return pl.concat([pl.scan_parquet(file) for file in files])
+    empty = pl.LazyFrame(schema=schema.polars_schema("fleet"))
+    kinds = (_ROWS, _ERRORS, _RETRIED, _COMPUTED)
+    several = [
+        (part["kind"], folder.readable(part["name"])) for part in parts if part["kind"] in kinds
+    ]
+    read, computed = (
+        pl.concat([empty, *(pl.scan_parquet(file) for kind, file in several if is_kind(kind))])
+        for is_kind in (_COMPUTED.__ne__, _COMPUTED.__eq__)
+    )
+    if not any(kind == _COMPUTED for kind, _ in several):
+        return read
+    return pl.concat([read, computed.join(read, on="file", how="anti")])
 
 
 class _Local:

@@ -90,11 +90,19 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
         "short": few or (summary.gc_cpu_share is None and not run.cycles.is_empty()),
         "repaired_cycles": report.analysis.repaired,
         "oom_kills": len(deaths if alone else own),
+        **(_memory(run) if by_dumps else {}),
         **_settings(report),
         **_findings(report),
         **_episodes(report.analysis.episodes, summary.span_s),
         **_advice(report),
     }
+
+
+def _memory(run: Run) -> Row:
+    """Returns what Go holds on average, and the largest resident memory, from metrics."""
+    intervals = run.intervals
+    held = intervals["heap_sys_mib"] - intervals["heap_released_mib"]
+    return {"go_memory_mib": held.mean(), "rss_max_mib": intervals["rss_mib"].max()}
 
 
 def _warnings(report: Report) -> list[str]:

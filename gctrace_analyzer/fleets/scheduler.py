@@ -183,7 +183,6 @@ class FleetRun:
         self.progress.part_bytes += batch.bytes
         if len(parts) < count:
             self._report_progress()
-            self._save_if_due()
             return
         every = [each for part in parts.values() for each in part]
         del self._results[item.name]

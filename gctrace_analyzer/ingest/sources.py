@@ -52,6 +52,14 @@ UNPACK_RATIO = 250
 """An input that unpacks to more than 4 GiB and more than 250 times its size is refused."""
 
 Input = str | Path | IO[bytes] | IO[str]
+SERVER = "prometheus+"
+"""Prefix of the address of a server that is given in place of a file."""
+
+
+def is_server(origin: Input) -> bool:
+    """Returns whether an input is the address of a server: `prometheus+http://…`."""
+    return isinstance(origin, str) and origin.lower().startswith(SERVER)
+
 
 _NOT_LOGS = {
     b"PAR1": (

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 MOST_ROWS = 10
+_GO_LINE = (
+    "collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll))"
+)
 
 
 def document(answers: Answers, most: int = MOST_ROWS) -> Document:
@@ -66,7 +69,7 @@ def facts(answers: Answers) -> list[str]:
     """Returns how much was read, and what could not be used."""
     t = answers.totals
     read = [
-        count(t.files, "file"),
+        *([count(t.files, "file")] if t.files else []),
         count(t.processes, "process", "processes")
         + (f" of {count(t.services, 'service')}" if t.services and not t.unnamed else ""),
         count(t.cycles, "cycle"),
@@ -143,7 +146,13 @@ def notes(answers: Answers) -> list[str]:
             "Savings: the recommended against the present setting, with idle marking, for the "
             "last process of each file; 80 % intervals."
         )
-    if t.unnamed:
+    if t.unmeasured:
+        whose = count(t.unmeasured, "process does", "processes do")
+        sentences.append(
+            f"{whose} not export GC CPU, and their order follows cycles/s × live heap. One line of "
+            f"Go in place of the default collector exports it: `{_GO_LINE}`"
+        )
+    if t.unnamed and t.files:
         sentences.append(
             f"{count(t.unnamed, 'process has', 'processes have')} the name of the file as "
             "service: a pattern (id) such as '{service}/{pod}.log' reads it from the paths."

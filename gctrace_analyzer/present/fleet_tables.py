@@ -132,6 +132,7 @@ def rankings(answers: Answers, most: int) -> list[Ranking]:
         ranking("Setting, by service", advised, _TO_SET, most),
         ranking("Thrashing or close", answers.thrash, _THRASH, most),
         ranking("GOMEMLIMIT too close to the live heap", answers.limits, _LIMITS, most),
+        ranking("Memory", answers.memory, _MEMORY, most),
         ranking("Different from its replicas", answers.outliers, _OUTLIERS, most),
         ranking("Go version (inferred from line format)", answers.versions, _VERSIONS, most),
         ranking("GOGC and GOMEMLIMIT", answers.settings, _SETTINGS, most),
@@ -225,7 +226,17 @@ _GOGC = Column(
 _LIVE = Column("live heap", lambda row: mib(row["live_heap_p50_mib"]), "live_heap_p50_mib")
 _LIVE_MAX = Column("live max", lambda row: mib(row["live_heap_max_mib"]), "live_heap_max_mib")
 _LIMIT = Column("limit", lambda row: mib(row["limit_mib"]), "limit_mib")
-_P99 = Column("pauses p99", lambda row: ms(row["stw_p99_ms"]), "stw_p99_ms")
+_RATE = Column("cycles/s", lambda row: rate(row["gc_per_s"]), "gc_per_s")
+
+
+def _p99(row: Mapping[str, Any]) -> str:
+    """Returns the 99th percentile of the pauses, or the longest where only that is known."""
+    if row["stw_p99_ms"] is None and row["stw_max_ms"] is not None:
+        return f"max {ms(row['stw_max_ms'])}"
+    return ms(row["stw_p99_ms"])
+
+
+_P99 = Column("pauses p99", _p99, "stw_p99_ms")
 _COUNTS = (
     Column("processes", lambda row: f"{row['processes']:,}", "processes"),
     Column("services", lambda row: f"{row['services']:,}", "services"),
@@ -243,6 +254,7 @@ _SERVICES = (
     Column("files", lambda row: f"{row['files']:,}", "files"),
     _GC_CORES,
     _GC_CPU,
+    _RATE,
     Column(
         "assists",
         lambda row: share(row["assist_share_of_gc_cpu"]),
@@ -282,6 +294,7 @@ _PROCESSES = (
     ),
     _GC_CORES,
     _GC_CPU,
+    _RATE,
     _LIVE,
     _P99,
     Column(
@@ -314,6 +327,15 @@ _OUTLIERS = (
     Column("value", lambda row: _WRITTEN[row["figure"]](row["value"]), "value"),
     Column("median", lambda row: _WRITTEN[row["figure"]](row["usual"]), "usual"),
     Column("replicas", lambda row: f"{row['replicas']:,}", "replicas"),
+)
+_MEMORY = (
+    _FILE,
+    Column("held by Go", lambda row: mib(row["go_memory_mib"]), "go_memory_mib"),
+    Column("RSS max", lambda row: mib(row["rss_max_mib"]), "rss_max_mib"),
+    Column("GOMEMLIMIT", lambda row: mib(row["memory_limit_mib"]), "memory_limit_mib"),
+    Column("container", lambda row: mib(row["container_limit_mib"]), "container_limit_mib"),
+    Column("GOGC", lambda row: row["gogc"] or NONE, "gogc"),
+    Column("restarts", lambda row: _whole(row["restarts"]), "restarts"),
 )
 _VERSIONS = (Column("Go version", lambda row: row["go"], "go", "l"), *_COUNTS)
 _SETTINGS = (

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.ingest.sources import SERVER
 
 PREFIXES = ("/prometheus", "/api/prom", "/select/0/prometheus", "/vmselect/0/prometheus")
 """Where stores other than Prometheus have the API: Mimir and Thanos behind a route prefix,
@@ -17,7 +18,7 @@ _PAGE = re.compile(
     r"/(?:api/v1(?:/.*)?|graph|query|alerts|targets|status|tsdb-status|classic/.*|vmui.*|-/\w+)"
     r"/*$"
 )
-_SCHEME = re.compile(r"(?:prometheus\+)?(https?)://", re.IGNORECASE)
+_SCHEME = re.compile(r"(https?)://", re.IGNORECASE)
 
 
 class Address(NamedTuple):
@@ -39,6 +40,7 @@ def parse(text: str) -> Address:
     >>> parse("localhost:9090").url, parse("prometheus+https://metrics.example/prometheus/").url
     ('http://localhost:9090', 'https://metrics.example/prometheus')
     """
+    text = text[len(SERVER) :] if text.lower().startswith(SERVER) else text
     match = _SCHEME.match(text)
     if match is None and "://" in text:
         raise _not_a_server(text.partition("://")[0] + "://…")

@@ -1,18 +1,21 @@
-"""Reads the metrics of Go processes from a server: the public function `read_prometheus`."""
+"""Asks a server about Go processes: which there are, and what their samples are."""
 
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from gctrace_analyzer import units
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest.sources import is_server
 from gctrace_analyzer.prometheus import address, discovery, samples, selector
+from gctrace_analyzer.prometheus.access import ServerOptions
 from gctrace_analyzer.prometheus.credentials import credentials
 from gctrace_analyzer.prometheus.recording import Recording
 from gctrace_analyzer.prometheus.samples import Span
@@ -20,47 +23,20 @@ from gctrace_analyzer.prometheus.server import Server
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import ExitStack
     from typing import Unpack
 
-    from gctrace_analyzer.api import ProgramFacts
-    from gctrace_analyzer.prometheus.connection import Limits
+    from gctrace_analyzer.ingest.sources import Input
+    from gctrace_analyzer.prometheus.access import ReadKwargs, Which
     from gctrace_analyzer.prometheus.discovery import Target
     from gctrace_analyzer.prometheus.samples import Progress
     from gctrace_analyzer.prometheus.selector import Matcher
-    from gctrace_analyzer.run import Run
 
 SINCE = "1h"
 _TIME = re.compile(r"\s*\d{4}-\d\d")
 MOST_TARGETS = 100
 """How many processes are read at most in one call."""
-
-
-class Access(TypedDict, total=False):
-    """How a server is reached, and with which credentials."""
-
-    token: str | None
-    token_file: str | Path | None
-    user: str | None
-    password: str | None
-    password_file: str | Path | None
-    headers: Mapping[str, str] | None
-    ca_file: str | Path | None
-    limits: Limits | None
-
-
-class Which(TypedDict, total=False):
-    """Which processes and which time are meant."""
-
-    match: str | None
-    since: str | float | datetime
-    until: str | float | datetime | None
-    step: str | float | None
-    instance: str | None
-
-
-class ReadKwargs(Which, Access, total=False):
-    """What `read_prometheus` takes besides facts about the program."""
 
 
 @frozen
@@ -85,88 +61,86 @@ class Question:
         return replace(self, matchers=target.matchers, targets=[target])
 
 
-def read_prometheus(
+def with_answers(
+    origins: Sequence[Input], server: ServerOptions, stack: ExitStack
+) -> tuple[list[Input], float | None]:
+    """Returns the inputs with the answers of servers as files, and the limit of a container.
+
+    Raises:
+        TypeError: an option is unknown.
+        BadSettingError: there is no server among the inputs.
+        GctraceError: as `read`.
+    """
+    if unknown := server.keys() - ServerOptions.__annotations__:
+        raise TypeError(f"read() got an unexpected keyword argument {min(unknown)!r}")  # noqa: EM102
+    if not any(map(is_server, origins)):
+        name, value = next(iter(server.items()))
+        expected = "an option for a server; give its address as prometheus+http://…"
+        raise BadSettingError(name, str(value), expected)
+    files: list[Input] = []
+    limit_mib = None
+    for origin in origins:
+        if not is_server(origin):
+            files.append(origin)
+            continue
+        answers = stack.enter_context(recorded(str(origin), **server))
+        files.append(answers.file())
+        limit_mib = answers.container_limit_mib
+    return files, limit_mib
+
+
+@contextmanager
+def recorded(
     url: str,
     *,
     save: str | os.PathLike[str] | None = None,
-    progress: Callable[[Progress], None] | None = None,
-    match: str | None = None,
-    since: str | float | datetime = SINCE,
-    until: str | float | datetime | None = None,
-    step: str | float | None = None,
-    instance: str | None = None,
-    token: str | None = None,
-    token_file: str | Path | None = None,
-    user: str | None = None,
-    password: str | None = None,
-    password_file: str | Path | None = None,
-    headers: Mapping[str, str] | None = None,
-    ca_file: str | Path | None = None,
-    limits: Limits | None = None,
-    **facts: Unpack[ProgramFacts],
-) -> Run:
-    """Reads the metrics of Go processes from a Prometheus server.
-
-    Without credentials among the arguments, they are taken from the environment:
-    `PROMETHEUS_TOKEN`, or `PROMETHEUS_USER` and `PROMETHEUS_PASSWORD`.
+    fetching: Callable[[Progress], None] | None = None,
+    **how: Unpack[ReadKwargs],
+) -> Iterator[Recording]:
+    """Asks a server for the samples of Go processes; yields its answers.
 
     Args:
-        url: the address of Prometheus, or of a store with the same API: Mimir, Thanos,
-            VictoriaMetrics, with their path prefix.
-        save: a file for what the server answered; `read` reads it later.
-        progress: called as samples arrive.
-        match: label matchers that select the processes, such as `{job="api"}`.
-        since: where the time range begins: a duration before its end, or a time.
-        until: where it ends: a time, or a duration before now; by default now.
-        step: the distance between points. By default all samples are fetched as they were
-            scraped, which is better; long ranges may need a step.
-        instance: only the process with this address, host or pod.
-        token: a bearer token.
-        token_file: a file with a bearer token.
-        user: the user for basic authentication.
-        password: its password.
-        password_file: a file with its password.
-        headers: further headers, such as `{"X-Scope-OrgID": "team-a"}`.
-        ca_file: certificates to trust instead of those of the system, in PEM format.
-        limits: how long an answer may take and how large it may be.
-        facts: facts about the program, as `read` takes them.
+        url: the address of the server.
+        save: a file for what the server answered.
+        fetching: called as samples arrive.
+        how: `ReadKwargs`, as `read` takes them.
 
     Raises:
         NoDataError: no Go process fits.
         BadSettingError: an argument is not valid, or too many processes fit.
         UnreadableInputError: the server does not answer, denies access or is something else.
     """
-    asked = question(
-        url,
-        match=match,
-        since=since,
-        until=until,
-        step=step,
-        instance=instance,
-        token=token,
-        token_file=token_file,
-        user=user,
-        password=password,
-        password_file=password_file,
-        headers=headers,
-        ca_file=ca_file,
-        limits=limits,
-    )
+    asked = question(url, **how)
     if len(asked.targets) > MOST_TARGETS:
         raise BadSettingError(
             argument="match",
-            value=match or "all",
+            value=how.get("match") or "all",
             expected=f"a selector for at most {MOST_TARGETS} processes; {len(asked.targets):,} fit",
         )
-    with Recording(asked.name) as answers:
-        record(answers, asked, progress)
+    with answered(asked, fetching) as answers:
         if save is not None:
             answers.save(Path(save))
-        return run_of(answers, **facts)
+        yield answers
+
+
+@contextmanager
+def answered(
+    asked: Question, fetching: Callable[[Progress], None] | None = None
+) -> Iterator[Recording]:
+    """Yields the samples of all processes of a question, and those of their containers."""
+    server, targets, span = asked.server, asked.targets, asked.span
+    with Recording(asked.name) as answers:
+        for answer in samples.fetched(server, asked.matchers, targets, span, fetching):
+            answers.add(answer)
+        for answer in samples.of_containers(server, targets, span):
+            answers.add(answer)
+            if len(targets) == 1 and answers.container_limit_bytes is None:
+                answers.container_limit_bytes = samples.memory_limit_bytes(answer, targets[0])
+        yield answers
 
 
 def question(url: str, **how: Unpack[ReadKwargs]) -> Question:
-    """Finds the API, the time range and the processes; the arguments of `read_prometheus`."""
+    """Finds the API, the time range and the processes."""
     matchers = selector.parse(how.get("match"))
     where = address.parse(url)
     for name, value in (("user", where.user), ("password", where.password)):
@@ -199,29 +173,6 @@ def question(url: str, **how: Unpack[ReadKwargs]) -> Question:
     return replace(asked, matchers=[*matchers, these])
 
 
-def record(
-    answers: Recording, asked: Question, progress: Callable[[Progress], None] | None = None
-) -> None:
-    """Records the samples of all processes of a question, and those of their containers."""
-    server, found, span = asked.server, asked.targets, asked.span
-    for answer in samples.fetched(server, asked.matchers, found, span, progress):
-        answers.add(answer)
-    for answer in samples.of_containers(server, found, span):
-        answers.add(answer)
-        if len(found) == 1 and answers.container_limit_bytes is None:
-            answers.container_limit_bytes = samples.memory_limit_bytes(answer, found[0])
-
-
-def run_of(answers: Recording, **facts: Unpack[ProgramFacts]) -> Run:
-    """Reads recorded answers like a file."""
-    from gctrace_analyzer.api import read
-
-    limit = answers.container_limit_bytes
-    if limit is not None and facts.get("container_limit") is None:
-        facts["container_limit"] = limit / units.MIB
-    return read(answers.file(), **facts)
-
-
 def time_range(text: str, argument: str) -> tuple[str | float, str | None]:
     """Returns `since` and `until` of a range such as `3h..2h`.
 
@@ -252,7 +203,7 @@ def time_range(text: str, argument: str) -> tuple[str | float, str | None]:
 def _span(how: Which, now: float) -> Span:
     until = how.get("until")
     end = now if until is None else _moment(until, now, "until")
-    begin = _moment(how.get("since", SINCE), end, "since")
+    begin = _moment(how.get("since") or SINCE, end, "since")
     step = how.get("step")
     step_s = None if step is None else units.duration_s(step, argument="step")
     if step_s is not None and step_s <= 0:
@@ -264,7 +215,7 @@ def _span(how: Which, now: float) -> Span:
     if end - begin < 1:
         raise BadSettingError(
             argument="since",
-            value=str(how.get("since", SINCE)),
+            value=str(how.get("since") or SINCE),
             expected="a time before the end",
         )
     return Span(begin, end, step_s)

@@ -9,6 +9,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, Any, Self, cast
 
 from gctrace_analyzer.files import write_atomically
+from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,8 +35,7 @@ class _Spool(SpooledTemporaryFile[bytes]):
 class Recording:
     """JSON lines, compressed: one answer of the server each, as its API gave it.
 
-    It is a context manager, because it may have a temporary file. `container_limit_bytes` is
-    the memory limit that Kubernetes reports for the only process, if there is one.
+    It is a context manager, because it may have a temporary file.
     """
 
     def __init__(self, name: str) -> None:
@@ -54,6 +54,12 @@ class Recording:
         if self._packed is not None:
             self._packed.close()
         self._spool.close()
+
+    @property
+    def container_limit_mib(self) -> float | None:
+        """The memory limit that Kubernetes reports for the only process, if there is one."""
+        limit = self.container_limit_bytes
+        return None if limit is None else limit / MIB
 
     def add(self, answer: Mapping[str, Any]) -> None:
         """Adds an answer."""

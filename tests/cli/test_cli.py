@@ -89,11 +89,8 @@ def complaint(
         ([STEADY, "-o", "run.json", "--table", "pauses"], "-f csv, -f jsonl, -o FILE.jsonl"),
         ([STEADY, "-o", "run.svg", "--table", "pauses"], "-f csv, -f jsonl, -o FILE.jsonl"),
         ([STEADY, "--plot", "pauses"], "-o FILE.png or -o FILE.svg"),
-        (
-            ["prometheus+http://me:pw@localhost:1"],
-            "for a server: gctrace-analyze prometheus http://localhost:1",
-        ),
-        (["recommend", "prometheus+https://x/prometheus"], "prometheus https://x/prometheus"),
+        ([STEADY, "--match", '{job="api"}'], "Expected an option for a server"),
+        (["fleet", STEADY, "--since", "6h"], "prometheus+http://"),
         ([STEADY, "-o", "run.html", "--plot", "pauses"], "-o FILE.png or -o FILE.svg"),
         ([STEADY, "--kind", "logs"], "Did you mean log?"),
         ([STEADY, "--fail-on", "finding:limit-trash"], "Did you mean limit-thrash?"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli import screen
 from gctrace_analyzer.cli.main import main
-from gctrace_analyzer.cli.progress import reading
+from gctrace_analyzer.cli.reading import reading
 from gctrace_analyzer.ingest.sources import SourceFacts
 from tests.helpers.logs import logfile, records
 

@@ -185,10 +185,8 @@ def test_an_interrupted_run_reads_a_long_file_again(client: Any, tmp_path: Path)
     path.write_text("".join(prolonged((SAMPLES / "steady-go1.26.log").read_text(), 400_000)))
 
     def run(progress: Callable[[Progress], None]) -> pl.DataFrame:
-        found = gca.fleet(
-            path, client=client, output=output, stretch="50KiB", progress=progress
-        )
-        return found.collect()
+        rows = gca.fleet(path, client=client, output=output, stretch="50KiB", progress=progress)
+        return rows.collect()
 
     def interrupted(now: Progress) -> None:
         if now.part_bytes >= 150_000:

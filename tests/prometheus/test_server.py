@@ -11,12 +11,13 @@ import warnings
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.errors import GctraceWarning
-from gctrace_analyzer.prometheus import services
+from gctrace_analyzer.prometheus import queries
 from gctrace_analyzer.prometheus.connection import Limits
 from gctrace_analyzer.prometheus.credentials import credentials
 from gctrace_analyzer.prometheus.problems import NotTheApiError, RefusedError
@@ -345,12 +346,9 @@ def asked(url: str, **named: Any) -> Any:
 
 def recorded(url: str, **named: Any) -> list[dict[str, Any]]:
     """The answers that are saved for the only process of a store."""
-    from gctrace_analyzer.prometheus.read import record
-    from gctrace_analyzer.prometheus.recording import Recording
+    from gctrace_analyzer.prometheus.read import answered
 
-    question = asked(url, **named)
-    with Recording(question.name) as answers:
-        record(answers, question)
+    with answered(asked(url, **named)) as answers:
         lines = gzip.decompress(answers.file().read()).splitlines()
     return [json.loads(line) for line in lines]
 
@@ -520,13 +518,14 @@ def kubernetes(request: Request) -> Answer:
 
 def test_limits_and_kills_of_containers_are_in_the_table() -> None:
     with fake(kubernetes) as other:
-        rows = gca.prometheus_fleet(other.url)
-    columns = ("pod", "container_limit_mib", "oom_killed", "state")
-    assert rows.select(columns).rows() == [
-        ("api-0", 512.0, True, "killed"),
-        ("api-1", 512.0, None, "near"),
+        rows = gca.fleet(f"prometheus+{other.url}", worst=0).collect()
+    columns = ("pod", "container_limit_mib", "oom_kills", "severity")
+    assert rows.sort("pod").select(columns).rows() == [
+        ("api-0", 512.0, 1, "bad"),
+        ("api-1", 512.0, 0, "warn"),
     ]
-    assert rows["reason"][1] == "98 % of the container's memory was used"
+    assert rows.sort("pod")["headline"][1] == "98 % of the container's memory was used."
+    assert rows["findings"].to_list() == [["GC039"], ["GC015"]]
     assert rows["gc_per_s"].null_count() == len(rows)
 
 
@@ -581,7 +580,7 @@ def test_a_store_with_many_processes_is_asked_in_bounded_pieces() -> None:
         return result()
 
     with fake(answer) as other:
-        rows = gca.prometheus_fleet(other.url)
+        rows = gca.fleet(f"prometheus+{other.url}", worst=0).collect()
     assert len(rows) == many
     assert rows["gc_per_s"].null_count() == 0
     assert max(len(each.query) for each in other.requests) < 100_000
@@ -590,7 +589,7 @@ def test_a_store_with_many_processes_is_asked_in_bounded_pieces() -> None:
 def test_an_interrupted_comparison_resumes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(services, "BATCH", 2)
+    monkeypatch.setattr(queries, "BATCH", 2)
     broken = True
 
     def answer(request: Request) -> Answer:
@@ -607,14 +606,15 @@ def test_an_interrupted_comparison_resumes(
         words = ["fleet", other.url.replace("http", "prometheus+http"), "--worst", "0"]
         words += ["-o", str(tmp_path / "all.parquet")]
         assert main(words) == 3
-        assert [path.name for path in tmp_path.iterdir()] == ["all.parquet.partial"]
+        assert len(pl.read_parquet(tmp_path / "all.parquet")) == 4
         broken = False
         other.requests.clear()
         assert main(words) == 0
     about = [each.query for each in other.requests if "gc_duration_seconds_sum" in each.query]
     assert len(about) == 1
     assert "h4:80" in about[0]
-    assert [path.name for path in tmp_path.iterdir()] == ["all.parquet"]
+    rows = pl.read_parquet(tmp_path / "all.parquet")
+    assert sorted(rows["file"]) == [f"h{i}:80" for i in range(5)]
 
 
 def test_secrets_come_from_files_and_files_are_checked(

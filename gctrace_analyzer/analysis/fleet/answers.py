@@ -17,7 +17,7 @@ import polars as pl
 from gctrace_analyzer.analysis.fleet import names
 from gctrace_analyzer.analysis.fleet.changes import Changes, by_service, changes
 from gctrace_analyzer.analysis.fleet.history import History, history
-from gctrace_analyzer.analysis.settings import MEMORY_LIMITS
+from gctrace_analyzer.analysis.fleet.states import with_state
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.frozen import frozen
 
@@ -43,6 +43,7 @@ _ENDS = ("", "_low", "_high")
 class Totals:
     """Counts and sums over the whole fleet; None if no file has the figure.
 
+    `files` is 0 if a server gave the rows. `unmeasured` processes do not export their GC CPU.
     `gc_cores` are the cores spent on GC, without idle marking. `saved_*` is what applying the
     recommendations saves, with 80 % intervals. For these intervals, the prediction errors of a
     service's replicas are assumed to be equal, and those of different services independent.
@@ -57,6 +58,7 @@ class Totals:
     unnamed: int
     cycles: int
     killed: int
+    unmeasured: int
     thrashing: int
     advised: int
     gc_cores: float | None
@@ -84,6 +86,7 @@ class Answers:
         limits: processes whose GOMEMLIMIT is too close to their live heap.
         versions: Go versions, inferred from the line format.
         settings: GOGC and limits, known or inferred from the heap goals.
+        memory: what Go holds and what is resident, for processes known by metrics.
         outliers: replicas that are far from the median of their service.
         errors: reasons why files could not be read, each with an example.
         changes: what changed since the latest earlier run; None if none was given.
@@ -98,6 +101,7 @@ class Answers:
     limits: pl.DataFrame
     versions: pl.DataFrame
     settings: pl.DataFrame
+    memory: pl.DataFrame
     outliers: pl.DataFrame
     errors: pl.DataFrame
     changes: Changes | None = None
@@ -122,7 +126,7 @@ def answers(rows: pl.DataFrame) -> Answers:
         .with_columns(named=pl.col("service").is_not_null())
         .with_columns(names.service())
     )
-    last = _with_state(_latest(found), DEFAULT)
+    last = with_state(_latest(found), DEFAULT)
     services = _services(found, last)
     thrash = _thrash(last)
     return Answers(
@@ -133,6 +137,7 @@ def answers(rows: pl.DataFrame) -> Answers:
         limits=_limits(last, DEFAULT),
         versions=_counted(last, _version().alias("go")),
         settings=_counted(last, _gogc().alias("gogc"), _limit().alias("limit")),
+        memory=_memory(last),
         outliers=outliers(last.filter("named"), DEFAULT),
         errors=_errors(rows),
     )
@@ -200,6 +205,9 @@ def _services(found: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
         pl.col("live_heap_p50_mib").median(),
         pl.col("heap_peak_mib").max(),
         pl.col("stw_p99_ms").max(),
+        pl.col("stw_max_ms").max(),
+        pl.col("gc_per_s").mean(),
+        probable_cores=pl.col("probable_cores").sum(),
         advised=pl.col("advice_changes").sum(),
         advised_setting=_advised_setting().drop_nulls().mode().sort().first(),
         advised_settings=_advised_setting().drop_nulls().n_unique(),
@@ -207,7 +215,10 @@ def _services(found: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
         **{name: pl.col(name).sum() for name in saved},
     )
     whole = counted.join(cores, on="service", how="left").join(now, on="service", how="left")
-    return whole.sort("gc_cores", "service", descending=[True, False], nulls_last=True)
+    by_cores = whole.sort(
+        "probable_cores", "service", descending=[True, False], nulls_last=True
+    )
+    return by_cores.drop("probable_cores")
 
 
 def _advised_setting() -> pl.Expr:
@@ -222,20 +233,24 @@ def _totals(
     rows: pl.DataFrame, found: pl.DataFrame, services: pl.DataFrame, thrash: pl.DataFrame
 ) -> Totals:
     unread = rows.filter(pl.col("error_kind").is_not_null())
+    files = rows.filter(pl.col("server").is_null())["file"].n_unique()
     sums = {
         name: _sum(services[name])
         for name in ("gc_cores", "gc_with_idle_cores", "cores", "gc_cpu_h")
     }
     return Totals(
-        files=rows["file"].n_unique(),
+        files=files,
         unread=len(unread),
         processes=len(found),
         short=int(found["short"].sum()),
-        without_program=rows["file"].n_unique() - len(unread) - found["file"].n_unique(),
+        without_program=files
+        - len(unread)
+        - found.filter(pl.col("server").is_null())["file"].n_unique(),
         services=found.filter("named")["service"].n_unique(),
         unnamed=int((~found["named"]).sum()),
         cycles=int(found["cycles"].sum()),
         killed=int((found["oom_kills"] > 0).sum()),
+        unmeasured=len(found.filter(pl.col("gc_cpu_s").is_null() & (pl.col("cycles") > 0))),
         thrashing=int(thrash["state"].eq("thrashes").sum()),
         advised=int(services["advised"].sum()),
         **sums,  # type: ignore[arg-type]  # the four that may be None
@@ -266,52 +281,10 @@ def _interval(services: pl.DataFrame, name: str) -> dict[str, float]:
     }
 
 
-def _has(*ids: str) -> pl.Expr:
-    return pl.any_horizontal(pl.col("findings").list.contains(each) for each in ids)
-
-
-def _known_limit() -> pl.Expr:
-    return pl.min_horizontal(*MEMORY_LIMITS)
-
-
-def _hours_to_limit(t: Thresholds) -> pl.Expr:
-    """Returns the time to the `nearest_limit`; 0 above all limits, null without growth.
-
-    As in a report, a start-up or an uneven growth has no rate per hour.
-    """
-    live = pl.col("live_heap_max_mib")
-    above = [pl.when(pl.col(name) > live).then(pl.col(name)) for name in MEMORY_LIMITS]
-    hours = (pl.min_horizontal(above) - live) / pl.col("live_heap_growth_mib_per_h")
-    low, high = (pl.col(f"live_heap_growth_mib_per_h_{end}") for end in ("low", "high"))
-    regular = (pl.col("span_s") >= t.growth_min_span_s) & (high <= t.growth_regular_times * low)
-    grows = (low > 0) & regular
-    return pl.when(grows & _known_limit().is_not_null()).then(hours.fill_null(0.0))
-
-
-def _with_state(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
-    """Adds `state`: thrashes, thrashed, near or null; and what it rests on."""
-    state = (
-        pl.when("thrashes_at_end")
-        .then(pl.lit("thrashes"))
-        .when(pl.col("thrash_s") > 0)
-        .then(pl.lit("thrashed"))
-        .when(_has("GC015") | (pl.col("hours_to_limit") <= t.hours_to_limit))
-        .then(pl.lit("near"))
-    )
-    return last.with_columns(
-        hours_to_limit=_hours_to_limit(t), limit_mib=_known_limit(), gc_cores=_cores()
-    ).with_columns(state=state)
-
-
-def _cores() -> pl.Expr:
-    """Returns the cores that a process spent on GC."""
-    return pl.when(pl.col("span_s") > 0).then(pl.col("gc_cpu_s") / pl.col("span_s"))
-
-
 def _processes(last: pl.DataFrame) -> pl.DataFrame:
     return last.sort(
         (pl.col("state") == "thrashes").fill_null(value=False),
-        "gc_cores",
+        "probable_cores",
         "file",
         descending=[True, True, False],
         nulls_last=True,
@@ -324,8 +297,26 @@ def _processes(last: pl.DataFrame) -> pl.DataFrame:
         "gc_cpu_share",
         "live_heap_p50_mib",
         "stw_p99_ms",
+        "stw_max_ms",
+        "gc_per_s",
         "oom_kills",
         "headline",
+    )
+
+
+def _memory(last: pl.DataFrame) -> pl.DataFrame:
+    """Returns the memory of each process whose metrics have it, the largest first."""
+    known = last.filter(pl.any_horizontal(pl.col("go_memory_mib", "rss_max_mib").is_not_null()))
+    return known.sort("rss_max_mib", "file", descending=[True, False], nulls_last=True).select(
+        "service",
+        "file",
+        "process",
+        "go_memory_mib",
+        "rss_max_mib",
+        "memory_limit_mib",
+        "container_limit_mib",
+        "gogc",
+        "restarts",
     )
 
 

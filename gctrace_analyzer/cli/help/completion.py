@@ -74,13 +74,13 @@ def script(shell: str) -> str:
 
 def _whole_parser(shell: str) -> argparse.ArgumentParser:
     """Returns the parser of the report with those of all other commands below it."""
-    parser = _completable(import_module(module_of("report", [])).command_parser())
+    parser = _completable(import_module(module_of("report")).command_parser())
     parser.prog = PROGRAM
     commands: Any = parser.add_subparsers(dest="command", parser_class=argparse.ArgumentParser)
     for name, (_, about) in VERBS.items():
         if name == "help":
             continue
-        own = _completable(import_module(module_of(name, [])).command_parser())
+        own = _completable(import_module(module_of(name)).command_parser())
         own.prog, own.description = f"{PROGRAM} {name}", about
         commands.add_parser(name, help=about, add_help=False)
         commands._name_parser_map[name] = own  # argparse takes no finished parser

@@ -1,14 +1,11 @@
-"""Figures of many processes, computed by the server: a few instant queries for all of them."""
+"""Figures of many processes that a server computes: a few instant queries for all of them."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import polars as pl
-
-from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.prometheus import discovery, selector
 from gctrace_analyzer.prometheus.problems import RefusedError
 from gctrace_analyzer.prometheus.samples import NO_LIMIT
@@ -18,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from gctrace_analyzer.prometheus.discovery import Identity, Target
-    from gctrace_analyzer.prometheus.kept import Kept
     from gctrace_analyzer.prometheus.read import Question
     from gctrace_analyzer.prometheus.selector import Matcher
 
@@ -32,20 +28,19 @@ _PER_MIB = 1 / MIB
 
 QUERIES: Mapping[str, tuple[str, float]] = {
     "gc_per_s": ("rate(go_gc_duration_seconds_count{S}[R])", 1),
-    "gc_per_s_max": ("max_over_time(rate(go_gc_duration_seconds_count{S}[5m])[R:5m])", 1),
     "stw_share": ("rate(go_gc_duration_seconds_sum{S}[R])", 1),
     "stw_max_ms": ('max_over_time(go_gc_duration_seconds{S,quantile="1"}[R])', 1000),
     "alloc_mib_per_s": ("rate(go_memstats_alloc_bytes_total{S}[R])", _PER_MIB),
     "heap_goal_mib": ("avg_over_time(go_memstats_next_gc_bytes{S}[R])", _PER_MIB),
     "heap_goal_max_mib": ("max_over_time(go_memstats_next_gc_bytes{S}[R])", _PER_MIB),
     "heap_live_mib": ("avg_over_time(go_gc_heap_live_bytes{S}[R])", _PER_MIB),
+    "heap_live_max_mib": ("max_over_time(go_gc_heap_live_bytes{S}[R])", _PER_MIB),
     "go_memory_mib": (
         "avg_over_time(go_memstats_sys_bytes{S}[R])"
         " - avg_over_time(go_memstats_heap_released_bytes{S}[R])",
         _PER_MIB,
     ),
     "rss_max_mib": ("max_over_time(process_resident_memory_bytes{S}[R])", _PER_MIB),
-    "cpu_cores": ("rate(process_cpu_seconds_total{S}[R])", 1),
     "gc_cores": (
         "rate(go_cpu_classes_gc_total_cpu_seconds_total{S}[R])"
         " - rate(go_cpu_classes_gc_mark_idle_cpu_seconds_total{S}[R])",
@@ -53,7 +48,6 @@ QUERIES: Mapping[str, tuple[str, float]] = {
     ),
     "cores": ("rate(go_cpu_classes_total_cpu_seconds_total{S}[R])", 1),
     "assist_cores": ("rate(go_cpu_classes_gc_mark_assist_cpu_seconds_total{S}[R])", 1),
-    "gc_cpu_since_start_share": ("last_over_time(go_memstats_gc_cpu_fraction{S}[R])", 1),
     "limiter_changes": ("changes(go_gc_limiter_last_enabled_gc_cycle{S}[R])", 1),
     "restarts": ("changes(process_start_time_seconds{S}[R])", 1),
     "covered_s": ("count_over_time(go_gc_duration_seconds_count{S}[R:STEP])", 1),
@@ -69,7 +63,7 @@ for a process that was there for a part of it."""
 _STEPS = 200
 _SHORTEST_STEP_S = 1
 _RATES = (
-    "gc_per_s", "stw_share", "alloc_mib_per_s", "cpu_cores", "gc_cores", "cores", "assist_cores",
+    "gc_per_s", "stw_share", "alloc_mib_per_s", "gc_cores", "cores", "assist_cores",
 )  # fmt: skip
 
 _CONTAINER_LIMIT = (
@@ -87,45 +81,52 @@ _OOM_KILLED = (
 """The reason is a state that stays until the next restart, so it counts only with a restart in
 the time range."""
 
+QUERIES_PER_BATCH = len(QUERIES) + len(_CONTAINER_LIMIT) + 1
 
-def figures(
-    asked: Question,
-    progress: Callable[[int, int], None] | None = None,
-    kept: Kept | None = None,
-) -> pl.DataFrame:
-    """Returns one row per process (`schema.PROMETHEUS`), computed by the server.
 
-    Figures that a process does not export are null.
+Figures: TypeAlias = "dict[str, Any]"
+"""What a server computes for one process, by name; what it does not export is missing."""
+
+
+def batches(asked: Question) -> list[Batch]:
+    """Returns the processes of a question in groups that one query can be about."""
+    return [Batch(matchers, targets) for matchers, targets in _batches(asked)]
+
+
+@frozen
+class Batch:
+    """Processes that one query is about, and what selects them."""
+
+    matchers: Sequence[Matcher]
+    targets: Sequence[Target]
+
+
+def figures(asked: Question, batch: Batch, tick: Callable[[], None]) -> list[Figures]:
+    """Returns the figures of each process of a batch, in the order of its targets.
 
     Args:
-        asked: the server, the time range and the processes.
-        progress: called with the number of queries so far, and of all.
-        kept: where batches of processes are kept until all are done.
+        asked: the server and the time range.
+        batch: the processes.
+        tick: called after each of `QUERIES_PER_BATCH` queries.
 
     Raises:
         UnreadableInputError: the server does not answer.
     """
-    batches = list(_batches(asked))
-    per_batch = len(QUERIES) + len(_CONTAINER_LIMIT) + 1
-    done = 0
-
-    def tick() -> None:
-        nonlocal done
-        done += 1
-        if progress:
-            progress(done, len(batches) * per_batch)
-
-    types = schema.polars_schema("prometheus")
-    frames = []
-    for number, (matchers, targets) in enumerate(batches):
-        rows = kept.get(number, [target.name for target in targets]) if kept else None
-        if rows is None:
-            rows = pl.DataFrame(_rows(asked, matchers, targets, tick), schema=types)
-            if kept:
-                kept.put(number, rows)
-        frames.append(rows)
-        done = (number + 1) * per_batch
-    return ranked(pl.concat(frames), DEFAULT)
+    rows: dict[Identity, Figures] = {
+        target.identity: identified(target) for target in batch.targets
+    }
+    for name, (template, factor) in QUERIES.items():
+        for series in _asked(asked, template, batch.matchers):
+            row = rows.get(discovery.identity(discovery.labels_of(series)))
+            value = _value(series)
+            if row is not None and value is not None and row.get(name) is None:
+                row[name] = value * factor
+        tick()
+    _add_containers(asked, list(rows.values()), tick)
+    for row in rows.values():
+        _correct_rates(row, asked.span.seconds)
+        _derive(row)
+    return list(rows.values())
 
 
 def _batches(asked: Question) -> Iterator[tuple[list[Matcher], Sequence[Target]]]:
@@ -144,30 +145,8 @@ def _batches(asked: Question) -> Iterator[tuple[list[Matcher], Sequence[Target]]
         yield [*asked.matchers, selector.Matcher("instance", "=", '""')], nameless
 
 
-def _rows(
-    asked: Question,
-    matchers: Sequence[Matcher],
-    targets: Sequence[Target],
-    tick: Callable[[], None],
-) -> list[dict[str, Any]]:
-    rows: dict[Identity, dict[str, Any]] = {
-        target.identity: _identified(target) for target in targets
-    }
-    for name, (template, factor) in QUERIES.items():
-        for series in _asked(asked, template, matchers):
-            row = rows.get(discovery.identity(discovery.labels_of(series)))
-            value = _value(series)
-            if row is not None and value is not None and row.get(name) is None:
-                row[name] = value * factor
-        tick()
-    _add_containers(asked, list(rows.values()), tick)
-    for row in rows.values():
-        _correct_rates(row, asked.span.seconds)
-        _derive(row)
-    return list(rows.values())
-
-
-def _identified(target: Target) -> dict[str, Any]:
+def identified(target: Target) -> dict[str, Any]:
+    """Returns what the labels of a process say about its identity."""
     labels = target.labels
     service = target.jobs[0] if target.jobs else None
     return {
@@ -176,16 +155,8 @@ def _identified(target: Target) -> dict[str, Any]:
         "namespace": labels.get("namespace"),
         "pod": labels.get("pod"),
         "container": labels.get("container"),
-        "go_version": ", ".join(target.go_versions) or None,
-        "samples": target.samples,
+        "go_version": next(iter(reversed(target.go_versions)), "").removeprefix("go") or None,
     }
-
-
-def of_rows(asked: Question, rows: pl.DataFrame) -> list[Target]:
-    """Returns the processes that rows of `figures` are about."""
-    names = ("service", "instance", "namespace", "pod", "container")
-    known = {tuple(_identified(each)[name] for name in names): each for each in asked.targets}
-    return [known[key] for key in rows.select(names).iter_rows()]
 
 
 def _asked(asked: Question, template: str, matchers: Sequence[Matcher]) -> list[dict[str, Any]]:
@@ -274,129 +245,3 @@ def _derive(row: dict[str, Any]) -> None:
     row["assist_share_of_gc_cpu"] = assist / gc if assist is not None and gc else None
     alloc, rate = row.get("alloc_mib_per_s"), row.get("gc_per_s")
     row["alloc_mib_per_cycle"] = alloc / rate if alloc is not None and rate else None
-
-
-_MARK_S_PER_MIB = 0.0005
-"""CPU seconds to mark a MiB of live heap. Measured programs need 0.0001 to 0.0024, so this only
-orders processes whose GC CPU is not known."""
-
-
-def ranked(rows: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
-    """Returns the rows with their state, the worst first.
-
-    Processes that thrash or nearly do come first, then those that spend most CPU on GC.
-    """
-    per_cycle = pl.col("alloc_mib_per_cycle") / pl.col("heap_goal_mib")
-    limited = pl.col("memory_limit_mib").is_not_null() & (
-        pl.col("gc_per_s") > t.server_min_per_s
-    )
-    of_container = pl.col("rss_max_mib") / pl.col("container_limit_mib")
-    rules: list[tuple[pl.Expr, str, pl.Expr]] = [
-        (
-            pl.col("limiter_changes") > 0,
-            "thrashing",
-            pl.lit("the runtime's CPU limiter was active"),
-        ),
-        (
-            pl.col("gc_cpu_share") > t.server_thrash_gc_cpu_share,
-            "thrashing",
-            pl.format("{} % of all CPU is spent on GC", _percent(pl.col("gc_cpu_share"))),
-        ),
-        (
-            limited & (per_cycle < t.server_thrash_cycle_share),
-            "thrashing",
-            pl.format(
-                "a cycle for every {} % of the heap goal under GOMEMLIMIT", _percent(per_cycle)
-            ),
-        ),
-        (
-            pl.col("oom_killed").fill_null(value=False),
-            "killed",
-            pl.lit("the container was killed for memory"),
-        ),
-        (
-            limited & (per_cycle < t.server_near_cycle_share),
-            "near",
-            pl.format(
-                "a cycle for every {} % of the heap goal under GOMEMLIMIT", _percent(per_cycle)
-            ),
-        ),
-        (
-            pl.col("heap_live_mib") > t.fleet_limit_share * pl.col("memory_limit_mib"),
-            "near",
-            pl.lit("GOMEMLIMIT is too close to the live heap"),
-        ),
-        (
-            of_container > t.server_container_share,
-            "near",
-            pl.format("{} % of the container's memory was used", _percent(of_container)),
-        ),
-    ]
-    state: pl.Expr = pl.lit(None, pl.String)
-    reason: pl.Expr = pl.lit(None, pl.String)
-    for condition, name, why in reversed(rules):
-        holds = condition.fill_null(value=False)
-        state = pl.when(holds).then(pl.lit(name)).otherwise(state)
-        reason = pl.when(holds).then(why).otherwise(reason)
-    order = pl.col("state").replace_strict(
-        {"thrashing": 0, "killed": 1, "near": 2}, default=3, return_dtype=pl.Int8
-    )
-    return rows.with_columns(state=state, reason=reason).sort(
-        order,
-        _probable_gc_cores(),
-        "service",
-        "instance",
-        descending=[False, True, False, False],
-        nulls_last=True,
-    )
-
-
-def _percent(share: pl.Expr) -> pl.Expr:
-    return (100 * share).round(0).cast(pl.Int64, strict=False)
-
-
-def _probable_gc_cores() -> pl.Expr:
-    """Returns the cores spent on GC; where they are not known, a guess to sort by."""
-    live = pl.coalesce("heap_live_mib", pl.col("heap_goal_mib") / 2)
-    guess = pl.col("gc_per_s") * live * _MARK_S_PER_MIB
-    return pl.coalesce("gc_cores", pl.min_horizontal(guess, "cpu_cores"))
-
-
-def by_service(rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns one row per service, in the order of their worst or most expensive process."""
-    cores = pl.col("gc_cores")
-    return (
-        rows.with_columns(rank=pl.int_range(pl.len()), probable=_probable_gc_cores())
-        .group_by("service", maintain_order=True)
-        .agg(
-            processes=pl.len(),
-            states=pl.col("state").drop_nulls(),
-            gc_cores=pl.when(cores.count() > 0).then(cores.sum()),
-            gc_cpu_share=pl.when(cores.count() > 0).then(
-                cores.sum() / pl.when(cores.is_not_null()).then("cores").sum()
-            ),
-            gc_per_s=pl.col("gc_per_s").mean(),
-            gc_per_s_max=pl.col("gc_per_s_max").max(),
-            stw_share=pl.col("stw_share").mean(),
-            stw_max_ms=pl.col("stw_max_ms").max(),
-            alloc_mib_per_s=pl.col("alloc_mib_per_s").sum(),
-            heap_goal_mib=pl.col("heap_goal_mib").median(),
-            go_memory_mib=pl.col("go_memory_mib").sum(),
-            rss_max_mib=pl.col("rss_max_mib").max(),
-            restarts=pl.col("restarts").sum(),
-            oom_killed=pl.col("oom_killed").fill_null(value=False).sum(),
-            probable=pl.col("probable").sum(),
-            rank=pl.col("rank").min(),
-        )
-        .with_columns(
-            thrashing=pl.col("states").list.eval(pl.element() == "thrashing").list.sum()
-        )
-        .sort(
-            pl.col("thrashing") > 0,
-            "probable",
-            "rank",
-            descending=[True, True, False],
-            nulls_last=True,
-        )
-        .drop("states", "probable", "rank")
-    )

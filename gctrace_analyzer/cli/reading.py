@@ -1,0 +1,163 @@
+"""Reads inputs: the options for a server in place of a file, progress, and warnings."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer.cli.options import read_options
+from gctrace_analyzer.cli.screen import drawing, say, working
+from gctrace_analyzer.errors import BadSettingError, GctraceWarning
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator
+    from typing import TypeAlias
+
+    from gctrace_analyzer.ingest.sources import SourceFacts
+    from gctrace_analyzer.prometheus.samples import Progress
+    from gctrace_analyzer.run import Run
+
+    OnProgress: TypeAlias = Callable[[SourceFacts], None]
+
+_OPTIONS = (
+    "match", "since", "until", "instance", "step", "save", "token_file", "user", "password_file",
+    "ca_file",
+)  # fmt: skip
+
+
+def add_server(parser: argparse.ArgumentParser, since: str = "1h") -> argparse._ArgumentGroup:
+    """Adds the options for an input such as `prometheus+http://localhost:9090`.
+
+    Args:
+        parser: where to add them.
+        since: how far back the time range begins by default.
+    """
+    group = parser.add_argument_group(
+        "a Prometheus server as input", "In place of a file: prometheus+http://localhost:9090"
+    )
+
+    def add(option: str, metavar: str, text: str) -> None:
+        group.add_argument(option, metavar=metavar, help=text)
+
+    add(
+        "--match",
+        "SELECTOR",
+        """label matchers that select processes, for example '{job="api"}' """
+        "(default: all Go processes)",
+    )
+    add(
+        "--since",
+        "TIME",
+        f"begin of the time range: 6h, 7d or 2026-11-21T09:00:00Z (default: {since})",
+    )
+    add("--until", "TIME", "its end, in the same form (default: now)")
+    add("--instance", "NAME", "only the process with this address, host or pod")
+    add(
+        "--step", "STEP", "fetch one point per STEP instead of all samples, for long ranges: 1m"
+    )
+    add("--save", "FILE", "also save the answers of the server: raw.json.gz, or raw.json")
+    add(
+        "--token-file",
+        "FILE",
+        "file with a bearer token; without credentials here, PROMETHEUS_TOKEN, or "
+        "PROMETHEUS_USER and PROMETHEUS_PASSWORD, are taken from the environment",
+    )
+    add("--user", "NAME", "user for basic authentication")
+    add("--password-file", "FILE", "file with that user's password")
+    group.add_argument(
+        "--header",
+        action="append",
+        default=[],
+        metavar="HEADER",
+        help="a further header, for example 'X-Scope-OrgID: team-a', or @FILE with one per line "
+        "(repeatable)",
+    )
+    add("--ca-file", "FILE", "certificates to trust, in PEM format")
+    return group
+
+
+def server_options(args: argparse.Namespace) -> dict[str, Any]:
+    """Returns the options for a server that were given, as `read` takes them.
+
+    Raises:
+        BadSettingError: a header is not valid, or the file to save to has no folder.
+    """
+    options = {
+        name: value for name in _OPTIONS if (value := getattr(args, name, None)) is not None
+    }
+    if args.header:
+        from gctrace_analyzer.prometheus.credentials import parse_headers
+
+        options["headers"] = parse_headers(args.header)
+    if "save" in options:
+        _validate_file(Path(options["save"]))
+    return options
+
+
+def _validate_file(path: Path) -> None:
+    """Refuses a file that cannot be written, before anything is fetched."""
+    if path.is_dir() or not path.resolve().parent.is_dir():
+        raise BadSettingError(
+            argument="save", value=str(path), expected="a file in an existing folder"
+        )
+
+
+@contextmanager
+def reading_inputs(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Yields the options that `read` takes; says how far it is while inputs are read."""
+    options = {**read_options(args), **server_options(args)}
+    with reading() as progress, fetching() if _asks_server(args) else nullcontext() as fetched:
+        of_server = {"fetching": fetched} if fetched else {}
+        yield {**options, **of_server, "progress": progress}
+
+
+def _asks_server(args: argparse.Namespace) -> bool:
+    from gctrace_analyzer.ingest.sources import is_server
+
+    words = getattr(args, "inputs", None) or args.sides
+    return any(is_server(word) or "=prometheus+" in word for word in words)
+
+
+@contextmanager
+def fetching() -> Iterator[Callable[[Progress], None]]:
+    """Yields the `fetching` argument of `read`: draws one line, if the user sees a terminal."""
+    with drawing() as draw:
+
+        def progress(now: Progress) -> None:
+            share = 100 * now.done_s / now.span_s if now.span_s else 100
+            draw(f"fetching: {share:3.0f} %, {now.samples:,} samples, {now.bytes >> 20} MiB")
+
+        yield progress
+
+
+@contextmanager
+def reading() -> Iterator[OnProgress]:
+    """Yields the `progress` argument for `read`; prints the warnings at the end."""
+    with warnings.catch_warnings(record=True) as caught, working() as say_what:
+        warnings.simplefilter("always", GctraceWarning)
+        yield lambda facts: say_what(_how_far(facts))
+    for warning in caught:
+        say(f"gctrace-analyze: {warning.message}")
+
+
+def say_damage(*runs: Run) -> None:
+    """Prints which inputs could only be read in part, such as an archive that was cut short."""
+    for run in runs:
+        for source in run.sources:
+            if source.damage:
+                loss = f"{source.damage}; everything before it was used"
+                say(f"gctrace-analyze: {source.name}: {loss}")
+
+
+def _how_far(facts: SourceFacts) -> str:
+    """Returns how much of an input is read, and that its tables are made once it all is."""
+    path = Path(facts.name)
+    size = path.stat().st_size if path.is_file() else 0
+    if not size:
+        return f"reading {path.name}: {facts.bytes >> 20} MiB"
+    if facts.bytes >= size:
+        return f"reading {path.name}: 100 %, putting its tables together"
+    return f"reading {path.name}: {100 * facts.bytes / size:.0f} %"

@@ -1,0 +1,147 @@
+"""The rows of a fleet from a server: it computes them, and the worst are read in full."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer.analysis.fleet import scraped
+from gctrace_analyzer.analysis.fleet.answers import answers as answers_of
+from gctrace_analyzer.errors import GctraceError
+from gctrace_analyzer.fleets.inputs import Item
+from gctrace_analyzer.fleets.output import Output, span_of
+from gctrace_analyzer.fleets.rows import rows_of
+from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.prometheus import queries
+from gctrace_analyzer.prometheus.address import parse
+from gctrace_analyzer.prometheus.read import answered, question
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import polars as pl
+
+    from gctrace_analyzer.fleets.rows import Row
+    from gctrace_analyzer.prometheus.access import ReadKwargs
+    from gctrace_analyzer.prometheus.discovery import Target
+    from gctrace_analyzer.prometheus.read import Question
+    from gctrace_analyzer.prometheus.recording import Recording
+
+SINCE = "6h"
+
+
+@frozen
+class Asking:
+    """How far the questions to a server are: queries so far, and of all."""
+
+    done: int
+    queries: int
+
+
+def fleet_of_server(
+    url: str,
+    where: str,
+    *,
+    worst: int,
+    overwrite: bool = False,
+    progress: Callable[[Asking], None] | None = None,
+    server: ReadKwargs,
+    facts: Mapping[str, Any],
+) -> pl.LazyFrame:
+    """Returns a row for each Go process of a server (`schema.FLEET`).
+
+    A few queries are about up to 2,000 processes each. An interrupted run resumes with the same
+    time range, where the finished groups of processes are in the output already.
+
+    Args:
+        url: the address of the server.
+        where: the folder for the rows.
+        worst: how many processes are read sample by sample, and get recommendations.
+        overwrite: discard what is in the output already.
+        progress: called after each query.
+        server: `ReadKwargs`; by default the last six hours.
+        facts: options of `read` for the processes that are read.
+
+    Raises:
+        GctraceError: as `read`.
+    """
+    server = {**server, "since": server.get("since") or SINCE}
+    options = {
+        "server": parse(url).url,
+        **{name: str(server.get(name)) for name in ("match", "since", "until")},
+        "read": {name: str(value) for name, value in facts.items() if value},
+    }
+    if not overwrite and (span := span_of(where, options)) is not None:
+        server["since"], server["until"] = span
+    asked = question(url, **server)
+    ends = (asked.span.begin, asked.span.end)
+    target = Output(where, options, overwrite=overwrite, span=ends)
+    names = _names(asked)
+    _ask(asked, target, names, progress)
+    ranked = answers_of(target.frame().collect()).processes["file"].to_list()
+    by_name = {name: each for each, name in zip(asked.targets, names, strict=True)}
+    for name in ranked[:worst]:
+        target.add(_read(asked.only(by_name[name]), name, facts), len(names))
+    target.finish(len(names))
+    return target.frame()
+
+
+def _names(asked: Question) -> list[str]:
+    """Returns a name for each process; where several have one, all of their labels."""
+    short = [target.name for target in asked.targets]
+    return [
+        name if short.count(name) == 1 else _labels(target)
+        for target, name in zip(asked.targets, short, strict=True)
+    ]
+
+
+def _labels(target: Target) -> str:
+    return ",".join(map(str, target.matchers))
+
+
+def _ask(
+    asked: Question,
+    target: Output,
+    names: list[str],
+    progress: Callable[[Asking], None] | None,
+) -> None:
+    """Saves what the server computes, group by group."""
+    groups = queries.batches(asked)
+    called = dict(zip((id(each) for each in asked.targets), names, strict=True))
+    done = 0
+
+    def tick() -> None:
+        nonlocal done
+        done += 1
+        if progress:
+            progress(Asking(done, len(groups) * queries.QUERIES_PER_BATCH))
+
+    for number, batch in enumerate(groups):
+        own = [called[id(each)] for each in batch.targets]
+        if not target.done.issuperset(own):
+            rows = scraped.rows(queries.figures(asked, batch, tick), own, asked.server.url)
+            target.add_computed(rows, len(names))
+        done = (number + 1) * queries.QUERIES_PER_BATCH
+
+
+def _read(asked: Question, name: str, facts: Mapping[str, Any]) -> list[Row]:
+    """Returns the rows of one process from its samples; as computed if they cannot be used."""
+    from gctrace_analyzer.api import read
+
+    known = queries.identified(asked.targets[0])
+    identity = {each: known[each] for each in ("service", "namespace", "pod", "container")}
+    try:
+        with answered(asked) as answers:
+            rows = rows_of(
+                read(answers.file(), **_with_limit(facts, answers)),
+                Item(name, name, None),
+                {name: value for name, value in identity.items() if value},
+            )
+            return [{**row, "server": asked.server.url} for row in rows]
+    except GctraceError:
+        return []
+
+
+def _with_limit(facts: Mapping[str, Any], answers: Recording) -> dict[str, Any]:
+    """Returns the facts with the limit of the container, unless they have one."""
+    limit = facts.get("container_limit") or answers.container_limit_mib
+    return {**facts, "container_limit": limit}

@@ -1,0 +1,76 @@
+"""What is asked of a server, and how it is reached: the options of `read` for a server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+    from pathlib import Path
+
+    from gctrace_analyzer.prometheus.connection import Limits
+    from gctrace_analyzer.prometheus.samples import Progress
+
+
+class Access(TypedDict, total=False):
+    """How a server is reached, and with which credentials.
+
+    Without credentials, they are taken from the environment: `PROMETHEUS_TOKEN`, or
+    `PROMETHEUS_USER` and `PROMETHEUS_PASSWORD`.
+
+    Attributes:
+        token: a bearer token.
+        token_file: a file with a bearer token.
+        user: the user for basic authentication.
+        password: its password.
+        password_file: a file with its password.
+        headers: further headers, such as `{"X-Scope-OrgID": "team-a"}`.
+        ca_file: certificates to trust instead of those of the system, in PEM format.
+        limits: how long an answer may take and how large it may be.
+    """
+
+    token: str | None
+    token_file: str | Path | None
+    user: str | None
+    password: str | None
+    password_file: str | Path | None
+    headers: Mapping[str, str] | None
+    ca_file: str | Path | None
+    limits: Limits | None
+
+
+class Which(TypedDict, total=False):
+    """Which processes and which time are meant.
+
+    Attributes:
+        match: label matchers that select the processes, such as `{job="api"}`.
+        since: where the time range begins: a duration before its end, or a time.
+        until: where it ends: a time, or a duration before now; by default now.
+        step: the distance between points. By default all samples are fetched as they were
+            scraped, which is better; long ranges may need a step.
+        instance: only the process with this address, host or pod.
+    """
+
+    match: str | None
+    since: str | float | datetime | None
+    until: str | float | datetime | None
+    step: str | float | None
+    instance: str | None
+
+
+class ReadKwargs(Which, Access, total=False):
+    """What is asked of a server, and how it is reached."""
+
+
+class ServerOptions(ReadKwargs, total=False):
+    """The options of `read` for a server.
+
+    Attributes:
+        save: a file for what the server answered; `read` reads it later.
+        fetching: called as samples arrive.
+    """
+
+    save: str | os.PathLike[str] | None
+    fetching: Callable[[Progress], None] | None
