@@ -90,7 +90,7 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
         "short": few or (summary.gc_cpu_share is None and not run.cycles.is_empty()),
         "repaired_cycles": report.analysis.repaired,
         "oom_kills": len(deaths if alone else own),
-        **(_memory(run) if by_dumps else {}),
+        **(_memory(run) if len(run.memstats) else {}),
         **_settings(report),
         **_findings(report),
         **_episodes(report.analysis.episodes, summary.span_s),
@@ -101,6 +101,8 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
 def _memory(run: Run) -> Row:
     """Returns what Go holds on average, and the largest resident memory, from metrics."""
     intervals = run.intervals
+    if intervals.is_empty():
+        return {}
     held = intervals["heap_sys_mib"] - intervals["heap_released_mib"]
     return {"go_memory_mib": held.mean(), "rss_max_mib": intervals["rss_mib"].max()}
 
