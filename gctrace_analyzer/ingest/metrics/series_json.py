@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -26,12 +25,13 @@ Rejected = tuple[int, str, str]
 _METRIC = re.compile(r'\{\s*"metric"\s*:\s*(?=\{)')
 _NAME = re.compile(r'[{,]\s*"__name__"\s*:\s*"([\w:.]+)"')
 _MEMBER = re.compile(r'(?<!\s)\s*,\s*"(values|value|timestamps|histograms|histogram)"\s*:\s*')
+_PAIRS, _PAIRS_END = re.compile(r"\[\s*\["), re.compile(r"\]\s*\]")
+_BLANK = re.compile(r"\s+")
 _ERROR = re.compile(
     r'\A\s*\{\s*"status"\s*:\s*"error"(?:(?!"error"\s*:).){0,500}"error"\s*:\s*'
     r'"(?P<text>(?:[^"\\]|\\.){0,2000})',
     re.DOTALL,
 )
-_MOST_SAMPLES = 1 << 20
 _MOST_CHARS = 1 << 25
 _MOST_LABELS, _LONGEST_LABELS = 1 << 16, 1 << 12
 """How many texts of labels are kept, and how long each may be."""
@@ -81,87 +81,66 @@ def _read_values(text: str, at: int, series: int, line_no: int, batch: _Batch) -
     Raises:
         ValueError: the JSON is damaged; what comes before the damage is added.
     """
+    arrays: dict[str, str] = {}
     member = _MEMBER.match(text, at)
-    members: dict[str, Any] = {}
     while member is not None:
-        begin = member.end()
-        members[member[1]], at = _quick(text, begin)
-        if members[member[1]] is None:
+        name, begin = member[1], member.end()
+        if name.startswith("histogram"):
+            _, at = json_values.raw_decode(text, begin)
+        else:
             try:
-                members[member[1]], at = json_values.raw_decode(text, begin)
+                arrays[name], at = _array(text, begin)
             except ValueError:
-                if list(members) == ["values"]:
+                if name == "values" and not arrays:
                     batch.add_pairs(series, _before_damage(text, begin), line_no)
                 raise
         member = _MEMBER.match(text, at)
-    _add(batch, series, members, line_no)
+    if "timestamps" in arrays:
+        batch.add_arrays(series, arrays["timestamps"], arrays.get("values", ""), line_no)
+    elif "value" in arrays:
+        batch.add_pairs(series, f"[{arrays['value']}]", line_no)
+    else:
+        batch.add_pairs(series, arrays.get("values", ""), line_no)
     return at
 
 
-def _add(batch: _Batch, series: int, members: dict[str, Any], line_no: int) -> None:
-    """Adds the samples of a series: pairs, two arrays, or one pair.
+def _array(text: str, at: int) -> tuple[str, int]:
+    """Returns the text inside an array of numbers or of pairs, without blanks; and its end.
 
     Raises:
-        ValueError: they are of other types.
-    """
-    values, times = members.get("values"), members.get("timestamps")
-    if times is None and isinstance(values, str) and values.startswith("["):
-        batch.add_text_pairs(series, values, line_no)
-    elif times is None and "value" in members:
-        batch.add_pairs(series, [members["value"]], line_no)
-    elif times is None:
-        batch.add_pairs(series, values, line_no)
-    elif isinstance(times, str) and isinstance(values, str):
-        batch.add_texts(series, times, values, line_no)
-    else:
-        batch.add(series, _items(times), _items(values), line_no)
-
-
-def _items(array: Any) -> Any:
-    return json_values.loads(f"[{array}]") if isinstance(array, str) else array
-
-
-def _quick(text: str, at: int) -> tuple[str | None, int]:
-    """Returns the text inside an array of numbers, or of pairs, without blanks; and its end.
-
-    Returns None for anything else, which is decoded as JSON instead.
+        ValueError: there is no such array, or it is cut.
     """
     if not text.startswith("[", at):
-        return None, at
-    pairs = text.startswith("[[", at)
-    end = text.find("]]" if pairs else "]", at)
-    if end < 0:
-        return None, at
-    inside = text[at + 1 : end + pairs]
-    is_text = not pairs and (not inside or '"' in inside)
-    if is_text or " " in inside or "\n" in inside:
-        return None, at
-    return inside, end + 1 + pairs
+        raise ValueError(_CUT)
+    is_of_pairs = _PAIRS.match(text, at) is not None
+    end = text.find("]]" if is_of_pairs else "]", at)
+    if end < 0 or "{" in text[at:end]:
+        # Re-indented JSON has a line end between the brackets.
+        closing = _PAIRS_END.search(text, at) if is_of_pairs else None
+        if closing is None or "{" in text[at : closing.start()]:
+            raise ValueError(_CUT)
+        return _BLANK.sub("", text[at + 1 : closing.start() + 1]), closing.end()
+    inside = text[at + 1 : end + is_of_pairs]
+    if " " in inside or "\n" in inside:
+        inside = _BLANK.sub("", inside)
+    return inside, end + 1 + is_of_pairs
 
 
-def _before_damage(text: str, at: int) -> list[Any]:
-    """Returns the pairs of a cut array of pairs."""
+def _before_damage(text: str, at: int) -> str:
+    """Returns the text of the whole pairs in a cut array of pairs."""
     following = _METRIC.search(text, at)
     end = text.rfind("]", at, following.start() if following else len(text))
-    try:
-        pairs = json_values.loads(text[at : end + 1] + "]")
-    except ValueError:
-        return []
-    return pairs if isinstance(pairs, list) else []
+    pairs = _BLANK.sub("", text[at + 1 : end + 1])
+    return pairs if pairs.startswith("[") else ""
 
 
 class _Batch:
-    """Samples that are still Python values, until there are enough for a frame."""
+    """Texts of samples, until there are enough for a frame."""
 
     def __init__(self, samples: Samples) -> None:
         self.samples = samples
-        self._series: list[int] = []
-        self._lines: list[int] = []
-        self._counts: list[int] = []
-        self._times: list[Any] = []
-        self._values: list[Any] = []
         self._pairs: list[tuple[int, int, str]] = []
-        self._columns: list[tuple[int, int, str, str]] = []
+        self._arrays: list[tuple[int, int, str, str]] = []
         self._chars = 0
         self.rejected: list[Rejected] = []
         self._series_of: dict[str, int | None] = {}
@@ -189,49 +168,23 @@ class _Batch:
             self._series_of[seen] = series
         return series, end
 
-    def add_pairs(self, series: int, pairs: Any, line_no: int) -> None:
-        """Adds samples given as pairs of time and value.
+    def add_pairs(self, series: int, pairs: str, line_no: int) -> None:
+        """Adds samples given as the text of pairs: `[1,"2"],[3,"4"]`.
 
         Raises:
-            ValueError: they are not such pairs.
+            ValueError: they are no pairs.
         """
-        if not pairs:
-            return
-        if not isinstance(pairs, list):
+        if pairs and not pairs.startswith("["):
             raise ValueError(_CUT)
-        try:
-            times, values = zip(*pairs, strict=True)
-        except TypeError as err:
-            raise ValueError(_CUT) from err
-        self.add(series, times, values, line_no)
+        if pairs:
+            self._pairs.append((series, line_no, pairs))
+            self._grow(pairs)
 
-    def add(self, series: int, times: Any, values: Any, line_no: int) -> None:
-        """Adds samples given as times and values.
-
-        Raises:
-            ValueError: they are not lists of equal length.
-        """
-        if not isinstance(times, list | tuple) or not isinstance(values, list | tuple):
-            raise ValueError(_CUT)
-        if len(times) != len(values):
-            raise ValueError(_CUT)
-        self._series.append(series)
-        self._lines.append(line_no)
-        self._counts.append(len(times))
-        self._times += times
-        self._values += values
-        if len(self._times) >= _MOST_SAMPLES:
-            self.flush()
-
-    def add_text_pairs(self, series: int, pairs: str, line_no: int) -> None:
-        """Adds samples given as the text of pairs: `[1,"2"],[3,"4"]`."""
-        self._pairs.append((series, line_no, pairs))
-        self._grow(pairs)
-
-    def add_texts(self, series: int, times: str, values: str, line_no: int) -> None:
+    def add_arrays(self, series: int, times: str, values: str, line_no: int) -> None:
         """Adds samples given as the texts of times and of values: `1,3` and `2,4`."""
-        self._columns.append((series, line_no, times, values))
-        self._grow(values)
+        if times or values:
+            self._arrays.append((series, line_no, times, values))
+            self._grow(values)
 
     def _grow(self, text: str) -> None:
         self._chars += len(text)
@@ -241,17 +194,8 @@ class _Batch:
     def flush(self) -> None:
         """Adds what was collected to the samples."""
         self._flush_pairs()
-        self._flush_columns()
-        if not self._times:
-            return
-        self.samples.add(
-            _repeated(self._series, self._counts),
-            unix_us(_numbers(self._times)),
-            _numbers(self._values),
-            _repeated(self._lines, self._counts),
-        )
-        for each in (self._series, self._lines, self._counts, self._times, self._values):
-            each.clear()
+        self._flush_arrays()
+        self._chars = 0
 
     def _flush_pairs(self) -> None:
         if not self._pairs:
@@ -262,16 +206,16 @@ class _Batch:
         self.samples.add(
             parts["series"],
             unix_us(pair.field("field_0").str.strip_chars_start("[")),
-            _floats(pair.field("field_1").str.strip_chars('"]')),
+            _floats(pair.field("field_1")),
             parts["line_no"],
         )
-        self._pairs, self._chars = [], 0
+        self._pairs = []
 
-    def _flush_columns(self) -> None:
-        if not self._columns:
+    def _flush_arrays(self) -> None:
+        if not self._arrays:
             return
         frame = pl.DataFrame(
-            self._columns, schema=["series", "line_no", "times", "values"], orient="row"
+            self._arrays, schema=["series", "line_no", "times", "values"], orient="row"
         )
         both = frame.with_columns(pl.col("times", "values").str.split(","))
         same = pl.col("times").list.len() == pl.col("values").list.len()
@@ -281,22 +225,12 @@ class _Batch:
         self.samples.add(
             parts["series"], unix_us(parts["times"]), _floats(parts["values"]), parts["line_no"]
         )
-        self._columns, self._chars = [], 0
-
-
-def _repeated(numbers: list[int], counts: list[int]) -> pl.Series:
-    return pl.Series(list(chain.from_iterable(map(repeat, numbers, counts))), dtype=pl.Int64)
-
-
-def _numbers(values: list[Any]) -> pl.Series:
-    """Returns numbers that are given as numbers or texts; null for all else."""
-    if {*map(type, values)} <= {float, int}:
-        return pl.Series(values, dtype=pl.Float64, strict=False)
-    return _floats(pl.Series(list(map(str, values)), dtype=pl.String))
+        self._arrays = []
 
 
 def _floats(texts: pl.Series) -> pl.Series:
     """Returns numbers given as texts; NaN where a value is missing, null where it is damaged."""
+    texts = texts.str.strip_chars('"]')
     value = texts.str.strip_prefix("+").cast(pl.Float64, strict=False)
     is_missing = texts.is_in(["null", "None"])
     return value.zip_with(~is_missing, pl.Series([math.nan])) if is_missing.any() else value
