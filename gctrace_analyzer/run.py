@@ -6,15 +6,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import field, replace
 from functools import cached_property
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from gctrace_analyzer import frames, schema, selection, units
 from gctrace_analyzer.advise.advice import Advice
-from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.advise.recommend import parse_objective, parse_target, recommend
+from gctrace_analyzer.advise.policy import parse_objective, parse_target, recommend
 from gctrace_analyzer.advise.whatif import PRESENT, grid, parse_settings
 from gctrace_analyzer.analysis.analysis import Analysis
 from gctrace_analyzer.analysis.rules import finding
@@ -30,8 +28,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from gctrace_analyzer.advise.baseline import Baseline
     from gctrace_analyzer.advise.objective import Aim
+    from gctrace_analyzer.advise.predictor import Predictor
     from gctrace_analyzer.advise.whatif import GogcValues, Present, SizeValues
     from gctrace_analyzer.analysis.checks import Check
     from gctrace_analyzer.analysis.postmortem.memory import Memory
@@ -356,11 +354,6 @@ class Run:
         limits = parse_settings(memory_limit, now.limit, "memory_limit")
         ballasts = [value or 0.0 for value in parse_settings(ballast, now.ballast, "ballast")]
         horizon_s = units.duration_s(horizon, argument="horizon") if horizon else 0.0
-        if self._advice.of_metrics is not None:
-            from gctrace_analyzer.advise.metrics import recommend as by_metrics
-
-            settings = [Setting(*each) for each in product(gogcs, limits, ballasts)]
-            return by_metrics.grid(self._advice.of_metrics, settings, baseline.warnings)
         return grid(baseline, gogcs, limits, ballasts, horizon_s)
 
     def recommend(
@@ -386,22 +379,15 @@ class Run:
         if objective == "balanced" and gc_cpu_target is None and not evidence:
             return self._advice.recommendations
         target = parse_target(gc_cpu_target)
-        if self._advice.of_metrics is not None:
-            from gctrace_analyzer.advise.metrics import recommend as by_metrics
-
-            return by_metrics.recommend(
-                self._advice.of_metrics, aim=objective, gc_cpu_target=target
-            )
         baseline = self._with_evidence(evidence)
         return recommend(baseline, aim=objective, gc_cpu_target=target)
 
-    def _with_evidence(self, evidence: Run | Sequence[Run]) -> Baseline:
+    def _with_evidence(self, evidence: Run | Sequence[Run]) -> Predictor:
         runs = tuple(evidence) if isinstance(evidence, Iterable) else (evidence,)
         if not all(isinstance(run, Run) for run in runs):
             expected = "runs of the same program, such as [gca.read(path)]"
             raise BadSettingError(argument="evidence", value=str(evidence), expected=expected)
-        others = tuple(run.advice.baseline for run in runs)
-        return replace(self._advice.baseline, evidence=others)
+        return self._advice.with_evidence([run.advice for run in runs])
 
     def check(self, *conditions: str) -> list[Check]:
         """Checks conditions; each result says whether its condition holds, with the reason.

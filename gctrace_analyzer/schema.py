@@ -616,12 +616,12 @@ WHATIF = (
 )  # fmt: skip
 
 RECOMMENDATIONS = (
-    Column("rank", "Int64", "", "1: the advice", "gctrace_analyzer.advise.recommend"),
-    Column("now", "Boolean", "", "the present setting", "gctrace_analyzer.advise.recommend"),
+    Column("rank", "Int64", "", "1: the advice", "gctrace_analyzer.advise.policy"),
+    Column("now", "Boolean", "", "the present setting", "gctrace_analyzer.advise.policy"),
     *WHATIF[:3],
-    Column("why", "String", "", "the reason", "gctrace_analyzer.advise.recommend"),
-    Column("risk", "String", "", "what may go wrong", "gctrace_analyzer.advise.recommend"),
-    Column("confidence", "String", "", "high, medium, low or none", "gctrace_analyzer.advise.recommend"),
+    Column("why", "String", "", "the reason", "gctrace_analyzer.advise.policy"),
+    Column("risk", "String", "", "what may go wrong", "gctrace_analyzer.advise.policy"),
+    Column("confidence", "String", "", "high, medium, low or none", "gctrace_analyzer.advise.policy"),
     Column("gain_gc_cpu_share", "Float64", "0–1", "share of all CPUs that it saves, with idle marking; null: the present setting", "gctrace_analyzer.advise.prediction.gain"),
     Column("gain_gc_cpu_share_low", "Float64", "0–1", "lower end of the 80 % interval", "gctrace_analyzer.advise.prediction.gain"),
     Column("gain_gc_cpu_share_high", "Float64", "0–1", "upper end", "gctrace_analyzer.advise.prediction.gain"),

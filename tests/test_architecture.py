@@ -229,7 +229,7 @@ def test_a_report_of_gctrace_loads_no_reader_of_anything_else() -> None:
         inside = {name for name in loaded if name.startswith(f"gctrace_analyzer.{package}.")}
         assert len(inside) <= 6, sorted(inside)
     assert not loaded & {
-        "gctrace_analyzer.advise.metrics.model",
+        "gctrace_analyzer.advise.prediction.scaling",
         "gctrace_analyzer.analysis.checks",
         "gctrace_analyzer.analysis.metrics.dumps",
         "gctrace_analyzer.analysis.postmortem.report",

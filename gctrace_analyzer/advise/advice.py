@@ -6,21 +6,25 @@ What predicts from metrics is only imported if predictions start from metrics.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.advise import observed
 from gctrace_analyzer.advise.baseline import Baseline
+from gctrace_analyzer.advise.policy import recommend
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.present_setting import given_setting
-from gctrace_analyzer.advise.recommend import recommend
 from gctrace_analyzer.advise.subject import advised_process
-from gctrace_analyzer.advise.whatif import CURVE, trade_off
+from gctrace_analyzer.advise.whatif import trade_off
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars as pl
 
-    from gctrace_analyzer.advise.metrics.model import MetricsBaseline
+    from gctrace_analyzer.advise.predictor import Predictor
     from gctrace_analyzer.analysis.analysis import Analysis
 
 
@@ -31,35 +35,31 @@ class Advice:
         self._analysis = analysis
 
     @cached_property
-    def baseline(self) -> Baseline:
-        """The load and settings of the longest process, from which predictions start."""
-        found = self.of_metrics
-        if found is None:
-            return Baseline.from_analysis(self._analysis)
-        settings = self._analysis.settings
-        if isinstance(found, str):
-            return Baseline(None, given_setting(settings), None, found, (), settings)
-        from gctrace_analyzer.advise.metrics import recommend as by_metrics
+    def baseline(self) -> Predictor:
+        """What predictions start from: gctrace, or metrics that cover far more time than it."""
+        if self._analysis.by_dumps:
+            from gctrace_analyzer.advise.prediction.scaling import baseline_of
 
-        caveats = tuple(by_metrics.caveats(found))
-        return Baseline(None, found.now, found.other, None, caveats, settings)
+            found = baseline_of(self._analysis)
+            if isinstance(found, str):
+                settings = self._analysis.settings
+                return Baseline(None, given_setting(settings), None, found, (), settings)
+            return found
+        traced = observed.baseline_of(self._analysis)
+        if traced.load is None or not self._analysis.has_longer_metrics:
+            return traced
+        from gctrace_analyzer.advise.prediction.scaling import combined
 
-    @cached_property
-    def of_metrics(self) -> MetricsBaseline | str | None:
-        """The baseline of predictions from metrics, or why it allows none.
+        both = combined(self._analysis, traced)
+        return traced if isinstance(both, str) else both
 
-        None if predictions start from gctrace, because it covers about as much time.
-        """
-        by_dumps = self._analysis.by_dumps
-        if not (by_dumps or self._analysis.has_longer_metrics):
-            return None
-        from gctrace_analyzer.advise.metrics.model import MetricsBaseline, baseline_of, combined
-
-        if by_dumps:
-            return baseline_of(self._analysis)
-        traced = Baseline.from_analysis(self._analysis)
-        found = None if traced.load is None else combined(self._analysis, traced)
-        return found if isinstance(found, MetricsBaseline) else None
+    def with_evidence(self, others: Sequence[Advice]) -> Predictor:
+        """Returns the same, with other logs of the program; metrics are predicted alone."""
+        baseline = self.baseline
+        if not isinstance(baseline, Baseline):
+            return baseline
+        logs = (each.baseline for each in others)
+        return replace(baseline, evidence=tuple(b for b in logs if isinstance(b, Baseline)))
 
     @property
     def measured_gc_cpu_share(self) -> float | None:
@@ -69,15 +69,15 @@ class Advice:
     @cached_property
     def needed_limit_mib(self) -> tuple[float, float] | None:
         """The lowest limit that does not thrash, and the largest live heap; None if unknown."""
-        if self.of_metrics is not None:
-            from gctrace_analyzer.advise.metrics.model import needed_limit
+        if self._analysis.by_dumps or self.baseline.load is None:
+            from gctrace_analyzer.advise.prediction.scaling import needed_limit
 
             return needed_limit(self._analysis)
-        least, measured = self.baseline.least_limit_mib, self.baseline.measured
-        if least is None or measured is None:
+        least, most = self.baseline.least_limit_mib, self.baseline.live_max_mib
+        if least is None or most is None:
             return None
         # Printed sizes are truncated to MiB; the measured one is in the middle of the range.
-        return least, float(math.floor(measured.marked_live_max))
+        return least, float(math.floor(most))
 
     @property
     def highest_live_mib(self) -> float | None:
@@ -88,10 +88,6 @@ class Advice:
     @cached_property
     def recommendations(self) -> pl.DataFrame:
         """Recommended settings for the `balanced` objective (`schema.RECOMMENDATIONS`)."""
-        if self.of_metrics is not None:
-            from gctrace_analyzer.advise.metrics import recommend as by_metrics
-
-            return by_metrics.recommend(self.of_metrics, gc_cpu_target=self._gc_cpu_target)
         return recommend(self.baseline, gc_cpu_target=self._gc_cpu_target)
 
     @property
@@ -106,17 +102,9 @@ class Advice:
         first = self.recommendations.row(0, named=True)
         ballast = first["ballast_mib"] or 0.0
         like = Setting(first["gogc"], first["memory_limit_mib"], ballast)
-        if self.of_metrics is not None:
-            from gctrace_analyzer.advise.metrics import recommend as by_metrics
-
-            curve = [Setting(gogc, like.limit, ballast) for gogc in CURVE]
-            rows = by_metrics.grid(self.of_metrics, curve)
-            return rows.drop_nulls(["heap_peak_mib", "gc_cpu_with_idle_share"])
         return trade_off(self.baseline, like)
 
     @property
     def is_available(self) -> bool:
         """Whether the log allows predictions."""
-        if self.of_metrics is not None:
-            return not isinstance(self.of_metrics, str)
-        return self.baseline.load is not None and not self.baseline.refused
+        return not self.baseline.refused

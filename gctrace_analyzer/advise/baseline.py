@@ -1,81 +1,33 @@
-"""The baseline of predictions: the load and setting of a log, or why it allows none."""
+"""A log as the baseline of predictions: they replay its cycles, with 80 % intervals."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from gctrace_analyzer.advise import subject
-from gctrace_analyzer.advise.prediction.intervals import FACTORS
-from gctrace_analyzer.advise.prediction.load import load_of, with_hidden_roots
-from gctrace_analyzer.advise.prediction.model import (
-    CONSTANTS,
-    Constants,
-    Model,
-    Setting,
-)
-from gctrace_analyzer.advise.prediction.training import longest_calm_part
-from gctrace_analyzer.advise.present_setting import (
-    given_setting,
-    is_unusual,
-    present_setting,
-    show_no_gogc,
-)
-from gctrace_analyzer.advise.refusal import (
-    FEWEST_CYCLES,
-    IMPOSSIBLE,
-    THRASHING,
-    refusal,
-    too_late,
-    why_no_load,
-)
-from gctrace_analyzer.analysis.goals.levels import last_level
-from gctrace_analyzer.analysis.goals.setters import limit_sets_most_goals
+from gctrace_analyzer.advise.objective import QUANTITY
+from gctrace_analyzer.advise.prediction.gain import Gain, gain
+from gctrace_analyzer.advise.prediction.intervals import FACTORS, QUANTITIES, interval, terms_of
+from gctrace_analyzer.advise.prediction.model import SOMETIMES, Prediction, Setting
+from gctrace_analyzer.advise.predictor import Outcome, Predictor, Row, blank
+from gctrace_analyzer.advise.present_setting import is_unusual
+from gctrace_analyzer.advise.refusal import ENOUGH_CYCLES, FEW_CYCLES
 from gctrace_analyzer.analysis.settings import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.rows import complete, of_process, since, unforced, without
-from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping, Sequence
 
     from gctrace_analyzer.advise.prediction.load import Load
-    from gctrace_analyzer.analysis.analysis import Analysis
-    from gctrace_analyzer.analysis.goals.levels import LastLevel
+    from gctrace_analyzer.advise.prediction.model import Model
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.analysis.trend import LiveGrowth
 
-SAFE_LIMIT = 1.25
-"""Ratio of memory limit to live heap. Below it GC runs almost all the time."""
-
-ROOMY_LIMIT = 1 + DEFAULT.limit_gogc_warn / 100
-"""Ratio of memory limit to live heap at which the limit ceases to be reported as tight, if the
-memory outside the heap is known; real programs with a modelled one still had 48 of 50."""
-
-UNSTEADY = 0.15
-"""Relative variation of the live heap from cycle to cycle above which the load is not steady."""
-
-OWN_GAP = 0.25
-"""Logarithm of the difference between the replay of the log's own setting and the log."""
-
-DRIFT = 0.15
-"""Relative change of the live heap from the log's first to its last quarter that is mentioned."""
-
-DRIFT_MIB = 2.5
-"""Smaller changes are within the rounding of the printed sizes."""
-
-FEW_CYCLES = 12
-"""With fewer steady cycles GC CPU is only a rough estimate."""
-
-_MIB = 1 << 20
-
 
 @frozen
-class Baseline:
+class Baseline(Predictor):
     """What predictions start from.
 
     Attributes:
@@ -94,6 +46,7 @@ class Baseline:
         factors: factor on the width of the intervals, by quantity.
         evidence: other logs of the same program, at other settings.
         other_cause: what to mend before GC CPU shows what another setting saves; None: nothing.
+        most_times: how many times the present GOGC a replay is valid for: any.
     """
 
     load: Load | None
@@ -109,81 +62,7 @@ class Baseline:
     factors: Mapping[str, float] = field(default_factory=lambda: FACTORS)
     evidence: tuple[Baseline, ...] = ()
     other_cause: str | None = None
-
-    @classmethod
-    def from_analysis(cls, analysis: Analysis, constants: Constants = CONSTANTS) -> Baseline:
-        """Returns the baseline of the process that the advice is for."""
-        process = subject.advised_process(analysis)
-        settings = analysis.settings if process is None else analysis.settings_of(process)
-        if process is None or analysis.cycles.is_empty():
-            return cls(None, given_setting(settings), None, "no GC cycles", (), settings)
-        non_heap = _non_heap_mib(analysis.tables["memstats"])
-        cycles, own = (
-            of_process(analysis.cycles, process),
-            of_process(analysis.enriched, process),
-        )
-        level = last_level(own, analysis.gogc_levels(process), DEFAULT)
-        if level is not None:
-            # Under GOGC of before, the same load has other goals and another number of cycles.
-            is_last = pl.col("gc_num") >= level.first_gc
-            cycles, own = cycles.filter(is_last), own.filter(is_last)
-        # To calculate it again would take as long as a quarter of the load.
-        cycles = without(cycles, "effective_gogc").hstack([own["effective_gogc"]])
-        steady = unforced(since(cycles, DEFAULT.warm_up_s))
-        calm, thrashed = longest_calm_part(cycles, analysis.episodes)
-        cpus = settings.value("cpu_limit")
-        load = load_of(calm, cpus)
-        if load is None or (level is not None and load.cycles < FEWEST_CYCLES):
-            why = why_no_load(cycles, steady) if level is None else too_late(level)
-            return cls(None, given_setting(settings), non_heap, why, (), settings)
-        if not load.is_possible:
-            return cls(None, given_setting(settings), non_heap, IMPOSSIBLE, (), settings)
-        by_limit = limit_sets_most_goals(own) or (
-            settings.value("gogc") is None and show_no_gogc(own)
-        )
-        rows = analysis.tables["processes"]
-        now, inferred = present_setting(load, settings, by_limit=by_limit)
-        if now.gogc and not by_limit and load.new_pacer:
-            load = with_hidden_roots(load, calm, now.gogc)
-        newest = of_process(rows, process)["go_version_max"][0]
-        version = go_version(settings.value("go_version") or newest)
-        too_old = version is not None and version < (1, 10)
-        whole = load_of(cycles, cpus) if thrashed else None
-        refused = subject.unexplained_kill(analysis, process) or refusal(
-            load, now, whole, inferred=inferred, too_old=too_old, by_limit=by_limit
-        )
-        growth = analysis.live_growth(process)
-        # Without GOGC and limit there is no goal to replay: the goals must come from somewhere.
-        modelled = now if now.gogc or now.limit else replace(now, gogc=load.inferred_gogc)
-        model = Model(
-            load, modelled, non_heap=non_heap, constants=constants,
-            go_1_21=version is None or version >= (1, 21),
-            growth_mib=growth.mib_per_h * load.span_s / 3600 if growth else 0.0,
-        )  # fmt: skip
-        warnings = (
-            *_level_warning(level),
-            *_warnings(
-                load, model, inferred=inferred, refused=bool(refused), is_part=level is not None
-            ),
-            *_version_warning(load, settings),
-            *_quota_warning(load, settings),
-            *subject.changing_load(own),
-            *subject.which_process(analysis, process),
-        )
-        baseline = cls(
-            load,
-            now,
-            non_heap,
-            refused,
-            warnings,
-            settings,
-            whole,
-            growth,
-            _span_s(steady),
-            model,
-            other_cause=subject.other_cause(analysis, process),
-        )
-        return _about_thrashing(baseline)
+    most_times: float = math.inf
 
     @property
     def no_evidence(self) -> str | None:
@@ -203,21 +82,6 @@ class Baseline:
         return version is None or version >= FIRST_WITH_LIMIT
 
     @property
-    def off_heap_mib(self) -> float:
-        """Memory of the process that the Go runtime does not count, as far as it is known."""
-        return float(self.settings.value("off_heap_mib") or 0.0)
-
-    @property
-    def room_mib(self) -> float | None:
-        """The memory that the container leaves to this process; None if there is no limit."""
-        return self.settings.room_mib
-
-    @property
-    def growth_is_known(self) -> bool:
-        """Whether the growth is steady, and was observed for long enough to be extrapolated."""
-        return self.growth is not None and self.growth.is_lasting
-
-    @property
     def measured(self) -> Load | None:
         """The load of all cycles under the present setting, thrashing included."""
         return self.whole or self.load
@@ -229,28 +93,47 @@ class Baseline:
             return self.non_heap or 0.0
         return self.model.non_heap.at(self.model.load.goal, self.now.ballast)
 
-    def memory_mib(self, heap_peak: float, non_heap: float, ballast: float) -> float:
-        """Returns the memory of the process; an untouched ballast is only address space."""
-        return heap_peak + non_heap + self.off_heap_mib - ballast
+    @property
+    def live_mib(self) -> float | None:
+        """The mean of the marked live heap."""
+        return None if self.load is None else self.load.marked_live
 
     @property
-    def least_limit_mib(self) -> float | None:
-        """The lowest memory limit under which the largest live heap does not thrash."""
-        if self.measured is None:
-            return None
-        return float(math.ceil(SAFE_LIMIT * self.measured.marked_live_max + self.non_heap_mib))
+    def live_max_mib(self) -> float | None:
+        """The largest marked live heap of the whole log."""
+        return None if self.measured is None else self.measured.marked_live_max
 
-    def near_live_heap(self, setting: Setting) -> str | None:
-        """Returns the warning for a limit under which a slightly larger live heap would thrash."""
-        least = self.least_limit_mib
-        if not setting.limit or least is None or setting.limit >= least:
-            return None
-        assert self.measured is not None
-        return (
-            "less than 25 % above the largest live heap of "
-            f"{math.floor(self.measured.marked_live_max):,} "
-            "MiB: the program may thrash"
-        )
+    @property
+    def effective_gogc(self) -> float | None:
+        """The GOGC that explains the goals."""
+        return None if self.load is None else self.load.effective_gogc
+
+    @property
+    def non_heap_is_known(self) -> bool:
+        """Whether MemStats or metrics show it."""
+        return self.load is None or self.non_heap is not None
+
+    def at(self, setting: Setting, horizon_s: float = 0.0) -> Outcome:
+        """Returns what a setting would do, now or at the horizon."""
+        return _outcome(self, setting, horizon_s)
+
+    def gains(self, outcome: Outcome, present: Row) -> dict[str, Gain]:
+        """Returns the gains over the present setting by quantity."""
+        load, center = self.load, outcome.center
+        if load is None or center is None or outcome.row["refused"]:
+            return {}
+        return {
+            name: gain(name, present[name], outcome.row[name], load, center, outcome.others)
+            for name in dict.fromkeys(QUANTITY.values())
+        }
+
+    def confidence(self, row: Row) -> str:
+        """Returns how reliable a prediction is: of few cycles, or far from the log, not very."""
+        load = self.load
+        if load is None or load.cycles < ENOUGH_CYCLES or load.span_s < DEFAULT.short_log_s:
+            return "low"
+        far = row["gc_per_s"] and not 0.2 <= row["gc_per_s"] / load.gc_per_s <= 5
+        return "low" if far else "medium" if self.warnings else "high"
 
     @property
     def load_model(self) -> str:
@@ -259,129 +142,224 @@ class Baseline:
         return "fixed-rate" if bound <= 0.1 else "cpu-bound" if bound >= 0.9 else "between"
 
 
-def _span_s(steady: pl.DataFrame) -> float:
-    return float(steady["start_s"][-1] - steady["start_s"][0]) if len(steady) else 0.0
+def _outcome(baseline: Baseline, setting: Setting, horizon_s: float = 0.0) -> Outcome:
+    """Returns what one setting would do, now or at the horizon."""
+    found = _predicted(baseline, setting, horizon_s)
+    if found.center is None:
+        return found
+    row_ = found.row
+    as_now = not horizon_s or baseline.growth is None
+    if not row_["refused"]:
+        row_ |= lasts(baseline, setting)
+        if baseline.evidence and not horizon_s:
+            _with_evidence(baseline, found, setting)
+        if setting == baseline.now and as_now:
+            row_ |= _measured(baseline)
+    row_ |= baseline.memory(row_["heap_peak_mib"], found.center.non_heap, setting.ballast)
+    return found
 
 
-def _non_heap_mib(memstats: pl.DataFrame) -> float | None:
-    """Returns all memory except heap objects, as GOMEMLIMIT counts it (memoryLimitHeapGoal)."""
-    known = complete(memstats, "sys_bytes", "heap_idle_bytes", "heap_alloc_bytes")
-    if known.is_empty():
-        return None
-    rest = known["sys_bytes"] - known["heap_idle_bytes"] - known["heap_alloc_bytes"]
-    return float(rest.median() or 0) / _MIB  # type: ignore[arg-type]  # an integer column
-
-
-def _level_warning(level: LastLevel | None) -> Iterator[str]:
-    if level is not None:
-        since = "then" if level.start_s is None else duration_text(level.start_s)
-        yield (
-            f"GOGC was changed while the program ran: predicted from the cycles since {since}; a "
-            "program that calls `debug.SetGCPercent` overrides the environment variable, so change "
-            "it there"
-        )
-
-
-def _warnings(
-    load: Load, model: Model, *, inferred: bool, refused: bool, is_part: bool
-) -> Iterator[str]:
-    """What makes the predictions less certain than their intervals."""
-    now = model.now
-    if load.cycles < FEW_CYCLES:
-        yield f"only {load.cycles} steady cycles: GC CPU is a rough estimate"
-    drift = load.true_live_last - load.true_live_first
-    if abs(drift) > max(DRIFT * load.true_live, DRIFT_MIB):
-        where, whole = (
-            ("these cycles", "all of them") if is_part else ("the log", "the whole log")
-        )
-        yield f"the live heap changes within {where}; the predictions are for {whole}"
-    elif load.variation > UNSTEADY:
-        yield (
-            f"the live heap varies by {100 * load.variation:.0f} %: all figures are rough "
-            "estimates"
-        )
-    if inferred and is_unusual(load, now):
-        yield (
-            f"the heap goals look like GOGC={now.gogc:.0f}, an unusual value: if a memory limit "
-            "or a tuner sets them, specify the real limit or GOGC"
-        )
-    if refused:
-        return
-    if load.is_contended:
-        yield (
-            f"pauses take {load.stw_ms:.2g} ms per cycle: other work probably competes for the "
-            "CPUs, and GC CPU then looks 1.3 to 2.6 times as high as on a quiet machine"
-        )
-    off = model.own.gap / load.gap_mib
-    if abs(math.log(off)) > OWN_GAP:
-        yield (
-            f"replayed under its own setting, the log would have {1 / off:.2g} times as many "
-            "cycles as it has: predictions far from the present setting are rough"
-        )
-
-
-def _version_warning(load: Load, settings: Settings) -> Iterator[str]:
-    if not load.new_pacer and settings.value("go_version") is None:
-        yield (
-            "Go 1.6 to 1.17 print this line format; the predictions assume Go 1.10 to 1.17: "
-            "specify the Go version"
-        )
-
-
-def _quota_warning(load: Load, settings: Settings) -> Iterator[str]:
-    """Yields a warning if GOMAXPROCS is above the CPU quota, or above the CPUs of the machine."""
-    cpus = settings.value("cpu_limit")
-    if not cpus and load.cpus < load.procs:
-        yield (
-            f"GOMAXPROCS is {load.procs}, but the process sees fewer CPUs: set GOMAXPROCS to their "
-            "number and measure again"
-        )
-    if not cpus or load.procs < 1.5 * cpus or load.procs <= math.ceil(cpus):
-        return
-    # runtime/cgroup_linux.go: Go 1.25 follows the quota, but not below 2.
-    automatic = " (Go 1.25 and later do this automatically)" if cpus > 1 else ""
-    yield (
-        f"GOMAXPROCS is {load.procs} under a quota of {cpus:g} CPU{'s' * (cpus != 1)}, which "
-        f"marking alone can use up: set GOMAXPROCS={math.ceil(cpus)}{automatic} and measure "
-        f"again; the shares here are of {cpus:g} CPU{'s' * (cpus != 1)}"
+def _predicted(baseline: Baseline, setting: Setting, horizon_s: float) -> Outcome:
+    """Returns what one setting would do, predicted from one log."""
+    impossible = None if baseline.load is None else baseline.impossible(setting)
+    refused = impossible or baseline.refused or _horizon_refusal(baseline, horizon_s)
+    found = blank(
+        setting,
+        load=baseline.load_model if baseline.load else None,
+        horizon_s=horizon_s,
+        refused=refused,
+        warnings="; ".join(filter(None, (baseline.near_live_heap(setting), *baseline.warnings)))
+        or None,
     )
+    if baseline.load is None or impossible:
+        return Outcome(found)
+    if horizon_s and found["refused"]:
+        return Outcome(found)
+    center, others = _alternatives(baseline, setting, horizon_s)
+    found["refused"] = found["refused"] or _too_few(baseline.load, center)
+    found |= {
+        "thrash": _thrash(center, others),
+        "thrash_share": center.thrash_share,
+        "heap_goal_mib": center.goal,
+        "effective_gogc": center.effective_gogc,
+        "goal_set_by": center.set_by,
+        "true_live_heap_mib": center.true_live,
+    }
+    terms = terms_of(baseline.load, center)
+    for name in QUANTITIES:
+        if found["refused"] and name not in ("heap_peak_mib", "live_heap_mib"):
+            continue
+        low, middle, high = interval(
+            name, baseline.load, center, others, baseline.factors, terms
+        )
+        found |= {name: middle, f"{name}_low": low, f"{name}_high": high}
+    if not horizon_s:
+        _keep_possible(found, baseline, setting)
+    return Outcome(found, center, others)
 
 
-def more_limit_mib(largest: float, times: float = SAFE_LIMIT) -> float:
-    """Returns by how much a limit at the largest live heap must be raised to be `times` it."""
-    return float(math.ceil((times - 1) * largest))
+def _keep_possible(found: Row, baseline: Baseline, setting: Setting) -> None:
+    """Narrows the interval of the heap peak to what is possible.
 
-
-def thrashing(*, least: float, largest: float, is_assumed: bool = False) -> str:
-    """Returns the refusal for a program that thrashes, with the limit that it needs, in MiB.
-
-    Args:
-        least: that limit.
-        largest: the largest live heap.
-        is_assumed: whether neither the present limit nor the memory outside the heap is known.
+    The heap holds at least the largest live heap, and a limit that causes no thrashing holds.
     """
-    needed = f"a GOMEMLIMIT of at least {least:.0f} MiB"
-    if is_assumed:
-        needed += f", and at least {more_limit_mib(largest):.0f} MiB more than it has"
-    return f"{THRASHING}. With a peak live heap of {largest:,.0f} MiB it needs {needed}"
+    peak = found["heap_peak_mib"]
+    assert baseline.measured is not None
+    live = baseline.measured.marked_live_max - baseline.now.ballast + setting.ballast
+    found["heap_peak_mib_low"] = max(found["heap_peak_mib_low"], min(live, peak))
+    if setting.limit and found["thrash"] == "no":
+        high = found["heap_peak_mib_high"]
+        found["heap_peak_mib_high"] = min(high, max(setting.limit, peak))
 
 
-def _about_thrashing(baseline: Baseline) -> Baseline:
-    """Adds to the refusal or the warnings what a log with thrashing still shows."""
-    load, measured = baseline.load, baseline.measured
+def _with_evidence(baseline: Baseline, own: Outcome, setting: Setting) -> None:
+    """Changes a row's predictions to the mean of those from several logs of the program.
+
+    A log gets more weight the closer its setting is to the predicted one, measured in MiB allocated
+    per cycle. The intervals do not get narrower, because the errors of the logs have common causes.
+    """
+    usable = [each for each in baseline.evidence if each.no_evidence is None]
+    predicted = [(each, _predicted(each, setting, 0.0)) for each in usable]
+    found = [(baseline, own), *(one for one in predicted if not one[1].row["refused"])]
+    if len(found) == 1:
+        return
+    weights = []
+    for each, other in found:
+        assert each.load is not None
+        assert other.center is not None
+        distance = math.log(other.center.gap / each.load.gap_mib)
+        weights.append(1 / (distance**2 + SAME_SETTING))
+    nearest = found[max(range(len(found)), key=weights.__getitem__)][1].row
+    own.row.update({name: nearest[name] for name in ("thrash", "thrash_share")})
+    for name in QUANTITIES:
+        for end in ("", "_low", "_high"):
+            values = [max(other.row[f"{name}{end}"] or 0.0, 1e-9) for _, other in found]
+            logs = (
+                weight * math.log(value) for weight, value in zip(weights, values, strict=True)
+            )
+            own.row[f"{name}{end}"] = math.exp(sum(logs) / sum(weights))
+
+
+FAR = 5.0
+"""Ratio of MiB allocated per cycle, now and then, beyond which few cycles say too little."""
+
+SAME_SETTING = 0.1
+"""What a log of the very setting is worth: its weight is 1 / this. A log at a distance of ×2 in MiB
+allocated per cycle has a sixth of it."""
+
+
+def _measured(baseline: Baseline) -> Row:
+    """Returns the measured figures of the present setting, which replace the predicted ones."""
+    load = baseline.measured
     assert load is not None
-    assert measured is not None
-    most, least = measured.marked_live_max, baseline.least_limit_mib
-    if baseline.refused == THRASHING:
-        assert least is not None
-        is_assumed = not baseline.now.limit and baseline.non_heap is None
-        why = thrashing(least=least, largest=math.floor(most), is_assumed=is_assumed)
-        return replace(baseline, refused=why)
-    if baseline.whole is None or baseline.refused:
-        return baseline
-    time_range = (
-        f"predicted from {load.begin_s:.1f} s to {load.begin_s + load.span_s:.1f} s, the "
-        f"longest time range without limit thrashing; over the whole log the live heap "
-        f"reaches {math.floor(most):,} MiB, and the heap peak is higher still"
+    values = load.figures
+    ends = {
+        f"{name}{end}": value for name, value in values.items() for end in ("_low", "_high")
+    }
+    thrash = "no"
+    if baseline.whole:
+        thrash = "certain"
+    elif baseline.now.limit and load.no_room_share >= SOMETIMES:
+        thrash = "risk"
+    return values | ends | {"thrash": thrash, "thrash_share": load.no_room_share}
+
+
+def _alternatives(
+    baseline: Baseline, setting: Setting, horizon_s: float
+) -> tuple[Prediction, tuple[Prediction, ...]]:
+    """Returns the prediction, and those under other plausible assumptions."""
+    model = baseline.model
+    assert model is not None
+    grown_low, middle, grown_high = _grown_mib(baseline, horizon_s)
+    grown = middle if horizon_s and baseline.growth is not None else None
+    center = model.predict(setting, grown_mib=grown)
+    others = []
+    if setting.limit:
+        others = [
+            model.predict(setting, shift=shift, grown_mib=grown)
+            for shift in model.non_heap.ranges
+        ]
+    if grown is not None:
+        others += [model.predict(setting, grown_mib=each) for each in (grown_low, grown_high)]
+    return center, tuple(others)
+
+
+def _thrash(center: Prediction, others: Sequence[Prediction]) -> str:
+    """Returns whether the setting thrashes, or may do so under a plausible assumption."""
+    if center.thrash == "no" and any(other.thrash != "no" for other in others):
+        return "risk"
+    if center.thrash == "certain" and any(other.thrash != "certain" for other in others):
+        return "risk"
+    return center.thrash
+
+
+def _too_few(load: Load, center: Prediction) -> str | None:
+    """Returns why a log with few cycles says too little about a setting with many; else None."""
+    if load.cycles >= FEW_CYCLES or center.gap * FAR >= load.gap_mib:
+        return None
+    return (
+        f"{load.cycles} steady cycles are too few to predict a setting with more than {FAR:.0f} "
+        f"times as many cycles per MiB: record at least {FEW_CYCLES}"
     )
-    return replace(baseline, warnings=(*baseline.warnings, time_range))
+
+
+_HALVINGS = 10
+"""Steps of the bisection: to a thousandth of the available memory."""
+
+
+def _horizon_refusal(baseline: Baseline, horizon_s: float) -> str | None:
+    """Returns why the horizon cannot be predicted; None if it can."""
+    if not horizon_s or baseline.growth_is_known:
+        return None
+    observed_s = baseline.observed_s if baseline.growth is None else baseline.growth.span_s
+    if baseline.growth is None and observed_s >= DEFAULT.growth_min_span_s:
+        return None
+    grows = "the live heap grows, but " if baseline.growth is not None else ""
+    return (
+        f"{grows}{observed_s:.0f} s is too short to extrapolate the live heap: record several "
+        "minutes"
+    )
+
+
+def _grown_mib(baseline: Baseline, horizon_s: float) -> tuple[float, float, float]:
+    """Returns the live heap's growth from the log's end until the horizon: low, middle, high.
+
+    The interval is that of the growth (95 %).
+    """
+    growth = baseline.growth
+    if growth is None or not horizon_s:
+        return 0.0, 0.0, 0.0
+    hours = horizon_s / 3600
+    return hours * growth.low, hours * growth.mib_per_h, hours * growth.high
+
+
+def lasts(baseline: Baseline, setting: Setting) -> dict[str, float]:
+    """Returns the hours until the growing live heap thrashes or fills the container.
+
+    Empty if the heap does not grow, if nothing bounds it, or if the log is too short. The
+    interval is that of the growth (95 %).
+    """
+    growth = baseline.growth
+    if growth is None or not baseline.growth_is_known:
+        return {}
+    most = max(setting.limit or 0.0, baseline.room_mib or 0.0)
+    if not most or not _fails(baseline, setting, most):
+        return {}
+    low, high = 0.0, most
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _fails(baseline, setting, middle) else (middle, high)
+    rates = {"": growth.mib_per_h, "_low": growth.high, "_high": growth.low}
+    return {f"lasts_h{end}": low / rate for end, rate in rates.items()}
+
+
+def _fails(baseline: Baseline, setting: Setting, grown: float) -> bool:
+    """Returns whether the grown heap would thrash or no longer fit into the container."""
+    model = baseline.model
+    assert model is not None
+    found = model.look(setting, grown)
+    if setting.limit and found.no_room >= SOMETIMES:
+        return True
+    non_heap = model.non_heap.at(found.goal, setting.ballast)
+    memory = baseline.memory_mib(found.peak, non_heap, setting.ballast)
+    return baseline.room_mib is not None and memory > baseline.room_mib

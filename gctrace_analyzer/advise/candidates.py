@@ -17,7 +17,7 @@ from gctrace_analyzer.frozen import frozen
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gctrace_analyzer.advise.baseline import Baseline
+    from gctrace_analyzer.advise.predictor import Predictor
 
 HEADROOM = 0.9
 """Share of the container's limit for Go; the rest is for memory that Go does not count."""
@@ -30,6 +30,9 @@ STEPS = (25.0, 35.0, 50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 400.0, 800.0)
 
 BALLAST_MIB = (16.0, 16_384.0)
 """Lowest and highest ballast that is tried: a smaller one has no effect."""
+
+AT_LIMIT = 0.93
+"""Share of GOGC. If the effective one is lower, the memory limit sets the heap goal."""
 
 STEP = "{step}"
 """Placeholder for the predicted change against the present setting."""
@@ -49,92 +52,97 @@ class Candidate:
 
 @frozen
 class Rule:
-    """Settings to try if a condition holds; `why` may use figures of the baseline.
+    """Settings to try if a condition holds; `why` may use figures of the predictor.
 
     `is_near` if `risk` already says that the limit is close to the live heap.
     """
 
     name: str
-    when: Callable[[Baseline], bool]
-    settings: Callable[[Baseline], Iterator[Setting]]
-    why: Callable[[Baseline, Setting], str]
+    when: Callable[[Predictor], bool]
+    settings: Callable[[Predictor], Iterator[Setting]]
+    why: Callable[[Predictor, Setting], str]
     risk: str
     source: str
     is_near: bool = False
 
 
-def candidates(baseline: Baseline, gc_cpu_target: float | None) -> dict[Setting, Candidate]:
+def candidates(predictor: Predictor, gc_cpu_target: float | None) -> dict[Setting, Candidate]:
     """Returns the settings that the rules suggest, each once, with the first reason."""
     found: dict[Setting, Candidate] = {}
     for rule in RULES:
-        for setting in rule.settings(baseline) if rule.when(baseline) else ():
-            if setting != baseline.now:
-                near = None if rule.is_near else baseline.near_live_heap(setting)
+        for setting in rule.settings(predictor) if rule.when(predictor) else ():
+            if setting != predictor.now and _is_in_reach(predictor, setting):
+                near = None if rule.is_near else predictor.near_live_heap(setting)
                 risk = "; ".join(filter(None, (rule.risk, near)))
-                each = Candidate(setting, rule.why(baseline, setting), risk, rule.name)
+                each = Candidate(setting, rule.why(predictor, setting), risk, rule.name)
                 found.setdefault(setting, each)
-    load, now = baseline.load, baseline.now
+    load, now = predictor.load, predictor.now
     if load and gc_cpu_target is not None and load.gc_cpu_share > 0 and now.gogc:
         wanted = pacer.gogc_for_cpu(min(load.gc_cpu_share, 0.9), now.gogc, gc_cpu_target)
         if 20 <= wanted <= 2000:
-            guard = now.limit if has_valid_limit(baseline) else safe_limit(baseline)
+            guard = now.limit if has_valid_limit(predictor) else safe_limit(predictor)
             aimed = Setting(float(round(wanted / 5) * 5), guard, now.ballast)
             found.setdefault(aimed, Candidate(aimed, "chosen to meet the CPU target", ""))
     return found
 
 
-def highest_limit(baseline: Baseline) -> float | None:
+def _is_in_reach(predictor: Predictor, setting: Setting) -> bool:
+    """Returns whether GOGC is within the reach of predictions."""
+    most = predictor.most_times * (predictor.now.gogc or 100.0)
+    return setting.gogc is None or setting.gogc <= most
+
+
+def highest_limit(predictor: Predictor) -> float | None:
     """Returns the highest memory limit for the container; None if none should be set."""
-    room = baseline.room_mib
-    if room is None or not baseline.has_limit or baseline.settings.value("beside_mib"):
+    room = predictor.room_mib
+    if room is None or not predictor.has_limit or predictor.settings.value("beside_mib"):
         return None
-    limit = float(int(HEADROOM * room - baseline.off_heap_mib))
+    limit = float(int(HEADROOM * room - predictor.off_heap_mib))
     return limit if limit > 0 else None
 
 
-def safe_limit(baseline: Baseline) -> float | None:
+def safe_limit(predictor: Predictor) -> float | None:
     """Returns the highest memory limit if it leaves a quarter above the live heap, else None."""
-    limit = highest_limit(baseline)
-    return limit if limit is not None and limit >= (baseline.least_limit_mib or 0) else None
+    limit = highest_limit(predictor)
+    return limit if limit is not None and limit >= (predictor.least_limit_mib or 0) else None
 
 
-def has_valid_limit(baseline: Baseline) -> bool:
+def has_valid_limit(predictor: Predictor) -> bool:
     """Returns whether a memory limit is set that fits into the container."""
-    limit, room = baseline.now.limit, baseline.room_mib
+    limit, room = predictor.now.limit, predictor.room_mib
     return bool(limit) and (room is None or (limit or 0.0) <= TIGHT * room)
 
 
-def why_no_limit(baseline: Baseline) -> str | None:
+def why_no_limit(predictor: Predictor) -> str | None:
     """Returns why no memory limit is recommended; None if that needs no explanation."""
-    room = baseline.room_mib
-    if room is None or has_valid_limit(baseline) or safe_limit(baseline) is not None:
+    room = predictor.room_mib
+    if room is None or has_valid_limit(predictor) or safe_limit(predictor) is not None:
         return None
-    if not baseline.has_limit:
+    if not predictor.has_limit:
         return "no memory limit is recommended: it requires Go 1.19"
-    others = baseline.settings.beside_mib
+    others = predictor.settings.beside_mib
     if others is not None:
         return (
             f"no memory limit is recommended: other processes under the same limit use "
             f"{others.value:,.0f} MiB ({others.source}); run the program in its own container"
         )
-    least, available = baseline.least_limit_mib or 0, HEADROOM * room - baseline.off_heap_mib
+    least, available = predictor.least_limit_mib or 0, HEADROOM * room - predictor.off_heap_mib
     return (
         f"the live heap needs a memory limit of at least {least:,.0f} MiB, but only "
         f"{max(available, 0.0):,.0f} MiB are available: below that the program may thrash"
     )
 
 
-def without_ballast(baseline: Baseline, setting: Setting) -> str:
+def without_ballast(predictor: Predictor, setting: Setting) -> str:
     """Returns which settings have the same effect as a ballast."""
-    load = baseline.load
-    if load is None or setting.gogc is None or not setting.ballast:
+    if predictor.live_mib is None or setting.gogc is None or not setting.ballast:
         return ""
-    live = load.marked_live - baseline.now.ballast
+    live = predictor.live_mib - predictor.now.ballast
     gogc = pacer.gogc_like_ballast(setting.gogc, live, setting.ballast)
     words = f"GOGC={_two_digits(gogc):,.0f} has the same effect without it"
-    if baseline.has_limit:
+    if predictor.has_limit:
         limit = pacer.limit_like_ballast(
-            setting.gogc, live, setting.ballast, baseline.non_heap_mib
+            setting.gogc, live, setting.ballast, predictor.non_heap_mib
         )
         words += f", or GOGC=off with GOMEMLIMIT={limit:.0f}MiB"
     return words
@@ -144,96 +152,95 @@ def _two_digits(value: float) -> float:
     return float(f"{value:.2g}")
 
 
-def _steps(baseline: Baseline) -> Iterator[Setting]:
+def _steps(predictor: Predictor) -> Iterator[Setting]:
     for gogc in STEPS:
-        yield Setting(gogc, baseline.now.limit, baseline.now.ballast)
+        yield Setting(gogc, predictor.now.limit, predictor.now.ballast)
 
 
-def _steps_within(baseline: Baseline) -> Iterator[Setting]:
+def _steps_within(predictor: Predictor) -> Iterator[Setting]:
     for gogc in STEPS:
-        yield Setting(gogc, safe_limit(baseline), baseline.now.ballast)
+        yield Setting(gogc, safe_limit(predictor), predictor.now.ballast)
 
 
-def _guard(baseline: Baseline) -> Iterator[Setting]:
-    yield Setting(baseline.now.gogc or 100.0, safe_limit(baseline), baseline.now.ballast)
+def _guard(predictor: Predictor) -> Iterator[Setting]:
+    yield Setting(predictor.now.gogc or 100.0, safe_limit(predictor), predictor.now.ballast)
 
 
-def _limit_alone(baseline: Baseline) -> Iterator[Setting]:
-    yield Setting(None, safe_limit(baseline), baseline.now.ballast)
+def _limit_alone(predictor: Predictor) -> Iterator[Setting]:
+    yield Setting(None, safe_limit(predictor), predictor.now.ballast)
 
 
-def _clearing(baseline: Baseline) -> Iterator[Setting]:
+def _clearing(predictor: Predictor) -> Iterator[Setting]:
     for times in (1.0, 1.5):
-        limit = float(math.ceil(times * (baseline.least_limit_mib or 0)))
-        yield Setting(baseline.now.gogc or 100.0, limit, baseline.now.ballast)
+        limit = float(math.ceil(times * (predictor.least_limit_mib or 0)))
+        yield Setting(predictor.now.gogc or 100.0, limit, predictor.now.ballast)
 
 
-def _roomier(baseline: Baseline) -> Iterator[Setting]:
+def _roomier(predictor: Predictor) -> Iterator[Setting]:
     for times in (1.25, 1.5, 2.0):
-        limit = float(round(times * (baseline.now.limit or 0)))
-        yield Setting(baseline.now.gogc, limit, baseline.now.ballast)
+        limit = float(round(times * (predictor.now.limit or 0)))
+        yield Setting(predictor.now.gogc, limit, predictor.now.ballast)
 
 
-def _ballast(baseline: Baseline) -> Iterator[Setting]:
-    assert baseline.load is not None
+def _ballast(predictor: Predictor) -> Iterator[Setting]:
     low, high = BALLAST_MIB
-    size = 2.0 ** math.ceil(math.log2(max(baseline.load.true_live, 1.0)))
-    yield Setting(baseline.now.gogc, None, min(max(size, low), high))
+    live = predictor.live_mib if predictor.load is None else predictor.load.true_live
+    size = 2.0 ** math.ceil(math.log2(max(live or 0.0, 1.0)))
+    yield Setting(predictor.now.gogc, None, min(max(size, low), high))
 
 
-def _instead(baseline: Baseline) -> Iterator[Setting]:
-    load, now = baseline.load, baseline.now
-    assert load is not None
-    live = max(load.marked_live - now.ballast, 1.0)
+def _instead(predictor: Predictor) -> Iterator[Setting]:
+    now = predictor.now
+    live = max((predictor.live_mib or 0.0) - now.ballast, 1.0)
     gogc = pacer.gogc_like_ballast(now.gogc or 100.0, live, now.ballast)
-    yield Setting(_two_digits(gogc), now.limit or safe_limit(baseline))
+    yield Setting(_two_digits(gogc), now.limit or safe_limit(predictor))
 
 
-def _without(baseline: Baseline) -> Iterator[Setting]:
+def _without(predictor: Predictor) -> Iterator[Setting]:
     for gogc in STEPS:
-        yield Setting(gogc, baseline.now.limit or safe_limit(baseline))
+        yield Setting(gogc, predictor.now.limit or safe_limit(predictor))
 
 
-def _squeezed(baseline: Baseline) -> Iterator[Setting]:
-    for gogc in dict.fromkeys((baseline.now.gogc or 100.0, *STEPS)):
-        yield Setting(gogc, highest_limit(baseline), baseline.now.ballast)
+def _squeezed(predictor: Predictor) -> Iterator[Setting]:
+    for gogc in dict.fromkeys((predictor.now.gogc or 100.0, *STEPS)):
+        yield Setting(gogc, highest_limit(predictor), predictor.now.ballast)
 
 
-def _limit_sets_goal(baseline: Baseline) -> bool:
+def _limit_sets_goal(predictor: Predictor) -> bool:
     """Returns whether the present limit sets the heap goal."""
-    load, now = baseline.load, baseline.now
-    return bool(
-        load and has_valid_limit(baseline) and load.effective_gogc < 0.93 * (now.gogc or 1e9)
+    effective, gogc = predictor.effective_gogc, predictor.now.gogc or math.inf
+    return effective is not None and has_valid_limit(predictor) and effective < AT_LIMIT * gogc
+
+
+def _why_within(predictor: Predictor, _: Setting) -> str:
+    if _limit_sets_goal(predictor):
+        within = _ninety_percent(predictor)
+        return f"a higher limit makes GC less frequent and stays within {within}"
+    return f"{STEP}, limited to {_ninety_percent(predictor)}"
+
+
+def _ninety_percent(predictor: Predictor) -> str:
+    less = (
+        f", less {predictor.off_heap_mib:,.0f} MiB off-heap" if predictor.off_heap_mib else ""
     )
+    return f"90 % of the container's {predictor.room_mib:,.0f} MiB{less}"
 
 
-def _why_within(baseline: Baseline, _: Setting) -> str:
-    if _limit_sets_goal(baseline):
-        return f"a higher limit makes GC less frequent and stays within {_ninety_percent(baseline)}"
-    return f"{STEP}, limited to {_ninety_percent(baseline)}"
-
-
-def _ninety_percent(baseline: Baseline) -> str:
-    less = f", less {baseline.off_heap_mib:,.0f} MiB off-heap" if baseline.off_heap_mib else ""
-    return f"90 % of the container's {baseline.room_mib:,.0f} MiB{less}"
-
-
-def _why_guard(baseline: Baseline, _: Setting) -> str:
-    less = " and its off-heap memory" if baseline.off_heap_mib else ""
+def _why_guard(predictor: Predictor, _: Setting) -> str:
+    less = " and its off-heap memory" if predictor.off_heap_mib else ""
     return (
-        f"leaves 10 % of the container's {baseline.room_mib:,.0f} MiB to memory that Go does "
+        f"leaves 10 % of the container's {predictor.room_mib:,.0f} MiB to memory that Go does "
         f"not count{less}"
     )
 
 
-def _why_clearing(baseline: Baseline, setting: Setting) -> str:
+def _why_clearing(predictor: Predictor, setting: Setting) -> str:
     by = (
         "25 %"
-        if setting.limit == math.ceil(baseline.least_limit_mib or 0)
+        if setting.limit == math.ceil(predictor.least_limit_mib or 0)
         else "more than 50 %"
     )
-    most = baseline.measured.marked_live_max if baseline.measured else 0.0
-    return f"exceeds the largest live heap of {most:.0f} MiB by {by}"
+    return f"exceeds the largest live heap of {predictor.live_max_mib or 0.0:.0f} MiB by {by}"
 
 
 RULES: tuple[Rule, ...] = (

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gctrace_analyzer.advise.advice import Advice
-    from gctrace_analyzer.advise.baseline import Baseline
-    from gctrace_analyzer.advise.metrics.model import MetricsBaseline
+    from gctrace_analyzer.advise.predictor import Predictor
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.compare.compare import Measured
     from gctrace_analyzer.analysis.rules.finding import Finding
@@ -90,14 +89,9 @@ class Side:
         return sum(len(each.tables["processes"]) for each in self.analyses)
 
     @property
-    def baseline(self) -> Baseline:
+    def baseline(self) -> Predictor:
         """Where predictions from this side start from: its longest run."""
         return self.advices[self._longest].baseline
-
-    @property
-    def of_metrics(self) -> MetricsBaseline | str | None:
-        """The baseline of predictions from metrics, or why there is none; None with gctrace."""
-        return self.advices[self._longest].of_metrics
 
     @cached_property
     def _longest(self) -> int:
@@ -389,8 +383,7 @@ def _expectation(before: Side, after: Side) -> tuple[Expectation, str | None]:
     rest = wanted.limit == baseline.now.limit and wanted.ballast == baseline.now.ballast
     if rest and (same_gogc(before.gogc, after.gogc) or None in (before.gogc, after.gogc)):
         return {}, None
-    metrics = before.of_metrics
-    return expectation(baseline if metrics is None else metrics, wanted)
+    return expectation(baseline, wanted)
 
 
 def _gogc_text(gogc: float) -> str:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from gctrace_analyzer.advise.baseline import Baseline
-from gctrace_analyzer.advise.whatif import row
-
 if TYPE_CHECKING:
-    from gctrace_analyzer.advise.metrics.model import MetricsBaseline
     from gctrace_analyzer.advise.prediction.model import Setting
+    from gctrace_analyzer.advise.predictor import Predictor
 
 SAME_GOGC = 0.08
 """Relative difference below which two values of GOGC, if inferred, are the same setting."""
@@ -28,18 +25,14 @@ its prediction is a mean and the report's figure is a median."""
 Expectation: TypeAlias = dict[str, dict[str, float | None]]
 
 
-def expectation(
-    baseline: Baseline | MetricsBaseline | str, wanted: Setting
-) -> tuple[Expectation, str | None]:
+def expectation(predictor: Predictor, wanted: Setting) -> tuple[Expectation, str | None]:
     """Returns `expected`, `expected_low` and `expected_high` by metric, or why there are none.
 
     Args:
-        baseline: where the prediction starts from: a log, metrics, or why these allow none.
+        predictor: what was observed before.
         wanted: the setting to predict.
     """
-    if isinstance(baseline, str):
-        return {}, baseline
-    found = row(baseline, wanted) if isinstance(baseline, Baseline) else baseline.row(wanted)
+    found = predictor.at(wanted).row
     if found["refused"]:
         return {}, str(found["refused"])
     return {

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.advise.prediction.gain import Gain
+    from collections.abc import Callable
 
-Row: TypeAlias = dict[str, Any]
+    from gctrace_analyzer.advise.prediction.gain import Gain
+    from gctrace_analyzer.advise.predictor import Row
+
 Aim = Literal["balanced", "cpu", "memory", "latency"]
 
 AIMS: tuple[Aim, ...] = get_args(Aim)
@@ -21,13 +25,29 @@ LEAST_SAVING = 0.005
 CERTAIN = 0.90
 """Probability of `LEAST_GAIN` from which on a gain counts as certain."""
 
+FEWER = 0.75
+"""Share of the present cycles that a change from metrics leaves at most: smaller changes are within
+the error of the prediction."""
+
+SMALLER = 0.9
+"""Share of the present peak heap, the same."""
+
+LITTLE_GC_CPU = 0.05
+"""Share of the CPUs. A smaller heap is worth recommending while GC CPU stays below it."""
+
+FEW_PER_S = 2.0
+"""The same in cycles per second, where GC CPU is unknown."""
+
+OFTEN_PER_S = 1000 / DEFAULT.frequent_warn_ms
+"""Cycles per second from which on GC is reported as frequent."""
+
 NEAR_EQUAL = 1.3
 """Ratio to the best setting's figure within which a setting with less memory is preferred."""
 
 
 def cost(each: Row, aim: str) -> float:
     """Returns what the aim minimises: CPU of marking, memory, or time in pauses and assists."""
-    cpu, peak = each["gc_cpu_with_idle_share"] or 0.0, peak_of(each)
+    cpu, peak = cpu_of(each), peak_of(each)
     if aim == "cpu":
         return float(cpu)
     if aim == "memory":
@@ -43,11 +63,24 @@ def peak_of(each: Row) -> float:
     return max((each["heap_peak_mib"] or 0.0) - (each["ballast_mib"] or 0.0), 1e-9)
 
 
+def cpu_of(each: Row) -> float:
+    """Returns GC CPU with idle marking; where it is unknown, as many cycles usually take.
+
+    The usual cost is that of a program whose frequency of GC and whose GC CPU are reported from
+    the same point on.
+    """
+    for name in ("gc_cpu_with_idle_share", "gc_cpu_share"):
+        if each[name] is not None:
+            return float(each[name])
+    return float(each["gc_per_s"] or 0.0) / OFTEN_PER_S * DEFAULT.gc_cpu_warn
+
+
 def score(each: Row, present: Row, aim: str, target: float | None) -> float:
     """Returns the score of a setting: smaller is better."""
-    cpu, peak, present_peak = each["gc_cpu_with_idle_share"], peak_of(each), peak_of(present)
+    cpu, peak, present_peak = cpu_of(each), peak_of(each), peak_of(present)
     if target is not None:
-        excess = max(each["gc_cpu_share"] - target, 0.0)
+        share = cpu if each["gc_cpu_share"] is None else each["gc_cpu_share"]
+        excess = max(share - target, 0.0)
         return float(1e6 * excess + peak)
     if aim != "balanced":
         # The other resource counts a little, so that of two equal settings the cheaper one wins.
@@ -104,3 +137,66 @@ def failed_test(each: Row, present: Row, gain: Gain, aim: str) -> Failed | None:
         more = 100 * (peak_of(each) / peak_of(present) - 1)
         return Failed(3, f"saving {saving} is not worth {more:.0f} % more heap")
     return None
+
+
+def rarer_or_smaller(
+    rows: list[Row], present: Row, aim: str, target: float | None
+) -> tuple[Row | None, str]:
+    """Returns the setting that makes GC clearly rarer, or the heap clearly smaller, or why none is.
+
+    Args:
+        rows: the settings that fit.
+        present: the present setting.
+        aim: what to optimise for.
+        target: the GC CPU to reach, if it was given.
+    """
+    share, often = present["gc_cpu_share"], OFTEN_PER_S
+    if target is not None or (aim == "balanced" and share is not None):
+        most = DEFAULT.gc_cpu_warn if target is None else target
+        if share is None:
+            return None, "GC CPU is unknown, so no setting can be chosen by it"
+        if share <= most:
+            within = f"below {100 * most:.0f} %" if target is None else "within the target"
+            return None, f"GC CPU is {100 * share:.2g} %, {within}"
+        return _rarer(rows, present, lambda row: row["gc_cpu_share"] <= most)
+    match aim:
+        case "memory":
+            return _smaller(rows, present)
+        case "cpu" | "latency":
+            return _rarer(rows, present, lambda row: row["gc_per_s"] <= present["gc_per_s"] / 2)
+    if present["gc_per_s"] >= often:
+        return _rarer(rows, present, lambda row: row["gc_per_s"] < often)
+    return None, (
+        f"GC runs {present['gc_per_s']:.2g} times per second, which is not often; GC CPU is "
+        "unknown"
+    )
+
+
+def _rarer(
+    rows: list[Row], present: Row, is_enough: Callable[[Row], bool]
+) -> tuple[Row | None, str]:
+    """Returns the smallest heap that is enough, or else the one with the fewest cycles."""
+    fewer = [each for each in rows if each["gc_per_s"] <= FEWER * present["gc_per_s"]]
+    if not fewer:
+        return None, "no other setting that fits has clearly fewer cycles"
+    enough = [each for each in fewer if is_enough(each)]
+    best = min(enough, key=peak_of) if enough else min(fewer, key=lambda row: row["gc_per_s"])
+    best["why"] = (
+        f"{present['gc_per_s'] / best['gc_per_s']:.1f} times fewer cycles for a peak heap of "
+        f"{best['heap_peak_mib']:,.0f} MiB"
+    )
+    return best, ""
+
+
+def _smaller(rows: list[Row], present: Row) -> tuple[Row | None, str]:
+    def is_cheap(row: Row) -> bool:
+        share = row["gc_cpu_share"]
+        return bool(row["gc_per_s"] <= FEW_PER_S if share is None else share <= LITTLE_GC_CPU)
+
+    small = [each for each in rows if peak_of(each) < SMALLER * peak_of(present)]
+    cheap = [each for each in small if is_cheap(each)]
+    if not cheap:
+        return None, "a smaller heap would make GC run too often"
+    best = min(cheap, key=peak_of)
+    best["why"] = f"saves {peak_of(present) - peak_of(best):,.0f} MiB of heap"
+    return best, ""

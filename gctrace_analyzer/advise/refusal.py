@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 FEWEST_CYCLES = 5
 """With fewer steady cycles there is no prediction."""
 
+FEW_CYCLES = 12
+"""With fewer steady cycles GC CPU is only a rough estimate."""
+
+ENOUGH_CYCLES = 20
+"""With fewer cycles the confidence is low."""
+
 THRASHING = "the program was thrashing, so its normal allocation rate is unknown"
 ALWAYS_RUNNING = (
     "GC was running nearly all the time, so the program's normal allocation rate is unknown"

@@ -10,8 +10,9 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.advise.baseline import ROOMY_LIMIT, SAFE_LIMIT, more_limit_mib
-from gctrace_analyzer.advise.recommend import as_text, lasts_text
+from gctrace_analyzer.advise.observed import ROOMY_LIMIT, more_limit_mib
+from gctrace_analyzer.advise.policy import as_text, lasts_text
+from gctrace_analyzer.advise.predictor import SAFE_LIMIT
 from gctrace_analyzer.advise.subject import CURED_BY_SETTINGS, GROWS, root_cause
 from gctrace_analyzer.analysis.postmortem.unseen import REFUSED
 from gctrace_analyzer.analysis.rules import levels
@@ -343,7 +344,7 @@ def _raise_limit(advice: Advice, *, runs_all_the_time: bool = True) -> str:
     if now and now >= least:
         return ""
     room = "" if advice.baseline.settings.value("container_limit_mib") else ", if there is room"
-    outside_is_known = advice.of_metrics is not None or advice.baseline.non_heap is not None
+    outside_is_known = advice.baseline.non_heap_is_known
     # Where memory outside the heap is assumed, the present limit may be as high already.
     more = (
         ""

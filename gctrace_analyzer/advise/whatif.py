@@ -6,20 +6,15 @@ import math
 from collections.abc import Sequence
 from enum import Enum
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import polars as pl
 
 from gctrace_analyzer import schema, units
-from gctrace_analyzer.advise import horizon
-from gctrace_analyzer.advise.baseline import FEW_CYCLES
-from gctrace_analyzer.advise.prediction.intervals import QUANTITIES, interval, terms_of
-from gctrace_analyzer.advise.prediction.model import SOMETIMES, Prediction, Setting
-from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.advise.prediction.model import Setting
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.advise.baseline import Baseline
-    from gctrace_analyzer.advise.prediction.load import Load
+    from gctrace_analyzer.advise.predictor import Predictor, Row
 
 
 class Present(Enum):
@@ -37,8 +32,6 @@ SizeValues: TypeAlias = SizeValue | Sequence[SizeValue]
 
 CURVE = (25.0, 35.0, 50.0, 70.0, 100.0, 140.0, 200.0, 280.0, 400.0, 560.0, 800.0)
 """GOGC values of the trade-off curve, in equal ratios."""
-
-Row: TypeAlias = dict[str, Any]
 
 
 def parse_settings(
@@ -69,179 +62,28 @@ def _number(value: str | float | None, what: str) -> float | None:
 
 
 def grid(
-    baseline: Baseline,
+    predictor: Predictor,
     gogc: Sequence[float | None],
     limit: Sequence[float | None],
     ballast: Sequence[float],
     horizon_s: float = 0.0,
 ) -> pl.DataFrame:
     """Returns a row of `schema.WHATIF` for each combination, now or at the horizon."""
-    rows = [row(baseline, Setting(*each), horizon_s) for each in product(gogc, limit, ballast)]
+    settings = (Setting(*values) for values in product(gogc, limit, ballast))
+    rows = [predictor.at(setting, horizon_s).row for setting in settings]
     agree(rows)
     return pl.DataFrame(rows, schema=schema.polars_schema("whatif"), orient="row")
 
 
-def trade_off(baseline: Baseline, like: Setting) -> pl.DataFrame:
+def trade_off(predictor: Predictor, like: Setting) -> pl.DataFrame:
     """Returns `schema.WHATIF` over GOGC, with limit and ballast as in `like`.
 
     Empty if nothing can be predicted.
     """
-    if baseline.load is None or baseline.refused:
+    if predictor.refused:
         return schema.empty("whatif")
-    rows = grid(baseline, CURVE, [like.limit], [like.ballast])
+    rows = grid(predictor, CURVE, [like.limit], [like.ballast])
     return rows.drop_nulls(["heap_peak_mib", "gc_cpu_with_idle_share"])
-
-
-def row(baseline: Baseline, setting: Setting, horizon_s: float = 0.0) -> Row:
-    """Returns the predicted figures of one setting as a row of `schema.WHATIF`."""
-    return outcome(baseline, setting, horizon_s).row
-
-
-@frozen
-class Outcome:
-    """What a setting would do.
-
-    Attributes:
-        row: its row of `schema.WHATIF`.
-        center: the prediction; None if there is none.
-        others: predictions under other plausible assumptions.
-    """
-
-    row: Row
-    center: Prediction | None = None
-    others: tuple[Prediction, ...] = ()
-
-
-def outcome(baseline: Baseline, setting: Setting, horizon_s: float = 0.0) -> Outcome:
-    """Returns what one setting would do, now or at the horizon."""
-    found = _predicted(baseline, setting, horizon_s)
-    if found.center is None:
-        return found
-    row_ = found.row
-    as_now = not horizon_s or baseline.growth is None
-    if not row_["refused"]:
-        row_ |= horizon.lasts(baseline, setting)
-        if baseline.evidence and not horizon_s:
-            _with_evidence(baseline, found, setting)
-        if setting == baseline.now and as_now:
-            row_ |= _measured(baseline)
-    memory_mib = baseline.memory_mib(
-        row_["heap_peak_mib"], found.center.non_heap, setting.ballast
-    )
-    row_["memory_peak_mib"] = memory_mib
-    if baseline.room_mib is not None:
-        row_["fits"] = memory_mib <= baseline.room_mib
-    return found
-
-
-def _predicted(baseline: Baseline, setting: Setting, horizon_s: float) -> Outcome:
-    """Returns what one setting would do, predicted from one log."""
-    found: Row = dict.fromkeys(schema.names("whatif"))
-    found |= {
-        "gogc": setting.gogc,
-        "memory_limit_mib": setting.limit,
-        "ballast_mib": setting.ballast,
-        "load": baseline.load_model if baseline.load else None,
-        "horizon_s": horizon_s,
-        "refused": _refusal(baseline, setting) or horizon.refusal(baseline, horizon_s),
-        "warnings": "; ".join(
-            filter(None, (baseline.near_live_heap(setting), *baseline.warnings))
-        )
-        or None,
-    }
-    is_unbounded = setting.gogc is None and not setting.limit
-    is_impossible = setting.limit and not baseline.has_limit
-    if baseline.load is None or is_impossible or is_unbounded:
-        return Outcome(found)
-    if horizon_s and found["refused"]:
-        return Outcome(found)
-    center, others = _alternatives(baseline, setting, horizon_s)
-    found["refused"] = found["refused"] or _too_few(baseline.load, center)
-    found |= {
-        "thrash": _thrash(center, others),
-        "thrash_share": center.thrash_share,
-        "heap_goal_mib": center.goal,
-        "effective_gogc": center.effective_gogc,
-        "goal_set_by": center.set_by,
-        "true_live_heap_mib": center.true_live,
-    }
-    terms = terms_of(baseline.load, center)
-    for name in QUANTITIES:
-        if found["refused"] and name not in ("heap_peak_mib", "live_heap_mib"):
-            continue
-        low, middle, high = interval(
-            name, baseline.load, center, others, baseline.factors, terms
-        )
-        found |= {name: middle, f"{name}_low": low, f"{name}_high": high}
-    if not horizon_s:
-        _keep_possible(found, baseline, setting)
-    return Outcome(found, center, others)
-
-
-def _keep_possible(found: Row, baseline: Baseline, setting: Setting) -> None:
-    """Narrows the interval of the heap peak to what is possible.
-
-    The heap holds at least the largest live heap, and a limit that causes no thrashing holds.
-    """
-    peak = found["heap_peak_mib"]
-    assert baseline.measured is not None
-    live = baseline.measured.marked_live_max - baseline.now.ballast + setting.ballast
-    found["heap_peak_mib_low"] = max(found["heap_peak_mib_low"], min(live, peak))
-    if setting.limit and found["thrash"] == "no":
-        high = found["heap_peak_mib_high"]
-        found["heap_peak_mib_high"] = min(high, max(setting.limit, peak))
-
-
-def _with_evidence(baseline: Baseline, own: Outcome, setting: Setting) -> None:
-    """Changes a row's predictions to the mean of those from several logs of the program.
-
-    A log gets more weight the closer its setting is to the predicted one, measured in MiB allocated
-    per cycle. The intervals do not get narrower, because the errors of the logs have common causes.
-    """
-    usable = [each for each in baseline.evidence if each.no_evidence is None]
-    predicted = [(each, _predicted(each, setting, 0.0)) for each in usable]
-    found = [(baseline, own), *(one for one in predicted if not one[1].row["refused"])]
-    if len(found) == 1:
-        return
-    weights = []
-    for each, other in found:
-        assert each.load is not None
-        assert other.center is not None
-        distance = math.log(other.center.gap / each.load.gap_mib)
-        weights.append(1 / (distance**2 + SAME_SETTING))
-    nearest = found[max(range(len(found)), key=weights.__getitem__)][1].row
-    own.row.update({name: nearest[name] for name in ("thrash", "thrash_share")})
-    for name in QUANTITIES:
-        for end in ("", "_low", "_high"):
-            values = [max(other.row[f"{name}{end}"] or 0.0, 1e-9) for _, other in found]
-            logs = (
-                weight * math.log(value) for weight, value in zip(weights, values, strict=True)
-            )
-            own.row[f"{name}{end}"] = math.exp(sum(logs) / sum(weights))
-
-
-FAR = 5.0
-"""Ratio of MiB allocated per cycle, now and then, beyond which few cycles say too little."""
-
-SAME_SETTING = 0.1
-"""What a log of the very setting is worth: its weight is 1 / this. A log at a distance of ×2 in MiB
-allocated per cycle has a sixth of it."""
-
-
-def _measured(baseline: Baseline) -> Row:
-    """Returns the measured figures of the present setting, which replace the predicted ones."""
-    load = baseline.measured
-    assert load is not None
-    values = load.figures
-    ends = {
-        f"{name}{end}": value for name, value in values.items() for end in ("_low", "_high")
-    }
-    thrash = "no"
-    if baseline.whole:
-        thrash = "certain"
-    elif baseline.now.limit and load.no_room_share >= SOMETIMES:
-        thrash = "risk"
-    return values | ends | {"thrash": thrash, "thrash_share": load.no_room_share}
 
 
 def agree(rows: list[Row]) -> None:
@@ -279,52 +121,3 @@ def _rise(group: list[Row], least: float, most: float = math.inf) -> None:
         each["heap_peak_mib_low"] = min(each["heap_peak_mib_low"], peak)
         each["heap_peak_mib_high"] = max(each["heap_peak_mib_high"], peak)
         least = each["heap_peak_mib"] = peak
-
-
-def _alternatives(
-    baseline: Baseline, setting: Setting, horizon_s: float
-) -> tuple[Prediction, tuple[Prediction, ...]]:
-    """Returns the prediction, and those under other plausible assumptions."""
-    model = baseline.model
-    assert model is not None
-    grown_low, middle, grown_high = horizon.grown_mib(baseline, horizon_s)
-    grown = middle if horizon_s and baseline.growth is not None else None
-    center = model.predict(setting, grown_mib=grown)
-    others = []
-    if setting.limit:
-        others = [
-            model.predict(setting, shift=shift, grown_mib=grown)
-            for shift in model.non_heap.ranges
-        ]
-    if grown is not None:
-        others += [model.predict(setting, grown_mib=each) for each in (grown_low, grown_high)]
-    return center, tuple(others)
-
-
-def _thrash(center: Prediction, others: Sequence[Prediction]) -> str:
-    """Returns whether the setting thrashes, or may do so under a plausible assumption."""
-    if center.thrash == "no" and any(other.thrash != "no" for other in others):
-        return "risk"
-    if center.thrash == "certain" and any(other.thrash != "certain" for other in others):
-        return "risk"
-    return center.thrash
-
-
-def _too_few(load: Load, center: Prediction) -> str | None:
-    """Returns why a log with few cycles says too little about a setting with many; else None."""
-    if load.cycles >= FEW_CYCLES or center.gap * FAR >= load.gap_mib:
-        return None
-    return (
-        f"{load.cycles} steady cycles are too few to predict a setting with more than {FAR:.0f} "
-        f"times as many cycles per MiB: record at least {FEW_CYCLES}"
-    )
-
-
-def _refusal(baseline: Baseline, setting: Setting) -> str | None:
-    if baseline.load is None:
-        return baseline.refused
-    if setting.gogc is None and not setting.limit:
-        return "GOGC=off without a memory limit: GC never runs and the heap grows without bound"
-    if setting.limit and not baseline.has_limit:
-        return "this Go version has no memory limit: upgrade to Go 1.19 or later"
-    return baseline.refused

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.advise.observed import baseline_of
 from gctrace_analyzer.advise.prediction.intervals import (
     FACTORS,
     QUANTITIES,
@@ -27,7 +28,6 @@ from gctrace_analyzer.advise.prediction.intervals import (
 )
 from gctrace_analyzer.advise.prediction.load import load_of
 from gctrace_analyzer.advise.prediction.model import CONSTANTS, Constants, Model, Setting
-from gctrace_analyzer.advise.whatif import outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.advise.baseline import Baseline
     from gctrace_analyzer.advise.prediction.load import Load
-    from gctrace_analyzer.advise.whatif import Outcome
+    from gctrace_analyzer.advise.predictor import Outcome
 
 FEWEST_TARGET_CYCLES = 3
 FEWEST_LIMITS = 3
@@ -136,7 +136,7 @@ def _recorded(folder: Path, run: dict[str, Any], *, metrics: bool) -> Recorded |
         re.sub(r"-(go1|proxy|\d).*|26$|2$", "", program),
         label,
         setting,
-        whole.advice.baseline,
+        baseline_of(whole.analysis),
         load.figures,
         load.cycles,
         _state(whole.cycles, setting, run),
@@ -218,7 +218,7 @@ def pairs(
                     continue
                 if target.processors != base.processors or target.promise:
                     continue
-                found = outcome(baseline, target.setting)
+                found = baseline.at(target.setting)
                 if found.center is not None and not found.row["refused"]:
                     yield Pair(base, target, found)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.advise.recommend import recommend
+from gctrace_analyzer.advise.policy import recommend
 from gctrace_analyzer.analysis.settings import Known
 from lab.evaluation import predictions
 

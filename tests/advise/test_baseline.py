@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.advise import horizon
+from gctrace_analyzer.advise.baseline import Baseline, lasts
 from gctrace_analyzer.advise.candidates import without_ballast
 from gctrace_analyzer.advise.expectation import expectation
+from gctrace_analyzer.advise.observed import baseline_of
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.prediction.training import longest_calm_part
 from gctrace_analyzer.advise.present_setting import is_unusual, present_setting
@@ -26,7 +27,6 @@ from tests.helpers.lines import LINES
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gctrace_analyzer.advise.baseline import Baseline
     from gctrace_analyzer.advise.prediction.load import Load
 
 
@@ -36,7 +36,8 @@ def test_a_log_without_cycles_has_no_baseline() -> None:
     assert not advice.is_available
     assert advice.baseline.non_heap_mib == 0
     assert advice.baseline.least_limit_mib is None
-    assert horizon.lasts(advice.baseline, Setting(100.0)) == {}
+    assert isinstance(advice.baseline, Baseline)
+    assert lasts(advice.baseline, Setting(100.0)) == {}
     assert trade_off(advice.baseline, Setting(100.0)).is_empty()
     assert without_ballast(advice.baseline, Setting(100.0, None, 64.0)) == ""
 
@@ -113,7 +114,7 @@ def steady_baseline(count: int = 41, **values: Any) -> Baseline:
         loads.LINE.format(n=n, s=n / 2, **{**loads.STEADY, **STEADY, **values})
         for n in range(1, count + 1)
     ]
-    return read_text("\n".join(lines) + "\n").advice.baseline
+    return baseline_of(read_text("\n".join(lines) + "\n").analysis)
 
 
 @pytest.mark.parametrize(

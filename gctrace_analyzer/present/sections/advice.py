@@ -17,7 +17,7 @@ from gctrace_analyzer.units import IN_GIB_FROM_MIB
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gctrace_analyzer.advise.baseline import Baseline
+    from gctrace_analyzer.advise.predictor import Predictor
 
 MOST_ROWS = 3
 
@@ -121,7 +121,7 @@ def horizon_text(rows: pl.DataFrame) -> str:
     return f"; in {duration(later)}" if isinstance(later, float) and later else ""
 
 
-def ballast_notes(baseline: Baseline, rows: pl.DataFrame) -> Iterator[str]:
+def ballast_notes(baseline: Predictor, rows: pl.DataFrame) -> Iterator[str]:
     """Yields which settings replace each ballast in the rows, and what a ballast is."""
     shown = rows.head(MOST_ROWS) if "rank" in rows.columns else rows
     settings = dict.fromkeys(setting_of(row) for row in shown.iter_rows(named=True))

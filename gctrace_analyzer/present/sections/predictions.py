@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.advise.baseline import Baseline
+    from gctrace_analyzer.advise.predictor import Predictor
     from gctrace_analyzer.present.document import Block, Document
     from gctrace_analyzer.present.report import Report
 
@@ -116,7 +116,7 @@ def _basis(report: Report, rows: pl.DataFrame, evidence: Sequence[Report]) -> It
     yield Paragraphs([text], "dim", indent=2)
 
 
-def _load(baseline: Baseline) -> str:
+def _load(baseline: Predictor) -> str:
     """Returns the kind of the load; that the CPU limits a program is certain only if proven."""
     load = baseline.load
     if baseline.load_model == "cpu-bound" and load is not None and not load.is_surely_bound:

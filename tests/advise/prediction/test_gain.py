@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise.prediction.gain import Gain, gain
 from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.advise.whatif import outcome
 from tests.conftest import CORPUS
 
 
@@ -30,7 +29,7 @@ def test_an_unknown_non_heap_memory_makes_a_gain_under_a_limit_less_certain() ->
     assert baseline.load is not None
 
     def deviation(setting: Setting) -> float:
-        found = outcome(baseline, setting)
+        found = baseline.at(setting)
         assert found.center is not None
         assert baseline.load is not None
         name = "gc_cpu_with_idle_share"

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer import schema
-from gctrace_analyzer.advise.baseline import SAFE_LIMIT, thrashing
+from gctrace_analyzer.advise.observed import thrashing
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.advise.refusal import FEWEST_CYCLES
+from gctrace_analyzer.advise.predictor import SAFE_LIMIT, Outcome, Predictor, Row, blank
+from gctrace_analyzer.advise.refusal import ENOUGH_CYCLES, FEWEST_CYCLES
 from gctrace_analyzer.advise.subject import (
     advised_process,
     other_cause,
@@ -36,10 +36,15 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gctrace_analyzer.advise.baseline import Baseline
+    from gctrace_analyzer.advise.prediction.gain import Gain
+    from gctrace_analyzer.advise.prediction.load import Load
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.analysis.summary import Summary
+    from gctrace_analyzer.analysis.trend import LiveGrowth
 
 ENOUGH_SAMPLES = 20
 """With fewer samples the means of live heap and goal are rough (measured with 4 and with 60)."""
@@ -70,22 +75,23 @@ FIXED_SHARE = 0.25
 LIVE_EXPONENT = 0.03
 """The live heap grows with the room above it to this power, as in predictions from gctrace."""
 
+MOST_TIMES = 4.0
+"""GOGC is raised at most this many times; more was not measured."""
+
 UNKNOWN = -1.0
 UNKNOWN_GOGC = "GOGC is unknown, and these samples do not show it: specify GOGC"
 
 NON_HEAP_MIB = 12.0
 """Memory outside the heap if it is not measured: stacks, spans, GC metadata of a small server."""
 
-Row = dict[str, Any]
-
 
 @frozen
-class MetricsBaseline:
+class Scaling(Predictor):
     """What predictions from metrics start from.
 
     Sizes are in MiB, rates per second. `share_of_room` is the share of the room between live heap
-    and goal that a cycle allocates. `other` is the memory outside the heap that counts towards the
-    limit. The process is the one that the advice is for, which `notes` name if there are several.
+    and goal that a cycle allocates. The process is the one that the advice is for, which `notes`
+    name if there are several.
     `traced_s` is the length of the gctrace that shows what a cycle costs; None if there is none.
     `since_s` is when GOGC was last changed; None if it was not. `other_cause` is what to mend
     before another setting.
@@ -95,12 +101,12 @@ class MetricsBaseline:
     settings: Settings
     summary: Summary
     samples: int
-    live: float
-    live_max: float
+    live_mib: float
+    live_max_mib: float
     goal: float
     peak: float
     roots: float
-    other: float
+    non_heap_mib: float
     share_of_room: float
     alloc: float
     rate: float
@@ -111,23 +117,65 @@ class MetricsBaseline:
     since_s: float | None = None
     notes: tuple[str, ...] = ()
     other_cause: str | None = None
+    refused: str | None = None
+    load: Load | None = None
+    whole: Load | None = None
+    growth: LiveGrowth | None = None
+    load_model: str = "fixed-rate"
+    no_evidence: str = "it has metrics, and no cycles to replay"
+    non_heap_is_known: bool = True
+    most_times: float = MOST_TIMES
 
     @property
-    def room_mib(self) -> float | None:
-        """The memory that the container leaves to this process; None if there is no limit."""
-        return self.settings.room_mib
+    def effective_gogc(self) -> float:
+        """The GOGC that explains the goals."""
+        return 100 * (self.goal - self.live_mib) / max(self.live_mib + self.roots, 1.0)
 
     @property
-    def least_limit(self) -> float:
-        """The lowest memory limit under which the largest live heap does not thrash."""
-        return SAFE_LIMIT * self.live_max + self.other
+    def warnings(self) -> tuple[str, ...]:
+        """What makes the predictions less certain than their intervals."""
+        return tuple(self._caveats())
+
+    def _caveats(self) -> Iterator[str]:
+        yield from self.notes
+        if self.traced_s is not None:
+            yield (
+                f"the load is that of {duration_text(self.summary.span_s or 0.0)} of metrics, the "
+                f"cost of a cycle that of {duration_text(self.traced_s)} of gctrace"
+            )
+        if self.since_s is not None:
+            yield (
+                "GOGC was changed while the program ran: predicted from the samples since "
+                f"{duration_text(self.since_s)}"
+            )
+        if self.summary.gc_cpu_share is None:
+            most = ""
+            if self.cpu_cores is not None:
+                most = f"; it is at most the {self.cpu_cores:.2g} cores that the process uses"
+            yield f"GC CPU is unknown, so frequency and memory alone decide{most}"
+        if self.samples < ENOUGH_SAMPLES:
+            yield (
+                f"only {self.samples + 1} samples: {ENOUGH_SAMPLES + 1} or more halve the errors"
+            )
+        if "live_heap_p50_mib" in self.summary.estimated and self.settings.gogc is None:
+            gogc = "off" if self.now.gogc is None else f"{self.now.gogc:g}"
+            yield f"GOGC is unknown; {gogc} is assumed, by what a cycle allocates: specify it"
+
+    def gains(self, outcome: Outcome, present: Row) -> dict[str, Gain]:
+        """Returns no gain: of metrics, none was measured against another setting's run."""
+        return {}
+
+    def confidence(self, row: Row) -> str:
+        """Returns how reliable a prediction is: of few samples, or without GC CPU, not very."""
+        few = self.samples < ENOUGH_SAMPLES or self.summary.cycles < ENOUGH_CYCLES
+        return "low" if few else "medium" if self.summary.gc_cpu_share is None else "high"
 
     def goal_of(self, setting: Setting) -> tuple[float, float, str]:
         """Returns live heap and heap goal under a setting, and what sets the goal."""
-        live = self.live + setting.ballast - self.now.ballast
+        live = self.live_mib + setting.ballast - self.now.ballast
         room = self._goal_above(live, setting)[0] - live
-        if 0 < room < math.inf and self.goal > self.live:
-            live *= (room / (self.goal - self.live)) ** LIVE_EXPONENT
+        if 0 < room < math.inf and self.goal > self.live_mib:
+            live *= (room / (self.goal - self.live_mib)) ** LIVE_EXPONENT
         return live, *self._goal_above(live, setting)
 
     def _goal_above(self, live: float, setting: Setting) -> tuple[float, str]:
@@ -142,22 +190,20 @@ class MetricsBaseline:
         """Returns the heap goal that a memory limit allows."""
         if not limit:
             return math.inf
-        left = limit - self.other
+        left = limit - self.non_heap_mib
         return left - max(pacer.LIMIT_HEADROOM_SHARE * left, pacer.LIMIT_HEADROOM_MIB)
 
-    def row(self, setting: Setting) -> Row:
-        """Returns the predicted figures of a setting as a row of `schema.WHATIF`."""
-        found: Row = dict.fromkeys(schema.names("whatif"))
-        found |= {
-            "gogc": setting.gogc,
-            "memory_limit_mib": setting.limit,
-            "ballast_mib": setting.ballast,
-            "load": "fixed-rate",
-            "horizon_s": 0.0,
-            "refused": self.refusal(setting),
-        }
+    def at(self, setting: Setting, horizon_s: float = 0.0) -> Outcome:
+        """Returns the predicted figures of a setting, now: a horizon is not extrapolated."""
+        found = blank(
+            setting,
+            load=self.load_model,
+            horizon_s=0.0,
+            refused=self.impossible(setting),
+            warnings="; ".join(self.warnings) or None,
+        )
         if found["refused"]:
-            return found
+            return Outcome(found)
         live, goal, set_by = self.goal_of(setting)
         room = goal - live
         found |= {
@@ -172,28 +218,28 @@ class MetricsBaseline:
         if found["thrash"] != "certain" or is_now:
             found |= self._measured() if is_now else self._rates(setting, goal, room)
         found |= self._ends(found, is_now=is_now)
+        if not is_now:
+            found |= self._saved(found)
         if found["heap_peak_mib"] is not None:
-            memory = found["heap_peak_mib"] + self.other - setting.ballast
-            memory += float(self.settings.value("off_heap_mib") or 0.0)
-            found["memory_peak_mib"] = memory
-            if self.room_mib is not None:
-                found["fits"] = memory <= self.room_mib
-        return found
+            found |= self.memory(found["heap_peak_mib"], self.non_heap_mib, setting.ballast)
+        return Outcome(found)
 
-    def refusal(self, setting: Setting) -> str | None:
-        """Returns why a setting cannot be predicted; None if it can."""
-        if setting.gogc is None and not setting.limit:
-            return "GOGC=off without a memory limit: GC never runs and the heap grows without bound"
-        if setting.limit and not self.has_limit:
-            return "this Go version has no memory limit: upgrade to Go 1.19 or later"
-        return None
+    def _saved(self, found: Row) -> Row:
+        now = self.summary.gc_cpu_with_idle_share
+        if now is None or found["gc_cpu_with_idle_share"] is None:
+            return {}
+        ends = {"": "", "_low": "_high", "_high": "_low"}
+        return {
+            f"gain_gc_cpu_share{end}": now - found[f"gc_cpu_with_idle_share{other}"]
+            for end, other in ends.items()
+        }
 
     def _thrash(self, setting: Setting, goal: float, room: float, set_by: str) -> str:
         if set_by != "memory-limit" or not setting.limit:
             return "no"
         if self.share_of_room * room < DEFAULT.metrics_thrash_room * goal:
             return "certain"
-        return "risk" if setting.limit < self.least_limit else "no"
+        return "risk" if self.near_live_heap(setting) else "no"
 
     def _measured(self) -> Row:
         s = self.summary
@@ -287,7 +333,7 @@ def _process(analysis: Analysis) -> int | None:
     return None if analysis.has_longer_metrics else advised_process(analysis)
 
 
-def combined(analysis: Analysis, traced: Baseline) -> MetricsBaseline | str:
+def combined(analysis: Analysis, traced: Baseline) -> Scaling | str:
     """Returns the baseline with the load from metrics and the cost of a cycle from gctrace.
 
     Args:
@@ -300,7 +346,7 @@ def combined(analysis: Analysis, traced: Baseline) -> MetricsBaseline | str:
     summary = found.summary
     if summary.gc_cpu_share is None:
         # What a cycle costs grows with what it marks.
-        times = found.rate / load.gc_per_s * found.live / load.marked_live
+        times = found.rate / load.gc_per_s * found.live_mib / load.marked_live
         summary = replace(
             summary,
             gc_cpu_share=min(load.gc_cpu_share * times, 1.0),
@@ -315,7 +361,7 @@ def combined(analysis: Analysis, traced: Baseline) -> MetricsBaseline | str:
     )
 
 
-def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> MetricsBaseline | str:
+def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Scaling | str:
     """Returns the baseline of the process that the advice is for, or why there is none.
 
     Args:
@@ -390,7 +436,7 @@ def _baseline(
     other: float,
     live_max: float,
     samples: int,
-) -> MetricsBaseline | str:
+) -> Scaling | str:
     alloc, rate = summary.alloc_mib_per_s, summary.gc_per_s
     room = means["goal"] - means["live"]
     if not alloc or not rate or room <= 0:
@@ -403,17 +449,17 @@ def _baseline(
     ballast = float(settings.value("ballast_mib") or 0.0)
     version = go_version(settings.value("go_version"))
     share = min(max(alloc / rate / room, LEAST_SHARE), MOST_SHARE)
-    return MetricsBaseline(
+    return Scaling(
         now=Setting(gogc, means["limit"], ballast),
         settings=settings,
         summary=summary,
         samples=samples,
-        live=means["live"],
-        live_max=live_max,
+        live_mib=means["live"],
+        live_max_mib=live_max,
         goal=means["goal"],
         peak=summary.heap_peak_mib or means["goal"],
         roots=means["roots"] or 0.0,
-        other=other,
+        non_heap_mib=other,
         share_of_room=share,
         alloc=alloc,
         rate=rate,

@@ -1,4 +1,10 @@
-"""Recommended settings: candidates ranked by an objective; the advice may be no change."""
+"""The policy: which setting to recommend, from candidates ranked by an objective, or no change.
+
+Here alone a candidate is turned down: it thrashes, does not fit the container, leaves no room above
+the live heap, or gains too little. What a replay predicts has a gain whose certainty was measured.
+What is scaled from metrics has none, so there the number of cycles decides: a change has to make GC
+clearly rarer, or the heap clearly smaller.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +14,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.advise.baseline import FEW_CYCLES
 from gctrace_analyzer.advise.candidates import (
     HEADROOM,
     STEP,
@@ -25,22 +30,19 @@ from gctrace_analyzer.advise.objective import (
     cost,
     failed_test,
     peak_of,
+    rarer_or_smaller,
     score,
 )
-from gctrace_analyzer.advise.prediction.gain import Gain, gain
-from gctrace_analyzer.advise.whatif import agree, outcome
+from gctrace_analyzer.advise.refusal import FEW_CYCLES
+from gctrace_analyzer.advise.whatif import agree
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.advise.baseline import Baseline
-    from gctrace_analyzer.advise.objective import Aim, Row
+    from gctrace_analyzer.advise.objective import Aim
     from gctrace_analyzer.advise.prediction.model import Setting
-    from gctrace_analyzer.advise.whatif import Outcome
-
-ENOUGH_CYCLES = 20
-"""With fewer cycles the confidence is low."""
+    from gctrace_analyzer.advise.predictor import Predictor, Row
 
 TWICE = 2.0
 """How many times longer a setting must last to be worth a change."""
@@ -79,16 +81,16 @@ def parse_target(value: str | float | None) -> float | None:
 
 
 def recommend(
-    baseline: Baseline, *, aim: Aim = "balanced", gc_cpu_target: float | None = None
+    predictor: Predictor, *, aim: Aim = "balanced", gc_cpu_target: float | None = None
 ) -> pl.DataFrame:
     """Returns rows of `schema.RECOMMENDATIONS`, the best first.
 
     The present setting is always among the rows.
     """
-    present = _row(baseline, Candidate(baseline.now, "the present setting", ""), now=True)
+    present = _row(predictor, Candidate(predictor.now, "the present setting", ""), None)
     # A given setting may be one that the log's Go version does not have.
-    refused = baseline.refused or present["refused"]
-    if baseline.load is None or refused:
+    refused = predictor.refused or present["refused"]
+    if refused:
         present |= {
             "rank": 1,
             "why": f"no recommendation: {refused}",
@@ -96,17 +98,11 @@ def recommend(
         }
         return _frame([present])
     rows = [
-        _row(baseline, each, present=present)
-        for each in candidates(baseline, gc_cpu_target).values()
+        _row(predictor, candidate, present)
+        for candidate in candidates(predictor, gc_cpu_target).values()
     ]
     agree([present, *rows])
-    rows = [
-        each
-        for each in rows
-        if each["refused"] is None and _is_safe(each) and _fits(each, baseline)
-    ]
-    if baseline.whole is not None:
-        rows = [each for each in rows if _clears(each, baseline)]
+    rows = [each for each in rows if not _is_turned_down(each, predictor)]
     # GOGC has the same effect without a code change, so a ballast is listed, never advised.
     scored = sorted(
         rows,
@@ -115,67 +111,96 @@ def recommend(
             score(each, present, aim, gc_cpu_target),
         ),
     )
-    best, reason = _best(scored, present, baseline, aim, gc_cpu_target)
+    best, reason = _best(scored, present, predictor, aim, gc_cpu_target)
     if best is None:
-        _explain_no_change(present, baseline, reason)
-        ranked = [present, *_others(_useful(scored, present, baseline, aim), 3)]
+        _explain_no_change(present, predictor, reason)
+        ranked = [present, *_others(_useful(scored, present, predictor, aim), 3)]
     else:
         rest = [each for each in scored if each is not best]
-        ranked = [best, present, *_others(_useful(rest, present, baseline, aim), 2)]
-    _add_risks(ranked[0], present, baseline)
+        ranked = [best, present, *_others(_useful(rest, present, predictor, aim), 2)]
+    _add_risks(ranked[0], present, predictor)
     for rank, each in enumerate(ranked, start=1):
         each["rank"] = rank
     return _frame(ranked)
 
 
-def _is_safe(each: Row) -> bool:
-    """Returns whether a setting does not thrash, or is a risk that nothing else avoids."""
+def _is_turned_down(each: Row, predictor: Predictor) -> bool:
+    """Returns whether a setting must not be recommended, whatever it gains."""
     squeezed = each["rule"] == "squeezed"
-    return bool(each["thrash"] == "no" or (squeezed and each["thrash"] == "risk"))
+    thrashes = each["thrash"] != "no" and not (squeezed and each["thrash"] == "risk")
+    if each["refused"] is not None or thrashes or not _fits(each, predictor):
+        return True
+    # After thrashing, a limit must leave room for the largest live heap of the whole log.
+    limit, least = each["memory_limit_mib"], predictor.least_limit_mib
+    return bool(predictor.whole is not None and limit and least is not None and limit < least)
 
 
 def _best(
-    scored: list[Row], present: Row, baseline: Baseline, aim: str, target: float | None
+    scored: list[Row], present: Row, predictor: Predictor, aim: str, target: float | None
 ) -> tuple[Row | None, str]:
     """Returns the setting that is worth changing to, or None and why there is none."""
+    if predictor.load is None and present["thrash"] == "risk":
+        return _off_the_limit(scored, predictor)
     if not scored:
         return None, "no other setting fits"
-    if (longer := _longer(scored, present, baseline)) is not None:
+    if (longer := _longer(scored, present, predictor)) is not None:
         return longer, ""
-    best = scored[0]
-    if not _fits(present, baseline):
-        best["why"] += (
-            f"; the present peak of {present['memory_peak_mib']:,.0f} MiB does not fit into "
-            f"90 % of the container's {baseline.room_mib:,.0f} MiB"
-        )
+    fits = _fits(present, predictor)
+    if not fits or present["thrash"] == "certain":
+        best = scored[0]
+        if not fits:
+            best["why"] += (
+                f"; the present peak of {present['memory_peak_mib']:,.0f} MiB does not fit into "
+                f"90 % of the container's {predictor.room_mib:,.0f} MiB"
+            )
         return _towards(best, target), ""
-    if present["thrash"] == "certain":
-        return _towards(best, target), ""
-    if baseline.other_cause is not None and aim == "balanced":
-        found, reason = None, baseline.other_cause
-    elif target is not None:
-        found, reason = _to_target(best, present, target)
-    else:
-        found, reason = _worth_it(scored, present, aim)
-    if found is not None:
-        return found, ""
-    guard = _guard(scored, present, baseline)
+    gaining, reason = _gaining(scored, present, predictor, aim, target)
+    if gaining is not None:
+        return gaining, ""
+    guard = _guard(scored, present, predictor)
     if guard is not None:
         guard["why"] = (
             "costs nothing at this load, and makes GC run earlier if the heap outgrows the "
             "container"
         )
-        if baseline.now.limit:
+        if predictor.now.limit:
             guard["why"] += (
-                f"; the present limit of {baseline.now.limit:,.0f} MiB exceeds the container's "
-                f"{baseline.room_mib:,.0f} MiB"
+                f"; the present limit of {predictor.now.limit:,.0f} MiB exceeds the container's "
+                f"{predictor.room_mib:,.0f} MiB"
             )
     return guard, reason
 
 
-def _towards(best: Row, target: float | None) -> Row:
+def _gaining(
+    scored: list[Row], present: Row, predictor: Predictor, aim: str, target: float | None
+) -> tuple[Row | None, str]:
+    """Returns the setting that gains enough, or None and why none does."""
+    if predictor.other_cause is not None and aim == "balanced":
+        return None, predictor.other_cause
+    if predictor.load is None:
+        return rarer_or_smaller(scored, present, aim, target)
     if target is not None:
-        share = best["gc_cpu_share"]
+        return _to_target(scored[0], present, target)
+    return _worth_it(scored, present, aim)
+
+
+def _off_the_limit(scored: list[Row], predictor: Predictor) -> tuple[Row | None, str]:
+    """Returns a setting without the risk of thrashing, or how far to raise the limit."""
+    near = f"the present limit is {predictor.near_live_heap(predictor.now)}"
+    if predictor.room_mib is None:
+        least = predictor.least_limit_mib or 0.0
+        return None, f"{near}. Raise it to at least {least:,.0f} MiB if there is room"
+    # GOGC does not help here.
+    same = [each for each in scored if each["gogc"] == predictor.now.gogc]
+    best = next(iter(same or scored), None)
+    if best is not None:
+        best["why"] = near
+    return best, "no other setting fits"
+
+
+def _towards(best: Row, target: float | None) -> Row:
+    share = best["gc_cpu_share"]
+    if target is not None and share is not None:
         meets = "within" if share <= target else "as close as possible to"
         best["why"] += (
             f": GC CPU {100 * share:.2g} % without idle marking, {meets} the target of "
@@ -236,12 +261,12 @@ def as_text(each: Row) -> str:
     return f"GOGC={gogc}" + (f" GOMEMLIMIT={limit:.0f}MiB" if limit else "")
 
 
-def _longer(scored: list[Row], present: Row, baseline: Baseline) -> Row | None:
+def _longer(scored: list[Row], present: Row, predictor: Predictor) -> Row | None:
     """Returns the setting that lasts longest, if the present one fails soon as the heap grows."""
     now = present["lasts_h"]
     if now is None or now >= DEFAULT.hours_to_limit:
         return None
-    if baseline.load is None or baseline.load.cycles < FEW_CYCLES:
+    if predictor.load is not None and predictor.load.cycles < FEW_CYCLES:
         return None
     lasting = [
         each
@@ -252,22 +277,24 @@ def _longer(scored: list[Row], present: Row, baseline: Baseline) -> Row | None:
     longest = max((each["lasts_h"] for each in lasting), default=0.0)
     # GOGC hardly changes how long a setting lasts, so prefer a setting with the present GOGC.
     similar = [each for each in lasting if each["lasts_h"] >= HEADROOM * longest]
-    same = [each for each in similar if each["gogc"] == baseline.now.gogc]
+    same = [each for each in similar if each["gogc"] == predictor.now.gogc]
     best = next(iter(same or similar), None)
     if best is not None:
         best["why"] += "; it lasts longer while the live heap grows"
     return best
 
 
-def _explain_no_change(present: Row, baseline: Baseline, reason: str) -> None:
+def _explain_no_change(present: Row, predictor: Predictor, reason: str) -> None:
     """Writes into the present row why no change is recommended."""
-    if not _fits(present, baseline):
+    if not _fits(present, predictor):
         present["why"] = (
             "no setting fits the container: raise its memory limit, or reduce the live heap"
         )
         return
     present["why"] = f"no change: {reason}"
-    if baseline.growth_is_known:
+    if predictor.load is None and present["thrash"] == "risk" and predictor.room_mib is None:
+        present["why"] = reason
+    if predictor.growth_is_known:
         present["why"] += (
             "; the live heap grows: fix that first, because no setting cures a leak"
         )
@@ -278,28 +305,28 @@ def _others(rows: list[Row], most: int) -> list[Row]:
     return sorted(rows, key=lambda each: each["rule"] not in ("ballast", "no-ballast"))[:most]
 
 
-def _useful(rows: list[Row], present: Row, baseline: Baseline, aim: str) -> list[Row]:
+def _useful(rows: list[Row], present: Row, predictor: Predictor, aim: str) -> list[Row]:
     """Returns the settings that serve the aim; all if the present setting cannot stay."""
-    if aim == "balanced" or present["thrash"] != "no" or not _fits(present, baseline):
+    if aim == "balanced" or present["thrash"] != "no" or not _fits(present, predictor):
         return rows
     return [each for each in rows if cost(each, aim) < cost(present, aim)]
 
 
-def _add_risks(first: Row, present: Row, baseline: Baseline) -> None:
+def _add_risks(first: Row, present: Row, predictor: Predictor) -> None:
     """Writes into the first row what remains risky: a leak, or a limit that is not set."""
     risks = [first["risk"]] if first["risk"] else []
-    if baseline.growth_is_known and not first["now"]:
+    if predictor.growth_is_known and not first["now"]:
         risks.append("the live heap grows, and no setting cures a leak")
-    if first["lasts_h"] is not None and baseline.growth is not None:
+    if first["lasts_h"] is not None and predictor.growth is not None:
         still = (
-            f"at {baseline.growth.mib_per_h:,.0f} MiB/h this setting lasts {lasts_text(first)}"
+            f"at {predictor.growth.mib_per_h:,.0f} MiB/h this setting lasts {lasts_text(first)}"
         )
         if present["lasts_h"] is not None and present is not first:
             still += f", the present setting {lasts_text(present)}"
         risks.append(still)
-    if reason := why_no_limit(baseline):
+    if reason := why_no_limit(predictor):
         risks.append(reason)
-    elif baseline.room_mib is None and (first["gogc"] or 0) > (baseline.now.gogc or math.inf):
+    elif predictor.room_mib is None and (first["gogc"] or 0) > (predictor.now.gogc or math.inf):
         risks.append("the memory limit of the container is unknown: specify it")
     first["risk"] = "; ".join(risks) or None
 
@@ -312,9 +339,9 @@ def lasts_text(each: Row) -> str:
     return f"{middle} ({low} to {high})"
 
 
-def _fits(each: Row, baseline: Baseline) -> bool:
+def _fits(each: Row, predictor: Predictor) -> bool:
     """Returns whether the memory stays within what the container leaves to this process."""
-    room = baseline.room_mib
+    room = predictor.room_mib
     if room is None or each["heap_peak_mib_high"] is None:
         return True
     if each["memory_limit_mib"] and not each["now"]:
@@ -324,17 +351,11 @@ def _fits(each: Row, baseline: Baseline) -> bool:
     return bool(each["heap_peak_mib_high"] + other <= HEADROOM * room)
 
 
-def _clears(each: Row, baseline: Baseline) -> bool:
-    """Returns whether the limit leaves room for the largest live heap."""
-    limit, least = each["memory_limit_mib"], baseline.least_limit_mib
-    return not limit or least is None or bool(limit >= least)
-
-
-def _guard(rows: list[Row], present: Row, baseline: Baseline) -> Row | None:
+def _guard(rows: list[Row], present: Row, predictor: Predictor) -> Row | None:
     """Returns the present GOGC with a limit that does not change its goals, or None."""
-    if has_valid_limit(baseline) or baseline.room_mib is None:
+    if has_valid_limit(predictor) or predictor.room_mib is None:
         return None
-    return without_effect(rows, baseline.now, present["goal_set_by"])
+    return without_effect(rows, predictor.now, present["goal_set_by"])
 
 
 def without_effect(rows: list[Row], now: Setting, goal_set_by: str | None) -> Row | None:
@@ -350,56 +371,38 @@ def without_effect(rows: list[Row], now: Setting, goal_set_by: str | None) -> Ro
     return next(same, None)
 
 
-def _row(
-    baseline: Baseline, candidate: Candidate, *, now: bool = False, present: Row | None = None
-) -> Row:
-    whole = outcome(baseline, candidate.setting)
-    found, load = dict(whole.row), baseline.load
-    few = load is None or load.cycles < ENOUGH_CYCLES or load.span_s < DEFAULT.short_log_s
-    far = bool(load and found["gc_per_s"] and not 0.2 <= found["gc_per_s"] / load.gc_per_s <= 5)
-    confidence = "low" if few or far else "medium" if baseline.warnings else "high"
+def _row(predictor: Predictor, candidate: Candidate, present: Row | None) -> Row:
+    """Returns what a candidate would do; without `present`, it is the present setting itself."""
+    outcome = predictor.at(candidate.setting)
+    found = dict(outcome.row)
+    gains = {} if present is None else predictor.gains(outcome, present)
+    if gains and present is not None:
+        saved = gains[_CPU].saved(present[_CPU])
+        found |= {
+            f"gain_gc_cpu_share{end}": value
+            for end, value in zip(("_low", "", "_high"), saved, strict=True)
+        }
     return {
         **found,
-        **_gains(baseline, whole, present),
-        "rank": None,
-        "now": now,
-        "rule": candidate.rule,
-        "why": candidate.why.replace(STEP, _step(found, baseline)),
-        "risk": candidate.risk or None,
-        "confidence": confidence,
-    }
-
-
-def _gains(baseline: Baseline, whole: Outcome, present: Row | None) -> Row:
-    """Returns what a setting saves, as columns, and its gains by quantity."""
-    if present is None or whole.center is None or whole.row["refused"]:
-        return {}
-
-    def of(quantity: str) -> Gain:
-        assert baseline.load is not None
-        assert whole.center is not None
-        return gain(
-            quantity, present[quantity], whole.row[quantity], baseline.load, whole.center,
-            whole.others,
-        )  # fmt: skip
-
-    gains = {quantity: of(quantity) for quantity in dict.fromkeys(QUANTITY.values())}
-    cpu = "gc_cpu_with_idle_share"
-    low, middle, high = gains[cpu].saved(present[cpu])
-    return {
         "gains": gains,
-        "gain_gc_cpu_share": middle,
-        "gain_gc_cpu_share_low": low,
-        "gain_gc_cpu_share_high": high,
+        "rank": None,
+        "now": present is None,
+        "rule": candidate.rule,
+        "why": candidate.why.replace(STEP, _step(found, present or found)),
+        "risk": candidate.risk or None,
+        "confidence": predictor.confidence(found),
     }
 
 
-def _step(found: Row, baseline: Baseline) -> str:
+_CPU = "gc_cpu_with_idle_share"
+
+
+def _step(found: Row, present: Row) -> str:
     """Returns what a setting does to cycles and heap, in words."""
-    load = baseline.load
-    if load is None or found["gc_per_s"] is None:
+    if found["gc_per_s"] is None or present["gc_per_s"] is None:
         return "a different cycle frequency"
-    fewer, larger = found["gc_per_s"] < load.gc_per_s, peak_of(found) > load.heap_end_max
+    fewer = found["gc_per_s"] < present["gc_per_s"]
+    larger = peak_of(found) > present["heap_peak_mib"]
     if fewer:
         return "fewer cycles for a larger heap" if larger else "fewer cycles"
     return "more cycles" if larger else "a smaller heap for more CPU"

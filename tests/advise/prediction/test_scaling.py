@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.advise.metrics.model import UNKNOWN, MetricsBaseline, _gogc
-from gctrace_analyzer.advise.metrics.recommend import _settings, recommend
+from gctrace_analyzer.advise.candidates import candidates
+from gctrace_analyzer.advise.policy import recommend
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.advise.prediction.scaling import UNKNOWN, Scaling, _gogc
 from gctrace_analyzer.analysis.settings import Known, Settings
 from tests.conftest import SAMPLES
 
@@ -21,9 +22,9 @@ SUMMARY = replace(
     cycles=500,
 )  # fmt: skip
 NOW = Setting(100.0)
-PROGRAM = MetricsBaseline(
-    now=NOW, settings=Settings(), summary=SUMMARY, samples=60, live=100.0, live_max=110.0,
-    goal=200.0, peak=210.0, roots=0.0, other=20.0, share_of_room=0.8, alloc=80.0, rate=1.0,
+PROGRAM = Scaling(
+    now=NOW, settings=Settings(), summary=SUMMARY, samples=60, live_mib=100.0, live_max_mib=110.0,
+    goal=200.0, peak=210.0, roots=0.0, non_heap_mib=20.0, share_of_room=0.8, alloc=80.0, rate=1.0,
     procs=4, cpu_cores=2.5, has_limit=True,
 )  # fmt: skip
 """Each cycle starts after 80 of the 100 MiB between live heap and goal, once a second."""
@@ -34,7 +35,7 @@ def container(mib: float) -> Settings:
 
 
 def row(setting: Setting, **changes: Any) -> dict[str, Any]:
-    return replace(PROGRAM, **changes).row(setting)
+    return replace(PROGRAM, **changes).at(setting).row
 
 
 def test_the_present_is_what_was_measured() -> None:
@@ -84,7 +85,7 @@ def test_a_share_is_at_most_one() -> None:
 
 
 def test_in_a_small_heap_spans_and_refills_are_a_quarter_at_most() -> None:
-    small = {"live": 1.0, "goal": 2.0, "peak": 2.1, "alloc": 0.8, "roots": 0.0}
+    small = {"live_mib": 1.0, "goal": 2.0, "peak": 2.1, "alloc": 0.8, "roots": 0.0}
     found = row(Setting(800.0), **small)
     # The minimum of 4 MiB × GOGC / 100 sets the goal.
     assert found["heap_goal_mib"] == 32
@@ -98,11 +99,11 @@ def test_a_limit_sets_the_goal_below_gogc() -> None:
     assert program.allowed_by(None) == math.inf
     assert program.allowed_by(300.0) == pytest.approx(280 * 0.97)
     assert program.allowed_by(40.0) == 19, "at least a MiB of headroom"
-    found = program.row(Setting(400.0, 280.0))
+    found = program.at(Setting(400.0, 280.0)).row
     assert found["goal_set_by"] == "memory-limit"
     assert found["heap_goal_mib"] == pytest.approx(260 * 0.97)
     assert found["heap_peak_mib"] == pytest.approx(260 * 0.97), "the limit holds"
-    assert program.row(Setting(50.0, 280.0))["goal_set_by"] == "gogc"
+    assert program.at(Setting(50.0, 280.0)).row["goal_set_by"] == "gogc"
 
 
 @pytest.mark.parametrize(
@@ -173,7 +174,7 @@ def ranked(**changes: Any) -> list[dict[str, Any]]:
 
 
 def test_gc_cpu_above_a_tenth_is_brought_below_it() -> None:
-    first, present = ranked()
+    first, present, *_ = ranked()
     assert first["gogc"] == 200
     assert first["gc_cpu_share"] <= 0.1 + 1e-9
     assert "times fewer cycles for a peak heap of" in first["why"]
@@ -190,10 +191,9 @@ def test_gogc_is_raised_four_times_at_most() -> None:
     assert ranked(summary=busy, now=Setting(50.0), goal=150.0, peak=155.0)[0]["gogc"] == 200
     # Off under a limit counts as 100.
     limited = replace(PROGRAM, now=Setting(None, 400.0))
-    assert max(each.gogc or 0 for each in _settings(limited)) == 400
-    assert Setting(None, 400.0) in list(_settings(limited))
+    assert max(each.gogc or 0 for each in candidates(limited, None)) == 400
     unlimited = replace(PROGRAM, now=Setting(None))
-    assert None not in [each.gogc for each in _settings(unlimited)]
+    assert None not in [each.gogc for each in candidates(unlimited, None)]
 
 
 def test_confidence_falls_with_what_is_unknown() -> None:
@@ -205,29 +205,29 @@ def test_confidence_falls_with_what_is_unknown() -> None:
 
 def test_a_calm_program_keeps_its_setting() -> None:
     calm = replace(SUMMARY, gc_cpu_share=0.02, gc_cpu_with_idle_share=0.03)
-    (only,) = ranked(summary=calm)
+    only, *_ = ranked(summary=calm)
     assert only["now"]
     assert only["why"] == "no change: GC CPU is 2 %, below 10 %"
 
 
 def test_a_smaller_heap_is_smaller_by_a_tenth_and_still_cheap() -> None:
     calm = replace(SUMMARY, gc_cpu_share=0.01, gc_cpu_with_idle_share=0.01)
-    first, present = recommend(replace(PROGRAM, summary=calm), aim="memory").to_dicts()
+    first, present, *_ = recommend(replace(PROGRAM, summary=calm), aim="memory").to_dicts()
     assert first["heap_peak_mib"] < 0.9 * present["heap_peak_mib"]
     assert first["gc_cpu_share"] <= 0.05
     assert first["why"].startswith("saves ")
     # Where GC takes most of what is cheap already, no smaller heap is.
     dear = replace(SUMMARY, gc_cpu_share=0.049, gc_cpu_with_idle_share=0.049)
-    (only,) = recommend(replace(PROGRAM, summary=dear), aim="memory").to_dicts()
+    only, *_ = recommend(replace(PROGRAM, summary=dear), aim="memory").to_dicts()
     assert only["why"] == "no change: a smaller heap would make GC run too often"
 
 
 def test_a_limit_near_the_live_heap_without_a_container_is_to_be_raised() -> None:
     """No container is known, so none is named as too small."""
     tight = replace(PROGRAM, now=Setting(100.0, 150.0), goal=126.0, peak=126.0)
-    (best,) = recommend(tight).to_dicts()
+    best, *_ = recommend(tight).to_dicts()
     assert best["thrash"] == "risk"
     assert best["why"] == (
-        "the present limit is less than 25 % above the largest live heap of 110 MiB: raise it "
-        "to at least 158 MiB if there is room"
+        "the present limit is less than 25 % above the largest live heap of 110 MiB: the program "
+        "may thrash. Raise it to at least 158 MiB if there is room"
     )

@@ -1,1 +1,0 @@
-"""Predictions and recommendations from metrics alone."""

@@ -1,0 +1,270 @@
+"""What a log shows of its program, as the baseline of predictions, or why it allows none."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.advise import subject
+from gctrace_analyzer.advise.baseline import Baseline
+from gctrace_analyzer.advise.prediction.load import load_of, with_hidden_roots
+from gctrace_analyzer.advise.prediction.model import (
+    CONSTANTS,
+    Constants,
+    Model,
+)
+from gctrace_analyzer.advise.prediction.training import longest_calm_part
+from gctrace_analyzer.advise.predictor import SAFE_LIMIT
+from gctrace_analyzer.advise.present_setting import (
+    given_setting,
+    is_unusual,
+    present_setting,
+    show_no_gogc,
+)
+from gctrace_analyzer.advise.refusal import (
+    FEW_CYCLES,
+    FEWEST_CYCLES,
+    IMPOSSIBLE,
+    THRASHING,
+    refusal,
+    too_late,
+    why_no_load,
+)
+from gctrace_analyzer.analysis.goals.levels import last_level
+from gctrace_analyzer.analysis.goals.setters import limit_sets_most_goals
+from gctrace_analyzer.analysis.settings import go_version
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.ingest.rows import complete, of_process, since, unforced, without
+from gctrace_analyzer.units import duration_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.advise.prediction.load import Load
+    from gctrace_analyzer.analysis.analysis import Analysis
+    from gctrace_analyzer.analysis.goals.levels import LastLevel
+    from gctrace_analyzer.analysis.settings import Settings
+
+ROOMY_LIMIT = 1 + DEFAULT.limit_gogc_warn / 100
+"""Ratio of memory limit to live heap at which the limit ceases to be reported as tight, if the
+memory outside the heap is known; real programs with a modelled one still had 48 of 50."""
+
+UNSTEADY = 0.15
+"""Relative variation of the live heap from cycle to cycle above which the load is not steady."""
+
+OWN_GAP = 0.25
+"""Logarithm of the difference between the replay of the log's own setting and the log."""
+
+DRIFT = 0.15
+"""Relative change of the live heap from the log's first to its last quarter that is mentioned."""
+
+DRIFT_MIB = 2.5
+"""Smaller changes are within the rounding of the printed sizes."""
+
+_MIB = 1 << 20
+
+
+def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baseline:
+    """Returns the baseline of the process that the advice is for."""
+    process = subject.advised_process(analysis)
+    settings = analysis.settings if process is None else analysis.settings_of(process)
+    if process is None or analysis.cycles.is_empty():
+        return Baseline(None, given_setting(settings), None, "no GC cycles", (), settings)
+    non_heap = _non_heap_mib(analysis.tables["memstats"])
+    cycles, own = (
+        of_process(analysis.cycles, process),
+        of_process(analysis.enriched, process),
+    )
+    level = last_level(own, analysis.gogc_levels(process), DEFAULT)
+    if level is not None:
+        # Under GOGC of before, the same load has other goals and another number of cycles.
+        is_last = pl.col("gc_num") >= level.first_gc
+        cycles, own = cycles.filter(is_last), own.filter(is_last)
+    # To calculate it again would take as long as a quarter of the load.
+    cycles = without(cycles, "effective_gogc").hstack([own["effective_gogc"]])
+    steady = unforced(since(cycles, DEFAULT.warm_up_s))
+    calm, thrashed = longest_calm_part(cycles, analysis.episodes)
+    cpus = settings.value("cpu_limit")
+    load = load_of(calm, cpus)
+    if load is None or (level is not None and load.cycles < FEWEST_CYCLES):
+        why = why_no_load(cycles, steady) if level is None else too_late(level)
+        return Baseline(None, given_setting(settings), non_heap, why, (), settings)
+    if not load.is_possible:
+        return Baseline(None, given_setting(settings), non_heap, IMPOSSIBLE, (), settings)
+    by_limit = limit_sets_most_goals(own) or (
+        settings.value("gogc") is None and show_no_gogc(own)
+    )
+    rows = analysis.tables["processes"]
+    now, inferred = present_setting(load, settings, by_limit=by_limit)
+    if now.gogc and not by_limit and load.new_pacer:
+        load = with_hidden_roots(load, calm, now.gogc)
+    newest = of_process(rows, process)["go_version_max"][0]
+    version = go_version(settings.value("go_version") or newest)
+    too_old = version is not None and version < (1, 10)
+    whole = load_of(cycles, cpus) if thrashed else None
+    refused = subject.unexplained_kill(analysis, process) or refusal(
+        load, now, whole, inferred=inferred, too_old=too_old, by_limit=by_limit
+    )
+    growth = analysis.live_growth(process)
+    # Without GOGC and limit there is no goal to replay: the goals must come from somewhere.
+    modelled = now if now.gogc or now.limit else replace(now, gogc=load.inferred_gogc)
+    model = Model(
+        load, modelled, non_heap=non_heap, constants=constants,
+        go_1_21=version is None or version >= (1, 21),
+        growth_mib=growth.mib_per_h * load.span_s / 3600 if growth else 0.0,
+    )  # fmt: skip
+    warnings = (
+        *_level_warning(level),
+        *_warnings(
+            load, model, inferred=inferred, refused=bool(refused), is_part=level is not None
+        ),
+        *_version_warning(load, settings),
+        *_quota_warning(load, settings),
+        *subject.changing_load(own),
+        *subject.which_process(analysis, process),
+    )
+    baseline = Baseline(
+        load,
+        now,
+        non_heap,
+        refused,
+        warnings,
+        settings,
+        whole,
+        growth,
+        _span_s(steady),
+        model,
+        other_cause=subject.other_cause(analysis, process),
+    )
+    return _about_thrashing(baseline)
+
+
+def _span_s(steady: pl.DataFrame) -> float:
+    return float(steady["start_s"][-1] - steady["start_s"][0]) if len(steady) else 0.0
+
+
+def _non_heap_mib(memstats: pl.DataFrame) -> float | None:
+    """Returns all memory except heap objects, as GOMEMLIMIT counts it (memoryLimitHeapGoal)."""
+    known = complete(memstats, "sys_bytes", "heap_idle_bytes", "heap_alloc_bytes")
+    if known.is_empty():
+        return None
+    rest = known["sys_bytes"] - known["heap_idle_bytes"] - known["heap_alloc_bytes"]
+    return float(rest.median() or 0) / _MIB  # type: ignore[arg-type]  # an integer column
+
+
+def _level_warning(level: LastLevel | None) -> Iterator[str]:
+    if level is not None:
+        since = "then" if level.start_s is None else duration_text(level.start_s)
+        yield (
+            f"GOGC was changed while the program ran: predicted from the cycles since {since}; a "
+            "program that calls `debug.SetGCPercent` overrides the environment variable, so change "
+            "it there"
+        )
+
+
+def _warnings(
+    load: Load, model: Model, *, inferred: bool, refused: bool, is_part: bool
+) -> Iterator[str]:
+    """What makes the predictions less certain than their intervals."""
+    now = model.now
+    if load.cycles < FEW_CYCLES:
+        yield f"only {load.cycles} steady cycles: GC CPU is a rough estimate"
+    drift = load.true_live_last - load.true_live_first
+    if abs(drift) > max(DRIFT * load.true_live, DRIFT_MIB):
+        where, whole = (
+            ("these cycles", "all of them") if is_part else ("the log", "the whole log")
+        )
+        yield f"the live heap changes within {where}; the predictions are for {whole}"
+    elif load.variation > UNSTEADY:
+        yield (
+            f"the live heap varies by {100 * load.variation:.0f} %: all figures are rough "
+            "estimates"
+        )
+    if inferred and is_unusual(load, now):
+        yield (
+            f"the heap goals look like GOGC={now.gogc:.0f}, an unusual value: if a memory limit "
+            "or a tuner sets them, specify the real limit or GOGC"
+        )
+    if refused:
+        return
+    if load.is_contended:
+        yield (
+            f"pauses take {load.stw_ms:.2g} ms per cycle: other work probably competes for the "
+            "CPUs, and GC CPU then looks 1.3 to 2.6 times as high as on a quiet machine"
+        )
+    off = model.own.gap / load.gap_mib
+    if abs(math.log(off)) > OWN_GAP:
+        yield (
+            f"replayed under its own setting, the log would have {1 / off:.2g} times as many "
+            "cycles as it has: predictions far from the present setting are rough"
+        )
+
+
+def _version_warning(load: Load, settings: Settings) -> Iterator[str]:
+    if not load.new_pacer and settings.value("go_version") is None:
+        yield (
+            "Go 1.6 to 1.17 print this line format; the predictions assume Go 1.10 to 1.17: "
+            "specify the Go version"
+        )
+
+
+def _quota_warning(load: Load, settings: Settings) -> Iterator[str]:
+    """Yields a warning if GOMAXPROCS is above the CPU quota, or above the CPUs of the machine."""
+    cpus = settings.value("cpu_limit")
+    if not cpus and load.cpus < load.procs:
+        yield (
+            f"GOMAXPROCS is {load.procs}, but the process sees fewer CPUs: set GOMAXPROCS to their "
+            "number and measure again"
+        )
+    if not cpus or load.procs < 1.5 * cpus or load.procs <= math.ceil(cpus):
+        return
+    # runtime/cgroup_linux.go: Go 1.25 follows the quota, but not below 2.
+    automatic = " (Go 1.25 and later do this automatically)" if cpus > 1 else ""
+    yield (
+        f"GOMAXPROCS is {load.procs} under a quota of {cpus:g} CPU{'s' * (cpus != 1)}, which "
+        f"marking alone can use up: set GOMAXPROCS={math.ceil(cpus)}{automatic} and measure "
+        f"again; the shares here are of {cpus:g} CPU{'s' * (cpus != 1)}"
+    )
+
+
+def more_limit_mib(largest: float, times: float = SAFE_LIMIT) -> float:
+    """Returns by how much a limit at the largest live heap must be raised to be `times` it."""
+    return float(math.ceil((times - 1) * largest))
+
+
+def thrashing(*, least: float, largest: float, is_assumed: bool = False) -> str:
+    """Returns the refusal for a program that thrashes, with the limit that it needs, in MiB.
+
+    Args:
+        least: that limit.
+        largest: the largest live heap.
+        is_assumed: whether neither the present limit nor the memory outside the heap is known.
+    """
+    needed = f"a GOMEMLIMIT of at least {least:.0f} MiB"
+    if is_assumed:
+        needed += f", and at least {more_limit_mib(largest):.0f} MiB more than it has"
+    return f"{THRASHING}. With a peak live heap of {largest:,.0f} MiB it needs {needed}"
+
+
+def _about_thrashing(baseline: Baseline) -> Baseline:
+    """Adds to the refusal or the warnings what a log with thrashing still shows."""
+    load, measured = baseline.load, baseline.measured
+    assert load is not None
+    assert measured is not None
+    most, least = measured.marked_live_max, baseline.least_limit_mib
+    if baseline.refused == THRASHING:
+        assert least is not None
+        is_assumed = not baseline.now.limit and baseline.non_heap is None
+        why = thrashing(least=least, largest=math.floor(most), is_assumed=is_assumed)
+        return replace(baseline, refused=why)
+    if baseline.whole is None or baseline.refused:
+        return baseline
+    time_range = (
+        f"predicted from {load.begin_s:.1f} s to {load.begin_s + load.span_s:.1f} s, the "
+        f"longest time range without limit thrashing; over the whole log the live heap "
+        f"reaches {math.floor(most):,} MiB, and the heap peak is higher still"
+    )
+    return replace(baseline, warnings=(*baseline.warnings, time_range))
