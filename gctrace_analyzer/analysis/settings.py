@@ -409,7 +409,7 @@ def _of_kill(
     if kill["pid"] is None:
         # The victim is one of the tasks, and nobody knows which.
         return found
-    others = listed_tasks(kill, tables["oom_tasks"]).filter(
+    others = listed_tasks(tables["oom_tasks"], kill["source"], kill["line_no"]).filter(
         (pl.col("pid") != kill["pid"]) & (pl.col("rss_bytes") >= NEIGHBOUR_SHARE * limit)
     )
     if len(others):

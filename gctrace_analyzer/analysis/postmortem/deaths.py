@@ -15,7 +15,11 @@ from gctrace_analyzer.analysis.postmortem.pairing import (
     same_host,
     without_kill,
 )
-from gctrace_analyzer.analysis.postmortem.unseen import EVICTOR, REFUSED
+from gctrace_analyzer.analysis.postmortem.records import (
+    EVICTOR,
+    REFUSED,
+    proves_lack_of_memory,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
@@ -49,7 +53,10 @@ def _kills(table: pl.DataFrame) -> list[Row]:
     """Returns the recorded kills; one that several inputs contain is returned once."""
     by_sizes: dict[Hashable, Row] = {}
     by_victim: dict[Hashable, Row] = {}
-    rows = [{**row, "kind": _kind(row), "proven": True} for row in table.iter_rows(named=True)]
+    rows = [
+        {**row, "kind": _kind(row), "proven": proves_lack_of_memory("oom_kills", row)}
+        for row in table.iter_rows(named=True)
+    ]
     repeated: set[int] = set()
     # What the kubelet reports has no sizes, and comes after the kernel's.
     for row in sorted(rows, key=_is_kubelets):
@@ -112,7 +119,7 @@ def _states(table: pl.DataFrame, kills: list[Row]) -> Iterator[Row]:
         ]
         report = {
             "kind": _ending(row),
-            "proven": bool(row["oom_killed"]),
+            "proven": proves_lack_of_memory("container_states", row),
             "logged_at": row["finished_at"] or row["logged_at"],
             "comm": None,
             "container": row["container"],
@@ -161,12 +168,12 @@ def _incidents(table: pl.DataFrame, states: list[Row]) -> Iterator[Row]:
     unfinished: dict[Hashable, Row] = {}
     for row in table.iter_rows(named=True):
         key = (row["source"], row["host"], row["unit"])
-        event, result = row["event"], row["result"] == "oom-kill"
+        event, proven = row["event"], proves_lack_of_memory("unit_events", row)
         incident = unfinished.get(key)
         notice = event in _NOTICES
         if incident and notice and (gap_s(incident["last"], row) or 0) > LATE_S:
             incident = None
-        if notice or result or (event == "main_exited" and row["signal"] == "KILL"):
+        if proven or (event == "main_exited" and row["signal"] == "KILL"):
             if incident is None:
                 incident = {
                     **row, "kind": "Unit killed for memory", "proven": False,
@@ -174,7 +181,7 @@ def _incidents(table: pl.DataFrame, states: list[Row]) -> Iterator[Row]:
                 }  # fmt: skip
                 unfinished[key] = incident
                 begun.append(incident)
-            incident["proven"] |= notice or result
+            incident["proven"] |= proven
             if notice:
                 incident["last"] = row
             if event == "oomd_killed_processes":
@@ -235,7 +242,7 @@ def _fatal(table: pl.DataFrame) -> Iterator[Row]:
             **row,
             "kind": REFUSED,
             "is_unusable": row["kind"] == "unusable address",
-            "proven": True,
+            "proven": proves_lack_of_memory("runtime_fatal", row),
             "killer": "the Go runtime",
             "comm": row["ident"],
             "pid": row["log_pid"],

@@ -92,12 +92,10 @@ def _victim(kill: Row) -> object:
     return next(((name, kill[name]) for name in names if kill.get(name)), None)
 
 
-def listed_tasks(kill: Row, tasks: pl.DataFrame) -> pl.DataFrame:
-    """Returns the rows of `oom_tasks` that the kernel listed with `kill`."""
-    same_line = pl.col("kill_line_no") == (kill.get("line_no") or -1)
-    return tasks.filter(
-        same_line & (pl.col("source").cast(pl.String) == str(kill.get("source")))
-    )
+def listed_tasks(tasks: pl.DataFrame, source: object, line_no: int | None) -> pl.DataFrame:
+    """Returns the rows of `oom_tasks` that the kernel listed with the kill on a line."""
+    same_line = pl.col("kill_line_no") == (line_no or -1)
+    return tasks.filter(same_line & (pl.col("source").cast(pl.String) == str(source)))
 
 
 def _agreeing(kill: Row, row: Row) -> list[str]:

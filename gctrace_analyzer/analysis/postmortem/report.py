@@ -7,7 +7,7 @@ Proof of an OOM kill is a record of the kernel or of systemd-oomd, a container s
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -16,6 +16,13 @@ from gctrace_analyzer.analysis.cycles import goal_mib
 from gctrace_analyzer.analysis.goals.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.postmortem.deaths import deaths
 from gctrace_analyzer.analysis.postmortem.match import Match, listed_tasks, match_all
+from gctrace_analyzer.analysis.postmortem.records import (
+    Death,
+    Evidence,
+    LastMinute,
+    Limit,
+    Resident,
+)
 from gctrace_analyzer.analysis.postmortem.verdict import LAST_S, explain_death
 from gctrace_analyzer.analysis.settings import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -35,11 +42,6 @@ Row = dict[str, Any]
 
 _RECENT = 5
 """Intervals between cycles at the end, which may be longer than those before."""
-
-ONLY_EXPLAINED = ("live_span_s", "live_had_mib", "heap_peak_mib", "limited", "is_before_limits")
-"""Facts for the explanation alone: the time from the first live heap to the last, the live heap
-that nine of ten cycles in the first half of the last minute did not exceed, the largest heap in
-it, whether a memory limit set most goals, and whether the Go version is older than GOMEMLIMIT."""
 
 
 @frozen
@@ -86,6 +88,9 @@ class PostMortem:
         return {**asdict(self), **lists}
 
 
+_NAMES = tuple(field.name for field in fields(PostMortem))
+
+
 def post_mortems(
     log: Log,
     settings: Settings,
@@ -113,48 +118,38 @@ def post_mortems(
 
 
 def _post_mortem(
-    death: Row,
+    row: Row,
     match: Match | None,
     tables: Mapping[str, pl.DataFrame],
     metrics: pl.DataFrame,
     intervals: Callable[[int], pl.DataFrame],
     settings: Settings,
 ) -> PostMortem:
+    death = Death.of(row)
     cycles = metrics.filter(process=match.process) if match else metrics.clear()
-    facts: Row = {
-        "kind": death["kind"],
-        "proven": death["proven"],
-        "logged_at": death.get("logged_at"),
-        "not_before_at": death.get("not_before_at"),
-        "monotonic_s": death.get("monotonic_s"),
-        "killer": death.get("killer"),
-        "victim": death.get("comm")
-        or death.get("name")
-        or death.get("unit")
-        or death.get("container")
-        or death.get("pod"),
-        "pid": death.get("pid"),
-        "scope": death.get("scope"),
-        "process": match.process if match else None,
-        "match_by": match.match_by if match else (),
-        "confidence": match.confidence if match else None,
-        "source": str(death["source"]) if death.get("source") else None,
-        "line_no": death.get("line_no"),
-        **_limit(death, settings),
-        **(_last_cycles(death, cycles) if match else _UNKNOWN),
-    }
-    facts |= _memory_at_death(death, facts, tables)
-    facts["is_before_limits"] = _is_before_limits(
-        facts["process"], tables["processes"], settings
-    )
+    minute = _last_cycles(death, cycles) if match else LastMinute()
+    memory = _memory_at_death(death, minute.heap_end_mib, tables)
     if match and cycles.is_empty():
-        facts |= _last_scrapes(intervals(match.process))
-    explanation = explain_death(facts, death, tables, settings)
+        scraped = _last_scrapes(intervals(match.process))
+        minute, memory = scraped or (minute, memory)
+    process = match.process if match else None
+    facts = Evidence(
+        death,
+        match,
+        _limit(death, settings),
+        minute,
+        memory,
+        _is_before_limits(process, tables["processes"], settings),
+    )
+    explanation = explain_death(facts, tables, settings)
+    parts = (death, facts.limit, minute, memory, explanation)
+    known = {field.name: getattr(part, field.name) for part in parts for field in fields(part)}
     return PostMortem(
-        **{name: fact for name, fact in facts.items() if name not in ONLY_EXPLAINED},
-        reading=explanation.reading,
-        advice=explanation.advice,
-        preventable=explanation.preventable,
+        **{name: known[name] for name in _NAMES if name in known},
+        victim=death.victim,
+        process=process,
+        match_by=match.match_by if match else (),
+        confidence=match.confidence if match else None,
     )
 
 
@@ -167,48 +162,24 @@ def _is_before_limits(process: int | None, processes: pl.DataFrame, settings: Se
     return bool(versions) and all(each and each < FIRST_WITH_LIMIT for each in versions)
 
 
-def _limit(death: Row, settings: Settings) -> Row:
-    if death.get("scope") == "global":
-        return {"limit_mib": None, "limit_is": "the host's memory"}
-    if (limit := death.get("limit_bytes") or 0) > 0:
-        group = (
-            death.get("oom_memcg")
-            or death.get("unit")
-            or death.get("name")
-            or death.get("container")
-        )
-        return {
-            "limit_mib": limit / MIB,
-            "limit_is": f"the limit of {short_name(group)}" if group else "its limit",
-        }
-    if (limit := settings.value("container_limit_mib")) is not None:
-        return {"limit_mib": limit, "limit_is": "the container's limit"}
-    return {"limit_mib": None, "limit_is": None}
+def _limit(death: Death, settings: Settings) -> Limit:
+    if death.scope == "global":
+        return Limit(None, "the host's memory")
+    if (limit := death.limit_bytes or 0) > 0:
+        of = f"the limit of {short_name(death.group)}" if death.group else "its limit"
+        return Limit(limit / MIB, of)
+    if (given := settings.value("container_limit_mib")) is not None:
+        return Limit(given, "the container's limit")
+    return Limit()
 
 
-_UNKNOWN: Row = dict.fromkeys(
-    (
-        "last_gc_num",
-        "gap_s",
-        "usual_interval_s",
-        "live_before_mib",
-        "live_mib",
-        "heap_end_mib",
-        "goal_mib",
-        "next_goal_mib",
-        "gc_cpu_share",
-        "alloc_mib_per_s",
-    )
-)
-
-
-def _last_cycles(death: Row, cycles: pl.DataFrame) -> Row:
+def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
     """Returns the facts about the last minute of the process."""
-    at = death.get("logged_at")
+    at = death.logged_at
     if at is not None and cycles["logged_at"].count():
         cycles = cycles.filter(pl.col("logged_at").is_null() | (pl.col("logged_at") <= at))
     if cycles.is_empty():
-        return dict(_UNKNOWN)
+        return LastMinute()
     last = cycles.row(-1, named=True)
     begin = None if last["start_s"] is None else last["start_s"] - LAST_S
     minute = cycles if begin is None else cycles.filter(pl.col("start_s") >= begin)
@@ -219,25 +190,24 @@ def _last_cycles(death: Row, cycles: pl.DataFrame) -> Row:
     live = filled["heap_live_mib"]
     span = (last["start_s"] or 0) - (first["start_s"] or 0)
     capacity = span * 1000 * (last["procs"] or 0)
-    allocated = minute["alloc_mib"].head(len(minute) - 1).sum() if len(minute) > 1 else None
-    return {
-        "last_gc_num": last["gc_num"],
-        "gap_s": _gap_s(death, last),
-        "usual_interval_s": _usual_s(minute["interval_s"].drop_nulls()),
-        "live_before_mib": live[0],
-        "live_span_s": (last["start_s"] or 0) - (filled["start_s"][0] or 0),
-        "live_had_mib": live.head((len(live) + 1) // 2).quantile(0.9),
-        "live_mib": last["heap_live_mib"],
-        "heap_end_mib": last["heap_end_mib"],
-        "heap_peak_mib": minute["heap_end_mib"].max(),
-        "limited": limit_sets_most_goals(minute),
-        "goal_mib": last["heap_goal_mib"],
-        "next_goal_mib": _next_goal(minute, last),
-        "gc_cpu_share": minute["gc_cpu_ms"].tail(len(minute) - 1).sum() / capacity
-        if capacity
-        else None,
-        "alloc_mib_per_s": allocated / span if allocated and span else None,
-    }
+    later = minute.tail(len(minute) - 1)
+    allocated = float(minute["alloc_mib"].head(len(later)).sum()) if len(later) else None
+    return LastMinute(
+        last_gc_num=last["gc_num"],
+        gap_s=_gap_s(death, last),
+        usual_interval_s=_usual_s(minute["interval_s"].drop_nulls()),
+        live_before_mib=live[0],
+        live_span_s=(last["start_s"] or 0) - (filled["start_s"][0] or 0),
+        live_had_mib=live.head((len(live) + 1) // 2).quantile(0.9),
+        live_mib=last["heap_live_mib"],
+        heap_end_mib=last["heap_end_mib"],
+        heap_peak_mib=minute["heap_end_mib"].max(),  # type: ignore[arg-type]  # an integer column
+        limited=limit_sets_most_goals(minute),
+        goal_mib=last["heap_goal_mib"],
+        next_goal_mib=_next_goal(minute, last),
+        gc_cpu_share=float(later["gc_cpu_ms"].sum()) / capacity if capacity else None,
+        alloc_mib_per_s=allocated / span if allocated and span else None,
+    )
 
 
 def _usual_s(intervals_s: pl.Series) -> float | None:
@@ -246,10 +216,10 @@ def _usual_s(intervals_s: pl.Series) -> float | None:
     return max((float(each) for each in medians if each is not None), default=None)  # type: ignore[arg-type]  # of numbers
 
 
-def _last_scrapes(intervals: pl.DataFrame) -> Row:
+def _last_scrapes(intervals: pl.DataFrame) -> tuple[LastMinute, Resident] | None:
     """Returns what the dumps or scrapes of the last minute of a process show."""
     if intervals.is_empty():
-        return {}
+        return None
     minute = intervals.filter(pl.col("end_s") >= pl.col("end_s").last() - LAST_S)
     share, live = pl.col("gc_cpu_share"), pl.col("heap_live_mib").drop_nulls()
     base = pl.col("gc_cpu_base").filter(share.is_not_null()).sum()
@@ -264,11 +234,13 @@ def _last_scrapes(intervals: pl.DataFrame) -> Row:
         next_goal_mib=pl.col("goal_mib").last().round().cast(pl.Int64),
         gc_cpu_share=pl.when(base > 0).then((share * pl.col("gc_cpu_base")).sum() / base),
         alloc_mib_per_s=pl.col("alloc_mib").sum() / pl.col("length_s").sum(),
+    )
+    memory = minute.select(
         resident_mib=pl.col("rss_mib").last(),
         go_heap_mib=pl.col("heap_alloc_mib").last(),
         go_other_mib=pl.col("other_mib").last(),
     )
-    return row.row(0, named=True)
+    return LastMinute(**row.row(0, named=True)), Resident(**memory.row(0, named=True))
 
 
 def _next_goal(minute: pl.DataFrame, last: Row) -> int | None:
@@ -286,25 +258,28 @@ def _next_goal(minute: pl.DataFrame, last: Row) -> int | None:
     return min(by_gogc, max(*limited, last["heap_live_mib"])) if limited else by_gogc
 
 
-def _gap_s(death: Row, last: Row) -> float | None:
+def _gap_s(death: Death, last: Row) -> float | None:
     """Returns the time from the last cycle to the death, on a clock that both have."""
-    if death.get("logged_at") and (line := last["logged_at"] or last["wall_time"]):
-        return float((death["logged_at"] - line).total_seconds())
-    if death.get("monotonic_s") is not None and last["monotonic_s"] is not None:
-        return float(round(death["monotonic_s"] - last["monotonic_s"], 6))
+    if death.logged_at and (line := last["logged_at"] or last["wall_time"]):
+        return float((death.logged_at - line).total_seconds())
+    if death.monotonic_s is not None and last["monotonic_s"] is not None:
+        return float(round(death.monotonic_s - last["monotonic_s"], 6))
     return None
 
 
-def _resident_bytes(death: Row, tasks: pl.DataFrame) -> int | None:
+def _resident_bytes(death: Death, tasks: pl.DataFrame) -> int | None:
     """Returns the resident memory at death; without a record of the kill, what was listed."""
-    if (anonymous := death.get("anon_rss_bytes")) is not None:
-        return int(anonymous) + (death.get("shmem_rss_bytes") or 0)
-    listed = listed_tasks(death, tasks).filter(pl.col("pid") == (death.get("pid") or -1))
+    if death.anon_rss_bytes is not None:
+        return death.anon_rss_bytes + (death.shmem_rss_bytes or 0)
+    listed = listed_tasks(tasks, death.source, death.line_no)
+    listed = listed.filter(pl.col("pid") == (death.pid or -1))
     sizes = listed["rss_bytes"].drop_nulls()
     return int(sizes[0]) if len(sizes) else None
 
 
-def _memory_at_death(death: Row, facts: Row, tables: Mapping[str, pl.DataFrame]) -> Row:
+def _memory_at_death(
+    death: Death, heap: int | None, tables: Mapping[str, pl.DataFrame]
+) -> Resident:
     """Returns the resident memory at death, split into Go heap, other Go memory and the rest.
 
     The Go heap is its size at the end of the last cycle, so the rest includes whatever was
@@ -312,7 +287,6 @@ def _memory_at_death(death: Row, facts: Row, tables: Mapping[str, pl.DataFrame])
     """
     resident, memstats = _resident_bytes(death, tables["oom_tasks"]), tables["memstats"]
     resident_mib = None if resident is None else resident / MIB
-    heap = facts["heap_end_mib"]
     other = None
     given = memstats.drop_nulls(["sys_bytes", "heap_sys_bytes"]) if len(memstats) else memstats
     if len(given):
@@ -320,9 +294,4 @@ def _memory_at_death(death: Row, facts: Row, tables: Mapping[str, pl.DataFrame])
     rest = None
     if resident_mib is not None and heap is not None:
         rest = resident_mib - heap - (other or 0)
-    return {
-        "resident_mib": resident_mib,
-        "go_heap_mib": None if heap is None else float(heap),
-        "go_other_mib": other,
-        "off_heap_mib": rest,
-    }
+    return Resident(resident_mib, None if heap is None else float(heap), other, rest)

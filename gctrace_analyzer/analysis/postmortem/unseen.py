@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from gctrace_analyzer.units import MIB, size_text
+from gctrace_analyzer.analysis.postmortem.records import EVICTOR
+from gctrace_analyzer.units import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -12,18 +13,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.analysis.postmortem.memory import Memory
+    from gctrace_analyzer.analysis.postmortem.records import Evidence
     from gctrace_analyzer.analysis.settings import Settings
-
-Row = dict[str, Any]
-
-REFUSED = "Out of memory in the Go runtime"
-"""The kind of a death by the Go runtime itself, to which the system gave no memory."""
-
-OF_32_BITS_MIB = (1536.0, 4096.0)
-"""From and to how much memory a program has that may have run out of a 32-bit address space."""
-
-EVICTOR = "kubelet"
-"""The killer of pods on a node that runs low on memory."""
 
 REQUEST_MORE = (
     "Set the memory request of the container to what it needs at most, and GOMEMLIMIT to 90 % of "
@@ -47,23 +38,14 @@ MOSTLY = 0.8
 """Share of the resident memory. A heap above it leaves no other cause."""
 
 
-def may_be_of_32_bits(death: Row) -> bool:
-    """Returns whether a death by the runtime may be the end of a 32-bit address space."""
-    if death.get("is_unusable"):
-        return True
-    sizes = [death.get(f"{name}_bytes") for name in ("requested", "in_use")]
-    low, high = OF_32_BITS_MIB
-    return None not in sizes and low * MIB <= sum(sizes) <= high * MIB  # type: ignore[arg-type]  # no None
-
-
-def reading_of_unseen(facts: Row, dumps: list[Memory]) -> Iterator[str]:
+def reading_of_unseen(facts: Evidence, dumps: list[Memory]) -> Iterator[str]:
     """Yields what the size at the kill and MemStats dumps say about a death.
 
     Args:
-        facts: the facts of `PostMortem`, by name.
+        facts: what is known about the death.
         dumps: what `dumps_of` returns.
     """
-    resident = facts["resident_mib"]
+    resident = facts.memory.resident_mib
     if not dumps:
         yield (
             "How much of its memory was the Go heap is unknown: the input has neither its GC "
@@ -89,15 +71,15 @@ def _several_dumps(sizes: list[float], resident: float | None) -> str:
     )
 
 
-def dumps_of(facts: Row, tables: Mapping[str, pl.DataFrame]) -> list[Memory]:
+def dumps_of(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> list[Memory]:
     """Returns the MemStats of the process that was killed, or of all if it is not known."""
     dumps = tables.get("memstats")
     if dumps is None or dumps.is_empty():
         return []
     from gctrace_analyzer.analysis.postmortem.memory import memories
 
-    if facts.get("process") is not None:
-        dumps = dumps.filter(process=facts["process"])
+    if facts.match is not None:
+        dumps = dumps.filter(process=facts.match.process)
     return [each for each in memories(dumps) if each.alloc_mib is not None]
 
 
@@ -122,13 +104,11 @@ def without_limits(limit_mib: float) -> str:
     )
 
 
-def advice_on_unseen(
-    facts: Row, death: Row, dumps: list[Memory], settings: Settings
-) -> Iterator[str]:
+def advice_on_unseen(facts: Evidence, dumps: list[Memory], settings: Settings) -> Iterator[str]:
     """Yields what can be done at once, and what to record before the next kill."""
-    limit, victim = facts["limit_mib"], facts.get("victim")
+    limit, victim = facts.limit.limit_mib, facts.death.victim
     is_go = (
-        facts["kind"] == REFUSED
+        facts.death.by_runtime
         or bool(dumps)
         or any(
             settings.value(name) is not None
@@ -136,7 +116,7 @@ def advice_on_unseen(
         )
     )
     if_go = "" if is_go else f"If {victim or 'it'} is written in Go, "
-    if limit is not None and facts.get("is_before_limits"):
+    if limit is not None and facts.is_before_limits:
         yield without_limits(limit)
     elif limit is not None and limit < LEAST_LIMIT_MIB:
         yield f"Raise the limit: no Go program fits into {size_text(limit)}."
@@ -151,13 +131,13 @@ def advice_on_unseen(
         f"{run} with GODEBUG=gctrace=1, keep its standard error, and add it to the input: it shows "
         "whether the live heap grew or the heap goal was above the limit."
     )
-    if facts["kind"] == REFUSED:
-        if may_be_of_32_bits(death):
+    if facts.death.by_runtime:
+        if facts.death.may_be_of_32_bits:
             yield BUILD_FOR_64_BITS
         yield CHECK_LIMITS
-    elif facts["killer"] == EVICTOR:
+    elif facts.death.killer == EVICTOR:
         yield REQUEST_MORE
-    elif limit is None and facts["scope"] != "global":
+    elif limit is None and facts.death.scope != "global":
         yield (
             "Add the memory limit as well: the output of `docker inspect`, `kubectl describe pod` "
             "or `systemctl show`, or the whole message of the kernel (`journalctl -k`)."

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from gctrace_analyzer.analysis.postmortem.match import listed_tasks
+from gctrace_analyzer.analysis.postmortem.records import EVICTOR
 from gctrace_analyzer.analysis.postmortem.unseen import (
     BUILD_FOR_64_BITS,
     CHECK_LIMITS,
-    EVICTOR,
     MOST_OF_LIMIT,
-    REFUSED,
     REQUEST_MORE,
     advice_on_unseen,
     dumps_of,
-    may_be_of_32_bits,
     reading_of_unseen,
     without_limits,
 )
@@ -26,9 +24,8 @@ from gctrace_analyzer.units import MIB, duration_text, size_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from gctrace_analyzer.analysis.postmortem.records import Death, Evidence
     from gctrace_analyzer.analysis.settings import Settings
-
-Row = dict[str, Any]
 
 OFF_HEAP_SHARE = 0.3
 """Share of the limit. More than this outside the Go heap is a separate cause."""
@@ -99,17 +96,16 @@ class Explanation:
 
 
 def explain_death(
-    facts: Row, death: Row, tables: Mapping[str, pl.DataFrame], settings: Settings
+    facts: Evidence, tables: Mapping[str, pl.DataFrame], settings: Settings
 ) -> Explanation:
     """Returns the explanation of a death.
 
     Args:
-        facts: the facts of `PostMortem`, by name.
-        death: the record of the death.
+        facts: what is known about it.
         tables: the tables of the log.
         settings: the known settings.
     """
-    if not facts["proven"]:
+    if not facts.death.proven:
         return Explanation(
             (
                 "Exit code 137 means SIGKILL, which any process may have sent. It does not "
@@ -118,16 +114,16 @@ def explain_death(
             ("Next time, save the output of `journalctl -k` or `dmesg` on the host.",),
             "cannot tell",
         )
-    reading = [*_about_limit(facts, death, tables), *_about_runtime(facts, death)]
-    limit, live = facts["limit_mib"], facts["live_mib"]
-    ceiling = limit if limit is not None else facts["resident_mib"]
+    reading = [*_about_limit(facts, tables), *_about_runtime(facts.death)]
+    limit, live = facts.limit.limit_mib, facts.minute.live_mib
+    ceiling = limit if limit is not None else facts.memory.resident_mib
     if live is None:
         dumps = dumps_of(facts, tables)
         reading += reading_of_unseen(facts, dumps)
-        actions = advice_on_unseen(facts, death, dumps, settings)
+        actions = advice_on_unseen(facts, dumps, settings)
         return Explanation(tuple(reading), tuple(actions), "cannot tell")
-    if not ceiling and facts["kind"] == REFUSED:
-        to_do = [CHECK_LIMITS, *([BUILD_FOR_64_BITS] if may_be_of_32_bits(death) else [])]
+    if not ceiling and facts.death.by_runtime:
+        to_do = [CHECK_LIMITS, *([BUILD_FOR_64_BITS] if facts.death.may_be_of_32_bits else [])]
         return Explanation((*reading, *_about_growth(facts)), tuple(to_do), "cannot tell")
     if not ceiling:
         grew = tuple(_about_growth(facts))
@@ -150,8 +146,8 @@ def explain_death(
         return Explanation(tuple(reading), (advice,), "no")
     if (why := _outside_heap(facts, ceiling)) is not None:
         reading.append(
-            f"{why}: most of the other {facts['off_heap_mib']:,.0f} MiB is not the Go heap, and "
-            "GOMEMLIMIT does not affect it."
+            f"{why}: most of the other {facts.memory.off_heap_mib:,.0f} MiB is not the Go heap, "
+            "and GOMEMLIMIT does not affect it."
         )
         advice = (
             "Find out what uses this memory: cgo, mmap, thread stacks (`pmap -x`, "
@@ -168,7 +164,7 @@ def explain_death(
             (*reading, in_spite_of, *growth), (*causes, _COMPARE_TOTAL), "cannot tell"
         )
     preventable = "partly"
-    if gomemlimit is None and not facts.get("is_before_limits"):
+    if gomemlimit is None and not facts.is_before_limits:
         preventable = "for a while" if growth else "yes" if limit else "partly"
     advice_lines = tuple(_limit_advice(facts, live, settings))
     if growth and preventable != "yes":
@@ -176,18 +172,18 @@ def explain_death(
     return Explanation((*reading, *growth), advice_lines, preventable)
 
 
-def _in_spite_of(facts: Row, gomemlimit: float | None) -> str | None:
+def _in_spite_of(facts: Evidence, gomemlimit: float | None) -> str | None:
     """Returns what a kill means although GOMEMLIMIT left room below the limit, if it did."""
-    limit = facts["limit_mib"]
+    limit = facts.limit.limit_mib
     if limit is None:
         return None
     if gomemlimit is None:
-        goal = facts["goal_mib"] if facts.get("limited") else None
+        goal = facts.minute.goal_mib if facts.minute.limited else None
         if goal is None or goal > TIGHT_LIMIT * limit:
             return None
         was, room = (
             f"GOMEMLIMIT, whose value is unknown, set the heap goal to {goal:,} MiB",
-            goal,
+            float(goal),
         )
     elif gomemlimit <= TIGHT_LIMIT * limit:
         was, room = f"GOMEMLIMIT was {gomemlimit:,.0f} MiB", gomemlimit
@@ -201,36 +197,37 @@ def _in_spite_of(facts: Row, gomemlimit: float | None) -> str | None:
     )
 
 
-def _about_limit(facts: Row, death: Row, tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
-    if death.get("killer") == EVICTOR:
-        yield _eviction(facts, death)
-    elif facts["scope"] == "global":
+def _about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
+    death = facts.death
+    if death.killer == EVICTOR:
+        yield _eviction(facts)
+    elif facts.death.scope == "global":
         rank = _rank(death, tables)
         yield f"The host ran out of memory; the program was within its limits.{rank}"
-    elif facts["scope"] == "memcg" and facts["limit_mib"] is None:
+    elif facts.death.scope == "memcg" and facts.limit.limit_mib is None:
         yield (
             "It reached the memory limit of its cgroup (container or unit); the input does not "
             "show how high it is."
         )
-    elif facts["limit_mib"] is not None and facts["limit_is"]:
-        resident = facts.get("resident_mib")
-        if facts.get("not_before_at") is None or resident is None:
+    elif facts.limit.limit_mib is not None and facts.limit.limit_is:
+        resident = facts.memory.resident_mib
+        if facts.death.not_before_at is None or resident is None:
             yield (
-                f"It reached {facts['limit_is']}: {size_text(facts['limit_mib'])}."
+                f"It reached {facts.limit.limit_is}: {size_text(facts.limit.limit_mib)}."
                 f"{_restarts(death)}"
             )
             return
-        share = 100 * resident / facts["limit_mib"]
+        share = 100 * resident / facts.limit.limit_mib
         yield (
             f"At the last scrape before, {resident:,.0f} MiB were resident, {share:.0f} % of "
-            f"{facts['limit_is']} ({size_text(facts['limit_mib'])})."
+            f"{facts.limit.limit_is} ({size_text(facts.limit.limit_mib)})."
         )
 
 
-def _eviction(facts: Row, death: Row) -> str:
+def _eviction(facts: Evidence) -> str:
     """Returns why the kubelet chose a pod, as far as its message says."""
     reason = "The node ran low on memory, and the kubelet evicted the pod"
-    used, request = facts["resident_mib"], death.get("memory_request_bytes")
+    used, request = facts.memory.resident_mib, facts.death.memory_request_bytes
     if used is None or request is None:
         return f"{reason}."
     if not request:
@@ -241,21 +238,20 @@ def _eviction(facts: Row, death: Row) -> str:
     )
 
 
-def _restarts(death: Row) -> str:
+def _restarts(death: Death) -> str:
     """Returns how often the container was restarted, if that is often enough to be a loop."""
-    number = death.get("restart_count")
+    number = death.restart_count
     return f" Its container was restarted {number:,} times." if number and number > 1 else ""
 
 
-def _rank(death: Row, tables: Mapping[str, pl.DataFrame]) -> str:
+def _rank(death: Death, tables: Mapping[str, pl.DataFrame]) -> str:
     """Returns a sentence about the program's rank by size among the tasks that were listed.
 
     Returns an empty string if the kernel did not list the program.
     """
-    tasks = listed_tasks(death, tables["oom_tasks"]).sort(
-        "rss_bytes", descending=True, nulls_last=True
-    )
-    killed = pl.col("pid") == (death.get("pid") or -1)
+    listed = listed_tasks(tables["oom_tasks"], death.source, death.line_no)
+    tasks = listed.sort("rss_bytes", descending=True, nulls_last=True)
+    killed = pl.col("pid") == (death.pid or -1)
     ranked = tasks.with_row_index("rank", offset=1).filter(killed)
     if ranked.is_empty():
         return ""
@@ -265,13 +261,13 @@ def _rank(death: Row, tables: Mapping[str, pl.DataFrame]) -> str:
     return f" {rank - 1} of {len(tasks)} tasks listed were larger."
 
 
-def _about_runtime(facts: Row, death: Row) -> Iterator[str]:
-    if facts["kind"] != REFUSED:
+def _about_runtime(death: Death) -> Iterator[str]:
+    if not death.by_runtime:
         return
-    asked, used = (death.get(f"{name}_bytes") for name in ("requested", "in_use"))
+    asked, used = death.requested_bytes, death.in_use_bytes
     asked_text = "memory" if asked is None else size_text(asked / MIB)
     used_text = "" if used is None else f", which had {size_text(used / MIB)} in use"
-    if death.get("is_unusable"):
+    if death.is_unusable:
         yield (
             f"The Go runtime{used_text}{',' if used_text else ''} asked for {asked_text}, and the "
             "operating system gave it "
@@ -280,7 +276,7 @@ def _about_runtime(facts: Row, death: Row) -> Iterator[str]:
         )
         return
     causes = "an address-space limit (`ulimit -v`) or no free memory at all"
-    if may_be_of_32_bits(death):
+    if death.may_be_of_32_bits:
         causes = f"the end of a 32-bit address space, {causes}"
     yield (
         f"The operating system refused {asked_text} to the Go runtime{used_text}: {causes}. It "
@@ -288,20 +284,20 @@ def _about_runtime(facts: Row, death: Row) -> Iterator[str]:
     )
 
 
-def _about_last_minute(facts: Row, ceiling: float) -> Iterator[str]:
-    gap, usual = facts["gap_s"], facts["usual_interval_s"]
+def _about_last_minute(facts: Evidence, ceiling: float) -> Iterator[str]:
+    gap, usual = facts.minute.gap_s, facts.minute.usual_interval_s
     if gap is not None and usual and gap > QUIET_TIMES * usual:
         yield (
             f"There was no GC cycle in the last {duration_text(gap)}, although there usually "
             f"is one every {duration_text(usual)}: memory grew between two GC cycles."
         )
-    rest = facts["off_heap_mib"]
+    rest = facts.memory.off_heap_mib
     if rest is not None and rest > OFF_HEAP_SHARE * ceiling:
         yield (
             f"{rest:,.0f} MiB of the resident memory is not in the Go heap of the last cycle: "
             "it was allocated since then, or it is outside the heap (stacks, cgo, mmap)."
         )
-    goal = facts["next_goal_mib"]
+    goal = facts.minute.next_goal_mib
     if goal is not None and goal > ceiling:
         yield (
             f"The heap goal could not fit: the next cycle was due at {goal:,} MiB, above "
@@ -309,26 +305,30 @@ def _about_last_minute(facts: Row, ceiling: float) -> Iterator[str]:
         )
 
 
-def _outside_heap(facts: Row, ceiling: float) -> str | None:
+def _outside_heap(facts: Evidence, ceiling: float) -> str | None:
     """Returns why most of the memory that is not in the Go heap of the last cycle never was.
 
     Returns None if the heap may have grown by that much since then, or if that is unknown.
     """
-    rest, gap, rate = facts["off_heap_mib"], facts["gap_s"], facts["alloc_mib_per_s"]
+    rest, gap, rate = (
+        facts.memory.off_heap_mib,
+        facts.minute.gap_s,
+        facts.minute.alloc_mib_per_s,
+    )
     if rest is None or gap is None or rate is None or rest <= OFF_HEAP_SHARE * ceiling:
         return None
     grown = rate * (gap + TIMESTAMP_S)
     if rest > EXPLAINED_TIMES * grown:
         return f"At {rate:,.0f} MiB/s the heap can have grown by {grown:,.0f} MiB since then"
     goal, end, usual = (
-        facts["next_goal_mib"],
-        facts.get("heap_end_mib"),
-        facts["usual_interval_s"],
+        facts.minute.next_goal_mib,
+        facts.minute.heap_end_mib,
+        facts.minute.usual_interval_s,
     )
     if goal is None or end is None or not usual or gap > QUIET_TIMES * usual:
         return None
     # Freed memory stays resident for a while.
-    peak = facts.get("heap_peak_mib") or end
+    peak = facts.minute.heap_peak_mib or end
     if rest <= EXPLAINED_TIMES * (max(PAST_GOAL_TIMES * goal, peak) - end):
         return None
     return (
@@ -337,33 +337,33 @@ def _outside_heap(facts: Row, ceiling: float) -> str | None:
     )
 
 
-def _about_growth(facts: Row) -> Iterator[str]:
-    first, live = facts["live_before_mib"], facts["live_mib"]
-    had = facts.get("live_had_mib") or first
+def _about_growth(facts: Evidence) -> Iterator[str]:
+    first, live = facts.minute.live_before_mib, facts.minute.live_mib
+    if not first or not live:
+        return
+    had = facts.minute.live_had_mib or first
     if (
-        first
-        and live
-        and live > GROWTH_TIMES * first
+        live > GROWTH_TIMES * first
         and live - first > GROWTH_MIN_MIB
         and live > STILL_TIMES * had
     ):
-        span_s = facts.get("live_span_s") or LAST_S
+        span_s = facts.minute.live_span_s or LAST_S
         within = "minute" if span_s > NEARLY * LAST_S else duration_text(span_s)
         yield f"The live heap grew from {first:,} to {live:,} MiB within the last {within}."
 
 
-def _limit_advice(facts: Row, live: int, settings: Settings) -> Iterator[str]:
-    limit, gomemlimit = facts["limit_mib"], settings.value("memory_limit_mib")
-    if facts["killer"] == EVICTOR:
+def _limit_advice(facts: Evidence, live: int, settings: Settings) -> Iterator[str]:
+    limit, gomemlimit = facts.limit.limit_mib, settings.value("memory_limit_mib")
+    if facts.death.killer == EVICTOR:
         yield REQUEST_MORE
-    elif limit is None and facts["scope"] == "memcg":
+    elif limit is None and facts.death.scope == "memcg":
         yield (
             "Set GOMEMLIMIT to 90 % of the limit of its cgroup, which `docker inspect`, `kubectl "
             "describe pod` or `systemctl show` names, so that GC runs before memory reaches it."
         )
     elif limit is None:
         yield "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."
-    elif facts.get("is_before_limits"):
+    elif facts.is_before_limits:
         yield without_limits(limit)
     elif gomemlimit is None:
         yield (

@@ -112,7 +112,9 @@ def test_a_container_that_is_too_small_gets_a_limit_that_fits() -> None:
     run = gca.read(CORPUS / "own/gogc100/query-raw.json.gz", container_limit="100MiB")
     first = run.recommend().row(0, named=True)
     # As of a log: a limit that thrashes as soon as the heap grows is better than none.
-    assert first["why"].startswith("the highest limit that fits: 90 % of the container's 100 MiB")
+    assert first["why"].startswith(
+        "the highest limit that fits: 90 % of the container's 100 MiB"
+    )
     assert "less than 25 % above the live heap" in first["risk"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ import polars as pl
 import pytest
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.postmortem.records import Death, LastMinute, Limit, Resident
 from gctrace_analyzer.analysis.postmortem.report import (
     _last_cycles,
     _last_scrapes,
@@ -61,53 +63,53 @@ def cycles(count: int = 10, every: float = 20.0, **columns: Any) -> pl.DataFrame
 
 
 def test_the_last_minute_has_four_cycles() -> None:
-    found = _last_cycles({"logged_at": AT}, cycles())
-    assert found["last_gc_num"] == 10
-    assert found["gap_s"] == 5
-    assert found["usual_interval_s"] == 20
-    assert (found["live_before_mib"], found["live_mib"]) == (160, 190)
-    assert (found["heap_end_mib"], found["goal_mib"]) == (300, 380)
+    found = _last_cycles(Death(logged_at=AT), cycles())
+    assert found.last_gc_num == 10
+    assert found.gap_s == 5
+    assert found.usual_interval_s == 20
+    assert (found.live_before_mib, found.live_mib) == (160, 190)
+    assert (found.heap_end_mib, found.goal_mib) == (300, 380)
     # Three cycles of 0.4 s of CPU in 60 s on two processors
-    assert found["gc_cpu_share"] == pytest.approx(3 * 0.4 / 120)
+    assert found.gc_cpu_share == pytest.approx(3 * 0.4 / 120)
     # From the first of the four cycles to the last
-    assert found["alloc_mib_per_s"] == pytest.approx((106 + 107 + 108) / 60)
-    assert found["next_goal_mib"] == 190 + 195
+    assert found.alloc_mib_per_s == pytest.approx((106 + 107 + 108) / 60)
+    assert found.next_goal_mib == 190 + 195
 
 
 def test_what_a_start_up_fills_is_no_growth_of_the_last_minute() -> None:
     """Cycles every 0.2 s: the heap is filled after 0.5 s, and stays as it is."""
     filled = cycles(every=0.2, heap_live_mib=[5, 20, 40, *[90] * 7])
-    found = _last_cycles({"logged_at": AT}, filled)
-    assert (found["live_before_mib"], found["live_mib"]) == (90, 90)
-    short = _last_cycles({"logged_at": AT}, filled.head(3))
-    assert (short["live_before_mib"], short["live_mib"]) == (5, 40)
+    found = _last_cycles(Death(logged_at=AT), filled)
+    assert (found.live_before_mib, found.live_mib) == (90, 90)
+    short = _last_cycles(Death(logged_at=AT), filled.head(3))
+    assert (short.live_before_mib, short.live_mib) == (5, 40)
     # Half of the seven cycles after the start-up, one of them longer than the others
     had = cycles(every=0.2, heap_live_mib=[5, 20, 40, 90, 91, 92, 93, 60, 60, 60])
-    assert _last_cycles({"logged_at": AT}, had)["live_had_mib"] == 93
+    assert _last_cycles(Death(logged_at=AT), had).live_had_mib == 93
 
 
 def test_what_was_logged_after_the_kill_is_of_the_next_process() -> None:
-    found = _last_cycles({"logged_at": AT - timedelta(seconds=30)}, cycles())
-    assert found["last_gc_num"] == 8
-    assert found["gap_s"] == 15
-    nothing = _last_cycles({"logged_at": AT - timedelta(days=1)}, cycles())
-    assert set(nothing.values()) == {None}
+    found = _last_cycles(Death(logged_at=AT - timedelta(seconds=30)), cycles())
+    assert found.last_gc_num == 8
+    assert found.gap_s == 15
+    nothing = _last_cycles(Death(logged_at=AT - timedelta(days=1)), cycles())
+    assert nothing == LastMinute()
 
 
 def test_a_kill_without_a_time_follows_the_last_cycle() -> None:
-    found = _last_cycles({"logged_at": None}, cycles())
-    assert (found["last_gc_num"], found["gap_s"]) == (10, None)
-    by_boot = _last_cycles({"monotonic_s": 100.5}, cycles(monotonic_s=98.25))
-    assert by_boot["gap_s"] == 2.25
+    found = _last_cycles(Death(logged_at=None), cycles())
+    assert (found.last_gc_num, found.gap_s) == (10, None)
+    by_boot = _last_cycles(Death(monotonic_s=100.5), cycles(monotonic_s=98.25))
+    assert by_boot.gap_s == 2.25
     by_start = _last_cycles(
-        {"logged_at": AT}, cycles(logged_at=None, wall_time=AT - timedelta(seconds=7))
+        Death(logged_at=AT), cycles(logged_at=None, wall_time=AT - timedelta(seconds=7))
     )
-    assert by_start["gap_s"] == 7
+    assert by_start.gap_s == 7
 
 
 def test_a_single_cycle_has_no_rates() -> None:
-    found = _last_cycles({"logged_at": AT}, cycles(1))
-    assert (found["live_mib"], found["alloc_mib_per_s"], found["gc_cpu_share"]) == (
+    found = _last_cycles(Death(logged_at=AT), cycles(1))
+    assert (found.live_mib, found.alloc_mib_per_s, found.gc_cpu_share) == (
         100, None, None,
     )  # fmt: skip
 
@@ -152,22 +154,17 @@ def test_the_next_goal_follows_from_gogc(changes: dict[str, Any], goal: int | No
 def test_the_limit_that_was_exceeded(
     death: dict[str, Any], settings: dict[str, Known], limit: float | None, name: str | None
 ) -> None:
-    found = _limit(death, Settings(**settings))
-    assert found == {"limit_mib": limit, "limit_is": name}
+    assert _limit(Death(**death), Settings(**settings)) == Limit(limit, name)
 
 
 def test_resident_memory_is_go_heap_other_go_memory_and_the_rest() -> None:
-    death = {"anon_rss_bytes": 400 * MIB, "shmem_rss_bytes": 20 * MIB}
-    facts = {"heap_end_mib": 300}
+    death = Death(anon_rss_bytes=400 * MIB, shmem_rss_bytes=20 * MIB)
     memstats = pl.DataFrame({"sys_bytes": [350 * MIB], "heap_sys_bytes": [310 * MIB]})
     tables = {"memstats": memstats, "oom_tasks": schema.empty("oom_tasks")}
     without = {**tables, "memstats": memstats.clear()}
-    assert _memory_at_death(death, facts, tables) == {
-        "resident_mib": 420, "go_heap_mib": 300, "go_other_mib": 40, "off_heap_mib": 80,
-    }  # fmt: skip
-    assert _memory_at_death(death, facts, without)["off_heap_mib"] == 120
-    unknown = _memory_at_death({}, {"heap_end_mib": None}, without)
-    assert set(unknown.values()) == {None}
+    assert _memory_at_death(death, 300, tables) == Resident(420, 300, 40, 80)
+    assert _memory_at_death(death, 300, without).off_heap_mib == 120
+    assert _memory_at_death(Death(), None, without) == Resident()
 
 
 def test_without_a_record_of_the_kill_the_listed_size_counts() -> None:
@@ -175,10 +172,9 @@ def test_without_a_record_of_the_kill_the_listed_size_counts() -> None:
         {"kill_line_no": [7, 7, 9], "pid": [1, 42, 42], "rss_bytes": [MIB, 5 * MIB, 6 * MIB]}
     ).with_columns(source=pl.lit("log"))
     tables = {"memstats": schema.empty("memstats"), "oom_tasks": tasks}
-    death = {"pid": 42, "line_no": 7, "source": "log"}
-    facts = {"heap_end_mib": 3}
-    assert _memory_at_death(death, facts, tables)["resident_mib"] == 5
-    assert _memory_at_death({**death, "pid": 2}, facts, tables)["resident_mib"] is None
+    for pid, resident_mib in ((42, 5), (2, None)):
+        death = Death(pid=pid, line_no=7, source="log")
+        assert _memory_at_death(death, 3, tables).resident_mib == resident_mib
 
 
 def test_the_usual_interval_is_that_of_the_end_if_it_is_longer() -> None:
@@ -200,7 +196,11 @@ def test_the_last_scrapes_before_a_kill_by_hand() -> None:
             )
         )
     )  # fmt: skip
-    assert _last_scrapes(scrapes) == {
+    found = _last_scrapes(scrapes)
+    assert found is not None
+    minute, memory = found
+    assert asdict(minute) == {
+        **asdict(LastMinute()),
         "last_gc_num": 150,
         "live_before_mib": 80,
         "live_span_s": 60,
@@ -211,15 +211,15 @@ def test_the_last_scrapes_before_a_kill_by_hand() -> None:
         "next_goal_mib": 185,
         "gc_cpu_share": pytest.approx((0.1 * 10 + 0.3 * 30 + 0.2 * 40) / 80),
         "alloc_mib_per_s": pytest.approx((200 + 300 + 400 + 500) / 80),
-        "resident_mib": 305,
-        "go_heap_mib": pytest.approx(155.6),
-        "go_other_mib": 7,
     }
-    assert _last_scrapes(scrapes.clear()) == {}
+    assert (memory.resident_mib, memory.go_other_mib, memory.off_heap_mib) == (305, 7, None)
+    assert memory.go_heap_mib == pytest.approx(155.6)
+    assert _last_scrapes(scrapes.clear()) is None
     unknown = _last_scrapes(scrapes.with_columns(gc_cpu_share=pl.lit(None, pl.Float64)))
-    assert unknown["gc_cpu_share"] is None
+    assert unknown is not None
+    assert unknown[0].gc_cpu_share is None
 
 
 def test_a_time_since_the_boot_needs_both_ends() -> None:
-    assert _last_cycles({"monotonic_s": 100.5}, cycles())["gap_s"] is None
-    assert _last_cycles({}, cycles(monotonic_s=98.25))["gap_s"] is None
+    assert _last_cycles(Death(monotonic_s=100.5), cycles()).gap_s is None
+    assert _last_cycles(Death(), cycles(monotonic_s=98.25)).gap_s is None

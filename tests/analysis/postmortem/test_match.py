@@ -254,5 +254,5 @@ def test_the_tasks_of_a_kill_are_those_listed_with_it() -> None:
     rows = [{"source": s, "kill_line_no": n, "pid": p}
             for s, n, p in (("a", 7, 1), ("a", 8, 2), ("b", 7, 3), ("a", None, 4))]  # fmt: skip
     tasks = pl.DataFrame(rows, schema=schema.polars_schema("oom_tasks"))
-    assert listed_tasks({"source": "a", "line_no": 7}, tasks)["pid"].to_list() == [1]
-    assert listed_tasks({"source": "a", "line_no": None}, tasks).is_empty()
+    assert listed_tasks(tasks, "a", 7)["pid"].to_list() == [1]
+    assert listed_tasks(tasks, "a", None).is_empty()

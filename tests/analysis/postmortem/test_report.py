@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.postmortem.records import Death, Limit
 from gctrace_analyzer.analysis.postmortem.report import _limit
 from gctrace_analyzer.analysis.settings import Known, Settings
 from tests.helpers.corpus import INPUTS, expectation, named, read
@@ -234,7 +235,7 @@ def test_a_limit_has_the_most_exact_name_that_is_known(
     known: dict[str, Any], mib: float | None, of: str
 ) -> None:
     settings = Settings(container_limit_mib=Known(96.0, "given"))
-    death = {"scope": "memcg", "limit_bytes": 64 << 20, **known}
-    assert _limit(death, settings) == {"limit_mib": mib, "limit_is": of}
-    without = _limit({**death, "limit_bytes": None, "scope": None}, Settings())
-    assert without == {"limit_mib": None, "limit_is": None}
+    death: dict[str, Any] = {"scope": "memcg", "limit_bytes": 64 << 20, **known}
+    assert _limit(Death(**death), settings) == Limit(mib, of)
+    unknown: dict[str, Any] = {**death, "limit_bytes": None, "scope": None}
+    assert _limit(Death(**unknown), Settings()) == Limit()

@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis.postmortem.verdict import (
     explain_death,
 )
 from gctrace_analyzer.analysis.settings import Known, Settings
+from tests.helpers.deaths import evidence
 
 FACTS: dict[str, Any] = {
     "proven": True, "scope": "memcg", "kind": "OOM kill", "killer": "kernel", "limit_mib": 512.0,
@@ -28,7 +29,7 @@ def explained(memory_limit_mib: float | None = None, **facts: Any) -> Explanatio
     settings = Settings()
     if memory_limit_mib is not None:
         settings = Settings(memory_limit_mib=Known(memory_limit_mib, "test"))
-    return explain_death({**FACTS, **facts}, {}, TABLES, settings)
+    return explain_death(evidence(**{**FACTS, **facts}), TABLES, settings)
 
 
 def test_a_kill_far_above_the_live_heap_could_have_been_prevented() -> None:
@@ -155,14 +156,14 @@ def test_gos_own_out_of_memory_is_not_the_oom_killer() -> None:
     grown = {"live_before_mib": 1, "live_mib": 668, "resident_mib": None}
     facts = {**FACTS, **refused, **grown}
     death = {"requested_bytes": 314572800, "in_use_bytes": 830111744}
-    found = explain_death(facts, death, TABLES, Settings())
+    found = explain_death(evidence(**{**facts, **death}), TABLES, Settings())
     assert found.reading == (
         "The operating system refused 300 MiB to the Go runtime, which had 792 MiB in use: an "
         "address-space limit (`ulimit -v`) or no free memory at all. It was not the OOM killer.",
         "The live heap grew from 1 to 668 MiB within the last minute.",
     )
     assert len(found.advice) == 1
-    unseen = explain_death({**facts, "live_mib": None}, death, TABLES, Settings())
+    unseen = explain_death(evidence(**{**facts, **death, "live_mib": None}), TABLES, Settings())
     assert unseen.advice[0].startswith("Run the program with GODEBUG=gctrace=1")
     assert found.advice[0] == unseen.advice[1]
     assert found.advice[0].startswith("Check the address-space limit of the process")
@@ -183,14 +184,16 @@ def test_sizes_up_to_four_gib_may_be_the_end_of_32_bits(
 ) -> None:
     death = {"requested_bytes": requested_mib << 20, "in_use_bytes": in_use_mib << 20}
     for known in ({}, UNSEEN):
-        found = explain_death({**FACTS, **known, **REFUSED}, death, TABLES, Settings())
+        found = explain_death(
+            evidence(**{**FACTS, **known, **REFUSED, **death}), TABLES, Settings()
+        )
         assert ("the end of a 32-bit address space" in found.reading[0]) == is_of_32_bits
         assert any("GOARCH=386" in each for each in found.advice) == is_of_32_bits
 
 
 def test_an_address_that_the_runtime_cannot_use_is_no_lack_of_memory() -> None:
     death = {"requested_bytes": 256 << 20, "in_use_bytes": 3 << 20, "is_unusable": True}
-    found = explain_death({**FACTS, **REFUSED}, death, TABLES, Settings())
+    found = explain_death(evidence(**{**FACTS, **REFUSED, **death}), TABLES, Settings())
     assert found.reading[0].startswith(
         "The Go runtime, which had 3.0 MiB in use, asked for 256 MiB, and the operating system "
         "gave it an address that it cannot use"
@@ -200,7 +203,7 @@ def test_an_address_that_the_runtime_cannot_use_is_no_lack_of_memory() -> None:
 def test_a_go_version_without_memory_limits_gets_no_limit() -> None:
     for known in ({}, UNSEEN):
         facts = {**FACTS, **known, "limit_mib": 512.0, "is_before_limits": True}
-        found = explain_death(facts, {}, TABLES, Settings())
+        found = explain_death(evidence(**facts), TABLES, Settings())
         assert found.advice[0].startswith("Upgrade to Go 1.19 or later, which has GOMEMLIMIT")
         assert not any(each.startswith("Set GOMEMLIMIT") for each in found.advice)
         assert found.preventable != "yes"
@@ -208,7 +211,7 @@ def test_a_go_version_without_memory_limits_gets_no_limit() -> None:
 
 def test_a_limit_that_no_go_program_fits_into_needs_no_setting() -> None:
     facts = {**FACTS, **UNSEEN, "limit_mib": 0.5, "limit_is": "its limit"}
-    found = explain_death(facts, {}, TABLES, Settings())
+    found = explain_death(evidence(**facts), TABLES, Settings())
     assert found.reading[0] == "It reached its limit: 0.5 MiB."
     assert found.advice[0] == "Raise the limit: no Go program fits into 0.5 MiB."
 
@@ -265,8 +268,8 @@ def dumps(*alloc_mib: int) -> dict[str, pl.DataFrame]:
 def test_dumps_show_the_heap_of_a_kill_without_cycles(
     sizes: tuple[int, ...], process: int | None, said: str
 ) -> None:
-    facts = {**FACTS, **UNSEEN, "process": process, "scope": "global", "victim": "api"}
-    found = explain_death(facts, {}, dumps(*sizes), Settings())
+    facts = {**FACTS, **UNSEEN, "process": process, "scope": "global", "comm": "api"}
+    found = explain_death(evidence(**facts), dumps(*sizes), Settings())
     assert said in found.reading[-1]
     assert found.advice[0].startswith(
         "Run the program with" if sizes else "If api is written in Go, run it with"
@@ -275,13 +278,13 @@ def test_dumps_show_the_heap_of_a_kill_without_cycles(
 
 def test_a_kill_without_cycles_in_a_known_limit_has_a_setting_to_begin_with() -> None:
     facts = {
-        **FACTS, **UNSEEN, "limit_mib": 512.0, "limit_is": "its limit", "victim": "api"
+        **FACTS, **UNSEEN, "limit_mib": 512.0, "limit_is": "its limit", "comm": "api"
     }  # fmt: skip
-    found = explain_death(facts, {}, TABLES, Settings())
+    found = explain_death(evidence(**facts), TABLES, Settings())
     assert found.advice[0].startswith("If api is written in Go, set GOMEMLIMIT=460MiB (90 % of")
-    is_go = explain_death(facts, {}, dumps(100), Settings())
+    is_go = explain_death(evidence(**facts), dumps(100), Settings())
     assert is_go.advice[0].startswith("Set GOMEMLIMIT=460MiB (90 % of the limit)")
-    unknown = explain_death({**FACTS, **UNSEEN}, {}, TABLES, Settings())
+    unknown = explain_death(evidence(**{**FACTS, **UNSEEN}), TABLES, Settings())
     assert "the input does not show how high it is" in unknown.reading[0]
     assert "the memory limit as well" in unknown.advice[-1]
 
@@ -342,7 +345,7 @@ def test_a_live_heap_near_the_limit_cannot_be_helped() -> None:
 def test_a_container_that_is_restarted_again_and_again_is_named(
     number: int | None, loop: str
 ) -> None:
-    found = explain_death(FACTS, {"restart_count": number}, TABLES, Settings())
+    found = explain_death(evidence(**FACTS, restart_count=number), TABLES, Settings())
     assert found.reading[0] == f"It reached the limit of api: 512 MiB.{loop}"
 
 
@@ -365,7 +368,7 @@ def test_the_rank_among_the_listed_tasks(pid: int | None, rank: str) -> None:
     tasks = pl.DataFrame([*rows, elsewhere], schema=schema.polars_schema("oom_tasks"))
     death = {"pid": pid, "line_no": 7, "source": "log"}
     facts = {**FACTS, "scope": "global", "limit_mib": None}
-    found = explain_death(facts, death, {"oom_tasks": tasks}, Settings())
+    found = explain_death(evidence(**facts, **death), {"oom_tasks": tasks}, Settings())
     assert found.reading[0] == (
         f"The host ran out of memory; the program was within its limits.{rank}"
     )

@@ -1,0 +1,166 @@
+"""What is known about one death: records without a sentence, sizes in MiB, None where unknown."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.units import MIB
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from gctrace_analyzer.analysis.postmortem.match import Match
+
+REFUSED = "Out of memory in the Go runtime"
+"""The kind of a death by the Go runtime itself, to which the system gave no memory."""
+
+EVICTOR = "kubelet"
+"""The killer of pods on a node that runs low on memory."""
+
+OF_32_BITS_MIB = (1536.0, 4096.0)
+"""From and to how much memory a program has that may have run out of a 32-bit address space."""
+
+
+def proves_lack_of_memory(table: str, row: Mapping[str, Any]) -> bool:
+    """Returns whether a record of a death proves that memory ran out.
+
+    A container that ended with exit code 137, or a unit whose process got SIGKILL, may have been
+    killed by anyone.
+
+    Args:
+        table: the table that the record is from.
+        row: the record.
+    """
+    match table:
+        case "container_states":
+            return bool(row["oom_killed"])
+        case "unit_events":
+            notices = ("oom_killed_process", "oomd_killed_processes")
+            return row["event"] in notices or row["result"] == "oom-kill"
+        case _:  # A kill by the kernel or another OOM killer, or the runtime's own message.
+            return True
+
+
+@frozen
+class Death:
+    """The end of a process, as all records of it together describe it.
+
+    The fields are those of the tables that the records are from, and `kind` and `proven`.
+    """
+
+    kind: str = ""
+    proven: bool = True
+    logged_at: datetime | None = None
+    not_before_at: datetime | None = None
+    monotonic_s: float | None = None
+    killer: str | None = None
+    scope: str | None = None
+    pid: int | None = None
+    comm: str | None = None
+    name: str | None = None
+    unit: str | None = None
+    container: str | None = None
+    pod: str | None = None
+    limit_bytes: int | None = None
+    oom_memcg: str | None = None
+    restart_count: int | None = None
+    memory_request_bytes: int | None = None
+    anon_rss_bytes: int | None = None
+    shmem_rss_bytes: int | None = None
+    requested_bytes: int | None = None
+    in_use_bytes: int | None = None
+    is_unusable: bool | None = None
+    source: str | None = None
+    line_no: int | None = None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Death:
+        """Returns the death that a row of `deaths` describes."""
+        known = {field.name: row[field.name] for field in fields(cls) if field.name in row}
+        return cls(**known | {"source": str(row["source"]) if row.get("source") else None})
+
+    @property
+    def victim(self) -> str | None:
+        """The name of what ended."""
+        return self.comm or self.name or self.unit or self.container or self.pod
+
+    @property
+    def group(self) -> str | None:
+        """The name of what has the memory limit."""
+        return self.oom_memcg or self.unit or self.name or self.container
+
+    @property
+    def by_runtime(self) -> bool:
+        """Whether the Go runtime ended the program itself."""
+        return self.kind == REFUSED
+
+    @property
+    def may_be_of_32_bits(self) -> bool:
+        """Whether a death by the runtime may be the end of a 32-bit address space."""
+        if self.is_unusable:
+            return True
+        if self.requested_bytes is None or self.in_use_bytes is None:
+            return False
+        low, high = OF_32_BITS_MIB
+        return low * MIB <= self.requested_bytes + self.in_use_bytes <= high * MIB
+
+
+@frozen
+class Limit:
+    """The limit that a process reached, and what it is."""
+
+    limit_mib: float | None = None
+    limit_is: str | None = None
+
+
+@frozen
+class LastMinute:
+    """What cycles, or dumps and scrapes, of the last minute show.
+
+    `live_span_s` is the time from the first live heap to the last, `live_had_mib` the live heap
+    that nine of ten cycles in the first half did not exceed, `heap_peak_mib` the largest heap, and
+    `limited` whether a memory limit set most goals.
+    """
+
+    last_gc_num: int | None = None
+    gap_s: float | None = None
+    usual_interval_s: float | None = None
+    live_before_mib: int | None = None
+    live_mib: int | None = None
+    heap_end_mib: int | None = None
+    goal_mib: int | None = None
+    next_goal_mib: int | None = None
+    gc_cpu_share: float | None = None
+    alloc_mib_per_s: float | None = None
+    live_span_s: float | None = None
+    live_had_mib: float | None = None
+    heap_peak_mib: int | None = None
+    limited: bool = False
+
+
+@frozen
+class Resident:
+    """The resident memory at the death, split into Go heap, other Go memory and the rest."""
+
+    resident_mib: float | None = None
+    go_heap_mib: float | None = None
+    go_other_mib: float | None = None
+    off_heap_mib: float | None = None
+
+
+@frozen
+class Evidence:
+    """Everything that is known about one death.
+
+    `is_before_limits` says that the program has a Go version without GOMEMLIMIT.
+    """
+
+    death: Death
+    match: Match | None = None
+    limit: Limit = Limit()
+    minute: LastMinute = LastMinute()
+    memory: Resident = Resident()
+    is_before_limits: bool = False
