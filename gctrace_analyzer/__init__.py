@@ -21,9 +21,8 @@ if TYPE_CHECKING:
         read,
         read_prometheus,
         side_by_side,
-        sweep,
     )
-    from gctrace_analyzer.comparison import Comparison, Sweep
+    from gctrace_analyzer.comparison import Comparison
     from gctrace_analyzer.errors import (
         BadSettingError,
         FleetStoppedError,
@@ -56,7 +55,6 @@ __all__ = [
     "NoDataError",
     "ProgramError",
     "Run",
-    "Sweep",
     "UnreadableInputError",
     "UnwritableOutputError",
     "add_metrics",
@@ -69,17 +67,16 @@ __all__ = [
     "read",
     "read_prometheus",
     "side_by_side",
-    "sweep",
 ]
 
 _HOMES = {
     "Run": "run",
-    **dict.fromkeys(("Comparison", "Sweep"), "comparison"),
+    "Comparison": "comparison",
     **dict.fromkeys(("overlay", "side_by_side"), "api"),
     "fleet": "fleets.fleet",
     **dict.fromkeys(("FleetAnswers", "fleet_answers"), "fleets.answers"),
     **dict.fromkeys(
-        ("add_metrics", "compare", "cycles", "from_frame", "read", "read_prometheus", "sweep"),
+        ("add_metrics", "compare", "cycles", "from_frame", "read", "read_prometheus"),
         "api",
     ),
 }

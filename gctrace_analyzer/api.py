@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure as PlotlyFigure
 
     from gctrace_analyzer.arguments import ProgramFacts, ReadKwargs
-    from gctrace_analyzer.comparison import Comparison, Sweep
+    from gctrace_analyzer.comparison import Comparison
     from gctrace_analyzer.ingest.sniff import Kind
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
     from gctrace_analyzer.live import Live
@@ -214,51 +214,44 @@ def cycles(*origins: Input, **options: Unpack[ReadKwargs]) -> pl.DataFrame:
     return read(*origins, **options).cycles
 
 
-def compare(before: Runs, after: Runs) -> Comparison:
+def compare(before: Runs | Mapping[str, Runs], after: Runs | None = None, /) -> Comparison:
     """Compares runs before and after a change: what is better, worse, or not significant.
 
     Args:
         before: the runs before the change: a run, a path, a pattern such as `before-*.log`, or
             several of them. Each run and each file counts as one run of the same program under
-            the same setting.
+            the same setting. Or several sides by name, `{"100": "gogc100-*.log", "200": …}`:
+            each is compared with the first.
         after: the runs after the change, in the same form.
 
     Raises:
-        BadSettingError: a side has no run.
+        BadSettingError: a side has no run, or there is only one.
         NoDataError: a run has no cycle.
         GctraceError: as `read`.
 
     >>> compare("samples/steady-go1.26.log", "samples/ballast-go1.26.log")["gc_per_s"].verdict
     'better'
     """
-    from gctrace_analyzer.comparison import compared, side_of
+    from gctrace_analyzer.comparison import Comparison, side_of
 
-    return compared(
-        side_of(_label(before, "before"), _some_runs("before", before)),
-        side_of(_label(after, "after"), _some_runs("after", after)),
-    )
-
-
-def sweep(settings: Mapping[str, Runs]) -> Sweep:
-    """Compares several settings of one program, each with one or more runs; marks the best.
-
-    Args:
-        settings: the runs of each setting by its name, in the form that `compare` takes.
-
-    Raises:
-        BadSettingError: there are fewer than two settings, or one has no run.
-        NoDataError: a run has no cycle.
-        GctraceError: as `read`.
-    """
-    from gctrace_analyzer.comparison import compared_settings, side_of
-
-    named = _by_name("settings", settings, '{"100": "gogc100.log", "200": "gogc200.log"}')
-    if len(named) < 2:
-        raise BadSettingError(
-            argument="settings", value=f"{len(named)} setting", expected="two or more"
+    if isinstance(before, Mapping):
+        if after is not None or len(before) < 2:
+            given = f"{len(before)} {'side' if len(before) == 1 else 'sides'}"
+            raise BadSettingError(
+                argument="before", value=given, expected="two or more sides by name"
+            )
+        return Comparison(
+            [side_of(name, _some_runs("before", side)) for name, side in before.items()]
         )
-    return compared_settings(
-        [side_of(name, _some_runs("settings", side)) for name, side in named.items()]
+    if after is None:
+        raise BadSettingError(
+            argument="after", value="nothing", expected="the runs after the change"
+        )
+    return Comparison(
+        [
+            side_of(_label(before, "before"), _some_runs("before", before)),
+            side_of(_label(after, "after"), _some_runs("after", after)),
+        ]
     )
 
 

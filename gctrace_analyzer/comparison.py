@@ -1,18 +1,19 @@
-"""`Comparison` and `Sweep`: results of comparing runs, to be printed or exported."""
+"""`Comparison`: the result of comparing sides, to be printed or exported."""
 
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from gctrace_analyzer import frames
 from gctrace_analyzer.advise.comparison import (
     Change,
-    SeveralSides,
     Side,
-    TwoSides,
-    compare_several,
-    compare_two,
+    all_differences,
+    compare_sides,
 )
 from gctrace_analyzer.analysis.checks import Facts, condition
 from gctrace_analyzer.analysis.compare.metrics import METRICS
@@ -25,31 +26,93 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from gctrace_analyzer.advise.comparison import Pair
     from gctrace_analyzer.analysis.checks import Check
+    from gctrace_analyzer.analysis.compare.comparability import Difference
     from gctrace_analyzer.present.document import Document
     from gctrace_analyzer.present.plots.palette import Theme
     from gctrace_analyzer.run import Run
 
 
-class Comparison(TwoSides):
-    """The comparison of two sides; it prints the same text as the command line.
+class Comparison:
+    """Sides compared with the first one; it prints the same text as the command line.
 
-    `comparison["gc_per_s"]` is the change of one metric; `frame` has the changes of all.
+    `comparison["gc_per_s"]` is the change of one metric on the last side, `comparison["gc_per_s",
+    "200"]` that on another one.
+
+    Attributes:
+        pairs: each side with the baseline.
     """
 
-    def __getitem__(self, metric: str) -> Change:
+    def __init__(self, sides: Sequence[Side]) -> None:
+        self.pairs: tuple[Pair, ...] = compare_sides(sides)
+
+    @property
+    def before(self) -> Side:
+        """The first side, which is the baseline."""
+        return self.pairs[0].before
+
+    @property
+    def after(self) -> Side:
+        """The last side."""
+        return self.pairs[-1].after
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """All sides, the baseline first."""
+        return (self.before, *(pair.after for pair in self.pairs))
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """One row per side and metric (`schema.COMPARISON`)."""
+        return pl.concat([pair.frame for pair in self.pairs])
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """Other differences than in the figures; those that make it unfair come first."""
+        return all_differences(self.pairs)
+
+    @property
+    def comparable(self) -> bool:
+        """Whether only the settings and the program itself can have caused the changes."""
+        return all(pair.comparable for pair in self.pairs)
+
+    @property
+    def no_expectation(self) -> str | None:
+        """Why the last change cannot be predicted; None if it was, or if nothing changed."""
+        return self.pairs[-1].no_expectation
+
+    @property
+    def load_is_given(self) -> bool:
+        """False if the program is CPU-bound: its allocation rate is then a result."""
+        return self.pairs[-1].load_is_given
+
+    def rows(self, side: str | None = None) -> dict[str, dict[str, Any]]:
+        """Returns the rows of a side by metric; by default those of the last one.
+
+        Raises:
+            BadSettingError: there is no such side.
+        """
+        by_label = {pair.after.label: pair for pair in self.pairs}
+        label = self.after.label if side is None else side
+        if label not in by_label:
+            raise BadSettingError.unknown(argument="side", value=label, valid=by_label)
+        return by_label[label].rows()
+
+    def __getitem__(self, metric: str | tuple[str, str]) -> Change:
         """Returns the change of one metric: `comparison["gc_per_s"].verdict`.
 
         Raises:
-            BadSettingError: there is no such metric. It is also a KeyError.
+            BadSettingError: there is no such metric or side. It is also a KeyError.
         """
-        rows = self.rows()
-        if metric not in rows:
-            raise BadSettingError.unknown(argument="metric", value=metric, valid=rows)
-        return Change(**{each.name: rows[metric][each.name] for each in fields(Change)})
+        name, side = (metric, None) if isinstance(metric, str) else metric
+        rows = self.rows(side)
+        if name not in rows:
+            raise BadSettingError.unknown(argument="metric", value=name, valid=rows)
+        return Change(**{field.name: rows[name][field.name] for field in fields(Change)})
 
     def check(self, *conditions: str) -> list[Check]:
-        """Checks conditions; each result says whether its condition holds, with the reason.
+        """Checks conditions on each side; each result says whether it holds, with the reason.
 
         Args:
             conditions: for example `gc_cpu_share>+10%` (it rose significantly, by over 10 %),
@@ -59,16 +122,25 @@ class Comparison(TwoSides):
         Raises:
             BadSettingError: a condition is not valid.
         """
-        rows = self.rows()
-        facts = Facts(
-            {name: row["after"] for name, row in rows.items()}, self.after.findings, rows
-        )
         names = [metric.name for metric in METRICS]
-        return [condition(each, names, changes=True).check(facts) for each in conditions]
+        checks = []
+        for pair in self.pairs:
+            rows = pair.rows()
+            values = {name: row["after"] for name, row in rows.items()}
+            facts = Facts(values, pair.after.findings, rows)
+            label = f"{pair.after.label}: " if len(self.pairs) > 1 else ""
+            for wanted in conditions:
+                check = condition(wanted, names, changes=True).check(facts)
+                checks.append(replace(check, text=f"{label}{check.text}"))
+        return checks
+
+    def document(self) -> Document:
+        """Returns what text and Markdown show."""
+        return sections.document(self.pairs)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as plain values, ready for JSON."""
-        return json.of_two_sides(self)
+        return json.of_comparison(self.pairs)
 
     def to_json(self) -> str:
         """Returns everything as JSON text."""
@@ -87,11 +159,7 @@ class Comparison(TwoSides):
         """
         from gctrace_analyzer.present.html import comparison
 
-        return comparison.dumps(self, theme)
-
-    def document(self) -> Document:
-        """Returns what text and Markdown show."""
-        return sections.two_sides(self)
+        return comparison.dumps(self.pairs, theme)
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns the frame as pandas.
@@ -104,7 +172,8 @@ class Comparison(TwoSides):
     def __repr__(self) -> str:
         counts = self.frame["verdict"].drop_nulls().value_counts(sort=True).rows()
         verdicts = ", ".join(f"{number} {verdict}" for verdict, number in counts)
-        return f"<Comparison of {self.before.label} and {self.after.label}: {verdicts}>"
+        *others, last = (side.label for side in self.sides)
+        return f"<Comparison of {', '.join(others)} and {last}: {verdicts}>"
 
     def __str__(self) -> str:
         return text.plain(self.document())
@@ -112,72 +181,7 @@ class Comparison(TwoSides):
     def _repr_html_(self) -> str:
         from gctrace_analyzer.present.html import comparison
 
-        return comparison.cell(self)
-
-
-class Sweep(SeveralSides):
-    """The comparison of several settings; it prints the same text as the command line."""
-
-    def check(self, *conditions: str) -> list[Check]:
-        """Checks conditions on each setting against the first one.
-
-        Args:
-            conditions: as `Comparison.check` takes them.
-
-        Raises:
-            BadSettingError: a condition is not valid.
-        """
-        return [
-            replace(each, text=f"{side.label}: {each.text}")
-            for side in self.sides[1:]
-            for each in compared(self.sides[0], side).check(*conditions)
-        ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns everything as plain values, ready for JSON."""
-        return json.of_several_sides(self)
-
-    def to_json(self) -> str:
-        """Returns everything as JSON text."""
-        return json.written(self.to_dict())
-
-    def to_markdown(self) -> str:
-        """Returns Markdown for a pull request."""
-        return markdown.dumps(self.document())
-
-    def to_html(self, *, theme: Theme = "auto") -> str:
-        """Returns one HTML file that opens without a network, with charts of all runs.
-
-        Args:
-            theme: the colours it opens with: light, dark, or auto for those of the reader's
-                system.
-        """
-        from gctrace_analyzer.present.html import comparison
-
-        return comparison.dumps_sweep(self, theme)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Returns the frame as pandas.
-
-        Raises:
-            MissingExtraError: pandas is not installed.
-        """
-        return frames.to_pandas(self.frame)
-
-    def document(self) -> Document:
-        """Returns what text and Markdown show."""
-        return sections.several_sides(self)
-
-    def __repr__(self) -> str:
-        return f"<Sweep over {', '.join(side.label for side in self.sides)}>"
-
-    def __str__(self) -> str:
-        return text.plain(self.document())
-
-    def _repr_html_(self) -> str:
-        from gctrace_analyzer.present.html import comparison
-
-        return comparison.cell_of_sweep(self)
+        return comparison.cell(self.pairs)
 
 
 def side_of(label: str, runs: Sequence[Run]) -> Side:
@@ -198,15 +202,3 @@ def _by_process(run: Run) -> list[Run]:
         return [run]
     parts = [run.process(number) for number in numbers]
     return [part for part in parts if part.analysis.by_dumps] or [run]
-
-
-def compared(before: Side, after: Side) -> Comparison:
-    """Returns the comparison of two sides."""
-    found = compare_two(before, after)
-    return Comparison(**{each.name: getattr(found, each.name) for each in fields(TwoSides)})
-
-
-def compared_settings(sides: Sequence[Side]) -> Sweep:
-    """Returns the comparison of several settings."""
-    found = compare_several(sides)
-    return Sweep(**{each.name: getattr(found, each.name) for each in fields(SeveralSides)})

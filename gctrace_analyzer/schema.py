@@ -631,6 +631,8 @@ RECOMMENDATIONS = (
 _COMPARED = "gctrace_analyzer.analysis.compare.compare"
 
 COMPARISON = (
+    Column("benchmark", "String", "", "the benchmark that the runs are of; null: none", _COMPARED),
+    Column("side", "String", "", "the side that is compared with the first one", "given"),
     Column("metric", "String", "", "name of the metric", "gctrace_analyzer.analysis.compare.metrics"),
     Column("unit", "String", "", "its unit", "gctrace_analyzer.analysis.compare.metrics"),
     Column("before", "Float64", "its own", "value before; the geometric mean of several runs", _COMPARED),
@@ -648,20 +650,6 @@ COMPARISON = (
     Column("expected_low", "Float64", "its own", "lower end of its 80 % interval", "whatif()"),
     Column("expected_high", "Float64", "its own", "upper end", "whatif()"),
     Column("measured", "Float64", "its own", "value after without the first 0.5 s, to compare with the prediction; null: no prediction", _COMPARED),
-)  # fmt: skip
-
-SWEEP = (
-    Column("setting", "String", "", "the setting's name", "given"),
-    Column("metric", "String", "", "name of the metric", "gctrace_analyzer.analysis.compare.metrics"),
-    Column("unit", "String", "", "its unit", "gctrace_analyzer.analysis.compare.metrics"),
-    Column("value", "Float64", "its own", "value; of several runs the geometric mean", _COMPARED),
-    Column("value_low", "Float64", "its own", "lower end of the 95 % interval; null: not tested", _COMPARED),
-    Column("value_high", "Float64", "its own", "upper end", _COMPARED),
-    Column("least", "Float64", "its own", "lowest value of the runs", _COMPARED),
-    Column("most", "Float64", "its own", "highest value of the runs", _COMPARED),
-    Column("standing", "String", "", "best, ~ (not significantly worse than the best) or worse; null: not tested", _COMPARED),
-    Column("runs", "Int64", "", "runs", _COMPARED),
-    Column("seconds", "Float64", "s", "observed time", _COMPARED),
 )  # fmt: skip
 
 _PATH = "the path of the file, or the log prefix"
@@ -877,7 +865,6 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "whatif": WHATIF,
     "recommendations": RECOMMENDATIONS,
     "comparison": COMPARISON,
-    "sweep": SWEEP,
     "fleet": FLEET,
 }
 

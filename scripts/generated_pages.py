@@ -70,8 +70,7 @@ ABOUT = {
     "whatif": "`run.whatif(…)`: predictions for other settings.",
     "recommendations": "`run.recommend()`: recommended settings with their predicted effect.",
     "pauses": "`run.pauses()`: stop-the-world pauses by phase.",
-    "comparison": "`gca.compare(before, after).frame`: one row per metric.",
-    "sweep": "`gca.sweep(…).frame`: one row per setting and metric.",
+    "comparison": "`gca.compare(before, after).frame`: one row per side and metric.",
     "fleet": "`fleet(…)`: one row per process, or per file that could not be read.",
 }
 

@@ -142,8 +142,9 @@ untyped: Any = gca
     [
         (lambda _: untyped.compare([], LOG), "before"),
         (lambda _: untyped.compare(LOG, ()), "after"),
-        (lambda _: untyped.sweep([LOG, LOG]), "settings"),
-        (lambda _: untyped.sweep({"a": LOG, "b": []}), "settings"),
+        (lambda _: untyped.compare({"a": LOG}), "before"),
+        (lambda _: untyped.compare({"a": LOG, "b": []}), "before"),
+        (lambda _: untyped.compare(LOG), "after"),
         (lambda _: untyped.overlay({"a": LOG}), "runs"),
         (lambda _: untyped.overlay({}), "runs"),
         (lambda run: untyped.overlay([run, run]), "runs"),

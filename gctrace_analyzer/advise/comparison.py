@@ -15,7 +15,7 @@ from gctrace_analyzer.analysis.compare.comparability import (
     Difference,
     differences,
 )
-from gctrace_analyzer.analysis.compare.compare import compare, mean_of, measured, sweep
+from gctrace_analyzer.analysis.compare.compare import compare, mean_of, measured
 from gctrace_analyzer.analysis.compare.metrics import METRICS, figures
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.spans import of_cycles
@@ -24,7 +24,7 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import processes
-from gctrace_analyzer.units import digits, duration_text, size_text
+from gctrace_analyzer.units import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -228,11 +228,11 @@ class Change:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TwoSides:
-    """Two sides compared, metric by metric.
+class Pair:
+    """A side compared with the baseline, metric by metric.
 
     Attributes:
-        before: one side, with the analyses of its runs.
+        before: the baseline, with the analyses of its runs.
         after: the other side.
         frame: `schema.COMPARISON`, one row per metric.
         differences: other differences; those that make the comparison unfair come first.
@@ -258,27 +258,16 @@ class TwoSides:
         return {row["metric"]: row for row in self.frame.iter_rows(named=True)}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SeveralSides:
-    """Several settings of one program compared.
-
-    Attributes:
-        sides: the settings, in the order given.
-        frame: `schema.SWEEP`, one row per setting and metric.
-        differences: other differences from the runs of the first setting.
-    """
-
-    sides: tuple[Side, ...]
-    frame: pl.DataFrame
-    differences: tuple[Difference, ...]
+def compare_sides(sides: Sequence[Side]) -> tuple[Pair, ...]:
+    """Compares each side with the first, which is the baseline."""
+    return tuple(_compare_two(sides[0], side) for side in sides[1:])
 
 
-def compare_two(before: Side, after: Side) -> TwoSides:
-    """Compares two sides."""
+def _compare_two(before: Side, after: Side) -> Pair:
     given = before.load_is_given and after.load_is_given
     # A few cycles may seem to allocate less while marking; the other side says otherwise.
     given |= before.has_fixed_rate or after.has_fixed_rate
-    frame = compare(before.measured, after.measured, load_is_given=given)
+    frame = compare(before.measured, after.measured, side=after.label, load_is_given=given)
     found = tuple(
         differences(
             (_with_same_wording(before, after), before.measured),
@@ -308,49 +297,35 @@ def compare_two(before: Side, after: Side) -> TwoSides:
         .alias(name)
         for name in ("expected", "expected_low", "expected_high", "measured")
     )
-    return TwoSides(before, after, frame, found, no_expectation, given)
+    return Pair(before, after, frame, found, no_expectation, given)
 
 
-def compare_several(sides: Sequence[Side]) -> SeveralSides:
-    """Compares several settings."""
-    frame = sweep([(side.label, side.measured) for side in sides])
-    found: dict[str, Difference] = {}
-    for side in sides[1:]:
-        for each in compare_two(sides[0], side).differences:
-            if each.what == "live_heap":
-                found.setdefault(each.what, _about_live_heaps(frame))
-            elif each.what == "length":
-                found.setdefault(each.what, _about_lengths(sides))
-            elif each.kind == "incomparable":
-                sentence = f"{sides[0].label} and {side.label}: {each.sentence}"
-                found[sentence] = Difference(each.kind, each.what, sentence)
-            elif each.what not in ("gogc", "memory_limit", "ballast", "throughput"):
-                found[each.sentence] = each
-    return SeveralSides(tuple(sides), frame, tuple(found.values()))
+def all_differences(pairs: Sequence[Pair]) -> tuple[Difference, ...]:
+    """Returns the differences of all sides from the baseline; alike ones are one.
+
+    Of several sides, settings are what is compared, and so are no differences.
+    """
+    if len(pairs) == 1:
+        return pairs[0].differences
+    groups: dict[tuple[str, str], list[tuple[Side, Difference]]] = {}
+    for pair in pairs:
+        for difference in pair.differences:
+            if difference.kind != "changed" and difference.what != "throughput":
+                alike = (difference.kind, difference.what)
+                groups.setdefault(alike, []).append((pair.after, difference))
+    return tuple(_together(group) for group in groups.values())
+
+
+def _together(group: Sequence[tuple[Side, Difference]]) -> Difference:
+    side, first = group[0]
+    others = dict.fromkeys(other.label for other, each in group[1:] if each != first)
+    text = f"{side.label}: {first.sentence}" if first.about_both else first.sentence
+    likewise = f" Likewise {', '.join(others)}." if others else ""
+    return replace(first, sentence=f"{text}{likewise}")
 
 
 def _measured(analysis: Analysis) -> Measured:
     return measured(analysis.spans, analysis.summary, by_limit=analysis.goals_are_by_limit)
-
-
-def _about_live_heaps(frame: pl.DataFrame) -> Difference:
-    sizes = frame.filter(metric="true_live_heap_mib")["value"].drop_nulls().sort()
-    sentence = (
-        f"The true live heap differs, from {digits(sizes[0], 3)} to {digits(sizes[-1], 3)} "
-        "MiB: heap goal, heap peak and cost of a cycle depend on it."
-    )
-    return Difference("note", "live_heap", sentence)
-
-
-def _about_lengths(sides: Sequence[Side]) -> Difference:
-    lengths = ", ".join(
-        f"{side.label} {duration_text(side.seconds / len(side.measured))}" for side in sides
-    )
-    sentence = (
-        f"The runs differ in length ({lengths}): a longer run has more time to reach its peak "
-        "and its longest pause. If all runs did the same work, compare their durations first."
-    )
-    return Difference("note", "length", sentence)
 
 
 def _with_same_wording(before: Side, after: Side) -> Circumstances:

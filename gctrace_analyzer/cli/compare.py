@@ -24,7 +24,7 @@ from gctrace_analyzer.ingest.sources import is_server
 if TYPE_CHECKING:
     import argparse
 
-    from gctrace_analyzer.comparison import Comparison, Sweep
+    from gctrace_analyzer.comparison import Comparison
 
 FORMATS = ("text", "md", "json", "csv", "html", "parquet")
 _RANGES = ("before", "after")
@@ -39,9 +39,9 @@ version or settings.
   gctrace-analyze compare before.log after.log
 
 A SIDE is a log, or NAME=LOG,LOG,... for several runs of the same program with
-the same settings; a quoted pattern stands for all matching files. More than
-two sides make a table with one row each; the best value of each metric is
-marked. Files with metrics will do in place of logs.
+the same settings; a quoted pattern stands for all matching files. Of more than
+two sides, each is compared with the first, in a table with one row each. Files
+with metrics will do in place of logs.
 
 Two time ranges of a Prometheus server, such as before and after a deploy; each
 process of the service is a run, so several pods show how much runs differ:
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> Result:
     return result(_compare(args), args)
 
 
-def result(comparison: Comparison | Sweep, args: argparse.Namespace) -> Result:
+def result(comparison: Comparison, args: argparse.Namespace) -> Result:
     """Returns a comparison in every format."""
     return Result(
         document=comparison.document,
@@ -190,9 +190,9 @@ def _side(word: str) -> tuple[str, list[str]]:
     return name, paths
 
 
-def _compare(args: argparse.Namespace) -> Comparison | Sweep:
+def _compare(args: argparse.Namespace) -> Comparison:
     from gctrace_analyzer.api import runs_of
-    from gctrace_analyzer.comparison import compared, compared_settings, side_of
+    from gctrace_analyzer.comparison import Comparison, side_of
     from gctrace_analyzer.units import span_s
 
     sides = []
@@ -205,7 +205,7 @@ def _compare(args: argparse.Namespace) -> Comparison | Sweep:
             runs = [run.between(*span) for run in runs]
         sides.append(side_of(name, runs))
     with working("comparing"):
-        return compared(*sides) if len(sides) == 2 else compared_settings(sides)
+        return Comparison(sides)
 
 
 def _read_as(args: argparse.Namespace) -> list[tuple[str, list[str], dict[str, Any]]]:

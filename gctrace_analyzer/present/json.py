@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer.present.sections.overview import MOST_REJECTED
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.advise.comparison import SeveralSides, Side, TwoSides
+    from collections.abc import Sequence
+
+    from gctrace_analyzer.advise.comparison import Pair, Side
     from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.present.report import Report
 
@@ -114,30 +116,21 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def of_two_sides(found: TwoSides) -> dict[str, Any]:
-    """Returns the comparison of two sides as plain values."""
+def of_comparison(pairs: Sequence[Pair]) -> dict[str, Any]:
+    """Returns a comparison as plain values."""
+    from gctrace_analyzer.advise.comparison import all_differences
     from gctrace_analyzer.present.sections.comparison import verdict
 
+    first, last = pairs[0], pairs[-1]
     return {
         "schema_version": SCHEMA_VERSION,
-        "verdict": verdict(found),
-        "before": _side(found.before),
-        "after": _side(found.after),
-        "comparable": found.comparable,
-        "load_is_given": found.load_is_given,
-        "differences": [each.to_dict() for each in found.differences],
-        "metrics": found.frame.to_dicts(),
-        "no_expectation_because": found.no_expectation,
-    }
-
-
-def of_several_sides(found: SeveralSides) -> dict[str, Any]:
-    """Returns the comparison of several sides as plain values."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "settings": [_side(side) for side in found.sides],
-        "differences": [each.to_dict() for each in found.differences],
-        "metrics": found.frame.to_dicts(),
+        "verdict": verdict(pairs),
+        "sides": [_side(first.before), *(_side(pair.after) for pair in pairs)],
+        "comparable": all(pair.comparable for pair in pairs),
+        "load_is_given": last.load_is_given,
+        "differences": [difference.to_dict() for difference in all_differences(pairs)],
+        "metrics": [row for pair in pairs for row in pair.frame.to_dicts()],
+        "no_expectation_because": last.no_expectation,
     }
 
 

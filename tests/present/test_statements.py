@@ -445,12 +445,14 @@ def test_a_comparison_leads_with_what_makes_it_unfair() -> None:
     """Shares of different numbers of CPUs are no change, and waiting for a CPU counts as GC CPU."""
     short = log_of(60, background=9)
     long = short.replace(": 0.02+", ": 3+").replace("clock, 0.04+", "clock, 6+")
-    found = comparison.verdict(gca.compare(read_text(long), read_text(log_of(60))))
+    found = comparison.verdict(gca.compare(read_text(long), read_text(log_of(60))).pairs)
     assert "less GC CPU" in found
     assert found.endswith(
         "; same load, but other work probably competed for the CPUs of one side."
     )
-    found = comparison.verdict(gca.compare(read_text(short), read_text(log_of(60, procs=1))))
+    found = comparison.verdict(
+        gca.compare(read_text(short), read_text(log_of(60, procs=1))).pairs
+    )
     assert "GC CPU" not in found.removeprefix("No significant change of GC CPU")
     assert found.endswith("; same load, but GOMAXPROCS differs.")
 

@@ -53,6 +53,11 @@ class Difference:
     what: str
     sentence: str
 
+    @property
+    def about_both(self) -> bool:
+        """Whether the sentence is about both sides, and so does not name the one it is about."""
+        return self.what in ("load", "unclear_load", "procs", "go_version", "live_heap")
+
     def to_dict(self) -> dict[str, str]:
         """Returns the difference, ready for JSON."""
         return {"kind": self.kind, "what": self.what, "sentence": self.sentence}

@@ -123,17 +123,22 @@ def measured(spans: pl.DataFrame, summary: Summary, *, by_limit: bool = False) -
 
 
 def compare(
-    before: Sequence[Measured], after: Sequence[Measured], *, load_is_given: bool = True
+    before: Sequence[Measured],
+    after: Sequence[Measured],
+    *,
+    side: str = "after",
+    load_is_given: bool = True,
 ) -> pl.DataFrame:
     """Returns the comparison of two sides (`schema.COMPARISON`), without predicted values.
 
     Args:
         before: the runs of one side, at least one.
         after: the runs of the other side.
+        side: the name of the other side.
         load_is_given: False if the program allocates as fast as it can, so that its
             allocation rate is a result, not a load.
     """
-    rows = {metric.name: _row(metric, before, after) for metric in METRICS}
+    rows = {metric.name: _row(metric, before, after) | {"side": side} for metric in METRICS}
     load = rows["alloc_mib_per_s"]
     if not load_is_given and load["verdict"] in _REVERSED:
         load["verdict"] = _REVERSED[load["verdict"]]
@@ -155,33 +160,6 @@ def other_load(row: dict[str, Any]) -> bool:
     if row["verdict"] in (None, "~") or not row["before"]:
         return False
     return bool(abs(row["delta"]) > OTHER_LOAD * row["before"])
-
-
-def sweep(settings: Sequence[tuple[str, Sequence[Measured]]]) -> pl.DataFrame:
-    """Returns each metric of several settings, the best one marked (`schema.SWEEP`)."""
-    rows: list[dict[str, Any]] = []
-    for metric in METRICS:
-        estimates, dof = _estimates(metric, [runs for _, runs in settings])
-        best = _best(metric, estimates)
-        for (setting, runs), each in zip(settings, estimates, strict=True):
-            rows.append(
-                {
-                    "setting": setting,
-                    "metric": metric.name,
-                    "unit": metric.unit,
-                    **_interval(
-                        metric,
-                        each,
-                        dof,
-                        has_interval=all(_is_testable(metric, run) for run in runs),
-                    ),
-                    **_extremes([run.values[metric.name] for run in runs]),
-                    "standing": _standing(metric, each, best, dof),
-                    "runs": each.runs if each else 0,
-                    "seconds": _seconds(runs),
-                }
-            )
-    return pl.DataFrame(rows, schema=schema.polars_schema("sweep"))
 
 
 def _row(
@@ -300,44 +278,6 @@ def _above_shorter_peaks(run: Measured, seconds: float) -> float:
     peaks = run.spans.group_by(part.alias("part")).agg(pl.col("heap_peak_mib").max())
     scaled = [metric.scaled(float(peak)) for peak in peaks["heap_peak_mib"].drop_nulls()]
     return max(scaled) - fmean(scaled) if scaled else 0.0
-
-
-def _interval(
-    metric: Metric, each: Estimate | None, dof: int, *, has_interval: bool
-) -> dict[str, float | None]:
-    if each is None:
-        return dict.fromkeys(("value", "value_low", "value_high"))
-    if not has_interval:
-        return {"value": each.value, "value_low": None, "value_high": None}
-    half = _t(dof) * math.sqrt(each.variance)
-    return {
-        "value": each.value,
-        "value_low": metric.unscaled(each.scaled - half),
-        "value_high": metric.unscaled(each.scaled + half),
-    }
-
-
-def _extremes(values: Sequence[float | None]) -> dict[str, float | None]:
-    known = [value for value in values if value is not None]
-    return {"least": min(known, default=None), "most": max(known, default=None)}
-
-
-def _best(metric: Metric, estimates: Sequence[Estimate | None]) -> Estimate | None:
-    if metric.better == "by load" or metric.noise is None:
-        return None
-    known = [each for each in estimates if each]
-    return min(known, key=lambda each: each.scaled, default=None)
-
-
-def _standing(
-    metric: Metric, each: Estimate | None, best: Estimate | None, dof: int
-) -> str | None:
-    if each is None or best is None:
-        return None
-    if each is best:
-        return "best"
-    half = _t(dof) * math.sqrt(each.variance + best.variance)
-    return "worse" if each.scaled - best.scaled > half else "~"
 
 
 def _seconds(runs: Sequence[Measured]) -> float:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.advise.comparison import all_differences
 from gctrace_analyzer.present.document import Sentence
 from gctrace_analyzer.present.html import intervals
 from gctrace_analyzer.present.html.chart import charts_of
@@ -19,7 +20,7 @@ from gctrace_analyzer.present.sections import comparison as rows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gctrace_analyzer.advise.comparison import SeveralSides, Side, TwoSides
+    from gctrace_analyzer.advise.comparison import Pair, Side
     from gctrace_analyzer.present.plots.figure import Figure
     from gctrace_analyzer.present.plots.palette import Theme
 
@@ -28,83 +29,57 @@ _MOST_RUNS = 3
 """How many runs of each side are drawn; more would hide each other."""
 
 
-def dumps(found: TwoSides, theme: Theme = "auto") -> str:
-    """Returns two sides as an HTML document that opens with the colours of `theme`."""
-    sides = (found.before, found.after)
-    verdicts = set(found.frame["verdict"])
+def dumps(pairs: Sequence[Pair], theme: Theme = "auto") -> str:
+    """Returns a comparison as an HTML document that opens with the colours of `theme`."""
+    sides = [pairs[0].before, *(pair.after for pair in pairs)]
+    verdicts = {verdict for pair in pairs for verdict in pair.frame["verdict"]}
+    is_fair = all(pair.comparable for pair in pairs)
+    worse = len(pairs) == 1 and "worse" in verdicts
     return _page(
         sides,
         theme,
-        title=_arrow(found),
-        heading=rows.verdict(found),
-        level="warn"
-        if not found.comparable or "worse" in verdicts
-        else "ok"
-        if "better" in verdicts
-        else "none",
-        statements=_statements(found),
-        plots=[each] if (each := intervals.of_changes(found.frame)) else [],
-        tables=[changes.figures(found.frame)],
-        method=rows.METHOD,
-        more=list(rows.further_tables(found)),
-        notes_on_input=list(rows.further_notes(found)),
+        **_shown(pairs),
+        heading=rows.verdict(pairs),
+        level="warn" if worse or not is_fair else "ok" if "better" in verdicts else "none",
+        plots=intervals.of_pairs(pairs),
+        more=list(rows.further_tables(pairs[0])) if len(pairs) == 1 else [],
+        notes_on_input=list(_notes(pairs, sides)),
     )
 
 
-def dumps_sweep(found: SeveralSides, theme: Theme = "auto") -> str:
-    """Returns several settings as an HTML document that opens with the colours of `theme`."""
-    broken = [each.sentence for each in found.differences if each.kind == "incomparable"]
-    others = [each.sentence for each in found.differences if each.kind != "incomparable"]
-    return _page(
-        found.sides,
-        theme,
-        title=_list(found),
-        heading=rows.best(found.frame) or "One row per setting",
-        level="warn" if broken else "none",
-        statements=[Sentence("Note", sentence) for sentence in broken],
-        plots=list(intervals.of_settings(found.frame)),
-        tables=changes.settings(found.frame),
-        method=rows.SWEEP_METHOD,
-        more=[],
-        notes_on_input=[*others, *rows.notes(found.sides)],
-    )
+def cell(pairs: Sequence[Pair]) -> str:
+    """Returns a comparison as an HTML fragment without scripts, for a notebook."""
+    page = environment().get_template("comparison_cell.html.j2")
+    return page.render(**_shown(pairs))
 
 
-def cell(found: TwoSides) -> str:
-    """Returns two sides as an HTML fragment without scripts, for a notebook."""
-    return _cell(
-        title=_arrow(found),
-        statements=_statements(found),
-        tables=[changes.figures(found.frame)],
-        method=rows.METHOD,
-    )
+def _shown(pairs: Sequence[Pair]) -> dict[str, object]:
+    """Returns what a page and a notebook cell both show."""
+    if len(pairs) == 1:
+        (pair,) = pairs
+        return {
+            "title": f"{pair.before.label} → {pair.after.label}",
+            "statements": [*rows.circumstances(pair), *rows.conclusion(pair.frame)],
+            "tables": [changes.figures(pair.frame)],
+            "method": rows.METHOD,
+        }
+    broken = [each for each in all_differences(pairs) if each.kind == "incomparable"]
+    return {
+        "title": ", ".join([pairs[0].before.label, *(pair.after.label for pair in pairs)]),
+        "statements": [Sentence("Note", difference.sentence) for difference in broken],
+        "tables": changes.settings(pairs),
+        "method": rows.METHOD,
+    }
 
 
-def cell_of_sweep(found: SeveralSides) -> str:
-    """Returns several settings as an HTML fragment for a notebook."""
-    statements = [Sentence("Note", each.sentence) for each in found.differences]
-    return _cell(
-        title=_list(found),
-        statements=statements,
-        tables=changes.settings(found.frame),
-        method=rows.SWEEP_METHOD,
-    )
-
-
-def _cell(**values: object) -> str:
-    return environment().get_template("comparison_cell.html.j2").render(**values)
-
-
-def _arrow(found: TwoSides) -> str:
-    return f"{found.before.label} → {found.after.label}"
-
-
-def _list(found: SeveralSides) -> str:
-    return ", ".join(side.label for side in found.sides)
-
-
-def _statements(found: TwoSides) -> list[Sentence]:
-    return [*rows.circumstances(found), *rows.conclusion(found.frame)]
+def _notes(pairs: Sequence[Pair], sides: Sequence[Side]) -> Iterator[str]:
+    if len(pairs) == 1:
+        yield from rows.further_notes(pairs[0])
+        return
+    for difference in all_differences(pairs):
+        if difference.kind != "incomparable":
+            yield difference.sentence
+    yield from rows.notes(sides)
 
 
 def _page(sides: Sequence[Side], theme: Theme, **values: object) -> str:

@@ -1,4 +1,4 @@
-"""Points with their intervals, one row each: changes of metrics, and metrics by setting."""
+"""Changes with their intervals as points in rows: of all metrics, or of one metric by side."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import printable
-from gctrace_analyzer.present.plots import ticks
-from gctrace_analyzer.present.sections import changes as rows
+from gctrace_analyzer.present.sections import changes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    import polars as pl
+    from gctrace_analyzer.advise.comparison import Pair
 
-    Kind = Literal["better", "worse", "same", "untested", "best", "near", "higher"]
+    Kind = Literal["better", "worse", "same", "untested"]
 
 _STEPS = (-95, -90, -80, -50, -25, -10, -5, -2, 2, 5, 10, 25, 50, 100, 300, 900, 1900)
 """Percent: where the axis of changes may have a tick."""
@@ -32,9 +31,6 @@ WORDS: dict[str, str] = {
     "worse": "regressed",
     "same": "not significant",
     "untested": "not tested",
-    "best": "best",
-    "near": "not significantly worse",
-    "higher": "significantly worse",
 }
 """What each marker means, in the order of the legend."""
 
@@ -53,13 +49,13 @@ class Row:
 
 @frozen
 class Intervals:
-    """A plot: `zero` is where nothing changes, None without such a line."""
+    """A plot: `zero` is where nothing changes."""
 
     title: str
     statement: str
     rows: Sequence[Row]
     ticks: Sequence[tuple[float, str]]
-    zero: float | None = None
+    zero: float
 
     @property
     def kinds(self) -> list[tuple[str, str]]:
@@ -74,116 +70,61 @@ class Intervals:
         return f"{self.title}. {self.statement} {said}."
 
 
-def of_changes(frame: pl.DataFrame) -> Intervals | None:
-    """Returns the changes of two sides (`schema.COMPARISON`), relative to the value before.
+def of_pairs(pairs: Sequence[Pair]) -> list[Intervals]:
+    """Returns the changes from the baseline: of all metrics, or of each main one by side."""
+    if len(pairs) == 1:
+        rows = [(changes.LABELS[row["metric"]], row) for row in pairs[0].rows().values()]
+        plots = [_of_rows("Changes with their 95 % intervals", rows)]
+    else:
+        plots = [
+            _of_rows(
+                changes.LABELS[metric],
+                [(printable(pair.after.label), pair.rows()[metric]) for pair in pairs],
+            )
+            for metric in changes.MAIN
+        ]
+    return [plot for plot in plots if plot.rows]
+
+
+def _of_rows(title: str, several: Sequence[tuple[str, dict[str, Any]]]) -> Intervals:
+    """Returns a plot of changes relative to the value before.
 
     The axis shows factors, so that half and twice are equally far from no change.
     """
     known = [
-        row
-        for row in frame.iter_rows(named=True)
+        (label, row)
+        for label, row in several
         if row["before"] and row["delta"] is not None and row["verdict"] is not None
     ]
-    if not known:
-        return None
     ends = [
         _factor(row, end)
-        for row in known
+        for _, row in known
         for end in ("delta", "delta_low", "delta_high")
         if row[end] is not None
     ]
-    low = max(min(*ends, -_NARROWEST), -_WIDEST)
-    high = min(max(*ends, _NARROWEST), _WIDEST)
+    low = max(min([*ends, -_NARROWEST]), -_WIDEST)
+    high = min(max([*ends, _NARROWEST]), _WIDEST)
     room = 0.04 * (high - low)
     place = _scale(low - room, high + room)
+    ticks = [(place(math.log1p(step / 100)), f"{step:+d} %") for step in _STEPS]
     return Intervals(
-        "Changes with their 95 % intervals",
+        title,
         "Relative to before; an interval that does not reach 0 % is significant.",
-        [_change(row, place) for row in known],
-        _apart(
-            [(place(math.log1p(step / 100)), f"{step:+d} %") for step in _STEPS], place(0.0)
-        ),
+        [_change(label, row, place) for label, row in known],
+        _apart(ticks, place(0.0)),
         place(0.0),
     )
 
 
-def of_settings(frame: pl.DataFrame) -> Iterator[Intervals]:
-    """Yields each main metric of several settings (`schema.SWEEP`), with its best setting."""
-    for metric in rows.MAIN:
-        several = [
-            row
-            for row in frame.filter(metric=metric).iter_rows(named=True)
-            if row["value"] is not None
-        ]
-        if several:
-            yield _by_setting(metric, several)
-
-
-def _by_setting(metric: str, several: list[dict[str, Any]]) -> Intervals:
-    ends = [
-        row[name]
-        for row in several
-        for name in ("value", "value_low", "value_high")
-        if row[name] is not None
-    ]
-    # A figure that is many times another is read from 0; close ones would be one point there.
-    low = 0.0 if min(ends) < 0.5 * max(ends) else min(ends)
-    high = max(ends)
-    room = 0.04 * (high - low) or 0.05 * abs(high) or 1.0
-    place = _scale(low - (room if low else 0.0), high + room)
-    scale = 100 if "share" in metric else 1
-    begin, end = scale * (low - (room if low else 0.0)), scale * (high + room)
-    return Intervals(
-        rows.LABELS[metric],
-        _reason(metric, several),
-        [_setting(metric, row, place) for row in several],
-        [
-            (place(at / scale), rows.value(metric, at / scale) if at else "0")
-            for at in ticks.linear(begin, end, 5)
-        ],
-    )
-
-
-def _setting(metric: str, row: dict[str, Any], place: Callable[[float], float]) -> Row:
-    kind: Kind = {"best": "best", "~": "near", "worse": "higher"}.get(  # type: ignore[assignment]
-        row["standing"] or "", "untested"
-    )
-    low, high = row["value_low"], row["value_high"]
-    text = rows.value(metric, row["value"])
-    if low is None or high is None:
-        return Row(printable(row["setting"]), place(row["value"]), None, None, kind, text)
-    within = f"{rows.bare(rows.value(metric, low))} to {rows.value(metric, high)}"
-    return Row(
-        printable(row["setting"]),
-        place(row["value"]),
-        place(low),
-        place(high),
-        kind,
-        f"{text} ({within})",
-    )
-
-
-def _reason(metric: str, several: list[dict[str, Any]]) -> str:
-    """Returns which setting is best, and how sure that is."""
-    best = next((row for row in several if row["standing"] == "best"), None)
-    if best is None:
-        return "No setting is marked as the best."
-    others = [printable(row["setting"]) for row in several if row["standing"] == "~"]
-    first = f"Lowest: {printable(best['setting'])} ({rows.value(metric, best['value'])})"
-    if not others:
-        return f"{first}, significantly below all others."
-    return f"{first}; not significantly worse: {', '.join(others)}."
-
-
-def _change(row: dict[str, Any], place: Callable[[float], float]) -> Row:
+def _change(label: str, row: dict[str, Any], place: Callable[[float], float]) -> Row:
     verdict = row["verdict"]
     tested = row["delta_low"] is not None
     kind: Kind = "untested" if not tested else verdict if verdict != "~" else "same"
-    text = rows.percent(row["delta"] / row["before"])
+    text = changes.percent(row["delta"] / row["before"])
     if tested:
-        text = f"{text} ({rows.interval(row)})"
+        text = f"{text} ({changes.interval(row)})"
     return Row(
-        rows.LABELS[row["metric"]],
+        label,
         place(_factor(row, "delta")),
         place(_factor(row, "delta_low")) if tested else None,
         place(_factor(row, "delta_high")) if tested else None,

@@ -18,7 +18,9 @@ from gctrace_analyzer.present.format import (
 )
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.advise.comparison import TwoSides
+    from collections.abc import Sequence
+
+    from gctrace_analyzer.advise.comparison import Pair
 
 LABELS = {
     "gc_cpu_share": "GC CPU",
@@ -67,9 +69,6 @@ _MORE_SETTING_COLUMNS = (
 
 LEAST_SETTING = 12
 """The number of characters of a setting's name that are always shown."""
-
-_UNKNOWN = 3.0
-"""Times the value. A larger interval is shown as such, because its size in units means nothing."""
 
 _DECIDING = ("gc_cpu_share", "heap_peak_mib")
 
@@ -147,7 +146,7 @@ def expectation(frame: pl.DataFrame) -> Table | None:
     return Table(head, "lrrrl", body)
 
 
-def expectation_note(found: TwoSides) -> str:
+def expectation_note(found: Pair) -> str:
     """Returns what the table of predictions compares."""
     if found.after.by_metrics:
         return _EXPECTED_NOTE
@@ -169,24 +168,31 @@ def expected_and_measured(frame: pl.DataFrame) -> str | None:
     return "; ".join(parts) or None
 
 
-def settings(frame: pl.DataFrame) -> list[Table]:
-    """Returns tables with one row per setting: first the main figures, then the others."""
-    names = frame["setting"].unique(maintain_order=True).to_list()
-    rows = {(row["setting"], row["metric"]): row for row in frame.iter_rows(named=True)}
+def settings(pairs: Sequence[Pair]) -> list[Table]:
+    """Returns tables with one row per side: first the main figures, then the others."""
+    rows = [pair.rows() for pair in pairs]
     tables = []
-    for title, columns in (
-        ("Setting", _SETTING_COLUMNS),
-        ("Also", _MORE_SETTING_COLUMNS),
-    ):
+    for title, columns in (("Setting", _SETTING_COLUMNS), ("Also", _MORE_SETTING_COLUMNS)):
         shown = [
             column
             for column in columns
-            if any(rows[name, column[0]]["value"] is not None for name in names)
+            if any(
+                row[column[0]][end] is not None for row in rows for end in ("before", "after")
+            )
         ]
-        cells = [
-            [_cell(rows[name, metric], times) for metric, _, times in shown] for name in names
+        body = [
+            (
+                printable(pairs[0].before.label),
+                *(_number(rows[0][metric]["before"], times) for metric, _, times in shown),
+            ),
+            *(
+                (
+                    printable(pair.after.label),
+                    *(_cell(row[metric], times) for metric, _, times in shown),
+                )
+                for pair, row in zip(pairs, rows, strict=True)
+            ),
         ]
-        body = [(printable(name), *row) for name, row in zip(names, cells, strict=True)]
         head = (title, *(head for _, head, _ in shown))
         tables.append(Table(head, "l" + "r" * len(shown), body, least=(LEAST_SETTING,)))
     return [table for table in tables if len(table.head) > 1]
@@ -263,35 +269,28 @@ def _explained(part: float | None, verdict: str | None) -> str:
 
 
 def _cell(row: dict[str, Any], times: float) -> str:
-    """Formats the value of a setting with half of its interval.
+    """Formats the value of a side with its change, `~` if that is not significant.
 
-    >>> of = {"standing": "~", "value": 299.0, "value_low": 1.0, "value_high": 380.0}
-    >>> _cell(of, 1.0), _cell({**of, "value_high": 126_907.0}, 1.0)
-    ('≈299 ±298', '≈299 ±>300 %')
+    >>> of = {"before": 4.0, "after": 1.0, "delta": -3.0, "delta_low": -3.5, "verdict": "better"}
+    >>> _cell(of, 1.0), _cell({**of, "verdict": "~"}, 1.0), _cell({**of, "delta_low": None}, 1.0)
+    ('1.00 -75 %', '1.00 ~', '1.00')
     """
-    if row["value"] is None:
-        return NONE
-    mark = {"best": "▸", "~": "≈"}.get(row["standing"], "")
-    value, low, high = (row[name] for name in ("value", "value_low", "value_high"))
-    number = _number(times * value)
-    if low is None:
+    number = _number(row["after"], times)
+    if row["delta_low"] is None or not row["before"]:
         return number
-    half = times * max(high - value, value - low)
-    if half > _UNKNOWN * times * abs(value):
-        return f"{mark}{number} ±>{100 * _UNKNOWN:.0f} %"
-    decimals = len(number.partition(".")[2])
-    least = 0.1**decimals
-    return f"{mark}{number} ±{max(half, least):.{decimals}f}"
+    return f"{number} {'~' if row['verdict'] == '~' else percent(row['delta'] / row['before'])}"
 
 
-def _number(number: float) -> str:
-    """Formats with three digits, which an interval needs."""
+def _number(value: float | None, times: float) -> str:
+    """Formats with three digits.
+
+    >>> [_number(value, 1.0) for value in (525.0, 16.5, 0.4, 0.013)]
+    ['525', '16.5', '0.40', '0.013']
+    """
+    if value is None:
+        return NONE
+    number = times * value
     if number >= 99.5:
         return f"{number:,.0f}"
-    return (
-        f"{number:.1f}"
-        if number >= 9.95
-        else f"{number:.2f}"
-        if number >= 0.1
-        else (f"{number:.3f}")
-    )
+    decimals = 1 if number >= 9.95 else 2 if number >= 0.1 else 3
+    return f"{number:.{decimals}f}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gctrace_analyzer.advise.comparison import all_differences
 from gctrace_analyzer.analysis.compare.compare import MIN_CYCLES
 from gctrace_analyzer.present.document import (
     Folded,
@@ -40,17 +41,13 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.advise.comparison import SeveralSides, Side, TwoSides
+    from gctrace_analyzer.advise.comparison import Pair, Side
     from gctrace_analyzer.present.document import Block, Document
 
 METHOD = (
     "Change: relative to the value before, with its 95 % interval. ~: not significant. "
     "Intervals: block bootstrap over cycles, or over scrapes; the variation between runs is "
     "measured from repeated runs, or estimated from other programs."
-)
-SWEEP_METHOD = (
-    "▸ best; ≈ not significantly worse than the best. ±: 95 % interval over cycles (block "
-    "bootstrap) and repeats."
 )
 LOAD_NOTE = (
     "An estimate for the same live heap and goal: the cost of a cycle stays the same, and the "
@@ -64,17 +61,17 @@ _STYLES = {"Improved": "green", "Regressed": "bold red", "Same": "dim"}
 _KINDS = {"incomparable": "bold yellow", "changed": "bold", "note": ""}
 
 
-def two_sides(found: TwoSides) -> Document:
-    """Returns the comparison of two sides: whether it is fair, the verdict, the figures."""
-    return [*_two_sides(found)]
+def document(pairs: Sequence[Pair]) -> Document:
+    """Returns a comparison: whether it is fair, the verdict, the figures."""
+    return [*(_two_sides(pairs[0]) if len(pairs) == 1 else _several_sides(pairs))]
 
 
-def _two_sides(found: TwoSides) -> Iterator[Block]:
+def _two_sides(found: Pair) -> Iterator[Block]:
     yield Title("Go garbage collection, before and after")
     sides = ((found.before, "before"), (found.after, "after"))
     yield _labelled(Sentence(word, source(side), "bold") for side, word in sides)
     yield Gap()
-    yield Statement("none", "", verdict(found))
+    yield Statement("none", "", _verdict(found))
     yield Gap()
     yield _labelled([*circumstances(found), *conclusion(found.frame)])
     yield Folded("All figures", [figures(found.frame)], [figures(found.frame, headline=True)])
@@ -89,29 +86,26 @@ def _two_sides(found: TwoSides) -> Iterator[Block]:
     yield _remark(METHOD)
 
 
-def several_sides(found: SeveralSides) -> Document:
-    """Returns the comparison of several settings: one row for each, with the best marked."""
-    return [*_several_sides(found)]
-
-
-def _several_sides(found: SeveralSides) -> Iterator[Block]:
+def _several_sides(pairs: Sequence[Pair]) -> Iterator[Block]:
+    sides = [pairs[0].before, *(pair.after for pair in pairs)]
     yield Title("Go garbage collection by setting")
-    yield Paragraphs([source(side, label=True) for side in found.sides], "bold", hanging=2)
-    if (text := best(found.frame)) is not None:
-        yield Gap()
-        yield Statement("none", "", text)
-    if found.differences:
+    yield Paragraphs([source(side, label=True) for side in sides], "bold", hanging=2)
+    yield Gap()
+    yield Statement("none", "", verdict(pairs))
+    if differences := all_differences(pairs):
         yield Gap()
         yield _labelled(
             Sentence(
-                "Load" if each.what == "load" else "Note", each.sentence, _KINDS[each.kind]
+                "Load" if difference.what == "load" else "Note",
+                difference.sentence,
+                _KINDS[difference.kind],
             )
-            for each in found.differences
+            for difference in differences
         )
-    yield from settings(found.frame)
+    yield from settings(pairs)
     yield Gap()
-    yield _labelled(Sentence("Note", text, "bold") for text in notes(found.sides))
-    yield _remark(SWEEP_METHOD)
+    yield _labelled(Sentence("Note", text, "bold") for text in notes(sides))
+    yield _remark(METHOD.replace("the value before", printable(sides[0].label)))
 
 
 def _labelled(sentences: Iterable[Sentence]) -> Sentences:
@@ -122,7 +116,7 @@ def _remark(text: str) -> Paragraphs:
     return Paragraphs([text], "dim", indent=2)
 
 
-def further_tables(found: TwoSides) -> Iterator[tuple[Table, str]]:
+def further_tables(found: Pair) -> Iterator[tuple[Table, str]]:
     """Yields the tables about the load and the prediction, each with its note."""
     if (load := of_load(found.frame)) is not None:
         yield load, LOAD_NOTE
@@ -172,7 +166,7 @@ def notes(sides: Sequence[Side]) -> Iterator[str]:
         )
 
 
-def further_notes(found: TwoSides) -> Iterator[str]:
+def further_notes(found: Pair) -> Iterator[str]:
     """Yields the notes about the inputs, except those shown first."""
     for each in found.differences:
         if each.kind == "note" and each.what not in _FIRST:
@@ -180,7 +174,7 @@ def further_notes(found: TwoSides) -> Iterator[str]:
     yield from notes((found.before, found.after))
 
 
-def circumstances(found: TwoSides) -> Iterator[Sentence]:
+def circumstances(found: Pair) -> Iterator[Sentence]:
     """Yields whether a comparison is fair, which settings changed, and what was predicted."""
     broken = [each for each in found.differences if each.kind == "incomparable"]
     other = [each for each in found.differences if each.what in _FIRST]
@@ -206,8 +200,13 @@ _CHANGES = {
 """What decides, in this order: how less and more of it are called."""
 
 
-def verdict(found: TwoSides) -> str:
-    """Returns the comparison in one sentence: what was gained, for what, under which load."""
+def verdict(pairs: Sequence[Pair]) -> str:
+    """Returns a comparison in one sentence."""
+    return _verdict(pairs[0]) if len(pairs) == 1 else _best(pairs)
+
+
+def _verdict(found: Pair) -> str:
+    """Returns what was gained, for what, under which load."""
     rows = found.rows()
     if all(row["delta_low"] is None for row in rows.values()):
         return "There is too little evidence to tell changes from chance."
@@ -233,7 +232,7 @@ def verdict(found: TwoSides) -> str:
     return f"{changes}; {load}."
 
 
-def _doubts(found: TwoSides) -> Iterator[str]:
+def _doubts(found: Pair) -> Iterator[str]:
     """Yields what else than the change may be the cause, and is not the load."""
     kinds = {each.what for each in found.differences}
     if "procs" in kinds:
@@ -242,7 +241,7 @@ def _doubts(found: TwoSides) -> Iterator[str]:
         yield "other work probably competed for the CPUs of one side"
 
 
-def _load(found: TwoSides, rows: dict[str, dict[str, Any]]) -> str:
+def _load(found: Pair, rows: dict[str, dict[str, Any]]) -> str:
     kinds = {each.what for each in found.differences}
     alloc = rows["alloc_mib_per_s"]
     if alloc["before"] is None or alloc["after"] is None:
@@ -255,16 +254,22 @@ def _load(found: TwoSides, rows: dict[str, dict[str, Any]]) -> str:
     return "same load" if found.load_is_given else "the program is CPU-bound"
 
 
-def best(frame: pl.DataFrame) -> str | None:
-    """Returns which of several settings has the least GC CPU, and which the smallest heap."""
+def _best(pairs: Sequence[Pair]) -> str:
+    """Returns which side has significantly the least GC CPU, and which the smallest heap."""
     named = {"gc_cpu_share": "the least GC CPU", "heap_peak_mib": "the smallest heap peak"}
-    parts = [
-        f"{printable(row['setting'])} has {named[row['metric']]} "
-        f"({value(row['metric'], row['value'])})"
-        for metric in named
-        for row in frame.filter(metric=metric, standing="best").iter_rows(named=True)
-    ]
-    return f"{', '.join(parts)}." if parts else None
+    parts = []
+    for metric, words in named.items():
+        rows = [pair.rows()[metric] for pair in pairs if pair.rows()[metric]["verdict"]]
+        better = [row for row in rows if row["verdict"] == "better"]
+        if better:
+            least = min(better, key=lambda row: row["after"])
+            name, number = least["side"], least["after"]
+        elif rows and all(row["verdict"] == "worse" for row in rows):
+            name, number = pairs[0].before.label, rows[0]["before"]
+        else:
+            continue
+        parts.append(f"{printable(name)} has {words} ({value(metric, number)})")
+    return f"{', '.join(parts) or 'No side has significantly less GC CPU or a smaller heap'}."
 
 
 def conclusion(frame: pl.DataFrame) -> Iterator[Sentence]:
@@ -284,7 +289,7 @@ def _concluded(word: str, sentence: str) -> Sentence:
     return Sentence(word, sentence, _STYLES.get(word, "bold"))
 
 
-def same(found: TwoSides) -> Iterator[str]:
+def same(found: Pair) -> Iterator[str]:
     """Yields the circumstances that both sides share."""
     rows = found.rows()
     listed = {each.what for each in found.differences} & {"unclear_load", "throughput"}

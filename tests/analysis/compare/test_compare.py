@@ -31,13 +31,11 @@ from gctrace_analyzer.analysis.compare.metrics import (
 )
 from gctrace_analyzer.analysis.totals import RATES
 from gctrace_analyzer.cli import main
-from gctrace_analyzer.comparison import compared, side_of
+from gctrace_analyzer.comparison import Comparison, side_of
 from tests.conftest import CORPUS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from gctrace_analyzer.comparison import Comparison
 
 ADVICE = CORPUS / "advice"
 LOADS = ("svc-a", "svc-b", "svc-big", "svc-c", "svc-noptr", "svc-small", "burst", "batch-c")
@@ -70,7 +68,7 @@ def verdicts(pairs: Sequence[Comparison]) -> list[str]:
 def test_repeated_runs_differ_in_at_most_one_of_twenty_figures() -> None:
     for runs in repeats():
         sides = [side_of(f"run {number}", [run]) for number, run in enumerate(runs)]
-        found = verdicts([compared(*pair) for pair in combinations(sides, 2)])
+        found = verdicts([Comparison(pair) for pair in combinations(sides, 2)])
         assert len(found) == 170
         assert sum(verdict != "~" for verdict in found) < len(found) / 20
 
@@ -114,8 +112,11 @@ def test_columns_are_those_of_the_schema() -> None:
     found = gca.compare(STEADY, DOUBLED)
     assert found.frame.schema == schema.polars_schema("comparison")
     assert found.frame["metric"].to_list() == [metric.name for metric in METRICS]
-    several = gca.sweep({"100": STEADY, "200": DOUBLED})
-    assert several.frame.schema == schema.polars_schema("sweep")
+    several = gca.compare({"100": STEADY, "200": DOUBLED, "again": STEADY})
+    assert several.frame.schema == schema.polars_schema("comparison")
+    assert several.frame["side"].unique(maintain_order=True).to_list() == ["200", "again"]
+    assert several["gc_per_s", "200"] == found["gc_per_s"]
+    assert several["gc_per_s"].delta == 0
 
 
 def test_an_interval_contains_its_change_and_agrees_with_its_verdict() -> None:
@@ -266,31 +267,26 @@ def test_a_run_without_a_cycle_is_refused() -> None:
         gca.compare(STEADY, "samples/gomemlimit-paper.txt")
 
 
-def test_the_best_of_several_settings_is_marked_in_each_figure() -> None:
-    several = gca.sweep(
-        {
-            name: [log("noise-a", f"{name}-r{number}") for number in range(3)]
-            for name in ("gogc50", "gogc100", "gogc400")
-        }
-    )
-    standing = {
-        (setting, metric): (found, least, value, most)
-        for setting, metric, found, least, value, most in several.frame.select(
-            "setting", "metric", "standing", "least", "value", "most"
-        ).iter_rows()
+def test_each_of_several_sides_is_compared_with_the_first() -> None:
+    logs = {
+        name: [log("noise-a", f"{name}-r{number}") for number in range(3)]
+        for name in ("gogc100", "gogc50", "gogc400")
     }
-    assert standing["gogc400", "gc_cpu_share"][0] == "best"
-    assert standing["gogc50", "gc_cpu_share"][0] == "worse"
-    assert standing["gogc50", "heap_peak_mib"][0] == "best"
-    assert standing["gogc400", "heap_peak_mib"][0] == "worse"
-    assert standing["gogc50", "alloc_mib_per_s"][0] is None
-    for _, least, value, most in standing.values():
-        assert value is None or least <= value <= most
+    several = gca.compare(logs)
+    for side in ("gogc50", "gogc400"):
+        alone = gca.compare(logs["gogc100"], logs[side])
+        assert several.rows(side)["gc_cpu_share"]["delta"] == alone["gc_cpu_share"].delta
+    assert several["gc_cpu_share", "gogc400"].verdict == "better"
+    assert several["heap_peak_mib", "gogc400"].verdict == "worse"
+    assert several["heap_peak_mib", "gogc50"].verdict == "better"
     text = str(several)
     assert max(map(len, text.splitlines())) <= 80
-    rows = [line for line in text.splitlines() if line.startswith("  gogc")]
-    assert len(rows) == 6
-    assert "▸" in rows[2]
+    assert "gogc400 has the least GC CPU" in text
+    assert "gogc50 has the smallest heap peak" in text
+    assert len([line for line in text.splitlines() if line.startswith("  gogc")]) == 6
+    (check, _) = several.check("gc_cpu_share>+10%")
+    assert check.text == "gogc50: gc_cpu_share>+10%"
+    assert check.held
 
 
 def test_every_line_fits_a_terminal() -> None:
@@ -307,9 +303,9 @@ def test_a_frame_of_cycles_is_a_side_and_a_notebook_shows_it() -> None:
     assert "before     a frame of cycles" in str(found)
     assert repr(found) == "<Comparison of before and after: 18 ~>"
     assert "<table" in found._repr_html_()
-    several = gca.sweep({"one": run, "<b>two": DOUBLED})
+    several = gca.compare({"one": run, "<b>two": DOUBLED})
     assert "&lt;b&gt;two" in several._repr_html_()
-    assert repr(several) == "<Sweep over one, <b>two>"
+    assert repr(several).startswith("<Comparison of one and <b>two: ")
     assert found.to_pandas()["metric"].tolist() == found.frame["metric"].to_list()
 
 
@@ -345,7 +341,7 @@ class TestCommand:
         assert main(["compare", *several]) == 0
         out = " ".join(capsys.readouterr().out.split())
         assert out.count("5 runs") == 3
-        assert "▸ best" in out
+        assert "~: not significant" in out
 
     def test_settings_of_each_side(self, capsys: pytest.CaptureFixture[str]) -> None:
         logs = log("svc-a", "gogc100"), log("svc-a", "off-limit85")

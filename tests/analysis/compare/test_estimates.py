@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gctrace_analyzer.analysis.compare.compare import Measured, compare, other_load, sweep
+from gctrace_analyzer.analysis.compare.compare import Measured, compare, other_load
 from gctrace_analyzer.analysis.compare.metrics import METRICS, Metric
 
 if TYPE_CHECKING:
@@ -206,37 +206,3 @@ def test_a_longer_run_had_more_time_to_reach_its_peak() -> None:
     others = run({"live_heap_p50_mib": 40.0}, seconds=30.0, peaks=peaks)
     row = row_of([short], [others], "live_heap_p50_mib")
     assert row["delta_low"] > 30
-
-
-def test_a_sweep_by_hand() -> None:
-    sides = [
-        ("50", [run({"gc_per_s": 4.0}), run({"gc_per_s": 5.0})]),
-        ("100", [run({"gc_per_s": 2.0})]),
-        ("101", [run({"gc_per_s": 2.01}), run({"gc_per_s": None})]),
-        ("off", [run({"gc_per_s": None}, spread=None)]),
-        ("few", [run({"gc_per_s": 9.0}, cycles=4)]),
-    ]
-    metric = next(each for each in METRICS if each.name == "gc_per_s")
-    found = sweep(sides).filter(metric="gc_per_s").to_dicts()
-    assert [row["setting"] for row in found] == ["50", "100", "101", "off", "few"]
-    assert [row["standing"] for row in found] == ["worse", "best", "~", None, "worse"]
-    assert [row["runs"] for row in found] == [2, 1, 1, 0, 1]
-    assert [row["seconds"] for row in found] == [120, 60, 120, 60, 60]
-    assert (found[0]["least"], found[0]["most"]) == (4, 5)
-    assert (found[3]["value"], found[3]["least"], found[3]["value_low"]) == (None, None, None)
-    assert (found[4]["value"], found[4]["value_low"], found[4]["value_high"]) == (9, None, None)
-    known = [[each for each in side if each.values["gc_per_s"]] for _, side in sides]
-    estimates, dof = estimate(metric, [side for side in known if side])
-    assert dof == 7
-    mean, variance = estimates[0]
-    half = T[dof] * math.sqrt(variance)
-    assert found[0]["value"] == pytest.approx(math.exp(mean) - metric.floor)
-    assert found[0]["value_low"] == pytest.approx(
-        math.exp(mean - half) - metric.floor, rel=0.001
-    )
-    assert found[0]["value_high"] == pytest.approx(
-        math.exp(mean + half) - metric.floor, rel=0.001
-    )
-    by_load = sweep(sides).filter(metric="alloc_mib_per_s")["standing"]
-    assert by_load.to_list() == [None] * 5
-    assert sweep(sides).filter(metric="stw_max_ms")["standing"].to_list() == [None] * 5

@@ -77,7 +77,7 @@ def test_a_theme_has_a_colour_for_every_style_of_printed_lines() -> None:
     printed = chain(
         *(lines(document(report)) for report in reports),
         lines(gca.compare(*sides).document()),
-        lines(gca.sweep(dict(zip("ab", sides, strict=True))).document()),
+        lines(gca.compare(dict(zip("ab", sides, strict=True))).document()),
     )
     styles = {style for line in printed for _, style in line}
     assert styles >= {"bold red", "yellow", "dim", "green"}
