@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _SURROGATE = re.compile(r"\\u[dD]")
 _DECODER = json.JSONDecoder()
 TOO_DEEP = "nested too deeply"
+CUT = "JSON that ends inside a value"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NEVER = "0001-01-01"
 """Go prints the zero time for something that never happened."""
@@ -47,27 +48,41 @@ def raw_decode(text: str, at: int) -> tuple[Any, int]:
 
 
 def documents(
-    text: str, begins: re.Pattern[str], damaged: list[tuple[int, str, str]], reason: str
+    text: str, begins: re.Pattern[str], damaged: list[tuple[int, str, str]]
 ) -> Iterator[tuple[int, Any]]:
     """Yields the JSON values of a text, one after another, each with the line that it begins in.
 
     Args:
         text: the values, with anything between them that `begins` does not match.
         begins: what the first character of a value may be.
-        damaged: takes line, reason and text of the first value that is no JSON, which ends it.
-        reason: why it is no JSON.
+        damaged: takes line, reason and text of values that are no JSON; the next value is looked
+            for on the next line.
     """
     line_no, at = 1, 0
     while found := begins.search(text, at):
         line_no += text.count("\n", at, found.start())
+        begin = found.start()
         try:
-            value, end = raw_decode(text, found.start())
+            value, at = raw_decode(text, begin)
         except ValueError:
-            damaged.append((line_no, reason, text[found.start() : found.start() + 200]))
-            return
+            damaged.append((line_no, CUT, text[begin : begin + 200]))
+            newline = text.find("\n", begin)
+            if newline < 0:
+                return
+            at = newline
+            continue
         yield line_no, value
-        line_no += text.count("\n", found.start(), end)
-        at = end
+        line_no += text.count("\n", begin, at)
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """Returns the objects of an array; values of other types are damage."""
+    return [each for each in array(value) if isinstance(each, dict)]
+
+
+def array(value: Any) -> list[Any]:
+    """Returns an array; empty for all else."""
+    return value if isinstance(value, list) else []
 
 
 def _encodable(value: Any) -> Any:

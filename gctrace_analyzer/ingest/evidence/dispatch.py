@@ -112,7 +112,7 @@ def _unreadable(messages: Sequence[Message]) -> Iterator[Row]:
         if _BLOB.match(message.text):
             reason = "journalctl omitted a message that is not text; use journalctl -o json"
         elif _CUT.match(message.text) and not _is_json(message.text):
-            reason = "JSON that ends inside a value"
+            reason = json_values.CUT
         if reason:
             yield {"line_no": message.line_no, "reason": reason, "text": message.text[:500]}
 

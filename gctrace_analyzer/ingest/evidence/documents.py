@@ -17,6 +17,7 @@ from gctrace_analyzer.ingest.evidence import (
     yaml_documents,
 )
 from gctrace_analyzer.ingest.evidence.words import JSON_FRAGMENT
+from gctrace_analyzer.ingest.json_values import array, objects
 from gctrace_analyzer.ingest.memstats import json as memstats_json
 from gctrace_analyzer.ingest.wrappers.json_lines import source
 
@@ -126,7 +127,7 @@ def _values_of(text: str, name: str, values: Values) -> Iterator[tuple[int, Any]
         except ValueError as err:
             if not found:
                 _raise_invalid(err, text, name)
-            values.cut.append((line_no, "JSON that ends inside a value", text[at : at + 200]))
+            values.cut.append((line_no, json_values.CUT, text[at : at + 200]))
             return
         found = True
         at = _skip(text, at)
@@ -169,12 +170,12 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:  # noqa: C901 
     elif kind in ("Pod", "PodList") or (kind == "List" and _items(value, "Pod")):
         for row in kubernetes.pods(value):
             values.add("kubectl get pods -o json", "container_states", row, line_no)
-        for item in _objects(value.get("items", [value])):
+        for item in objects(value.get("items", [value])):
             if message := _object(item.get("status")).get("message"):
                 values.kinds.append("kubectl get pods -o json")
                 values.records.append((line_no, json.dumps(_message_of_pod(item, message))))
     elif kind in ("Event", "EventList", "List"):
-        for item in _objects(value.get("items", [value])):
+        for item in objects(value.get("items", [value])):
             values.records.append((line_no, json.dumps(_kubernetes_event(item))))
         values.kinds.append("kubectl get events -o json")
     elif memstats_json.is_record(value.get("memstats")):
@@ -186,9 +187,9 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:  # noqa: C901 
         )
     elif memstats_json.is_record(value) and not {"msg", "message", "log"} & value.keys():
         values.add("MemStats JSON", "memstats", memstats_json.from_record(value), line_no)
-    elif events := _list(value.get("events")) or _list(value.get("logEvents")):
+    elif events := array(value.get("events")) or array(value.get("logEvents")):
         values.kinds.append("CloudWatch events")
-        events = [each for each in _objects(events) if "message" in each]
+        events = [each for each in objects(events) if "message" in each]
         # A subscription names the stream once for all events.
         stream = {"logStreamName": value["logStream"]} if "logStream" in value else {}
         for event in sorted(events, key=lambda e: numbers.real(e.get("timestamp")) or 0):
@@ -213,8 +214,8 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:  # noqa: C901 
         and streams.get("resultType") == "streams"
     ):
         values.kinds.append("Loki query")
-        values.records += [(line_no, text) for text in _loki(_objects(streams.get("result")))]
-    elif lines := _loki(_objects(value.get("streams"))):
+        values.records += [(line_no, text) for text in _loki(objects(streams.get("result")))]
+    elif lines := _loki(objects(value.get("streams"))):
         values.kinds.append("Loki push")
         values.records += [(line_no, text) for text in lines]
     elif docker.is_event(value):
@@ -246,7 +247,7 @@ _ENTRIES = ("data", "logs", "entries")
 def _entries(value: dict[str, Any]) -> list[dict[str, Any]]:
     if {"msg", "message", "log"} & value.keys():
         return []
-    return [each for key in _ENTRIES for each in _objects(value.get(key))]
+    return [each for key in _ENTRIES for each in objects(value.get(key))]
 
 
 def _add_payload(text: str, line_no: int, values: Values) -> None:
@@ -287,21 +288,12 @@ def _message_of_pod(pod: dict[str, Any], message: Any) -> dict[str, Any]:
     }
 
 
-def _objects(values: Any) -> list[dict[str, Any]]:
-    """Returns the objects of a JSON array; values of other types are damage."""
-    return [value for value in _list(values) if isinstance(value, dict)]
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
 def _items(value: dict[str, Any], kind: str) -> bool:
-    return any(item.get("kind") == kind for item in _objects(value.get("items")))
+    return any(item.get("kind") == kind for item in objects(value.get("items")))
 
 
 def _kubernetes_event(item: dict[str, Any]) -> dict[str, Any]:
@@ -320,7 +312,7 @@ def _loki(streams: list[dict[str, Any]]) -> list[str]:
     lines = []
     for stream in streams:
         labels = _object(stream.get("stream"))
-        for entry in _list(stream.get("values")):
+        for entry in array(stream.get("values")):
             if isinstance(entry, list) and len(entry) > 1:
                 at, line = entry[:2]
                 text = json.dumps({**labels, "line": line, "timestamp": at})
@@ -335,7 +327,7 @@ def _kernel(entries: list[Any]) -> list[dict[str, Any]]:
             "message": each["msg"],
             "__MONOTONIC_TIMESTAMP": str(numbers.real(each.get("time") or 0, 1e6)),
         }
-        for each in _objects(entries)
+        for each in objects(entries)
         if "msg" in each
     ]
 
@@ -343,15 +335,15 @@ def _kernel(entries: list[Any]) -> list[dict[str, Any]]:
 def _hits(value: dict[str, Any]) -> list[dict[str, Any]]:
     """Returns the documents in a search result of Elasticsearch or OpenSearch."""
     outer = value.get("hits")
-    return [source(hit) for hit in _objects(_object(outer).get("hits"))]
+    return [source(hit) for hit in objects(_object(outer).get("hits"))]
 
 
 def _otlp(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yields the log records of OpenTelemetry's JSON."""
-    for each in _objects(value.get("resourceLogs")):
+    for each in objects(value.get("resourceLogs")):
         resource = _attributes(_object(each.get("resource")))
-        for scope in _objects(each.get("scopeLogs")):
-            for record in _objects(scope.get("logRecords")):
+        for scope in objects(each.get("scopeLogs")):
+            for record in objects(scope.get("logRecords")):
                 at = record.get("timeUnixNano")
                 time = (
                     at if at not in (None, "", "0", 0) else record.get("observedTimeUnixNano")
@@ -367,16 +359,16 @@ def _otlp(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _attributes(value: dict[str, Any]) -> dict[str, Any]:
     return {
         each["key"]: _object(each.get("value")).get("stringValue")
-        for each in _objects(value.get("attributes"))
+        for each in objects(value.get("attributes"))
         if each.get("key") in identity_names.ATTRIBUTES
     }
 
 
 def _of_tables(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yields the rows of the tables that Azure Monitor and Elasticsearch answer a query with."""
-    for table in _objects(value.get("tables")) or [value]:
-        names = [str(column.get("name")) for column in _objects(table.get("columns"))]
-        for row in _list(table.get("rows")) or _list(table.get("values")):
+    for table in objects(value.get("tables")) or [value]:
+        names = [str(column.get("name")) for column in objects(table.get("columns"))]
+        for row in array(table.get("rows")) or array(table.get("values")):
             if isinstance(row, list) and len(row) == len(names):
                 yield dict(zip(names, row, strict=True))
 
@@ -389,7 +381,7 @@ def _query_rows(value: dict[str, Any]) -> list[dict[str, Any]]:
             for cell in row
             if isinstance(cell, dict) and isinstance(cell.get("field"), str)
         }
-        for row in _list(value.get("results"))
+        for row in array(value.get("results"))
         if isinstance(row, list)
     ]
     rows = [row for row in rows if "@message" in row]

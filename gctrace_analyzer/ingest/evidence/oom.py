@@ -13,30 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.ingest import numbers
-from gctrace_analyzer.ingest.evidence import cgroups, kubernetes
-from gctrace_analyzer.ingest.evidence.oom_lines import (
-    CONSTRAINED,
-    CONTEXT,
-    CPU,
-    GROUP,
-    HEADER,
-    INVOKED,
-    KILL,
-    KUBELET,
-    KUBELET_ALONE,
-    NO_KILL,
-    NOTHING_KILLABLE,
-    PAGE,
-    PREKILL,
-    REAPED,
-    TASK,
-    TASK_IN,
-    USAGE,
-    WRAPPED,
-    scope,
-    sizes,
-    task,
-)
+from gctrace_analyzer.ingest.evidence import cgroups, kubernetes, oom_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -70,20 +47,20 @@ class _Reader:
         self.listed: dict[object, list[Row]] = {}
         self.event: tuple[int, Row] = (-9, {})
         self.handlers: tuple[tuple[re.Pattern[str], _Handler], ...] = (
-            (KUBELET, self.kubelet),
-            (KUBELET_ALONE, self.without_victim),
-            (INVOKED, self.invoked),
-            (KILL, self.kill),
-            (PREKILL, self.announced),
-            (CONTEXT, self.context),
-            (TASK_IN, self.task_in),
-            (USAGE, self.usage),
-            (REAPED, self.reaped),
-            (GROUP, self.group),
-            (NO_KILL, self.no_kill),
-            (HEADER, self.header),
-            (CPU, self.cpu),
-            (WRAPPED, self.wrapped),
+            (oom_lines.KUBELET, self.kubelet),
+            (oom_lines.KUBELET_ALONE, self.without_victim),
+            (oom_lines.INVOKED, self.invoked),
+            (oom_lines.KILL, self.kill),
+            (oom_lines.PREKILL, self.announced),
+            (oom_lines.CONTEXT, self.context),
+            (oom_lines.TASK_IN, self.task_in),
+            (oom_lines.USAGE, self.usage),
+            (oom_lines.REAPED, self.reaped),
+            (oom_lines.GROUP, self.group),
+            (oom_lines.NO_KILL, self.no_kill),
+            (oom_lines.HEADER, self.header),
+            (oom_lines.CPU, self.cpu),
+            (oom_lines.WRAPPED, self.wrapped),
         )
 
     def read(self, messages: Iterable[Message]) -> Rows:
@@ -92,7 +69,7 @@ class _Reader:
         for incident in list(self.open.values()):
             self.close(incident)
         for row in chain.from_iterable(self.listed.values()):
-            size = numbers.whole(row.get("rss_pages"), PAGE)
+            size = numbers.whole(row.get("rss_pages"), oom_lines.PAGE)
             self.rows["oom_tasks"].append(row | {"rss_bytes": size})
         # Most kills that the kubelet reports are also in the kernel's messages, and only the
         # others are added.
@@ -121,7 +98,11 @@ class _Reader:
         # Other programs print similar tables, so only those of the kernel are read.
         is_kernel = self.kernel or about["host"] in self.open
         columns = self.columns.get(about["host"])
-        if is_kernel and (found := TASK.search(text)) and (row := task(found, columns)):
+        if (
+            is_kernel
+            and (found := oom_lines.TASK.search(text))
+            and (row := oom_lines.task(found, columns))
+        ):
             self.task(row, about)
 
     def invoked(self, found: re.Match[str], about: Row) -> None:
@@ -137,7 +118,7 @@ class _Reader:
             "pid": numbers.whole(found["pid"]),
             "comm": found["comm"],
             "score": numbers.whole(found["score"]),
-            "scope": scope(words),
+            "scope": oom_lines.scope(words),
         }
 
     def task_in(self, found: re.Match[str], about: Row) -> None:
@@ -154,7 +135,7 @@ class _Reader:
 
     def no_kill(self, found: re.Match[str], about: Row) -> None:
         incident = self.at("no kill", about, after={"invoked", "context", "usage", "task in"})
-        if found[0] in NOTHING_KILLABLE:
+        if found[0] in oom_lines.NOTHING_KILLABLE:
             incident.facts["nothing_killable"] = True
 
     def without_victim(self, _: re.Match[str], about: Row) -> None:
@@ -176,7 +157,7 @@ class _Reader:
         """Adds the second part of a kill line that was wrapped."""
         incident = self.open.get(about["host"])
         if incident and incident.kills:
-            incident.kills[-1].update(sizes(found.string))
+            incident.kills[-1].update(oom_lines.sizes(found.string))
 
     def at(self, step: str, about: Row, after: set[str] | None = None) -> _Incident:
         """Returns the open incident, or a new one if the open one is past this step."""
@@ -208,9 +189,9 @@ class _Reader:
             incident = self.at("killed", about)
         incident.seen.add("killed")
         uid = found["uid1"] or found["uid2"]
-        given = sizes(found.string[found.end("comm") :])
+        given = oom_lines.sizes(found.string[found.end("comm") :])
         announced = incident.announced or {}
-        kill_scope = scope(found["message"]) or announced.get("scope")
+        kill_scope = oom_lines.scope(found["message"]) or announced.get("scope")
         row = {
             **{name: value for name, value in incident.facts.items() if name != "line_no"},
             **{name: value for name, value in about.items() if value is not None},
@@ -339,8 +320,8 @@ def _add_derived(kill: Row) -> None:
         kill_scope = "memcg"
     elif kill_scope is None and kill.get("global_oom"):
         kill_scope = "global"
-    if kill_scope in (None, "global") and constraint in CONSTRAINED:
-        kill_scope = CONSTRAINED[constraint]
+    if kill_scope in (None, "global") and constraint in oom_lines.CONSTRAINED:
+        kill_scope = oom_lines.CONSTRAINED[constraint]
     elif kill_scope is None and constraint == "CONSTRAINT_MEMCG":
         kill_scope = "memcg"
     kill["scope"] = kill_scope
@@ -349,7 +330,7 @@ def _add_derived(kill: Row) -> None:
     kill["unit"] = cgroups.unit(path)
     kill["container_id"], kill["pod_uid"] = cgroups.container_id(path), cgroups.pod_uid(path)
     vm, tables = kill.get("total_vm_bytes"), kill.get("pgtables_bytes")
-    if vm and tables and tables > vm / 64 and tables // 1024 % PAGE == 0:
+    if vm and tables and tables > vm / 64 and tables // 1024 % oom_lines.PAGE == 0:
         # The first release of Linux 5.4 printed bytes but called them kB.
         kill["pgtables_bytes"] = tables // 1024
 
@@ -365,4 +346,4 @@ def _page_size(incident: _Incident) -> int:
                     (4096, 16384, 65536),
                     key=lambda page: abs(page / size - 1) if size else page,
                 )
-    return PAGE
+    return oom_lines.PAGE

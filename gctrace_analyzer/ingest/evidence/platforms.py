@@ -136,16 +136,10 @@ def ecs_containers(value: dict[str, Any]) -> list[Row]:
     tasks = value.get("tasks") or [value.get("detail", value)]
     return [
         _of_ecs(container, task)
-        for task in _objects(tasks)
-        for container in _objects(task.get("containers"))
+        for task in json_values.objects(tasks)
+        for container in json_values.objects(task.get("containers"))
         if "lastStatus" in container and {"taskArn", "containerArn"} & {*container, *task}
     ]
-
-
-def _objects(values: Any) -> list[dict[str, Any]]:
-    return (
-        [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
-    )
 
 
 def _time(value: Any) -> datetime | None:

@@ -95,38 +95,13 @@ def _add_spellings() -> None:
 _add_spellings()
 KNOWN = [c for c in schema.names("memstats") if c not in _OF_METRICS]
 INTEGERS = {c.name for c in schema.TABLES["memstats"] if c.dtype == "Int64"}
-OF_GO = {
-    NAMES[plain(name)]
-    for name in (
-        "Alloc",
-        "TotalAlloc",
-        "Sys",
-        "Lookups",
-        "Mallocs",
-        "Frees",
-        "HeapAlloc",
-        "HeapSys",
-        "HeapIdle",
-        "HeapInuse",
-        "HeapReleased",
-        "HeapObjects",
-        "StackInuse",
-        "StackSys",
-        "MSpanInuse",
-        "MSpanSys",
-        "MCacheInuse",
-        "MCacheSys",
-        "BuckHashSys",
-        "GCSys",
-        "OtherSys",
-        "NextGC",
-        "LastGC",
-        "PauseTotalNs",
-        "NumGC",
-        "NumForcedGC",
-        "GCCPUFraction",
-    )
-}
+_NOT_OF_GO = {
+    *schema.IDENTITY, "gogc_pct", "gomemlimit_bytes", "last_pause_ns", "pause_max_s", "makes",
+    "pool_bytes", "resolution_bytes", "rss_bytes",
+}  # fmt: skip
+OF_GO = set(KNOWN) - _NOT_OF_GO
+"""The fields of `runtime.MemStats`."""
+
 ENOUGH = 2
 """How many MemStats fields identify a dump; a single one may belong to another program."""
 

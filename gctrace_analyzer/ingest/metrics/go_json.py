@@ -87,7 +87,7 @@ def read(lines: Iterable[tuple[int, str]]) -> tuple[pl.DataFrame, pl.DataFrame, 
         try:
             value = json_values.loads(_without_sizes(text))
         except ValueError:
-            rejected.append((line_no, "JSON that ends inside a value", text[:500]))
+            rejected.append((line_no, json_values.CUT, text[:500]))
             continue
         if (dump := dump_of(value)) is not None:
             dumps.append(dump)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _JSON = re.compile(r'"Gauges"\s*:\s*\[\s*\{|"[\w.]+"\s*:\s*\{\s*"value"\s*:\s*[-+0-9]')
 _JSON_NAMES = re.compile(r'"Name"\s*:\s*"([^"\\]*)"|"([\w.]+)"\s*:\s*\{')
 _NOT_BLANK = re.compile(r"[^\s,]")
-_CUT = "the JSON is cut off or damaged here"
 
 _NUMBER = r"[+-]?[0-9][0-9.eE+-]*"
 _ON_SIGNAL = (
@@ -135,7 +134,7 @@ def _rejected(others: pl.DataFrame) -> list[Rejected]:
 def read_json(text: str, samples: Samples) -> list[Rejected]:
     """Adds the gauges of every document; returns the one that is damaged."""
     rejected: list[Rejected] = []
-    for line_no, document in json_values.documents(text, _NOT_BLANK, rejected, _CUT):
+    for line_no, document in json_values.documents(text, _NOT_BLANK, rejected):
         for value in document if isinstance(document, list) else [document]:
             if not isinstance(value, dict):
                 continue

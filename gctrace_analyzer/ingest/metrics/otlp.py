@@ -19,6 +19,7 @@ Point = tuple[int, int, float, int]
 """Series, time in µs, value, line."""
 
 HEAD = re.compile(r'"resource_?[mM]etrics"\s*:\s*\[')
+_BEGINS = re.compile(r"\{")
 _DELTA = (1, "AGGREGATION_TEMPORALITY_DELTA")
 _PAUSES = ("go.memory.gc.pause.duration",)
 _STARTED = "process_start_time_seconds"
@@ -31,20 +32,7 @@ def read(text: str, samples: Samples) -> list[Rejected]:
     rejected: list[Rejected] = []
     points: list[Point] = []
     deltas: set[int] = set()
-    at, line_no, counted = 0, 1, 0
-    while (at := text.find("{", at)) >= 0:
-        line_no += text.count("\n", counted, at)
-        counted = at
-        try:
-            value, end = json_values.raw_decode(text, at)
-        except ValueError:
-            rejected.append((line_no, "JSON that ends inside a value", text[at : at + 200]))
-            newline = text.find("\n", at)
-            if newline < 0:
-                break
-            at = newline
-            continue
-        at = end
+    for line_no, value in json_values.documents(text, _BEGINS, rejected):
         for resource in _list(value, "resourceMetrics", "resource_metrics"):
             points += _of_resource(resource, samples, deltas, line_no)
     if points:
@@ -150,5 +138,5 @@ def _list(holder: Any, *keys: str) -> list[Any]:
     for key in keys:
         value = holder.get(key) if isinstance(holder, dict) else None
         if isinstance(value, list):
-            return [each for each in value if isinstance(each, dict)]
+            return json_values.objects(value)
     return []

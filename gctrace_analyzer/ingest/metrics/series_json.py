@@ -35,7 +35,6 @@ _ERROR = re.compile(
 _MOST_CHARS = 1 << 25
 _MOST_LABELS, _LONGEST_LABELS = 1 << 16, 1 << 12
 """How many texts of labels are kept, and how long each may be."""
-_CUT = "JSON that ends inside a value"
 
 
 def error_of(text: str) -> str | None:
@@ -60,13 +59,15 @@ def read(text: str, samples: Samples) -> list[Rejected]:
             if series is not None:
                 end = _read_values(text, end, series, line_no, batch)
         except ValueError:
-            rejected.append((line_no, _CUT, text[found.start() : found.start() + 200]))
+            rejected.append(
+                (line_no, json_values.CUT, text[found.start() : found.start() + 200])
+            )
         found = _METRIC.search(text, max(end, at))
     batch.flush()
     rejected += batch.rejected
     if not rejected and "}" not in _closers(text):
         line_no += text.count("\n", counted)
-        rejected.append((line_no, _CUT, text[-200:]))
+        rejected.append((line_no, json_values.CUT, text[-200:]))
     return rejected
 
 
@@ -111,14 +112,14 @@ def _array(text: str, at: int) -> tuple[str, int]:
         ValueError: there is no such array, or it is cut.
     """
     if not text.startswith("[", at):
-        raise ValueError(_CUT)
+        raise ValueError(json_values.CUT)
     is_of_pairs = _PAIRS.match(text, at) is not None
     end = text.find("]]" if is_of_pairs else "]", at)
     if end < 0 or "{" in text[at:end]:
         # Re-indented JSON has a line end between the brackets.
         closing = _PAIRS_END.search(text, at) if is_of_pairs else None
         if closing is None or "{" in text[at : closing.start()]:
-            raise ValueError(_CUT)
+            raise ValueError(json_values.CUT)
         return _BLANK.sub("", text[at + 1 : closing.start() + 1]), closing.end()
     inside = text[at + 1 : end + is_of_pairs]
     if " " in inside or "\n" in inside:
@@ -175,7 +176,7 @@ class _Batch:
             ValueError: they are no pairs.
         """
         if pairs and not pairs.startswith("["):
-            raise ValueError(_CUT)
+            raise ValueError(json_values.CUT)
         if pairs:
             self._pairs.append((series, line_no, pairs))
             self._grow(pairs)
