@@ -130,7 +130,7 @@ class Core(Protocol):
     def concurrent_processes(
         self, facts: bytes, *, slack_s: float, open: int, lookahead: int
     ) -> Table:
-        """Returns the process of each cycle (`process`, int64), as `_concurrent` (`chains.py`).
+        """Returns the process of each cycle (`process`, int64), as `_best_fits` (`chains.py`).
 
         The facts are those of `_Cycle` there, column after column, each as `packed` returns it;
         what is unknown is not a number (NaN).

@@ -1,6 +1,6 @@
 //! Finds the process of each cycle of a stream that several programs share.
 //!
-//! It does what `_concurrent` of `ingest/chains.py` does, in the same order, so every result is the
+//! It does what `_best_fits` of `ingest/chains.py` does, in the same order, so every result is the
 //! same. There is the explanation of each step.
 
 use std::cmp::Ordering;
