@@ -99,6 +99,7 @@ _NOT_OF_GO = {
     *schema.IDENTITY, "gogc_pct", "gomemlimit_bytes", "last_pause_ns", "pause_max_s", "makes",
     "pool_bytes", "resolution_bytes", "rss_bytes",
 }  # fmt: skip
+FIGURES = set(KNOWN) - {*schema.IDENTITY}
 OF_GO = set(KNOWN) - _NOT_OF_GO
 """The fields of `runtime.MemStats`."""
 

@@ -1,72 +1,142 @@
-"""Reads MemStats from JSON: expvar, a marshalled `runtime.MemStats`, or a log entry."""
+"""Reads MemStats and runtime/metrics from JSON: expvar, a marshalled object, or a log entry."""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.ingest import json_values, numbers
-from gctrace_analyzer.ingest.memstats.fields import (
-    ENOUGH,
-    INTEGERS,
-    OF_GO,
-    is_time,
-    last_pause,
-    quantity,
-    scaled,
-)
+from gctrace_analyzer.ingest.memstats import fields
+from gctrace_analyzer.ingest.metrics import names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from gctrace_analyzer.ingest.evidence.message import Row
+
+_PRINTED = re.compile(r"(\d[\d,]{0,40}(?:\.\d{1,30})?) ?([a-zA-Zµ]{0,5})")
 
 
 def is_record(value: Any) -> bool:
     """Returns whether a JSON object has fields of `runtime.MemStats`."""
+    return isinstance(value, dict) and _are_of_memstats(tuple(value))
+
+
+@lru_cache(maxsize=64)
+def _are_of_memstats(keys: tuple[str, ...]) -> bool:
+    return len({fields.scaled(key)[0] for key in keys} & fields.OF_GO) >= fields.ENOUGH
+
+
+def _are_of_runtime(keys: Iterable[str]) -> bool:
+    """Returns whether these are names of runtime/metrics, at least enough for a dump."""
+    return len(names.RUNTIME.keys() & set(keys)) >= fields.ENOUGH
+
+
+def dump_of(value: Any) -> Mapping[str, Any] | None:
+    """Returns the object with the fields of MemStats or runtime/metrics in a JSON value."""
     if not isinstance(value, dict):
-        return False
-    return len({scaled(str(key))[0] for key in value} & OF_GO) >= ENOUGH
+        return None
+    for inner in (value, *(each for each in value.values() if isinstance(each, dict))):
+        if _are_of_runtime(inner) or is_record(inner):
+            return inner
+    return None
 
 
-def from_record(value: Mapping[str, Any]) -> Row:
-    """Returns the row of a JSON object with MemStats fields; other fields are ignored."""
-    row: Row = {}
-    resolution = 1
-    for key, given in value.items():
-        column, factor = scaled(key)
-        if column is None:
-            continue
-        taken, digit = _quantity(column, given, factor)
-        if taken is not None:
-            row[column] = taken
-            resolution = max(resolution, digit)
-    if resolution > 1:
-        row.setdefault("resolution_bytes", resolution)
-    if value.get("PauseNs") and row.get("num_gc"):
-        row["last_pause_ns"] = last_pause(value["PauseNs"], row["num_gc"])
-    if "heap_alloc_bytes" not in row and "alloc_bytes" in row and "HeapSys" in value:
-        row["heap_alloc_bytes"] = row["alloc_bytes"]
-    for key, given in value.items():
-        if is_time(key) and isinstance(given, str):
-            row["logged_at"] = json_values.iso_utc(given)
-    return row
+def columns(
+    dumps: Sequence[Mapping[str, Any]],
+) -> tuple[dict[str, list[Any]], dict[int, list[str]]]:
+    """Returns the columns of the dumps, and per dump the names whose values are impossible.
+
+    The dumps of a program have the same names: what a name means is looked up once for all of
+    them, and a column whose values are all possible is taken as it is.
+    """
+    alike: dict[tuple[str, ...], list[int]] = {}
+    for row, dump in enumerate(dumps):
+        alike.setdefault(tuple(dump), []).append(row)
+    table = _Columns(dumps)
+    for keys, rows in alike.items():
+        table.add(keys, rows)
+    return table.columns, table.impossible
 
 
-_PRINTED = re.compile(r"(\d[\d,]{0,40}(?:\.\d{1,30})?) ?([a-zA-Zµ]{0,5})")
+class _Columns:
+    def __init__(self, dumps: Sequence[Mapping[str, Any]]) -> None:
+        self._dumps = dumps
+        self.columns: dict[str, list[Any]] = {}
+        self.impossible: dict[int, list[str]] = {}
+
+    def add(self, keys: tuple[str, ...], rows: list[int]) -> None:
+        """Adds the dumps of these rows, which have the same names."""
+        dumps = [self._dumps[row] for row in rows]
+        digits = [1] * len(rows)
+        own = dict[str, list[Any]]()
+        for key, column, factor in _meanings(keys):
+            given = [dump[key] for dump in dumps]
+            own[column] = _possible(given, column, factor, digits)
+            self._put(column, rows, own[column])
+            for row, value, raw in zip(rows, own[column], given, strict=True):
+                if value is None and raw is not None:
+                    self.impossible.setdefault(row, []).append(key)
+        if max(digits) > 1:
+            resolution = [digit if digit > 1 else None for digit in digits]
+            self._put("resolution_bytes", rows, resolution)
+        if "HeapSys" in keys and "alloc_bytes" in own and "heap_alloc_bytes" not in own:
+            self._put("heap_alloc_bytes", rows, own["alloc_bytes"])
+        if "PauseNs" in keys:
+            counts = own.get("num_gc", [None] * len(rows))
+            pauses = (dump["PauseNs"] for dump in dumps)
+            last = list(map(fields.last_pause, pauses, counts))
+            self._put("last_pause_ns", rows, last)
+
+    def _put(self, column: str, rows: list[int], values: list[Any]) -> None:
+        """Writes the values of some rows; one that is unknown replaces no other."""
+        into = self.columns.setdefault(column, [None] * len(self._dumps))
+        if len(rows) == len(into) and into.count(None) == len(into):
+            into[:] = values
+            return
+        for row, value in zip(rows, values, strict=True):
+            if value is not None:
+                into[row] = value
+
+
+@lru_cache(maxsize=64)
+def _meanings(keys: tuple[str, ...]) -> list[tuple[str, str, int]]:
+    """Returns the names that are read, the column of each and its unit in bytes."""
+    if _are_of_runtime(keys):
+        return [(key, names.RUNTIME[key][0], 1) for key in names.RUNTIME if key in keys]
+    scaled = ((key, *fields.scaled(key)) for key in keys)
+    return [
+        (key, column, by) for key, column, by in scaled if column in fields.FIGURES and column
+    ]
+
+
+def _possible(values: list[Any], column: str, factor: int, digits: list[int]) -> list[Any]:
+    """Returns the values that are possible in a column; null for the others.
+
+    `digits` gets how many bytes the last digit of each value counts, where it is more than others.
+    """
+    fits = {*map(type, values)} == {int} or column not in fields.INTEGERS
+    if factor == 1 and fits and numbers.are_all_exported(values):
+        return values
+    read = [_quantity(column, value, factor) for value in values]
+    digits[:] = [max(digit, own) for digit, (_, own) in zip(digits, read, strict=True)]
+    return [value for value, _ in read]
 
 
 def _quantity(column: str, given: Any, factor: int) -> tuple[float | int | None, int]:
     """Returns the number of a field, and how many bytes its last digit counts."""
     if isinstance(given, str):
         return _printed(column, given, factor)
-    if column not in INTEGERS:
-        return numbers.real(given), 1
-    if isinstance(given, float) and factor == 1 and not given.is_integer():
+    value = numbers.exported(given, column)
+    if value is None or column not in fields.INTEGERS:
+        return value, 1
+    if isinstance(value, float):
         # No byte and no ns has a fraction: the unit is another one, such as zap's seconds.
-        return None, 1
-    digit = factor if column.endswith("_bytes") and isinstance(given, int) else 1
-    return numbers.whole(given, factor), digit
+        is_whole = factor != 1 or value.is_integer()
+        return (round(value * factor) if is_whole else None), 1
+    digit = factor if column.endswith("_bytes") else 1
+    return (value if factor == 1 else numbers.whole(value, factor)), digit
 
 
 def _printed(column: str, text: str, factor: int) -> tuple[float | int | None, int]:
@@ -74,7 +144,19 @@ def _printed(column: str, text: str, factor: int) -> tuple[float | int | None, i
     found = _PRINTED.fullmatch(text.strip())
     if found is None:
         return None, 1
-    return quantity(column, found[1].replace(",", ""), found[2].lower(), factor)
+    return fields.quantity(column, found[1].replace(",", ""), found[2].lower(), factor)
+
+
+def from_record(value: Mapping[str, Any]) -> Row:
+    """Returns the row of a JSON object with MemStats fields; other fields are ignored."""
+    filled, _ = columns([value])
+    row = {name: values[0] for name, values in filled.items() if values[0] is not None}
+    for key, given in value.items():
+        if fields.is_time(key) and isinstance(given, str):
+            row["logged_at"] = json_values.iso_utc(given)
+        elif fields.scaled(key)[0] == "elapsed_s":
+            row["elapsed_s"] = numbers.real(given)
+    return row
 
 
 def from_text(text: str) -> Row | None:
@@ -83,10 +165,5 @@ def from_text(text: str) -> Row | None:
         value = json_values.loads(text)
     except ValueError:
         return None
-    if not isinstance(value, dict):
-        return None
-    inside = (inner for inner in value.values() if isinstance(inner, dict))
-    for inner in (value, *inside):
-        if is_record(inner):
-            return from_record(inner)
-    return None
+    dump = dump_of(value)
+    return from_record(dump) if is_record(dump) and dump is not None else None

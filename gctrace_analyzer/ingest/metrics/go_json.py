@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -11,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.ingest import identity_names, json_values, numbers
+from gctrace_analyzer.ingest import identity_names, json_values
 from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.ingest.memstats import json as memstats_json
-from gctrace_analyzer.ingest.metrics import names
 from gctrace_analyzer.ingest.metrics.samples import completed, unix_us
 
 if TYPE_CHECKING:
@@ -54,26 +52,6 @@ _TEXTS = {"at_text", *_IDENTITY}
 _DUMPS: dict[str, pl.DataType] = {"line_no": pl.Int64(), "num_gc": pl.Int64()}
 
 
-def dump_of(value: Any) -> Mapping[str, Any] | None:
-    """Returns the object with the fields of MemStats or runtime/metrics in a JSON value."""
-    if not isinstance(value, dict):
-        return None
-    for inner in (value, *(each for each in value.values() if isinstance(each, dict))):
-        if _of_runtime(inner) or _is_memstats(tuple(inner)):
-            return inner
-    return None
-
-
-def _of_runtime(keys: Iterable[str]) -> bool:
-    """Returns whether these are names of runtime/metrics, at least enough for a dump."""
-    return len(names.RUNTIME.keys() & set(keys)) >= fields.ENOUGH
-
-
-@lru_cache(maxsize=64)
-def _is_memstats(names: tuple[str, ...]) -> bool:
-    return memstats_json.is_record(dict.fromkeys(names))
-
-
 def read(lines: Iterable[tuple[int, str]]) -> tuple[pl.DataFrame, pl.DataFrame, list[Rejected]]:
     """Returns the rows of the dumps, the last pauses of each, and the damaged lines."""
     dumps: list[Mapping[str, Any]] = []
@@ -89,11 +67,11 @@ def read(lines: Iterable[tuple[int, str]]) -> tuple[pl.DataFrame, pl.DataFrame, 
         except ValueError:
             rejected.append((line_no, json_values.CUT, text[:500]))
             continue
-        if (dump := dump_of(value)) is not None:
+        if (dump := memstats_json.dump_of(value)) is not None:
             dumps.append(dump)
             others.append({"line_no": line_no, **_times(value), **_identity(value)})
             texts.append(text[:500])
-    columns, impossible = _columns(dumps)
+    columns, impossible = memstats_json.columns(dumps)
     for row, names_of_row in impossible.items():
         reason = f"impossible values of {', '.join(names_of_row[:_MOST_NAMES])}"
         rejected.append((others[row]["line_no"], reason, texts[row]))
@@ -110,7 +88,7 @@ def read(lines: Iterable[tuple[int, str]]) -> tuple[pl.DataFrame, pl.DataFrame, 
 
 def figures(dumps: list[Mapping[str, Any]]) -> pl.DataFrame:
     """Returns the columns that dumps fill, one row each, and those that follow from others."""
-    columns, _ = _columns(dumps)
+    columns, _ = memstats_json.columns(dumps)
     types = schema.polars_schema("memstats")
     return completed(
         pl.DataFrame([_series(key, values, types.get(key)) for key, values in columns.items()])
@@ -119,7 +97,7 @@ def figures(dumps: list[Mapping[str, Any]]) -> pl.DataFrame:
 
 def pauses_of(documents: Iterable[tuple[int, Mapping[str, Any]]]) -> pl.DataFrame:
     """Returns each pause in the rings of documents of expvar once, as `pauses` does."""
-    dumps = ((line_no, dump_of(value) or {}) for line_no, value in documents)
+    dumps = ((line_no, memstats_json.dump_of(value) or {}) for line_no, value in documents)
     return pauses([_ring(line_no, dump) for line_no, dump in dumps if _has_ring(dump)])
 
 
@@ -132,76 +110,6 @@ def _without_sizes(text: str) -> str:
     begin = text.find(_BY_SIZE)
     end = text.find("]", begin)
     return text if begin < 0 or end < 0 else text[: begin + len(_BY_SIZE)] + text[end:]
-
-
-def _columns(
-    dumps: list[Mapping[str, Any]],
-) -> tuple[dict[str, list[Any]], dict[int, list[str]]]:
-    """Returns the columns of the dumps, and per dump the names whose values are impossible.
-
-    The dumps of a program have the same names: what a name means is looked up once for all of
-    them, and a column whose values are all possible is taken as it is.
-    """
-    alike: dict[tuple[str, ...], list[int]] = {}
-    for row, dump in enumerate(dumps):
-        alike.setdefault(tuple(dump), []).append(row)
-    columns: dict[str, list[Any]] = {}
-    impossible: dict[int, list[str]] = {}
-    for keys, rows in alike.items():
-        same = [dumps[row] for row in rows]
-        meanings = _meanings(keys)
-        filled = {column for _, column, _ in meanings}
-        for key, column, factor in meanings:
-            values, wrong = _possible([dump[key] for dump in same], column, factor)
-            _put(columns.setdefault(column, [None] * len(dumps)), rows, values)
-            for place in wrong:
-                impossible.setdefault(rows[place], []).append(key)
-        if _of_runtime(keys):
-            continue
-        if "HeapSys" in keys and "alloc_bytes" in filled and "heap_alloc_bytes" not in filled:
-            into = columns.setdefault("heap_alloc_bytes", [None] * len(dumps))
-            _put(into, rows, [columns["alloc_bytes"][row] for row in rows])
-        if "PauseNs" in keys:
-            counts = columns.get("num_gc", [None] * len(dumps))
-            last = [fields.last_pause(dumps[row]["PauseNs"], counts[row]) for row in rows]
-            _put(columns.setdefault("last_pause_ns", [None] * len(dumps)), rows, last)
-    return columns, impossible
-
-
-def _meanings(keys: tuple[str, ...]) -> list[tuple[str, str, int]]:
-    """Returns the names that are read, the column of each and its unit in bytes."""
-    if _of_runtime(keys):
-        return [(key, names.RUNTIME[key][0], 1) for key in names.RUNTIME if key in keys]
-    found = ((key, *fields.scaled(key)) for key in keys)
-    return [(key, column, by) for key, column, by in found if column in fields.KNOWN and column]
-
-
-def _put(into: list[Any], rows: list[int], values: list[Any]) -> None:
-    """Writes the values of some rows; one that is unknown replaces no other."""
-    if len(rows) == len(into) and into.count(None) == len(into):
-        into[:] = values
-        return
-    for row, value in zip(rows, values, strict=True):
-        if value is not None:
-            into[row] = value
-
-
-def _possible(values: list[Any], column: str, factor: int) -> tuple[list[Any], list[int]]:
-    """Returns the values that are possible in a column, and the places of the others."""
-    fits = {*map(type, values)} == {int} or column not in fields.INTEGERS
-    if factor == 1 and fits and numbers.are_all_exported(values):
-        return values, []
-    wrong = [
-        place
-        for place, value in enumerate(values)
-        if value is not None and numbers.exported(value, column) is None
-    ]
-    taken = [numbers.exported(value, column) for value in values]
-    if factor != 1:
-        taken = [value if value is None else numbers.real(value, factor) for value in taken]
-    if column in fields.INTEGERS:
-        taken = [round(value) if isinstance(value, float) else value for value in taken]
-    return taken, wrong
 
 
 def _times(value: Mapping[str, Any]) -> Row:

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.ingest import json_values, numbers
-from gctrace_analyzer.ingest.memstats import text
+from gctrace_analyzer.ingest.memstats import json, text
 from gctrace_analyzer.ingest.metrics import go_json, names
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _metrics(line: str) -> tuple[Mapping[str, Any], datetime | None]:
             value = json_values.loads(line)
         except ValueError:
             value = None
-        if found := go_json.dump_of(value):
+        if found := json.dump_of(value):
             metrics = {name: found[name] for name in names.RUNTIME if name in found}
             return metrics, go_json.time_of(value)
     pairs = ((each["name"], each["value"]) for each in _PAIR.finditer(line))

@@ -40,7 +40,7 @@ def test_a_list_is_not_a_record() -> None:
 def test_the_newest_pause_is_found_in_the_circular_buffer() -> None:
     dump = {"HeapAlloc": 1, "HeapSys": 2, "NumGC": 258, "PauseNs": list(range(256))}
     assert from_record(dump)["last_pause_ns"] == 1
-    assert from_record({**dump, "PauseNs": ["x"] * 256})["last_pause_ns"] is None
+    assert "last_pause_ns" not in from_record({**dump, "PauseNs": ["x"] * 256})
     assert "last_pause_ns" not in from_record({**dump, "PauseNs": []})
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gctrace_analyzer.ingest.memstats.json import dump_of
 from gctrace_analyzer.ingest.metrics import go_json
 from gctrace_analyzer.testing import read_text
 
@@ -84,10 +85,10 @@ def test_lines_that_are_no_dumps_are_left_out() -> None:
 
 @pytest.mark.parametrize("value", [5, "x", [1], None, {"a": 1}])
 def test_only_an_object_with_known_fields_is_a_dump(value: Any) -> None:
-    assert go_json.dump_of(value) is None
+    assert dump_of(value) is None
     dump = {"Alloc": 1, "HeapSys": 2}
-    assert go_json.dump_of({"other": value, "memstats": dump}) == dump
-    assert go_json.dump_of(dump) == dump
+    assert dump_of({"other": value, "memstats": dump}) == dump
+    assert dump_of(dump) == dump
 
 
 @pytest.mark.parametrize("ring", [["x"], [None], [{}], [[1]], [1e400], [1 << 70], [True]])
