@@ -66,6 +66,13 @@ class Mark:
         """
         return self.high if self.kind == "points" and self.high is not None else self.y
 
+    @property
+    def band(self) -> tuple[pl.Series, pl.Series] | None:
+        """The edges of the band; points show the highest value of their bin already."""
+        if self.kind == "points" or self.low is None or self.high is None:
+            return None
+        return self.low, self.high
+
 
 @frozen
 class Level:

@@ -249,44 +249,23 @@ def _ticks(axis: Any, ticks: list[float]) -> None:
 
 
 def _mark(mark: Mark, ax: Any, colors: dict[str, str]) -> None:
-    x, color = _plain(mark.x), colors[mark.look.color]
+    x, y, color = _plain(mark.x), _plain(mark.top), colors[mark.look.color]
+    if mark.has_stems:
+        ax.vlines(x, 0, y, color=color, alpha=_STEM_ALPHA, linewidth=1)
+    ax.plot(x, y, color=color, label=mark.name, **_style(mark))
+    if mark.band or mark.filled:
+        low, high = (_plain(edge) for edge in mark.band) if mark.band else (y, 0)
+        step = "post" if mark.kind == "step" else None
+        ax.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0, step=step)
+
+
+def _style(mark: Mark) -> dict[str, Any]:
+    """Returns how the values of a mark are connected, or drawn as points."""
     if mark.kind == "points":
-        if mark.has_stems:
-            ax.vlines(x, 0, _plain(mark.top), color=color, alpha=_STEM_ALPHA, linewidth=1)
-        ax.plot(
-            x,
-            _plain(mark.top),
-            linestyle="none",
-            marker=_SYMBOLS[mark.look.symbol],
-            markersize=mark.size * 0.55,
-            color=color,
-            label=mark.name,
-        )
-    else:
-        style = "steps-post" if mark.kind == "step" else "default"
-        ax.plot(
-            x,
-            _plain(mark.y),
-            color=color,
-            linewidth=1.3,
-            label=mark.name,
-            drawstyle=style,
-            linestyle=_DASHES[mark.look.dash],
-        )
-    if mark.low is not None and mark.high is not None and mark.kind != "points":
-        step = "post" if mark.kind == "step" else None
-        ax.fill_between(
-            x,
-            _plain(mark.low),
-            _plain(mark.high),
-            color=color,
-            alpha=0.18,
-            linewidth=0,
-            step=step,
-        )
-    elif mark.filled:
-        step = "post" if mark.kind == "step" else None
-        ax.fill_between(x, _plain(mark.y), 0, color=color, alpha=0.18, linewidth=0, step=step)
+        marker = _SYMBOLS[mark.look.symbol]
+        return {"linestyle": "none", "marker": marker, "markersize": mark.size * 0.55}
+    style = "steps-post" if mark.kind == "step" else "default"
+    return {"linewidth": 1.3, "drawstyle": style, "linestyle": _DASHES[mark.look.dash]}
 
 
 def _shade(

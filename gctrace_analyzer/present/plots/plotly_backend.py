@@ -15,9 +15,12 @@ from gctrace_analyzer.present.plots.events import is_flipped
 from gctrace_analyzer.present.plots.palette import LIGHT, NEUTRAL
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gctrace_analyzer.present.plots.figure import Band, Figure, Mark, Moment, Panel
 
 GRID = "rgba(127,127,127,0.22)"
+CLEAR = "rgba(0,0,0,0)"
 PANEL_HEIGHT = 230
 LINE, LEGEND_KEY = 100, 7
 """How many characters fit above a panel, and how many a legend entry takes beyond its name."""
@@ -25,11 +28,18 @@ LEGEND_ROW = 20
 
 _DIGITS = 5
 _FONT = "system-ui, -apple-system, Segoe UI, sans-serif"
-_APART = {"ticks": "outside", "ticklen": 4, "tickcolor": "rgba(0,0,0,0)"}
-"""Keeps the lowest label of one axis from the first of the other."""
-
-
+_AXIS = {
+    "gridcolor": GRID,
+    "zerolinecolor": GRID,
+    # Keeps the lowest label of one axis from the first of the other.
+    "ticks": "outside",
+    "ticklen": 4,
+    "tickcolor": CLEAR,
+}
 _DAY_S = 86_400
+_NOTE_HEIGHT = 18
+_MODES = {"line": "lines", "step": "lines", "points": "markers"}
+_STEM_ALPHA = 0.45
 
 
 def draw(figure: Figure) -> Any:
@@ -68,99 +78,186 @@ def draw(figure: Figure) -> Any:
 
 def described(figure: Figure) -> dict[str, Any]:
     """Returns the whole plot with its panels below each other."""
-    panels = [panel for panel in figure.panels if panel.drawn]
-    height = 90 + PANEL_HEIGHT * max(len(panels), 1) + 18 * len(figure.all_notes)
-    layout: dict[str, Any] = {
-        "template": "plotly_white",
-        "font": {"family": _FONT, "size": 12, "color": LIGHT["ink"]},
-        "title": {
-            "text": figure.title,
-            "font": {"size": 15, "weight": 600},
-            "x": 0,
-            "xref": "paper",
-            "y": 1,
-            "yref": "container",
-            "yanchor": "top",
-            "pad": {"t": 12},
-        },
-        "height": height,
-        "margin": {
-            "l": 64,
-            "r": 16,
-            "t": 64 + LEGEND_ROW * (_legend_rows(panels[0]) if panels else 0),
-            "b": 62 + 18 * len(figure.all_notes),
-        },
-        "hovermode": _hover(figure),
-        "annotations": [],
-        "shapes": [],
-    }
-    data: list[dict[str, Any]] = []
-    gap = (0.07 if figure.shared_x else 0.13) * 3 / max(len(panels), 3)
-    tall = (1 - gap * (len(panels) - 1)) / max(len(panels), 1)
-    for index, panel in enumerate(panels):
-        top = 1 - index * (tall + gap)
-        _place(
-            layout,
-            data,
-            figure,
-            panel,
-            index=index,
-            last=index == len(panels) - 1,
-            domain=[max(top - tall, 0), top],
-        )
-    if panels:
-        _note(layout, figure)
-    else:
-        _say_why(layout, figure)
-    return {"data": data, "layout": layout}
+    return _Description(figure).whole()
 
 
-def _say_why(layout: dict[str, Any], figure: Figure) -> None:
-    """Writes why there is nothing to draw, in place of empty axes."""
-    layout |= {"xaxis": {"visible": False}, "yaxis": {"visible": False}}
-    text = "<br>".join(figure.all_notes) or matplotlib_backend.NOTHING
-    layout["annotations"].append(
-        {"text": text, "x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper", "showarrow": False}
-    )
+class _Description:
+    """A plot as Plotly takes it, to which panels are added.
 
+    Panels that share the time axis have one axis below the last of them, so that the box of
+    hovered values is one for all.
+    """
 
-def _place(
-    layout: dict[str, Any],
-    data: list[dict[str, Any]],
-    figure: Figure,
-    panel: Panel,
-    *,
-    index: int,
-    last: bool,
-    domain: list[float],
-) -> None:
-    _axes(layout, figure, panel, index=index, last=last, domain=domain)
-    legend = f"legend{index + 1 if index else ''}"
-    layout[legend] = {
-        "orientation": "h",
-        "x": 1,
-        "xanchor": "right",
-        "y": domain[1],
-        "yanchor": "bottom",
-        "bgcolor": "rgba(0,0,0,0)",
-    }
-    layout["annotations"].append(
-        {
-            "text": panel.title,
-            "font": {"size": 12, "weight": 600},
-            "x": 0,
-            "xref": "paper",
-            "xanchor": "left",
-            "y": domain[1],
-            "yref": "paper",
-            "yanchor": "bottom",
-            "showarrow": False,
-            "yshift": LEGEND_ROW * _legend_rows(panel),
+    def __init__(self, figure: Figure) -> None:
+        self.figure = figure
+        self.panels = [panel for panel in figure.panels if panel.drawn]
+        self.data: list[dict[str, Any]] = []
+        self.annotations: list[dict[str, Any]] = []
+        self.shapes: list[dict[str, Any]] = []
+        notes = _NOTE_HEIGHT * len(figure.all_notes)
+        legend_rows = _legend_rows(self.panels[0]) if self.panels else 0
+        self.layout: dict[str, Any] = {
+            "template": "plotly_white",
+            "font": {"family": _FONT, "size": 12, "color": LIGHT["ink"]},
+            "title": {
+                "text": figure.title,
+                "font": {"size": 15, "weight": 600},
+                "x": 0,
+                "xref": "paper",
+                "y": 1,
+                "yref": "container",
+                "yanchor": "top",
+                "pad": {"t": 12},
+            },
+            "height": 90 + PANEL_HEIGHT * max(len(self.panels), 1) + notes,
+            "margin": {"l": 64, "r": 16, "t": 64 + LEGEND_ROW * legend_rows, "b": 62 + notes},
+            # One box for all series over time, else one for each point.
+            "hovermode": "x unified" if figure.shared_x and figure.x_range else "closest",
+            "annotations": self.annotations,
+            "shapes": self.shapes,
         }
-    )
-    for mark in panel.marks:
-        data += _traces(mark, panel, index=index, shared=figure.shared_x, legend=legend)
-    _shade(layout, figure, panel, index=index, named=index == 0)
+
+    def whole(self) -> dict[str, Any]:
+        """Returns the plot; in place of empty axes, why there is nothing to draw."""
+        for index, panel in enumerate(self.panels):
+            self._add(panel, index)
+        if self.panels:
+            for index, note in enumerate(self.figure.all_notes):
+                self._write(
+                    note,
+                    **_at("paper", 0, "paper", 0),
+                    xanchor="left",
+                    yanchor="top",
+                    yshift=-50 - _NOTE_HEIGHT * index,
+                    font={"size": 11, "color": NEUTRAL},
+                )
+        else:
+            self.layout |= {"xaxis": {"visible": False}, "yaxis": {"visible": False}}
+            text = "<br>".join(self.figure.all_notes) or matplotlib_backend.NOTHING
+            self._write(text, **_at("paper", 0.5, "paper", 0.5), font={})
+        return {"data": self.data, "layout": self.layout}
+
+    def _write(self, text: str, **place: Any) -> None:
+        self.annotations.append(
+            {"text": text, "showarrow": False, "font": {"size": 11}, **place}
+        )
+
+    def _add(self, panel: Panel, index: int) -> None:
+        number = str(index + 1) if index else ""
+        x, y = f"x{'' if self.figure.shared_x else number}", f"y{number}"
+        gap = (0.07 if self.figure.shared_x else 0.13) * 3 / max(len(self.panels), 3)
+        tall = (1 - gap * (len(self.panels) - 1)) / len(self.panels)
+        top = 1 - index * (tall + gap)
+        self._axes(panel, x, y, [max(top - tall, 0), top])
+        self.layout[f"legend{number}"] = {
+            "orientation": "h",
+            "x": 1,
+            "xanchor": "right",
+            "y": top,
+            "yanchor": "bottom",
+            "bgcolor": CLEAR,
+        }
+        self._write(
+            panel.title,
+            **_at("paper", 0, "paper", top),
+            xanchor="left",
+            yanchor="bottom",
+            yshift=LEGEND_ROW * _legend_rows(panel),
+            font={"size": 12, "weight": 600},
+        )
+        for mark in panel.marks:
+            place = {
+                "xaxis": x,
+                "yaxis": y,
+                "legendgroup": f"{index}{mark.name}",
+                "x": _values(mark.x, timed=panel.is_timed),
+            }
+            self.data += _traces(mark, panel, place, f"legend{number}")
+        self._shade(panel, y, named=index == 0)
+        self._levels(panel, x, y)
+
+    def _axes(self, panel: Panel, x: str, y: str, domain: list[float]) -> None:
+        figure, span = self.figure, panel.span
+        self.layout[f"yaxis{y[1:]}"] = {
+            **_AXIS,
+            "domain": domain,
+            "anchor": x,
+            **({"tickformat": ".3~p"} if panel.percent else {}),
+            **(_log(panel.ticks("y")) if panel.log_y else {"range": [span.low, span.high]}),
+        }
+        if figure.shared_x and panel is not self.panels[-1]:
+            return
+        title = figure.x_title if figure.shared_x else panel.x_title
+        axis = {
+            **_AXIS,
+            "anchor": y,
+            "title": {"text": title, "font": {"size": 12}},
+            **(_log(panel.ticks("x")) if panel.log_x else {}),
+            **(_time_axis(panel) if panel.is_timed else {}),
+        }
+        if figure.x_range:
+            axis["range"] = [_value(end, timed=panel.is_timed) for end in figure.x_range]
+        self.layout[f"xaxis{x[1:]}"] = axis
+
+    def _shade(self, panel: Panel, y: str, *, named: bool) -> None:
+        """Adds bands and moments, and their names to the first panel."""
+        across = {"xref": "x", "yref": f"{y} domain", "y0": 0, "y1": 1}
+        for band in self.figure.bands_of(panel.name):
+            begin, end = (_value(at, timed=panel.is_timed) for at in (band.begin, band.end))
+            look = {"layer": "below", "line": {"width": 0}}
+            color = faint(LIGHT[band.severity])
+            self.shapes.append(
+                {"type": "rect", **across, "x0": begin, "x1": end, **look, "fillcolor": color}
+            )
+            if named:
+                self._name(band, band.begin, panel, across["yref"])
+        for moment in self.figure.moments:
+            at = _value(moment.at, timed=panel.is_timed)
+            line = {"color": LIGHT[moment.severity], "width": 1.5, "dash": "dot"}
+            self.shapes.append({"type": "line", **across, "x0": at, "x1": at, "line": line})
+            if named:
+                self._name(moment, moment.at, panel, across["yref"])
+
+    def _name(self, placed: Band | Moment, at: Any, panel: Panel, yref: Any) -> None:
+        """Adds the label of a band or a moment, in its row."""
+        if placed.row is None:
+            return
+        ends = self.figure.x_range
+        flipped = ends is not None and is_flipped(placed.name, at, ends)
+        self._write(
+            placed.name,
+            **_at("x", _value(at, timed=panel.is_timed), yref, 1),
+            xanchor="right" if flipped else "left",
+            yanchor="top",
+            yshift=-14 * placed.row,
+            font={"color": LIGHT[placed.severity], "size": 11},
+            # No line goes through its letters.
+            bgcolor="rgba(255,255,255,0.75)",
+        )
+
+    def _levels(self, panel: Panel, x: str, y: str) -> None:
+        """Adds lines across the panel, and the labels of points."""
+        span, across = panel.span, f"{x} domain"
+        for level in panel.levels:
+            if level in span.above:
+                continue
+            line = {"color": LIGHT["ink"], "width": 1.3, "dash": level.dash}
+            ends = {"xref": across, "x0": 0, "x1": 1, "y0": level.y, "y1": level.y}
+            self.shapes.append({"type": "line", **ends, "yref": y, "line": line})
+            self._write(
+                level.name,
+                **_at(across, 0, y, level.y),
+                xanchor="left",
+                yanchor="top" if span.is_near_the_top(level) else "bottom",
+                font={"color": LIGHT["ink"], "size": 11},
+            )
+        for at, height, text in panel.labels:
+            self._write(text, **_at(x, at, y, height), xanchor="left", yanchor="bottom")
+
+
+def _at(xref: str, x: Any, yref: str, y: float) -> dict[str, Any]:
+    """Returns a position: on an axis, in its domain, or on the paper."""
+    return {"xref": xref, "x": x, "yref": yref, "y": y}
 
 
 def _legend_rows(panel: Panel) -> int:
@@ -168,48 +265,6 @@ def _legend_rows(panel: Panel) -> int:
     names = [len(mark.name) + LEGEND_KEY for mark in panel.marks if mark.y.count()]
     fits = len(names) < 2 or len(panel.title) + sum(names) <= LINE
     return 0 if fits else math.ceil(sum(names) / LINE)
-
-
-def _axes(
-    layout: dict[str, Any],
-    figure: Figure,
-    panel: Panel,
-    *,
-    index: int,
-    last: bool,
-    domain: list[float],
-) -> None:
-    number = str(index + 1) if index else ""
-    own_x = number if not figure.shared_x else ""
-    span = panel.span
-    layout[f"yaxis{number}"] = {
-        "domain": domain,
-        "anchor": f"x{own_x}",
-        "gridcolor": GRID,
-        "zerolinecolor": GRID,
-        **_APART,
-        **({"tickformat": ".3~p"} if panel.percent else {}),
-        **(_log(panel.ticks("y")) if panel.log_y else {"range": [span.low, span.high]}),
-    }
-    if figure.shared_x and not last:
-        return
-    layout[f"xaxis{own_x}"] = {
-        "anchor": f"y{number}",
-        "gridcolor": GRID,
-        "zerolinecolor": GRID,
-        **_APART,
-        "title": {
-            "text": figure.x_title if figure.shared_x else panel.x_title,
-            "font": {"size": 12},
-        },
-        **(_log(panel.ticks("x")) if panel.log_x else {}),
-        **(_time_axis(panel) if panel.is_timed else {}),
-        **(
-            {"range": [_value(end, timed=panel.is_timed) for end in figure.x_range]}
-            if figure.x_range
-            else {}
-        ),
-    }
 
 
 def _time_axis(panel: Panel) -> dict[str, Any]:
@@ -239,202 +294,58 @@ def _log(ticks: list[float]) -> dict[str, Any]:
     return {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,g}" for tick in ticks]}
 
 
-def _hover(figure: Figure) -> str:
-    """Returns the hover mode: one box for all series over time, else one for each point."""
-    return "x unified" if figure.shared_x and figure.x_range else "closest"
-
-
 def _traces(
-    mark: Mark, panel: Panel, *, index: int, shared: bool, legend: str
-) -> list[dict[str, Any]]:
-    number = str(index + 1) if index else ""
-    axes = {"xaxis": "x" if shared else f"x{number}", "yaxis": f"y{number}"}
-    x = _values(mark.x, timed=panel.is_timed)
-    traces = []
-    # Points show the highest of their bin already.
-    if mark.low is not None and mark.high is not None and mark.kind != "points":
+    mark: Mark, panel: Panel, place: dict[str, Any], legend: str
+) -> Iterator[dict[str, Any]]:
+    """Yields the band of a mark, if it has one, and the mark itself."""
+    color = mark.look.hex
+    if mark.band:
+        low, high = mark.band
         edge = {
             "type": "scatter",
             "mode": "lines",
             "line": {"width": 0},
             "hoverinfo": "skip",
             "showlegend": False,
-            "legendgroup": f"{index}{mark.name}",
-            "x": x,
-            **axes,
+            **place,
         }
-        traces.append({**edge, "y": _values(mark.low)})
-        traces.append(
-            {
-                **edge,
-                "y": _values(mark.high),
-                "fill": "tonexty",
-                "fillcolor": faint(mark.look.hex),
-            }
-        )
+        yield {**edge, "y": _values(low)}
+        yield {**edge, "y": _values(high), "fill": "tonexty", "fillcolor": faint(color)}
     unit = f" {panel.unit}" if panel.unit else ""
     shown = "%{y:.3~p}" if panel.percent else f"%{{y:,.4~g}}{unit}"
-    main: dict[str, Any] = {
+    trace: dict[str, Any] = {
         "type": "scatter",
-        "mode": "markers" if mark.kind == "points" else "lines",
+        "mode": _MODES[mark.kind],
         "name": mark.name,
         "legend": legend,
-        "legendgroup": f"{index}{mark.name}",
-        "x": x,
+        **place,
         "y": _values(mark.top),
-        **axes,
-        "hovertemplate": f"{shown}<extra>{mark.name}</extra>",
     }
     if mark.where is not None:
-        main["customdata"] = mark.where.to_list()
-        main["hovertemplate"] = f"{shown} · %{{customdata}}<extra>{mark.name}</extra>"
+        trace["customdata"] = mark.where.to_list()
+        shown += " · %{customdata}"
+    trace["hovertemplate"] = f"{shown}<extra>{mark.name}</extra>"
     if mark.kind == "points":
-        main["marker"] = {
-            "color": mark.look.hex,
-            "size": mark.size,
-            "symbol": mark.look.symbol,
-        }
-        if mark.has_stems:
-            # Error bars down to zero move with their points, whatever is zoomed.
-            main["error_y"] = {
-                "type": "data",
-                "symmetric": False,
-                "array": [0] * len(mark.top),
-                "arrayminus": _values(mark.top),
-                "color": faint(mark.look.hex, 0.45),
-                "thickness": 1,
-                "width": 0,
-            }
-            # A point at the edge would be cut in half.
-            main["cliponaxis"] = False
+        trace["marker"] = {"color": color, "size": mark.size, "symbol": mark.look.symbol}
     else:
-        main["line"] = {
-            "color": mark.look.hex,
-            "width": 1.6,
-            "dash": mark.look.dash,
-            **({"shape": "hv"} if mark.kind == "step" else {}),
+        shape = {"shape": "hv"} if mark.kind == "step" else {}
+        trace["line"] = {"color": color, "width": 1.6, "dash": mark.look.dash, **shape}
+    if mark.has_stems:
+        # Error bars down to zero move with their points, whatever is zoomed.
+        trace["error_y"] = {
+            "type": "data",
+            "symmetric": False,
+            "array": [0] * len(mark.top),
+            "arrayminus": trace["y"],
+            "color": faint(color, _STEM_ALPHA),
+            "thickness": 1,
+            "width": 0,
         }
+        # A point at the edge would be cut in half.
+        trace["cliponaxis"] = False
     if mark.filled and mark.low is None:
-        main |= {"fill": "tozeroy", "fillcolor": faint(mark.look.hex)}
-    return [*traces, main]
-
-
-def _shade(
-    layout: dict[str, Any], figure: Figure, panel: Panel, *, index: int, named: bool
-) -> None:
-    number = str(index + 1) if index else ""
-    across = {"yref": f"y{number} domain", "y0": 0, "y1": 1, "xref": "x"}
-    for band in figure.bands_of(panel.name):
-        ends = [_value(each, timed=panel.is_timed) for each in (band.begin, band.end)]
-        layout["shapes"].append(
-            {
-                "type": "rect",
-                "layer": "below",
-                "line": {"width": 0},
-                **across,
-                "x0": ends[0],
-                "x1": ends[1],
-                "fillcolor": faint(LIGHT[band.severity]),
-            }
-        )
-        if named and band.row is not None:
-            layout["annotations"].append(_label(figure, band, band.begin, panel, number))
-    for moment in figure.moments:
-        at = _value(moment.at, timed=panel.is_timed)
-        layout["shapes"].append(
-            {
-                "type": "line",
-                **across,
-                "x0": at,
-                "x1": at,
-                "line": {"color": LIGHT[moment.severity], "width": 1.5, "dash": "dot"},
-            }
-        )
-        if named and moment.row is not None:
-            layout["annotations"].append(_label(figure, moment, moment.at, panel, number))
-    span = panel.span
-    own_x = "x" if figure.shared_x else f"x{number}"
-    for level in panel.levels:
-        if level in span.above:
-            continue
-        layout["shapes"].append(
-            {
-                "type": "line",
-                "xref": f"{own_x} domain",
-                "x0": 0,
-                "x1": 1,
-                "yref": f"y{number}",
-                "y0": level.y,
-                "y1": level.y,
-                "line": {"color": LIGHT["ink"], "width": 1.3, "dash": level.dash},
-            }
-        )
-        layout["annotations"].append(
-            {
-                "text": level.name,
-                "xref": f"{own_x} domain",
-                "x": 0,
-                "xanchor": "left",
-                "yref": f"y{number}",
-                "y": level.y,
-                "yanchor": "top" if span.is_near_the_top(level) else "bottom",
-                "showarrow": False,
-                "font": {"color": LIGHT["ink"], "size": 11},
-            }
-        )
-    for x, y, text in panel.labels:
-        layout["annotations"].append(
-            {
-                "text": text,
-                "x": x,
-                "y": y,
-                "xref": "x" if figure.shared_x else f"x{number}",
-                "yref": f"y{number}",
-                "yanchor": "bottom",
-                "xanchor": "left",
-                "showarrow": False,
-                "font": {"size": 11},
-            }
-        )
-
-
-def _label(
-    figure: Figure, each: Band | Moment, at: Any, panel: Panel, number: str
-) -> dict[str, Any]:
-    """Returns the label of a band or a moment, in its row."""
-    flipped = figure.x_range is not None and is_flipped(each.name, at, figure.x_range)
-    return {
-        "text": each.name,
-        "x": _value(at, timed=panel.is_timed),
-        "xref": "x",
-        "xanchor": "right" if flipped else "left",
-        "y": 1,
-        "yref": f"y{number} domain",
-        "yanchor": "top",
-        "yshift": -14 * (each.row or 0),
-        "showarrow": False,
-        "font": {"color": LIGHT[each.severity], "size": 11},
-        # No line goes through its letters.
-        "bgcolor": "rgba(255,255,255,0.75)",
-    }
-
-
-def _note(layout: dict[str, Any], figure: Figure) -> None:
-    for index, note in enumerate(figure.all_notes):
-        layout["annotations"].append(
-            {
-                "text": note,
-                "x": 0,
-                "xref": "paper",
-                "xanchor": "left",
-                "yref": "paper",
-                "y": 0,
-                "yanchor": "top",
-                "yshift": -50 - 18 * index,
-                "showarrow": False,
-                "font": {"size": 11, "color": NEUTRAL},
-            }
-        )
+        trace |= {"fill": "tozeroy", "fillcolor": faint(color)}
+    yield trace
 
 
 def faint(color: str, alpha: float = 0.18) -> str:
