@@ -422,10 +422,10 @@ def overlay(
         BadSettingError: there is no such panel or backend, too few axes, or not runs by name.
         MissingExtraError: the library is not installed.
     """
-    from gctrace_analyzer.present.plots import distributions
     from gctrace_analyzer.present.plots.accessor import drawn
+    from gctrace_analyzer.present.plots.kinds.overlay import overlay
 
-    return drawn(distributions.compared(_reports(runs), checked(bins)), backend, ax, panel)
+    return drawn(overlay(_reports(runs), checked(bins)), backend, ax, panel)
 
 
 @overload
@@ -471,7 +471,7 @@ def side_by_side(
         BadSettingError: there is no such panel or backend, too few axes, or not runs by name.
         MissingExtraError: the library is not installed.
     """
-    from gctrace_analyzer.present.plots import distributions
     from gctrace_analyzer.present.plots.accessor import drawn
+    from gctrace_analyzer.present.plots.kinds.across import across
 
-    return drawn(distributions.across(_reports(runs)), backend, ax, panel)
+    return drawn(across(_reports(runs)), backend, ax, panel)

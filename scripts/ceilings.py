@@ -23,7 +23,7 @@ _NOT_CODE = {
 }  # fmt: skip
 # Inside each of these a name is used once, and it may be one from elsewhere: a command, a section
 # and a plot are named after what they show.
-_NAMED_AFTER_WHAT_THEY_SHOW = ("cli", "present/sections", "present/plots")
+_NAMED_AFTER_WHAT_THEY_SHOW = ("cli", "present/sections", "present/plots/kinds")
 
 
 def ceilings() -> dict[str, int]:

@@ -16,7 +16,6 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.figure import Band, Figure, Level, Moment, Panel
-from gctrace_analyzer.present.plots.palette import LOOKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -253,9 +252,7 @@ def _panel(report: Report, axis: Axis, plot: str, name: str) -> Figure:
 
 def _own(report: Report, axis: Axis, columns: tuple[str, ...]) -> Figure:
     marks = tuple(
-        axis.mark(name, column, LOOKS[look])
-        for column in columns
-        for name, look in [_LOOKS[column]]
+        axis.mark(name, column, look) for column in columns for name, look in [_LOOKS[column]]
     )
     panel = Panel("own", "Memory, MiB", marks, unit="MiB", is_timed=True)
     figure = on(axis, report, "timeline")

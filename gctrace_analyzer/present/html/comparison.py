@@ -12,7 +12,7 @@ from gctrace_analyzer.present.html import intervals
 from gctrace_analyzer.present.html.chart import charts_of
 from gctrace_analyzer.present.html.embed import embedded
 from gctrace_analyzer.present.html.parts import environment
-from gctrace_analyzer.present.plots.distributions import compared as overlaid
+from gctrace_analyzer.present.plots.kinds.overlay import overlay
 from gctrace_analyzer.present.report import Report
 from gctrace_analyzer.present.sections import changes
 from gctrace_analyzer.present.sections import comparison as rows
@@ -105,7 +105,7 @@ def _figure(sides: Sequence[Side]) -> Figure:
         for number, (analysis, advice) in enumerate(islice(both, _MOST_RUNS), start=1):
             name = f"{side.label}, run {number}" if several else side.label
             runs[name], of[name] = Report(analysis, advice), side.label
-    return overlaid(runs, BINS, of)
+    return overlay(runs, BINS, of)
 
 
 def _on_one_axis(figure: Figure) -> Figure:

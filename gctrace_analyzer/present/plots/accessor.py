@@ -6,16 +6,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypedDict, overload
 
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.present.plots import (
-    distributions,
-    live_heap,
-    matplotlib_backend,
-    memory,
-    plotly_backend,
-    timeline,
-)
+from gctrace_analyzer.present.plots import matplotlib_backend, plotly_backend
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.binning import BINS, checked
+from gctrace_analyzer.present.plots.kinds import (
+    assist,
+    frequency,
+    goal,
+    live_heap,
+    memory,
+    mmu,
+    pauses,
+    timeline,
+    trade_off,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,13 +52,13 @@ class DrawOptions(TypedDict, total=False):
 
 PLOTS: dict[str, Callable[[Report, Axis], Figure]] = {
     "timeline": timeline.timeline,
-    "pauses": distributions.pauses,
-    "frequency": timeline.frequency,
-    "assist": timeline.assist,
+    "pauses": pauses.pauses,
+    "frequency": frequency.frequency,
+    "assist": assist.assist,
     "live_heap": live_heap.live_heap,
-    "goal": timeline.goal,
-    "mmu": distributions.mmu,
-    "trade_off": distributions.trade_off,
+    "goal": goal.goal,
+    "mmu": mmu.mmu,
+    "trade_off": trade_off.trade_off,
     "memory": memory.memory,
 }
 
@@ -76,23 +80,6 @@ def on(axis: Axis, report: Report, name: str) -> Figure:
     return replace(figure, title=f"{figure.title} · {report.title}")
 
 
-@overload
-def drawn(
-    figure: Figure,
-    backend: Literal["plotly"] = "plotly",
-    ax: None = None,
-    panel: str | None = None,
-) -> PlotlyFigure: ...
-@overload
-def drawn(
-    figure: Figure, backend: Literal["matplotlib"], ax: None = None, panel: str | None = None
-) -> MatplotlibFigure: ...
-@overload
-def drawn(figure: Figure, backend: Backend, ax: Target, panel: str | None = None) -> Target: ...
-@overload
-def drawn(
-    figure: Figure, backend: Backend, ax: AxesTarget | None, panel: str | None = None
-) -> Drawn: ...
 def drawn(
     figure: Figure,
     backend: Backend = "plotly",

@@ -20,13 +20,13 @@ from gctrace_analyzer.present.format import count, mib
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.binning import binned
 from gctrace_analyzer.present.plots.figure import Level, Mark
+from gctrace_analyzer.present.plots.palette import LOOKS
 from gctrace_analyzer.present.sections.overview import named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from gctrace_analyzer.present.plots.palette import Look
     from gctrace_analyzer.present.report import Report
 
 
@@ -155,24 +155,24 @@ class Axis:
         """Returns the cycle and the line of each row, as tooltips show them."""
         return _where(is_cycle="gc_num" in self.cycles.columns)
 
-    def mark(self, name: str, column: str, look: Look, **settings: Any) -> Mark:
-        """Returns a column as a line.
+    def mark(self, name: str, column: str, look: str = "", **settings: Any) -> Mark:
+        """Returns a column as a line; its look is that of its name, unless another is given.
 
         If it was binned, the line shows the mean of each bin, and a band its lowest and its
         highest value.
         """
-        found = self.series(
+        points = self.series(
             column, weight=settings.pop("weight", None), only=settings.pop("only", None)
         )
-        is_binned = bool((found["low"] != found["high"]).any())
+        is_binned = bool((points["low"] != points["high"]).any())
         return Mark(
             name,
-            found["x"],
-            found["y"],
-            look=look,
-            low=found["low"] if is_binned else None,
-            high=found["high"] if is_binned else None,
-            where=found["where"],
+            points["x"],
+            points["y"],
+            look=LOOKS[look or name],
+            low=points["low"] if is_binned else None,
+            high=points["high"] if is_binned else None,
+            where=points["where"],
             **settings,
         )
 

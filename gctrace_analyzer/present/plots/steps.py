@@ -8,10 +8,10 @@ import polars as pl
 
 from gctrace_analyzer.analysis.windows import duration
 from gctrace_analyzer.present.plots.figure import Mark
+from gctrace_analyzer.present.plots.palette import LOOKS
 
 if TYPE_CHECKING:
     from gctrace_analyzer.present.plots.axis import Axis
-    from gctrace_analyzer.present.plots.palette import Look
 
 FEW = 100
 """Cycles. So few are far enough apart that a slope between two would show values nobody measured,
@@ -31,25 +31,22 @@ def points_of(axis: Axis) -> dict[str, Any]:
     return {"kind": "points", "size": _SIZE_OF_FEW if few else _SIZE, "has_stems": few}
 
 
-def since_before(axis: Axis, name: str, column: str, look: Look) -> Mark:
+def since_before(axis: Axis, name: str, column: str) -> Mark:
     """Returns a value that each cycle has since the end of the one before."""
-    return _mark(
-        axis, name, column, look, pl.col("end_s") - pl.col("elapsed_s"), pl.col("end_s")
-    )
+    return _mark(axis, name, column, pl.col("end_s") - pl.col("elapsed_s"), pl.col("end_s"))
 
 
-def until_next(axis: Axis, name: str, column: str, look: Look) -> Mark:
+def until_next(axis: Axis, name: str, column: str) -> Mark:
     """Returns a value that each cycle has from its start to that of the next, as an area."""
     begin = pl.col("start_s")
     end = begin.shift(-1).over("process").fill_null(pl.col("end_s"))
-    return _mark(axis, name, column, look, begin, end, is_filled=True)
+    return _mark(axis, name, column, begin, end, is_filled=True)
 
 
 def _mark(
     axis: Axis,
     name: str,
     column: str,
-    look: Look,
     begin_s: pl.Expr,
     end_s: pl.Expr,
     *,
@@ -75,7 +72,9 @@ def _mark(
     parts = [part.with_columns(part=number) for number, part in enumerate((rows, ends, gaps))]
     points = pl.concat(parts).sort("row", "part")[:-1]
     x = points.select(_placed(pl.col("begin"), is_time=axis.is_time)).to_series()
-    return Mark(name, x, points["y"], "step", look, where=points["where"], filled=is_filled)
+    return Mark(
+        name, x, points["y"], "step", LOOKS[name], where=points["where"], filled=is_filled
+    )
 
 
 _TOGETHER_S = 0.0015

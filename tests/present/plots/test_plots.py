@@ -19,9 +19,9 @@ from gctrace_analyzer.present.plots import matplotlib_backend, plotly_backend
 from gctrace_analyzer.present.plots.accessor import PLOTS, described
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.binning import binned, distribution
-from gctrace_analyzer.present.plots.distributions import compared
 from gctrace_analyzer.present.plots.events import ROWS, in_a_row, is_flipped
 from gctrace_analyzer.present.plots.figure import Band, Figure, Level, Mark, Panel
+from gctrace_analyzer.present.plots.kinds.overlay import overlay
 from gctrace_analyzer.testing import read_text
 from tests.conftest import ROOT, SAMPLES
 
@@ -162,7 +162,7 @@ def test_runs_lie_over_each_other_and_versions_side_by_side() -> None:
 def test_runs_of_one_side_look_the_same_and_sides_differ() -> None:
     report = gca.read(SAMPLES / "steady-go1.26.log").report()
     sides = {f"{side} {run}": side for side in "ABCDE" for run in (1, 2)}
-    figure = compared(dict.fromkeys(sides, report), 100, sides)
+    figure = overlay(dict.fromkeys(sides, report), 100, sides)
     for panel in figure.panels:
         looks = {(sides[mark.name], mark.look) for mark in panel.marks}
         assert len(looks) == len({look for _, look in looks}) == 5

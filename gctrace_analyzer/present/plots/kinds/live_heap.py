@@ -10,8 +10,9 @@ from gctrace_analyzer.analysis.settings import nearest_limit
 from gctrace_analyzer.present.format import duration, mib, rate_of_growth
 from gctrace_analyzer.present.plots.axis import Axis, limits
 from gctrace_analyzer.present.plots.events import timed
-from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
+from gctrace_analyzer.present.plots.figure import Figure, Mark
 from gctrace_analyzer.present.plots.palette import LOOKS
+from gctrace_analyzer.present.plots.panels import amounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,16 +22,10 @@ if TYPE_CHECKING:
 
 def live_heap(report: Report, axis: Axis) -> Figure:
     """Returns the plot of the live heap with its growth and the time to the limit."""
-    live = axis.mark("live heap", "heap_live_mib", LOOKS["live heap"])
+    live = axis.mark("live heap", "heap_live_mib")
     growth, notes = trend(report, axis)
-    panel = Panel(
-        "live",
-        "Live heap (marked), MiB",
-        (live, *growth),
-        unit="MiB",
-        levels=tuple(limits(report)),
-        is_timed=True,
-    )
+    levels = tuple(limits(report))
+    panel = amounts("live", "Live heap (marked)", "MiB", [live, *growth], levels=levels)
     return timed("live_heap", "Live heap", report, axis, (panel,)).noting(*notes)
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from gctrace_analyzer.present.plots.axis import limits
 from gctrace_analyzer.present.plots.figure import Mark, Panel
-from gctrace_analyzer.present.plots.palette import LOOKS
+from gctrace_analyzer.present.plots.panels import amounts, shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,54 +28,36 @@ _MEMORY = (
 
 def panels(report: Report, axis: Axis) -> tuple[Panel, ...]:
     """Returns memory, pauses, GC CPU, frequency and allocation, as far as they are known."""
-    memory = Panel(
-        "heap",
-        "Memory, MiB",
-        tuple(_marks(axis, _MEMORY)),
-        unit="MiB",
-        levels=tuple(limits(report)),
-        is_timed=True,
+    levels = tuple(limits(report))
+    cpu = _marks(axis, [("GC CPU", "gc_cpu_share", "GC CPU")])
+    allocation = _marks(axis, [("allocation", "alloc_mib_per_s", "allocation")])
+    return (
+        amounts("heap", "Memory", "MiB", _marks(axis, _MEMORY), levels=levels),
+        pauses(axis),
+        shares("gc_cpu", "GC CPU, share of all CPU, per interval", cpu),
+        frequency(axis),
+        amounts("allocation", "Allocation", "MiB/s", allocation, x_title=axis.title),
     )
-    cpu = Panel(
-        "gc_cpu",
-        "GC CPU, share of all CPU, per interval",
-        tuple(_marks(axis, [("GC CPU", "gc_cpu_share", "GC CPU")])),
-        percent=True,
-        is_timed=True,
-    )
-    allocation = Panel(
-        "allocation",
-        "Allocation, MiB/s",
-        tuple(_marks(axis, [("allocation", "alloc_mib_per_s", "allocation")])),
-        unit="MiB/s",
-        x_title=axis.title,
-        is_timed=True,
-    )
-    return memory, pauses(axis), cpu, frequency(axis), allocation
 
 
 def pauses(axis: Axis) -> Panel:
     """Returns the longest pause of each interval, or their total where only that is known."""
-    longest = tuple(_marks(axis, [("longest pause", "stw_max_ms", "mark termination")]))
+    longest = list(_marks(axis, [("longest pause", "stw_max_ms", "mark termination")]))
     total = _marks(axis, [("pauses, total", "stw_total_ms", "mark termination")])
     title = "Longest pause of a cycle in each interval" if longest else "Pauses per interval"
-    return Panel("pauses", f"{title}, ms", longest or tuple(total), unit="ms", is_timed=True)
+    return amounts("pauses", title, "ms", longest or total)
 
 
 def frequency(axis: Axis) -> Panel:
     """Returns the cycles per second of each interval."""
-    return Panel(
-        "frequency",
-        "GC frequency, cycles per second",
-        tuple(_marks(axis, [("cycles per second", "gc_per_s", "interval")])),
-        unit="/s",
-        is_timed=True,
-    )
+    marks = _marks(axis, [("cycles per second", "gc_per_s", "interval")])
+    title = "GC frequency, cycles per second"
+    return Panel("frequency", title, tuple(marks), unit="/s", is_timed=True)
 
 
 def _marks(axis: Axis, columns: Sequence[tuple[str, str, str]]) -> Iterator[Mark]:
     for name, column, look in columns:
-        mark = axis.mark(name, column, LOOKS[look], weight="elapsed_s", kind="step")
+        mark = axis.mark(name, column, look, weight="elapsed_s", kind="step")
         if mark.y.count() and axis.ends is not None:
             yield _to_the_end(mark, axis.ends[1])
 

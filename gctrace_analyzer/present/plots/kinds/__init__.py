@@ -1,0 +1,1 @@
+"""The plots, each named after what it shows."""

@@ -1,0 +1,110 @@
+"""The plot of GC CPU against peak heap for different values of GOGC."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
+from gctrace_analyzer.present.plots.palette import LOOKS
+from gctrace_analyzer.present.sections.advice import setting_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.present.plots.axis import Axis
+    from gctrace_analyzer.present.report import Report
+
+_TITLE = "Recommended settings: GC CPU against peak heap"
+_CPU, _PEAK = "gc_cpu_with_idle_share", "heap_peak_mib"
+_LABELLED = (25.0, 50.0, 100.0, 200.0, 400.0, 800.0)
+"""Values of GOGC with a label."""
+
+_LEAST_WIDTH = 1.05
+"""The largest peak of a curve, relative to the smallest. With less, it is a vertical line."""
+
+_NOTE = (
+    "The curve varies GOGC and keeps the limit and ballast of the recommended setting; the "
+    "band is the 80 % interval."
+)
+
+
+def trade_off(report: Report, _axis: Axis) -> Figure:
+    """Returns the plot of GC CPU against peak heap for different values of GOGC.
+
+    It also shows the present and the recommended setting.
+    """
+    rows = report.advice.trade_off
+    if (why := _no_curve(report)) is not None:
+        return Figure("trade_off", _TITLE, (), shared_x=False, notes=(why,) if why else ())
+    curve = Mark(
+        "predicted, 80 % interval",
+        rows[_PEAK],
+        rows[_CPU],
+        look=LOOKS["predicted"],
+        low=rows[f"{_CPU}_low"],
+        high=rows[f"{_CPU}_high"],
+        where=rows.select(pl.format("GOGC={}", pl.col("gogc").cast(pl.Int64))).to_series(),
+    )
+    labels = (
+        (row[_PEAK], row[_CPU], f"{row['gogc']:.0f}")
+        for row in _labelled(rows).iter_rows(named=True)
+    )
+    panel = Panel(
+        "trade_off",
+        "GC CPU with idle marking, share of all CPU",
+        (curve, *_settings(report.advice.recommendations)),
+        percent=True,
+        x_title="peak heap, MiB (labels: GOGC)",
+        x_unit="MiB",
+        labels=tuple(labels),
+    )
+    return Figure("trade_off", _TITLE, (panel,), shared_x=False, notes=(_NOTE,))
+
+
+def _no_curve(report: Report) -> str | None:
+    """Returns why there is no curve, empty without a known reason; None if there is one."""
+    rows, refused = report.advice.trade_off, report.advice.baseline.refused
+    if report.advice.recommendations.is_empty() or (rows.is_empty() and refused):
+        return f"No prediction: {refused or 'the log is too short'}."
+    if rows.is_empty():
+        by_dumps = report.analysis.by_dumps
+        return "No curve: these metrics do not allow a prediction of GC CPU." * by_dumps
+    if not _has_width(rows[_PEAK]):
+        return "No curve: the peak of the heap hardly depends on GOGC in this log."
+    return None
+
+
+def _settings(ranked: pl.DataFrame) -> Iterator[Mark]:
+    """Yields the present and the recommended setting."""
+    no_change = ranked["now"][0]
+    for row in ranked.filter(pl.col("now") | (pl.col("rank") == 1)).iter_rows(named=True):
+        if row[_CPU] is None:
+            continue
+        name = "now" if row["now"] else "advised"
+        label = f"{name}: {setting_text(row)}" + (" (no change)" if no_change else "")
+        look = LOOKS["advised" if no_change else name]
+        x, y = pl.Series([row[_PEAK]]), pl.Series([row[_CPU]])
+        yield Mark(label, x, y, "points", look, size=11)
+
+
+def _has_width(peaks: pl.Series) -> bool:
+    low, high = peaks.min(), peaks.max()
+    if not isinstance(low, float) or not isinstance(high, float):
+        return False
+    return high >= _LEAST_WIDTH * low
+
+
+def _labelled(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the labelled rows: doublings of GOGC, as far as the labels do not overlap.
+
+    The last label is left of its point, so the one before it needs more room.
+    """
+    peak = pl.col("heap_peak_mib")
+    span = pl.col("heap_peak_mib").max() - pl.col("heap_peak_mib").min()
+    doubled = rows.with_columns(span=span).filter(pl.col("gogc").is_in(_LABELLED))
+    room = (peak - peak.shift()).fill_null(float("inf")) / pl.col("span")
+    apart = doubled.filter(room > 0.04)
+    next_is_last = pl.int_range(pl.len()) == pl.len() - 2
+    return apart.filter(~(next_is_last & ((peak.shift(-1) - peak) < 0.2 * pl.col("span"))))
