@@ -460,7 +460,7 @@ class Analysis:
             return ()
         from gctrace_analyzer.analysis.postmortem.report import post_mortems
 
-        found = post_mortems(self.log, self.settings, lambda: self.metrics, self.dumps.of)
+        found = post_mortems(self.log, self.settings, lambda: self.enriched, self.dumps.of)
         return tuple(found)
 
     @cached_property
@@ -479,7 +479,7 @@ class Analysis:
             return ()
         from gctrace_analyzer.analysis.postmortem.cpu import consumed
 
-        return tuple(consumed(self.log))
+        return tuple(consumed(self.log, self.spans))
 
     @cached_property
     def unit_cpu_comparisons(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from gctrace_analyzer.analysis import limiter
 from gctrace_analyzer.analysis.cycles import gc_cpu, wall_ms
 from gctrace_analyzer.analysis.segments import idle_gap, may_idle
 from gctrace_analyzer.analysis.thresholds import Thresholds
+from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES
 from gctrace_analyzer.ingest.rows import (
@@ -271,23 +272,18 @@ def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]
 def _thrash(found: Part, t: Thresholds) -> Row:
     part = found.cycles
     share = float(part["below"].mean() or 0)  # type: ignore[arg-type]  # a boolean column
-    sums = part.select(
-        gc=pl.col("gc_cpu_ms").sum() / 1000,
-        idle=pl.col("idle_cpu_ms").sum() / 1000,
-        capacity=(pl.col("elapsed_s") * pl.col("cpus")).sum(),
-        span=pl.col("elapsed_s").sum(),
-        gogc=not_null(pl.col("effective_gogc")).median(),
-        fill=pl.col("limiter_fill").max(),
-    ).row(0, named=True)
-    left = (sums["capacity"] or 0) - (sums["idle"] or 0)
-    state, duty = limiter.verdict(sums["fill"], t), found.duty
+    rates = rates_of(part, "counted_per_s", "gc_cpu_share", "gc_cpu_nonidle_share")
+    gogc, fill = part.select(
+        not_null(pl.col("effective_gogc")).median(), pl.col("limiter_fill").max()
+    ).row(0)
+    state, duty = limiter.verdict(fill, t), found.duty
     if share >= t.thrash_limited_share:
         reason = (
             f"The heap goal was at or below the live heap in {100 * share:.0f} % of "
             f"{len(part):,} cycles"
         )
     else:
-        left_pct = round(max(sums["gogc"] or 0, 0))
+        left_pct = round(max(gogc or 0, 0))
         room = f"room for only {left_pct} % more than" if left_pct else "no room above"
         reason = f"The memory limit left {room} the live heap (median of {len(part):,} cycles)"
         # Of heaps of a few MiB, cycles without room are not marked one by one.
@@ -303,13 +299,13 @@ def _thrash(found: Part, t: Thresholds) -> Row:
         "limit-thrash",
         "bad",
         reason,
-        gc_per_s=len(part) / sums["span"] if sums["span"] else None,
-        gc_cpu_share=sums["gc"] / sums["capacity"] if sums["capacity"] else None,
-        gc_cpu_nonidle_share=sums["gc"] / left if left else None,
-        effective_gogc_p50=sums["gogc"],
+        gc_per_s=rates["counted_per_s"],
+        gc_cpu_share=rates["gc_cpu_share"],
+        gc_cpu_nonidle_share=rates["gc_cpu_nonidle_share"],
+        effective_gogc_p50=gogc,
         goal_at_or_below_live_share=share,
         limiter=state,
-        limiter_fill_max=sums["fill"],
+        limiter_fill_max=fill,
     )
 
 
@@ -323,7 +319,7 @@ def assist_storm(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
         part = found.cycles
         if found.span_s < t.storm_min_s:
             continue
-        share = float(part["assist_cpu_ms"].sum()) / float(part["gc_cpu_ms"].sum())
+        share = rates_of(part, "assist_share_of_gc_cpu")["assist_share_of_gc_cpu"] or 0.0
         reason = (
             f"Mark assists took {100 * share:.0f} % of GC CPU in {len(part):,} cycles"
             f"{found.duty}."

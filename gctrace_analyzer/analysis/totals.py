@@ -75,6 +75,17 @@ def quotients(rates: Iterable[str]) -> list[pl.Expr]:
     ]
 
 
+def quotient(rate: str) -> pl.Expr:
+    """Returns a rate over some spans, such as those of a group."""
+    below = whole(rate).sum()
+    return pl.when(below > 0).then(part(rate).sum() / below)
+
+
+def rates_of(spans: pl.DataFrame, *rates: str) -> dict[str, float | None]:
+    """Returns rates over some spans; None where there is nothing to divide by."""
+    return spans.select(quotient(rate).alias(rate) for rate in rates).row(0, named=True)
+
+
 def total(name: str) -> pl.Expr:
     """Returns the sum of a column; null, not 0, if all values are null."""
     return pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name)

@@ -201,7 +201,7 @@ def usual_cycles(process: int, count: int, **values: list[Any]) -> pl.DataFrame:
     for step in columns["interval_s"]:
         start += step or 0.0
         starts.append(start)
-    return pl.DataFrame(
+    cycles = pl.DataFrame(
         {
             "process": [process] * count,
             "gc_num": values.get("gc_num", list(range(1, count + 1))),
@@ -213,6 +213,14 @@ def usual_cycles(process: int, count: int, **values: list[Any]) -> pl.DataFrame:
             **columns,
         },
         schema_overrides={"interval_s": pl.Float64, "stw_mark_term_ms": pl.Float64},
+    )
+    return cycles.with_columns(
+        cycles=pl.lit(1, pl.Int64),
+        counted_s="elapsed_s",
+        gc_cpu_s=pl.col("gc_cpu_ms") / 1000,
+        idle_cpu_s=pl.col("idle_cpu_ms") / 1000,
+        assist_cpu_s=pl.col("assist_cpu_ms") / 1000,
+        capacity_s=pl.col("elapsed_s") * pl.col("cpus"),
     )
 
 
@@ -483,7 +491,7 @@ def test_the_figures_of_the_other_episodes_by_hand() -> None:
     (storm,) = assist_storm(
         usual_cycles(0, 6, assist_share=[0.5] * 5 + [0.1], assist_cpu_ms=[15.0] * 6), DEFAULT
     )
-    assert storm["assist_share_of_gc_cpu"] == 0.75
+    assert storm["assist_share_of_gc_cpu"] == pytest.approx(0.75)
     assert storm["reason"] == "Mark assists took 75 % of GC CPU in 5 cycles."
     assert storm["severity"] == "warn"
     surging = {

@@ -114,7 +114,7 @@ class Dumps:
     @cached_property
     def episodes(self) -> pl.DataFrame:
         """Time ranges in which something unusual happened (`schema.EPISODES`)."""
-        return episodes.episodes(self.detailed, self._thresholds)
+        return episodes.episodes(self.spans, self._thresholds)
 
     @cached_property
     def segments(self) -> pl.DataFrame:

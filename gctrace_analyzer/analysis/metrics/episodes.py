@@ -13,6 +13,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.episodes import runs
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.analysis.totals import quotient, rates_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,11 +23,11 @@ _CALM_TIMES = 2.0
 was calm for most of its time if a cycle has more room than this."""
 
 
-def episodes(intervals: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
+def episodes(spans: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
     """Returns every episode (`schema.EPISODES`), ordered by process and start."""
     rows: list[dict[str, Any]] = []
-    if intervals.width:
-        for part in intervals.partition_by("process", maintain_order=True):
+    if spans.width:
+        for part in spans.partition_by("process", maintain_order=True):
             rows += _limit_thrash(part, thresholds)
     return pl.DataFrame(rows, schema=schema.polars_schema("episodes"))
 
@@ -35,26 +36,21 @@ def _limit_thrash(part: pl.DataFrame, t: Thresholds) -> Iterator[dict[str, Any]]
     windows = _windows(part, t)
     for first, last in runs(windows["thrash"], min_count=1, gap=1):
         rows = windows[first : last + 1]
-        sums = rows.select(
-            cycles=pl.col("cycles").sum(),
-            span=pl.col("length").sum(),
-            room=(pl.col("alloc").sum() / pl.col("cycles").sum() / pl.col("goal").mean()),
-            gc=(pl.col("spent").sum() / pl.col("base").sum()),
-            idle=pl.col("idle").sum(),
-            base=pl.col("base").sum(),
-            active=pl.col("limiter").any(),
-            known=pl.col("limiter").count(),
-            gogc=pl.col("gogc").median(),
-        ).row(0, named=True)
-        state = "certain" if sums["active"] else "unlikely" if sums["known"] else None
-        rate = sums["cycles"] / sums["span"]
+        room, acted, known, gogc = rows.select(
+            (pl.col("alloc").sum() / pl.col("cycles").sum() / pl.col("goal").mean()),
+            pl.col("limiter").any(),
+            pl.col("limiter").count().alias("known"),
+            pl.col("gogc").median(),
+        ).row(0)
+        own = part.filter(_window(t).is_between(rows["window"][0], rows["window"][-1]))
+        rates = rates_of(own, "counted_per_s", "gc_cpu_share", "gc_cpu_nonidle_share")
+        state = "certain" if acted else "unlikely" if known else None
         reason = (
-            f"A cycle allocates only {100 * (sums['room'] or 0):.0f} % of the heap goal before "
-            f"the next one starts ({rate:.1f} cycles per second): the memory limit leaves hardly "
-            "any room above the live heap"
+            f"A cycle allocates only {100 * (room or 0):.0f} % of the heap goal before "
+            f"the next one starts ({rates['counted_per_s'] or 0:.1f} cycles per second): the "
+            "memory limit leaves hardly any room above the live heap"
         )
         reason += ", and the runtime's CPU limiter was active." if state == "certain" else "."
-        left = 1 - sums["idle"] / sums["base"] if sums["base"] else None
         yield {
             "process": part["process"][0],
             "kind": "limit-thrash",
@@ -65,33 +61,33 @@ def _limit_thrash(part: pl.DataFrame, t: Thresholds) -> Iterator[dict[str, Any]]
             "severity": "bad",
             "reason": reason,
             "active_share": rows["thrash"].mean(),
-            "gc_per_s": rate,
-            "gc_cpu_share": sums["gc"] if sums["base"] else None,
-            "gc_cpu_nonidle_share": sums["gc"] / left if sums["base"] and left else None,
-            "effective_gogc_p50": sums["gogc"],
+            "gc_per_s": rates["counted_per_s"],
+            "gc_cpu_share": rates["gc_cpu_share"],
+            "gc_cpu_nonidle_share": rates["gc_cpu_nonidle_share"],
+            "effective_gogc_p50": gogc,
             "limiter": state,
             "source": str(rows["source"][0]),
             "line_no": rows["line_no"][0],
         }
 
 
+def _window(t: Thresholds) -> pl.Expr:
+    return (pl.col("begin_s") / t.metrics_thrash_window_s).floor()
+
+
 def _windows(part: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     """Returns windows of some seconds, or of one interval each if that is longer."""
-    live, goal = pl.col("heap_live_mib"), pl.col("heap_goal_mib")
-    window = (pl.col("begin_s") / t.metrics_thrash_window_s).floor()
-    share = pl.col("gc_cpu_share")
-    table = part.group_by(window.alias("window"), maintain_order=True).agg(
+    table = part.group_by(_window(t).alias("window"), maintain_order=True).agg(
         pl.col("begin_s").first().alias("start_s"),
         pl.col("end_s").last(),
-        (pl.col("num_gc") - pl.col("gc_cycles") + 1).first().alias("first_gc"),
-        pl.col("num_gc").last().alias("last_gc"),
+        pl.col("first_gc").first(),
+        pl.col("gc_num").last().alias("last_gc"),
         pl.col("source", "line_no").first(),
-        cycles=pl.col("gc_cycles").sum(),
-        paced=pl.col("gc_cycles").sum() - pl.col("forced_cycles").sum(),
-        length=pl.col("length_s").sum(),
+        cycles=pl.col("cycles").sum(),
+        paced=pl.col("cycles").sum() - pl.col("forced_cycles").sum(),
         alloc=pl.col("alloc_mib").sum(),
         has_alloc=pl.col("alloc_mib").count() > 0,
-        goal=goal.mean(),
+        goal=pl.col("heap_goal_mib").mean(),
         limit=pl.col("memory_limit_mib").last(),
         limit_known=pl.col("limit_known").last(),
         by_limit=pl.any_horizontal("by_limit", "by_limit_before").mean(),
@@ -100,10 +96,8 @@ def _windows(part: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
         limiter_share=pl.col("limiter_active").mean(),
         limiter_known=pl.col("limiter_active").count() > 0,
         gogc_set=pl.col("gogc_pct").last(),
-        gogc=(100 * (goal - live) / live).median(),
-        spent=(share * pl.col("gc_cpu_base")).sum(),
-        base=pl.col("gc_cpu_base").filter(share.is_not_null()).sum(),
-        idle=pl.col("idle_cpu_s").filter(share.is_not_null()).sum(),
+        gogc=pl.col("effective_gogc").median(),
+        share=quotient("gc_cpu_share"),
     )
     room = pl.when(pl.col("has_alloc") & (pl.col("cycles") >= t.thrash_min_cycles)).then(
         pl.col("alloc") / pl.col("cycles") / pl.col("goal")
@@ -121,7 +115,7 @@ def _windows(part: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     at_limit = by_limit > t.thrash_limited_share
     mostly_paced = pl.col("paced") * 2 > pl.col("cycles")
     starved = (room < least) & at_limit & mostly_paced
-    share = pl.when(pl.col("base") > 0).then(pl.col("spent") / pl.col("base"))
+    share = pl.col("share")
     under_limit = (has_limit | ~pl.col("limit_known")) & at_limit
     busy = (share > t.metrics_thrash_gc_cpu) & under_limit
     # Under a limit that is tight but fits, the limiter acts now and then, for a few cycles. That

@@ -9,6 +9,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.segments import OTHER_RATE, level_changes, of_numbered
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.analysis.totals import quotient
 from gctrace_analyzer.ingest.rows import by_process
 
 LEAST_INTERVALS = 5
@@ -31,9 +32,7 @@ def segments(spans: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFr
     numbered = pl.concat(_numbered(part) for part in by_process(spans))
     # An idle program collects every two minutes, because the runtime forces it.
     most = 1 / thresholds.periodic_s[0]
-    counted = pl.col("steps").is_not_null()
-    rate = pl.col("steps").sum() / pl.col("steps_s").filter(counted).sum()
-    is_idle = (rate <= most).over("process", "segment").fill_null(value=False)
+    is_idle = (quotient("counted_per_s") <= most).over("process", "segment")
     return of_numbered(
         numbered.with_columns(
             pl.when(is_idle).then(pl.lit("idle")).otherwise(pl.lit("load")).alias("kind")

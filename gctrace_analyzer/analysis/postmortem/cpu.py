@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import gc_cpu_ms
 from gctrace_analyzer.analysis.postmortem.match import Row, match_process
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import MIB, duration_text
@@ -37,13 +36,18 @@ class Consumed:
     num_gc: int | None
 
 
-def consumed(log: Log) -> list[Consumed]:
-    """Returns one entry for each `Consumed` line of systemd, in their order."""
+def consumed(log: Log, spans: pl.DataFrame) -> list[Consumed]:
+    """Returns one entry for each `Consumed` line of systemd, in their order.
+
+    Args:
+        log: the log.
+        spans: its cycles as spans.
+    """
     events = log.tables["unit_events"].filter(event="consumed").drop_nulls("cpu_s")
-    return [_consumed(row, log) for row in events.iter_rows(named=True)]
+    return [_consumed(row, log, spans) for row in events.iter_rows(named=True)]
 
 
-def _consumed(row: Row, log: Log) -> Consumed:
+def _consumed(row: Row, log: Log, spans: pl.DataFrame) -> Consumed:
     tables, processes = log.tables, log.all_processes
     # Only gctrace has the GC CPU of a whole process.
     processes = processes if len(tables["cycles"]) else processes.clear()
@@ -52,8 +56,7 @@ def _consumed(row: Row, log: Log) -> Consumed:
     complete = False
     if match and match.match_by[0] in ("unit", "container") and _is_whole(match.process, log):
         process = match.process
-        cycles = tables["cycles"].filter(process=process)
-        spent = float(cycles.select(gc_cpu_ms().sum()).item()) / 1000
+        spent = float(spans.filter(process=process)["gc_cpu_s"].sum())
         share = spent / row["cpu_s"] if row["cpu_s"] else None
         facts = tables["processes"].row(by_predicate=pl.col("process") == process, named=True)
         complete = facts["first_gc"] == 1 and not facts["missing_cycles"]

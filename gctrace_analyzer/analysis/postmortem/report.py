@@ -26,6 +26,7 @@ from gctrace_analyzer.analysis.postmortem.records import (
 from gctrace_analyzer.analysis.postmortem.verdict import LAST_S, explain_death
 from gctrace_analyzer.analysis.settings import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.units import MIB
@@ -94,7 +95,7 @@ _NAMES = tuple(field.name for field in fields(PostMortem))
 def post_mortems(
     log: Log,
     settings: Settings,
-    metrics: Callable[[], pl.DataFrame],
+    enriched: Callable[[], pl.DataFrame],
     intervals: Callable[[int], pl.DataFrame],
 ) -> list[PostMortem]:
     """Returns the post-mortem of every death in a log, in the order of its tables.
@@ -104,14 +105,14 @@ def post_mortems(
     Args:
         log: the log.
         settings: GOGC, limits and other known settings.
-        metrics: returns what `with_metrics` returns; only called if there is a death.
-        intervals: returns the intervals between the dumps or scrapes of a process.
+        enriched: returns what `episodes.enrich` returns; only called if there is a death.
+        intervals: returns the spans between the dumps or scrapes of a process.
     """
     found = deaths(log.tables)
     matches = match_all(found, log.all_processes)
     elsewhere = log.selection.without_end if log.selection else ()
     return [
-        _post_mortem(death, match, log.tables, metrics(), intervals, settings)
+        _post_mortem(death, match, log.tables, enriched(), intervals, settings)
         for death, match in zip(found, matches, strict=True)
         if not (match and match.process in elsewhere)
     ]
@@ -121,12 +122,12 @@ def _post_mortem(
     row: Row,
     match: Match | None,
     tables: Mapping[str, pl.DataFrame],
-    metrics: pl.DataFrame,
+    enriched: pl.DataFrame,
     intervals: Callable[[int], pl.DataFrame],
     settings: Settings,
 ) -> PostMortem:
     death = Death.of(row)
-    cycles = metrics.filter(process=match.process) if match else metrics.clear()
+    cycles = enriched.filter(process=match.process) if match else enriched.clear()
     minute = _last_cycles(death, cycles) if match else LastMinute()
     memory = _memory_at_death(death, minute.heap_end_mib, tables)
     if match and cycles.is_empty():
@@ -183,15 +184,10 @@ def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
     last = cycles.row(-1, named=True)
     begin = None if last["start_s"] is None else last["start_s"] - LAST_S
     minute = cycles if begin is None else cycles.filter(pl.col("start_s") >= begin)
-    first = minute.row(0, named=True)
     # The start-up fills the heap: that it grew then says nothing about the death.
     filled = minute.filter(pl.col("start_s") >= DEFAULT.warm_up_s)
     filled = minute if filled.is_empty() else filled
     live = filled["heap_live_mib"]
-    span = (last["start_s"] or 0) - (first["start_s"] or 0)
-    capacity = span * 1000 * (last["procs"] or 0)
-    later = minute.tail(len(minute) - 1)
-    allocated = float(minute["alloc_mib"].head(len(later)).sum()) if len(later) else None
     return LastMinute(
         last_gc_num=last["gc_num"],
         gap_s=_gap_s(death, last),
@@ -205,9 +201,11 @@ def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
         limited=limit_sets_most_goals(minute),
         goal_mib=last["heap_goal_mib"],
         next_goal_mib=_next_goal(minute, last),
-        gc_cpu_share=float(later["gc_cpu_ms"].sum()) / capacity if capacity else None,
-        alloc_mib_per_s=allocated / span if allocated and span else None,
+        **rates_of(minute.tail(len(minute) - 1), *_RATES),
     )
+
+
+_RATES = ("gc_cpu_share", "alloc_mib_per_s")
 
 
 def _usual_s(intervals_s: pl.Series) -> float | None:
@@ -221,8 +219,7 @@ def _last_scrapes(intervals: pl.DataFrame) -> tuple[LastMinute, Resident] | None
     if intervals.is_empty():
         return None
     minute = intervals.filter(pl.col("end_s") >= pl.col("end_s").last() - LAST_S)
-    share, live = pl.col("gc_cpu_share"), pl.col("heap_live_mib").drop_nulls()
-    base = pl.col("gc_cpu_base").filter(share.is_not_null()).sum()
+    live = pl.col("heap_live_mib").drop_nulls()
     row = minute.select(
         last_gc_num=pl.col("num_gc").last(),
         live_before_mib=live.first().round().cast(pl.Int64),
@@ -232,15 +229,14 @@ def _last_scrapes(intervals: pl.DataFrame) -> tuple[LastMinute, Resident] | None
         heap_end_mib=pl.col("heap_alloc_mib").last().round().cast(pl.Int64),
         goal_mib=pl.col("goal_mib").last().round().cast(pl.Int64),
         next_goal_mib=pl.col("goal_mib").last().round().cast(pl.Int64),
-        gc_cpu_share=pl.when(base > 0).then((share * pl.col("gc_cpu_base")).sum() / base),
-        alloc_mib_per_s=pl.col("alloc_mib").sum() / pl.col("length_s").sum(),
     )
     memory = minute.select(
         resident_mib=pl.col("rss_mib").last(),
         go_heap_mib=pl.col("heap_alloc_mib").last(),
         go_other_mib=pl.col("other_mib").last(),
     )
-    return LastMinute(**row.row(0, named=True)), Resident(**memory.row(0, named=True))
+    known = row.row(0, named=True) | rates_of(minute, *_RATES)
+    return LastMinute(**known), Resident(**memory.row(0, named=True))
 
 
 def _next_goal(minute: pl.DataFrame, last: Row) -> int | None:

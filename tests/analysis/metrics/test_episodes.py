@@ -9,7 +9,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.metrics.episodes import episodes
-from tests.helpers.intervals import interval_rows
+from tests.helpers.intervals import interval_spans
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -180,12 +180,12 @@ NO_LIMIT: dict[str, Any] = {"memory_limit_mib": None, "by_limit": None, "by_limi
     ],
 )
 def test_thrashing_is_on_one_side_of_its_limit(values: dict[str, Any], thrashes: bool) -> None:
-    assert len(episodes(interval_rows(values))) == thrashes
+    assert len(episodes(interval_spans(values))) == thrashes
 
 
 @pytest.mark.parametrize(("active", "thrashes"), [("TFTFF", False), ("TFTFT", True)])
 def test_a_limiter_that_acts_now_and_then_is_no_thrashing(active: str, thrashes: bool) -> None:
-    rows = interval_rows(*({"limiter_active": each == "T"} for each in active))
+    rows = interval_spans(*({"limiter_active": each == "T"} for each in active))
     within = [each - 5 * at * 0.8 for at, each in enumerate(rows["begin_s"])]
     rows = rows.with_columns(begin_s=pl.Series(within), end_s=pl.Series(within) + 1)
     assert len(episodes(rows)) == thrashes
@@ -196,7 +196,7 @@ def test_a_limiter_that_acts_now_and_then_is_no_thrashing(active: str, thrashes:
 )
 def test_a_limiter_that_acted_once_needs_more_evidence(active: str, thrashes: bool) -> None:
     """Fifteen seconds apart, with neither GC CPU nor allocation."""
-    rows = interval_rows(
+    rows = interval_spans(
         *(
             {"limiter_active": each == "T", "gc_cpu_share": None, "alloc_mib": None,
              "begin_s": 15.0 * n, "end_s": 15.0 * n + 15}
@@ -237,7 +237,7 @@ def test_one_act_of_the_limiter_between_two_scrapes_is_a_note(tmp_path: Path) ->
 
 
 def test_the_figures_of_thrashing_intervals_by_hand() -> None:
-    rows = interval_rows(
+    rows = interval_spans(
         {},
         {"alloc_mib": 50.0, "limiter_active": False, "gc_cpu_share": 0.2, "line_no": 7},
         # A window in between does not end the episode, two do.
@@ -253,7 +253,7 @@ def test_the_figures_of_thrashing_intervals_by_hand() -> None:
     assert first["active_share"] == pytest.approx(2 / 3)
     assert first["gc_per_s"] == pytest.approx(30 / 15)
     assert first["gc_cpu_share"] == pytest.approx(0.3)
-    assert first["gc_cpu_nonidle_share"] == pytest.approx(0.3 / 0.9)
+    assert first["gc_cpu_nonidle_share"] == pytest.approx(0.3 * 10 / (10 - 0.5))
     assert first["effective_gogc_p50"] == pytest.approx(25)
     assert first["limiter"] == "unlikely"
     assert first["reason"] == (
@@ -270,17 +270,17 @@ def test_short_intervals_are_taken_together_in_windows_of_five_seconds() -> None
          "alloc_mib": 10.0 if n % 5 == 2 else 160.0, "num_gc": 100 + 10 * n}
         for n in range(10)
     ]  # fmt: skip
-    assert episodes(interval_rows(*second)).is_empty()
+    assert episodes(interval_spans(*second)).is_empty()
     for row in second[5:]:
         row["alloc_mib"] = 30.0
-    (row,) = episodes(interval_rows(*second)).to_dicts()
+    (row,) = episodes(interval_spans(*second)).to_dicts()
     assert (row["start_s"], row["end_s"], row["first_gc"], row["last_gc"]) == (5, 10, 141, 190)
 
 
 def test_without_gc_cpu_the_shares_of_an_episode_are_unknown() -> None:
     unknown = {"alloc_mib": 20.0, "gc_cpu_share": None}
-    (row,) = episodes(interval_rows(unknown)).to_dicts()
+    (row,) = episodes(interval_spans(unknown)).to_dicts()
     assert (row["gc_cpu_share"], row["gc_cpu_nonidle_share"]) == (None, None)
-    two = pl.concat([interval_rows(unknown), interval_rows({**unknown, "process": 1})])
+    two = pl.concat([interval_spans(unknown), interval_spans({**unknown, "process": 1})])
     assert episodes(two)["process"].to_list() == [0, 1]
     assert episodes(pl.DataFrame()).is_empty()

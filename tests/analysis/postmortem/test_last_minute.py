@@ -20,7 +20,7 @@ from gctrace_analyzer.analysis.postmortem.report import (
     _usual_s,
 )
 from gctrace_analyzer.analysis.settings import Known, Settings
-from tests.helpers.intervals import interval_rows
+from tests.helpers.intervals import interval_spans
 
 MIB = 1 << 20
 LATELY_LIMITED = ["gogc"] * 5 + ["memory-limit"] * 5
@@ -45,7 +45,10 @@ def cycles(count: int = 10, every: float = 20.0, **columns: Any) -> pl.DataFrame
             "heap_end_mib": [210 + 10 * n for n in numbers],
             "heap_goal_mib": [200 + 20 * n for n in numbers],
             "alloc_mib": [100.0 + n for n in numbers],
-            "gc_cpu_ms": [400.0] * count,
+            "gc_cpu_s": [0.4] * count,
+            "capacity_s": [2 * every] * count,
+            "allocated_mib": [100.0 + n for n in numbers],
+            "elapsed_s": [every] * count,
             "procs": [2] * count,
             "effective_gogc": [100.0] * count,
             "goal_set_by": ["gogc"] * count,
@@ -71,8 +74,8 @@ def test_the_last_minute_has_four_cycles() -> None:
     assert (found.heap_end_mib, found.goal_mib) == (300, 380)
     # Three cycles of 0.4 s of CPU in 60 s on two processors
     assert found.gc_cpu_share == pytest.approx(3 * 0.4 / 120)
-    # From the first of the four cycles to the last
-    assert found.alloc_mib_per_s == pytest.approx((106 + 107 + 108) / 60)
+    # From the end of the first of the four cycles to that of the last
+    assert found.alloc_mib_per_s == pytest.approx((107 + 108 + 109) / 60)
     assert found.next_goal_mib == 190 + 195
 
 
@@ -185,11 +188,11 @@ def test_the_usual_interval_is_that_of_the_end_if_it_is_longer() -> None:
 
 def test_the_last_scrapes_before_a_kill_by_hand() -> None:
     """Scrapes every 20 s: those that end in the last minute are of four intervals."""
-    scrapes = interval_rows(
+    scrapes = interval_spans(
         *(
             {"begin_s": 20.0 * n, "end_s": 20.0 * n + 20, "length_s": 20.0, "rss_mib": 300.0 + n,
              "heap_live_mib": live, "heap_alloc_mib": 150.6 + n, "goal_mib": 180.4 + n,
-             "alloc_mib": 100.0 * n, "other_mib": 7.0, "gc_cpu_share": share, "gc_cpu_base": base}
+             "alloc_mib": 100.0 * n, "other_mib": 7.0, "gc_cpu_share": share, "available_cpu_s": base}
             for n, (live, share, base) in enumerate(
                 [(10.0, 0.9, 9.0), (20.0, 0.9, 9.0), (None, 0.1, 10.0), (80.4, 0.3, 30.0),
                  (90.0, None, 50.0), (None, 0.2, 40.0)]
@@ -215,7 +218,7 @@ def test_the_last_scrapes_before_a_kill_by_hand() -> None:
     assert (memory.resident_mib, memory.go_other_mib, memory.off_heap_mib) == (305, 7, None)
     assert memory.go_heap_mib == pytest.approx(155.6)
     assert _last_scrapes(scrapes.clear()) is None
-    unknown = _last_scrapes(scrapes.with_columns(gc_cpu_share=pl.lit(None, pl.Float64)))
+    unknown = _last_scrapes(scrapes.with_columns(gc_cpu_s=pl.lit(None, pl.Float64)))
     assert unknown is not None
     assert unknown[0].gc_cpu_share is None
 
