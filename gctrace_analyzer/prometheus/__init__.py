@@ -10,9 +10,7 @@ names        the metrics that are fetched
 discovery    which Go processes the server knows
 samples      raw samples, in pieces of bounded size
 recording    the answers as one compressed file, as it is read and saved
-read         the public function `read_prometheus`
-services     figures of many processes, computed by the server
-kept         what an interrupted comparison has computed
-advice       what the samples of one process say, in three sentences
-fleet        the public function `prometheus_fleet`
+access       what is asked, and how it is reached: the options of `read`
+read         which processes there are, and their samples as a file that `read` takes
+queries      figures of many processes, computed by the server
 """

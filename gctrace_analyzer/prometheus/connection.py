@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import ssl
 import time
-import zlib
-from functools import partial
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode, urljoin
-from urllib.request import (
-    HTTPHandler,
-    HTTPSHandler,
-    OpenerDirector,
-    ProxyHandler,
-    Request,
-    UnknownHandler,
-)
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode, urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import urllib3
+from urllib3.exceptions import HTTPError
 
 from gctrace_analyzer import __version__
 from gctrace_analyzer.errors import MissingInputError, UnreadableInputError
@@ -24,8 +17,7 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.prometheus.address import is_same_server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from http.client import HTTPResponse
+    from collections.abc import Mapping
     from pathlib import Path
 
     from gctrace_analyzer.prometheus.credentials import Credentials
@@ -45,7 +37,6 @@ MOST_BYTES = 256 << 20
 
 _BLOCK_BYTES = 1 << 16
 _MOST_REDIRECTS = 3
-_REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_ERROR_BYTES = 1 << 16
 """How much is read of an answer that is no result."""
 
@@ -64,6 +55,10 @@ class TooSlowError(TransportError):
 
 class ElsewhereError(TransportError):
     """A redirect to another server; the argument is its URL."""
+
+
+FAILURES = (TransportError, HTTPError, OSError)
+"""What `Connection.send` may raise."""
 
 
 @frozen
@@ -95,7 +90,9 @@ class Connection:
     ) -> None:
         self._credentials = credentials
         self._limits = limits
-        self._opener = _opener(_context(ca_file), limits)
+        self._context = _context(ca_file)
+        self._timeout = urllib3.Timeout(connect=limits.connect_s, read=limits.silent_s)
+        self._pools: dict[str | None, urllib3.PoolManager] = {}
 
     def send(self, url: str, fields: Mapping[str, str], *, post: bool = True) -> Response:
         """Sends form fields and returns the answer, whatever its status.
@@ -103,18 +100,16 @@ class Connection:
         Redirects are followed on the same server only, because the credentials go with them.
 
         Raises:
-            TransportError: the connection failed or the answer is not whole.
-            OSError: as `urllib.request` raises them.
-            HTTPException: the answer is not HTTP.
+            TransportError: the answer is too large, takes too long, or is elsewhere.
+            HTTPError: the connection failed or the answer is not whole.
         """
         for _ in range(_MOST_REDIRECTS + 1):
             response, location = self._send_once(url, fields, post=post)
             if location is None:
                 return response
             target = urljoin(url, location)
-            if not target.startswith(("http://", "https://")) or not is_same_server(
-                url, target
-            ):
+            is_url = target.startswith(("http://", "https://"))
+            if not is_url or not is_same_server(url, target):
                 raise ElsewhereError(target)
             url = target.partition("?")[0]
         raise ElsewhereError(url)
@@ -122,71 +117,72 @@ class Connection:
     def _send_once(
         self, url: str, fields: Mapping[str, str], *, post: bool
     ) -> tuple[Response, str | None]:
-        form = urlencode(fields)
-        request = Request(
-            url if post else f"{url}?{form}",
-            data=form.encode() if post else None,
-            headers={
-                **self._credentials.headers,
-                "Accept": "application/json",
-                "Accept-Encoding": "gzip",
-                "User-Agent": f"gctrace-analyzer/{__version__}",
-            },
-        )
+        headers = {
+            **self._credentials.headers,
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip",
+            "User-Agent": f"gctrace-analyzer/{__version__}",
+        }
         deadline = time.monotonic() + self._limits.whole_s
-        with self._opener.open(request, timeout=self._limits.connect_s) as response:
-            is_result = response.status < 300
-            most = self._limits.most_bytes if is_result else _MOST_ERROR_BYTES
-            body = _body(response, most, deadline, whole=is_result)
-            headers = response.headers
-            found = Response(
-                url,
-                response.status,
-                headers.get_content_type(),
-                headers.get("Retry-After"),
-                body,
+        form = urlencode(fields)
+        if post:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+        response = self._pool(url).request(
+            "POST" if post else "GET",
+            url if post else f"{url}?{form}",
+            body=form if post else None,
+            headers=headers,
+            timeout=self._timeout,
+            retries=False,
+            redirect=False,
+            preload_content=False,
+        )
+        try:
+            body = self._body(response, deadline)
+        finally:
+            response.release_conn()
+        answer = Response(
+            url,
+            response.status,
+            response.headers.get("Content-Type", "text/plain").partition(";")[0].strip(),
+            response.headers.get("Retry-After"),
+            body,
+        )
+        location = response.get_redirect_location()
+        return answer, location or None
+
+    def _body(self, response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
+        """Returns the unpacked body; an error if it is longer than allowed and needed whole."""
+        is_result = response.status < 300
+        most = self._limits.most_bytes if is_result else _MOST_ERROR_BYTES
+        blocks: list[bytes] = []
+        size = 0
+        for block in response.stream(_BLOCK_BYTES, decode_content=True):
+            blocks.append(block)
+            size += len(block)
+            if size > most:
+                response.close()
+                if is_result:
+                    raise TooLargeError
+                break
+            if time.monotonic() > deadline:
+                response.close()
+                raise TooSlowError
+        return b"".join(blocks)[:most]
+
+    def _pool(self, url: str) -> urllib3.PoolManager:
+        """Returns the connections to a server, through the proxy that the environment names."""
+        parts = urlsplit(url)
+        proxy = getproxies().get(parts.scheme)
+        if proxy and proxy_bypass(parts.netloc):
+            proxy = None
+        if proxy not in self._pools:
+            self._pools[proxy] = (
+                urllib3.PoolManager(ssl_context=self._context)
+                if proxy is None
+                else urllib3.ProxyManager(proxy, ssl_context=self._context)
             )
-            moved = response.status in _REDIRECTS
-            return found, headers.get("Location") if moved else None
-
-
-def _body(response: HTTPResponse, most: int, deadline: float, *, whole: bool) -> bytes:
-    """Returns the unpacked body; an error if it is longer than `most` and needed whole."""
-    packed = response.headers.get("Content-Encoding", "").lower() == "gzip"
-    blocks: list[bytes] = []
-    size = 0
-    pieces = _unpacked(response, deadline) if packed else _received(response, deadline)
-    for block in pieces:
-        blocks.append(block)
-        size += len(block)
-        if size > most:
-            if whole:
-                raise TooLargeError
-            break
-    return b"".join(blocks)[:most]
-
-
-def _received(response: HTTPResponse, deadline: float) -> Iterator[bytes]:
-    while block := response.read1(_BLOCK_BYTES):
-        yield block
-        if time.monotonic() > deadline:
-            raise TooSlowError
-    # `read1` does not report that the connection was closed before the announced length.
-    if response.length:
-        raise TransportError("cut")  # noqa: EM101 (a word for `problems`)
-
-
-def _unpacked(response: HTTPResponse, deadline: float) -> Iterator[bytes]:
-    gzip = zlib.decompressobj(wbits=31)
-    for block in _received(response, deadline):
-        rest = block
-        while rest:
-            # Unpacked in small steps, because a few bytes can unpack to gigabytes.
-            yield gzip.decompress(rest, 16 * _BLOCK_BYTES)
-            rest = gzip.unconsumed_tail
-    yield gzip.flush()
-    if not gzip.eof:
-        raise TransportError("cut")  # noqa: EM101
+        return self._pools[proxy]
 
 
 def _context(ca_file: str | Path | None) -> ssl.SSLContext:
@@ -199,57 +195,3 @@ def _context(ca_file: str | Path | None) -> ssl.SSLContext:
         problem = "not a certificate in PEM format"
         hint = "It should begin with -----BEGIN CERTIFICATE-----."
         raise UnreadableInputError(str(ca_file), problem, hint) from err
-
-
-def _opener(context: ssl.SSLContext, limits: Limits) -> OpenerDirector:
-    """Returns an opener that raises no error for a status and follows no redirect."""
-    opener = OpenerDirector()
-    opener.addheaders = []
-    for handler in (
-        ProxyHandler(),
-        _Http(limits.silent_s),
-        _Https(context, limits.silent_s),
-        UnknownHandler(),
-    ):
-        opener.add_handler(handler)
-    return opener
-
-
-class _Http(HTTPHandler):
-    def __init__(self, silent_s: float) -> None:
-        super().__init__()
-        self._silent_s = silent_s
-
-    def http_open(self, req: Request) -> HTTPResponse:
-        kind: Any = partial(_PatientConnection, silent_s=self._silent_s)
-        return self.do_open(kind, req)
-
-
-class _Https(HTTPSHandler):
-    def __init__(self, context: ssl.SSLContext, silent_s: float) -> None:
-        super().__init__(context=context)
-        self._tls, self._silent_s = context, silent_s
-
-    def https_open(self, req: Request) -> HTTPResponse:
-        kind: Any = partial(_PatientTlsConnection, silent_s=self._silent_s, context=self._tls)
-        return self.do_open(kind, req)
-
-
-class _PatientConnection(HTTPConnection):
-    """Waits longer for an answer than for a connection."""
-
-    def __init__(self, *args: Any, silent_s: float, **named: Any) -> None:
-        super().__init__(*args, **named)
-        self._silent_s = silent_s
-
-    def connect(self) -> None:
-        super().connect()
-        self.sock.settimeout(self._silent_s)
-
-
-class _PatientTlsConnection(_PatientConnection, HTTPSConnection):
-    """As `_PatientConnection`, with TLS: `HTTPSConnection` comes next for its methods."""
-
-
-FAILURES = (TransportError, HTTPException, OSError, zlib.error)
-"""What `Connection.send` may raise."""

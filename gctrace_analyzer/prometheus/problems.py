@@ -7,8 +7,10 @@ import re
 import socket
 import ssl
 from typing import TYPE_CHECKING, Any
-from urllib.error import URLError
 from urllib.parse import urlsplit, urlunsplit
+
+from urllib3.exceptions import HTTPError
+from urllib3.exceptions import TimeoutError as NoAnswerError
 
 from gctrace_analyzer.errors import BadSettingError, UnreadableInputError
 from gctrace_analyzer.prometheus.connection import ElsewhereError, TooLargeError, TooSlowError
@@ -62,7 +64,9 @@ def unreachable(url: str, err: BaseException, limits: Limits) -> UnreadableInput
             "Ask for fewer processes or a shorter time.",
             status=413,
         )
-    reason = err.reason if isinstance(err, URLError) else err
+    # The library's own errors have the system's as their cause, or among their arguments.
+    inner = (err.__cause__, *err.args) if isinstance(err, HTTPError) else ()
+    reason = next((each for each in inner if isinstance(each, OSError)), err)
     problem, hint, argument = _connection_problem(url, reason, limits)
     return UnreadableInputError(url, problem, hint, argument=argument)
 
@@ -96,7 +100,7 @@ def _connection_problem(
             "Ask for fewer processes or a shorter time.",
             None,
         )
-    if isinstance(reason, TimeoutError):
+    if isinstance(reason, (TimeoutError, NoAnswerError)):
         return (
             "the server stopped answering",
             f"It had {duration_text(limits.connect_s)} to accept the connection and "

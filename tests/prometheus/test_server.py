@@ -215,7 +215,7 @@ PACKED = {"Content-Encoding": "gzip"}
         (
             Answer(gzip.compress(b'{"status": "success"}')[:-9], headers=PACKED),
             SMALL,
-            "ended before the answer was complete",
+            "not a result of the Prometheus API",
         ),
         (
             Answer(b"not gzip", headers=PACKED),
