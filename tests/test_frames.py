@@ -18,6 +18,8 @@ from tests.conftest import CORPUS, SAMPLES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gctrace_analyzer.schema import TableName
+
 LOG = str(SAMPLES / "steady-go1.26.log")
 FORMS: dict[str, Callable[[pl.DataFrame], Any]] = {
     "polars": lambda frame: frame,
@@ -25,6 +27,10 @@ FORMS: dict[str, Callable[[pl.DataFrame], Any]] = {
     "pandas": lambda frame: frame.to_pandas(),
     "arrow": lambda frame: frame.to_arrow(),
 }
+OF_THE_SCHEMA: tuple[TableName, ...] = (
+    "cycles", "processes", "scavenges", "pacer", "scans", "rejected", "windows", "pauses",
+)  # fmt: skip
+"""Tables that have the columns of the schema and no others."""
 
 
 @pytest.fixture(params=FORMS)
@@ -173,17 +179,8 @@ def test_integers_with_gaps_stay_integers_in_pandas() -> None:
 
 def test_every_table_becomes_pandas() -> None:
     run = gca.read(str(SAMPLES / "pacertrace-go1.16.log"))
-    for name in (
-        "cycles",
-        "processes",
-        "scavenges",
-        "pacer",
-        "scans",
-        "rejected",
-        "metrics",
-        "pauses",
-        "windows",
-    ):
+    tables: tuple[TableName, ...] = (*OF_THE_SCHEMA, "metrics")
+    for name in tables:
         frame = run.to_pandas(name)
         assert list(frame.columns) == run.table(name).columns
         assert len(frame) == len(run.table(name))
@@ -204,16 +201,7 @@ def test_a_missing_extra_names_the_install_line(monkeypatch: pytest.MonkeyPatch)
 
 def test_columns_are_those_of_the_schema() -> None:
     run = gca.read(str(SAMPLES / "pacertrace-go1.16.log"))
-    for table in (
-        "cycles",
-        "processes",
-        "scavenges",
-        "pacer",
-        "scans",
-        "rejected",
-        "windows",
-        "pauses",
-    ):
+    for table in OF_THE_SCHEMA:
         assert dict(run.table(table).schema) == schema.polars_schema(table), table
     for table in ("cycles", "metrics"):
         assert set(schema.names(table)) <= set(run.table("metrics").columns)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import gctrace_analyzer as gca
 from tests.conftest import CORPUS
-from tests.helpers.logs import logfile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,10 +50,10 @@ def live(n: int) -> int:
     return 92 + 7 * n % 17
 
 
-def run_of(
-    tmp_path: Path, count: int, every: float = 0.2, percent: int = 0, **values: Any
-) -> gca.Run:
-    given = {
+def log_of(count: int, *, every: float = 0.2, **values: Any) -> str:
+    """Returns a log of `count` cycles; a value may be a function of the cycle's number."""
+    fields = {
+        "percent": 0,
         "mark": 5,
         "assist": 0.1,
         "background": 2,
@@ -65,13 +64,15 @@ def run_of(
         "procs": 2,
         **values,
     }
-    lines = [
-        LINE.format(
-            n=n,
-            s=n * every,
-            percent=percent,
-            **{k: v(n) if callable(v) else v for k, v in given.items()},
-        )
-        for n in range(1, count + 1)
-    ]
-    return gca.read(logfile(tmp_path / "log", lines))
+    lines = []
+    for n in range(1, count + 1):
+        row = {name: value(n) if callable(value) else value for name, value in fields.items()}
+        lines.append(LINE.format(n=n, s=n * every, **row))
+    return "\n".join(lines) + "\n"
+
+
+def run_of(tmp_path: Path, count: int, every: float = 0.2, **values: Any) -> gca.Run:
+    """Returns the run of such a log."""
+    path = tmp_path / "log"
+    path.write_text(log_of(count, every=every, **values))
+    return gca.read(path)

@@ -15,7 +15,9 @@ from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import live_growth
 from gctrace_analyzer.testing import read_text
-from tests.helpers.corpus import LINE, live
+
+# The same log, for tests of rules.
+from tests.helpers.corpus import log_of as log_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,27 +30,6 @@ if TYPE_CHECKING:
 def episodes(enriched: pl.DataFrame) -> pl.DataFrame:
     """The table of episodes of what `enrich` returns."""
     return as_table(found_in(enriched, DEFAULT))
-
-
-def log_of(count: int, *, every: float = 0.2, **values: Any) -> str:
-    """Returns a log of `count` cycles; a value may be a function of the cycle's number."""
-    fields = {
-        "percent": 0,
-        "mark": 5,
-        "assist": 0.1,
-        "background": 2,
-        "start": 175,
-        "end": 180,
-        "live": live,
-        "goal": lambda n: 2 * live(n - 1),
-        "procs": 2,
-        **values,
-    }
-    lines = []
-    for n in range(1, count + 1):
-        row = {name: value(n) if callable(value) else value for name, value in fields.items()}
-        lines.append(LINE.format(n=n, s=n * every, **row))
-    return "\n".join(lines) + "\n"
 
 
 def facts_of(text: str, **settings: Any) -> ProcessFacts:

@@ -38,3 +38,11 @@ KILL = (
     "Memory cgroup out of memory: Killed process {pid} ({comm}) total-vm:900000kB, "
     "anon-rss:{kb}kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:100kB oom_score_adj:0"
 )
+
+
+def journal(pid: int, ident: str, kill: str, records: list[str]) -> list[str]:
+    """Returns the lines of a program, a second apart, and of the kernel that killed it."""
+    lines = [
+        f"2026-02-03T10:00:{n:02}Z h {ident}[{pid}]: {line}" for n, line in enumerate(records)
+    ]
+    return [*lines, f"2026-02-03T10:00:{len(records) + 1:02}Z h kernel: {kill}"]

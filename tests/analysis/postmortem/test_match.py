@@ -18,17 +18,10 @@ from gctrace_analyzer.analysis.postmortem.match import (
     task_name,
 )
 from gctrace_analyzer.schema import IDENTITY
-from tests.helpers.logs import KILL, logfile, records
+from tests.helpers.logs import KILL, journal, logfile, records
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def journal(pid: int, ident: str, kill: str, records: list[str]) -> list[str]:
-    lines = [
-        f"2026-02-03T10:00:{n:02}Z h {ident}[{pid}]: {line}" for n, line in enumerate(records)
-    ]
-    return [*lines, f"2026-02-03T10:00:{len(records) + 1:02}Z h kernel: {kill}"]
 
 
 AT = datetime(2026, 2, 3, 10, 1, tzinfo=UTC)

@@ -12,7 +12,7 @@ from gctrace_analyzer.analysis.postmortem.records import Death, Limit
 from gctrace_analyzer.analysis.postmortem.report import _limit
 from gctrace_analyzer.analysis.settings import Known, Settings
 from tests.helpers.corpus import INPUTS, expectation, named, read
-from tests.helpers.logs import KILL, logfile, read_lines, records
+from tests.helpers.logs import KILL, journal, logfile, read_lines, records
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,13 +38,6 @@ def test_a_kill_finds_its_program(path: Path) -> None:
     )
     assert found.limit_mib == 512
     assert found.preventable == "for a while"
-
-
-def journal(pid: int, ident: str, kill: str, records: list[str]) -> list[str]:
-    lines = [
-        f"2026-02-03T10:00:{n:02}Z h {ident}[{pid}]: {line}" for n, line in enumerate(records)
-    ]
-    return [*lines, f"2026-02-03T10:00:{len(records) + 1:02}Z h kernel: {kill}"]
 
 
 def test_a_live_heap_that_does_not_fit_cannot_be_prevented_by_go(tmp_path: Path) -> None:
