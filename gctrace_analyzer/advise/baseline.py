@@ -12,7 +12,7 @@ from gctrace_analyzer.advise.prediction.intervals import FACTORS, QUANTITIES, in
 from gctrace_analyzer.advise.prediction.model import SOMETIMES, Prediction, Setting
 from gctrace_analyzer.advise.predictor import Outcome, Predictor, Row, blank
 from gctrace_analyzer.advise.present_setting import is_unusual
-from gctrace_analyzer.advise.refusal import ENOUGH_CYCLES, FEW_CYCLES
+from gctrace_analyzer.advise.refusal import FEW_CYCLES
 from gctrace_analyzer.analysis.settings import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
@@ -130,7 +130,9 @@ class Baseline(Predictor):
     def confidence(self, row: Row) -> str:
         """Returns how reliable a prediction is: of few cycles, or far from the log, not very."""
         load = self.load
-        if load is None or load.cycles < ENOUGH_CYCLES or load.span_s < DEFAULT.short_log_s:
+        if load is None or load.cycles < DEFAULT.short_log_cycles:
+            return "low"
+        if load.span_s < DEFAULT.short_log_s:
             return "low"
         far = row["gc_per_s"] and not 0.2 <= row["gc_per_s"] / load.gc_per_s <= 5
         return "low" if far else "medium" if self.warnings else "high"

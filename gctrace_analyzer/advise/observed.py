@@ -26,7 +26,6 @@ from gctrace_analyzer.advise.present_setting import (
 )
 from gctrace_analyzer.advise.refusal import (
     FEW_CYCLES,
-    FEWEST_CYCLES,
     IMPOSSIBLE,
     THRASHING,
     refusal,
@@ -89,7 +88,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     calm, thrashed = longest_calm_part(cycles, analysis.episodes)
     cpus = settings.value("cpu_limit")
     load = load_of(calm, cpus)
-    if load is None or (level is not None and load.cycles < FEWEST_CYCLES):
+    if load is None or (level is not None and load.cycles < DEFAULT.min_cycles):
         why = why_no_load(cycles, steady) if level is None else too_late(level)
         return Baseline(None, given_setting(settings), non_heap, why, (), settings)
     if not load.is_possible:

@@ -15,14 +15,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.prediction.model import Setting
     from gctrace_analyzer.analysis.goals.levels import LastLevel
 
-FEWEST_CYCLES = 5
-"""With fewer steady cycles there is no prediction."""
-
 FEW_CYCLES = 12
-"""With fewer steady cycles GC CPU is only a rough estimate."""
-
-ENOUGH_CYCLES = 20
-"""With fewer cycles the confidence is low."""
+"""Steady cycles. With fewer, GC CPU is only a rough estimate."""
 
 THRASHING = "the program was thrashing, so its normal allocation rate is unknown"
 ALWAYS_RUNNING = (
@@ -53,7 +47,7 @@ def why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
     forced = int(cycles["forced"].sum())
     if 2 * forced > len(cycles):
         return f"the program forced {forced:,} of {len(cycles):,} cycles"
-    if len(steady) >= FEWEST_CYCLES:
+    if len(steady) >= DEFAULT.min_cycles:
         return IMPOSSIBLE
     return _too_few(len(steady))
 
@@ -61,14 +55,14 @@ def why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
 def _too_few(steady: int) -> str:
     counted = "1 steady cycle" if steady == 1 else f"{steady} steady cycles"
     since = f"after the first {DEFAULT.warm_up_s:g} s"
-    return f"{counted} {since}: at least {FEWEST_CYCLES} are needed, 20 are better"
+    return f"{counted} {since}: at least {DEFAULT.min_cycles} are needed, 20 are better"
 
 
 def too_late(level: LastLevel) -> str:
     """Returns the refusal for a log that ends soon after the program changed GOGC."""
     return (
         "GOGC was changed while the program ran, and the log has only "
-        f"{level.cycles} cycles since then: at least {FEWEST_CYCLES} are "
+        f"{level.cycles} cycles since then: at least {DEFAULT.min_cycles} are "
         "needed, 20 are better"
     )
 
@@ -92,7 +86,7 @@ def refusal(
         too_old: whether the Go version has another pacer.
         by_limit: whether the memory limit sets the goals.
     """
-    if load.cycles < FEWEST_CYCLES:
+    if load.cycles < DEFAULT.min_cycles:
         return _too_few(load.cycles)
     if load.alloc <= 0:
         return "the program allocates too little for sizes printed in whole MiB"

@@ -77,16 +77,6 @@ def trigger_1_17(live: float, goal: float, runway: float, lowest: float) -> floa
     return min(max(goal - runway, live + room * lowest), live + room * HIGHEST_TRIGGER_1_17)
 
 
-def mark_workers(procs: int) -> tuple[int, float]:
-    """Returns the dedicated workers and the fractional workers' share of each P: startCycle."""
-    wanted = BACKGROUND_SHARE * procs
-    dedicated = int(wanted + 0.5)
-    if dedicated > wanted and abs(dedicated / wanted - 1) > 0.3:
-        dedicated -= 1
-    off = abs(dedicated / wanted - 1) > 0.3 if wanted else False
-    return dedicated, (wanted - dedicated) / procs if off else 0.0
-
-
 def gogc_like_ballast(gogc: float, live: float, ballast: float) -> float:
     """Returns the GOGC that, without a ballast, gives the frequency of `ballast` at `gogc`."""
     return gogc * (live + ballast) / live
@@ -103,21 +93,6 @@ def limit_for_goal(goal: float, non_heap: float) -> float:
     return max(goal / (1 - LIMIT_HEADROOM_SHARE), goal + LIMIT_HEADROOM_MIB) + non_heap
 
 
-def limit_for_gogc(
-    gogc: float, live: float, non_heap: float, *, stacks: float = 0.0, globals_: float = 0.0
-) -> float:
-    """Returns the memory limit that gives this effective GOGC."""
-    goal = goal_from_gogc(live, gogc, stacks=stacks, globals_=globals_)
-    return limit_for_goal(goal, non_heap)
-
-
-def gogc_for_memory(
-    budget: float, live: float, non_heap: float, *, stacks: float = 0.0, globals_: float = 0.0
-) -> float:
-    """Returns the GOGC whose goal fits into `budget`; negative if the live heap does not fit."""
-    return 100 * (budget - non_heap - live) / (live + stacks + globals_)
-
-
 def gogc_for_cpu(share: float, gogc: float, target: float) -> float:
     """Returns the GOGC for a GC CPU share, with c / (1 - c) ∝ 1 / GOGC.
 
@@ -125,12 +100,6 @@ def gogc_for_cpu(share: float, gogc: float, target: float) -> float:
     """
     now, wanted = share / (1 - share), target / (1 - target)
     return gogc * now / wanted
-
-
-def closed_loop_share(share: float, gogc: float, other: float) -> float:
-    """Returns the GC CPU share at another GOGC, by the same formula."""
-    odds = share / (1 - share) * gogc / other
-    return odds / (1 + odds)
 
 
 USUAL = (

@@ -21,7 +21,6 @@ from gctrace_analyzer.advise.observed import thrashing
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.predictor import SAFE_LIMIT, Outcome, Predictor, Row, blank
-from gctrace_analyzer.advise.refusal import ENOUGH_CYCLES, FEWEST_CYCLES
 from gctrace_analyzer.advise.subject import (
     advised_process,
     other_cause,
@@ -167,7 +166,7 @@ class Scaling(Predictor):
 
     def confidence(self, row: Row) -> str:
         """Returns how reliable a prediction is: of few samples, or without GC CPU, not very."""
-        few = self.samples < ENOUGH_SAMPLES or self.summary.cycles < ENOUGH_CYCLES
+        few = self.samples < ENOUGH_SAMPLES or self.summary.cycles < DEFAULT.short_log_cycles
         return "low" if few else "medium" if self.summary.gc_cpu_share is None else "high"
 
     def goal_of(self, setting: Setting) -> tuple[float, float, str]:
@@ -375,11 +374,12 @@ def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Scaling
     if since_s is not None:
         own = own.filter(pl.col("begin_s") >= since_s)
         summary = summarize(own, observed_pauses(analysis.tables["cycle_pauses"], own))
-    if own.is_empty() or summary.cycles < FEWEST_CYCLES:
+    if own.is_empty() or summary.cycles < DEFAULT.min_cycles:
         since = (
             "" if since_s is None else f" since {duration_text(since_s)}, when GOGC was changed"
         )
-        return f"{summary.cycles} cycles{since}: at least {FEWEST_CYCLES} are needed, 20 are better"
+        least = DEFAULT.min_cycles
+        return f"{summary.cycles} cycles{since}: at least {least} are needed, 20 are better"
     means = own.select(
         roots=pl.mean_horizontal("roots_mib", "roots_mib_before").mean(),
         other=pl.col("other_mib").median(),

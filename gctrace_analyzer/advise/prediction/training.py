@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from gctrace_analyzer.advise.refusal import FEW_CYCLES
 from gctrace_analyzer.ingest.rows import of_process, where
-
-FEWEST_CYCLES = 12
-"""With fewer cycles GC CPU is only a rough estimate."""
 
 
 def longest_calm_part(
@@ -38,7 +36,7 @@ def longest_calm_part(
         marked.filter(~pl.col("inside"))
         .group_by("part")
         .agg(pl.len(), span_s=start.max() - start.min())
-        .filter(pl.col("len") >= FEWEST_CYCLES)
+        .filter(pl.col("len") >= FEW_CYCLES)
         .sort("span_s", "part", descending=[True, False])
     )
     if longest.is_empty():

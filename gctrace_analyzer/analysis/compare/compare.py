@@ -23,6 +23,7 @@ from gctrace_analyzer.analysis.compare.metrics import (
     Metric,
     figures,
 )
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 """Confidence level of all intervals."""
-
-MIN_CYCLES = 5
-"""Cycles. With fewer, the standard error is unknown: figures are shown without a verdict."""
 
 PRIOR_RUNS = 6
 """Runs. The calibrated noise comes from other programs, so it counts as much as this many
@@ -92,7 +90,7 @@ class Measured:
     @property
     def long_enough(self) -> bool:
         """True if there is enough evidence for a standard error."""
-        return self.evidence >= MIN_CYCLES
+        return self.evidence >= DEFAULT.min_cycles
 
 
 @frozen

@@ -42,13 +42,12 @@ LIMIT_WITHIN = 0.001
 goal: in 8 recordings the sum was the limit to 0.01 %. Otherwise it moves with the goal."""
 
 LIMIT_MOVES = 5
-"""The goal must have moved so many times as much as the sum may, or the sum shows nothing."""
+"""Least movement of the goal, in multiples of what the sum may move."""
 
 FEWEST_GOALS = 5
 
-FEWEST_CYCLES = 2
-STRETCH_CYCLES = 5
-"""The allocation per cycle is averaged over as many intervals as have so many cycles."""
+STRETCH_CYCLES, LEAST_STRETCH_CYCLES = 5, 2
+"""Cycles over which the allocation per cycle is averaged, and fewest that show it."""
 
 
 def with_limits(rows: pl.DataFrame) -> pl.DataFrame:
@@ -235,7 +234,7 @@ def _per_cycle() -> pl.Expr:
     cycles, alloc = pl.col("gc_cycles").sum(), pl.col("alloc_mib")
     known_s = pl.col("length_s").filter(alloc.is_not_null()).sum()
     per_s = pl.when(known_s > 0).then(alloc.sum() / known_s)
-    return pl.when(cycles >= FEWEST_CYCLES).then(per_s * between_ends / cycles)
+    return pl.when(cycles >= LEAST_STRETCH_CYCLES).then(per_s * between_ends / cycles)
 
 
 def _of_goal(goal: pl.Expr, roots: pl.Expr, g: pl.Expr) -> pl.Expr:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import duration_text
-
-FEWEST = 5
-"""Cycles. Fewer say nothing about how well the sources agree."""
 
 OTHER_PROGRAM = 1.5
 """Ratio of the allocation rates above which the sources are probably not of one process."""
@@ -84,7 +82,7 @@ def overlap(scraped: pl.DataFrame, traced: pl.DataFrame) -> Overlap | None:
     both = scraped.filter(
         counted & (begin >= numbers.min() - 1) & (end <= numbers.max())  # type: ignore[operator]
     )
-    if int(both["cycles"].sum() or 0) < FEWEST:
+    if int(both["cycles"].sum() or 0) < DEFAULT.min_cycles:
         return None
     first, last = both.select(begin.min().alias("first"), end.max().alias("last")).row(0)
     # Between two cycles there may be many dumps, and what was allocated between them.

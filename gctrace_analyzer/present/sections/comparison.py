@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.advise.comparison import all_differences
-from gctrace_analyzer.analysis.compare.compare import MIN_CYCLES
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.present.document import (
     Folded,
     Gap,
@@ -148,10 +148,10 @@ def notes(sides: Sequence[Side]) -> Iterator[str]:
         few = [part for part in side.measured if not part.long_enough]
         if few:
             least = min(few, key=lambda part: part.evidence)
-            what = "cycle" if least.summary.cycles < MIN_CYCLES else "interval"
+            what = "cycle" if least.summary.cycles < DEFAULT.min_cycles else "interval"
             yield (
                 f"{side.label}: a run has only {count(least.evidence, what)}; a comparison needs "
-                f"at least {MIN_CYCLES}."
+                f"at least {DEFAULT.min_cycles}."
             )
         if side.processes > len(side.measured):
             runs = count(len(side.measured), "run")

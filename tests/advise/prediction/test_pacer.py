@@ -47,14 +47,11 @@ def test_gogc_sets_the_goals_that_are_printed(name: str) -> None:
 def test_formulas_of_the_pacer_are_inverse_to_each_other() -> None:
     goal = pacer.goal_from_gogc(100, 100, stacks=2, globals_=1)
     assert goal == 203
-    limit = pacer.limit_for_gogc(100, 100, 12, stacks=2, globals_=1)
+    limit = pacer.limit_for_goal(goal, 12)
     assert pacer.goal_from_limit(limit, 12, 100) == pytest.approx(goal)
-    assert pacer.gogc_for_memory(goal + 12, 100, 12, stacks=2, globals_=1) == pytest.approx(100)
     assert pacer.goal_from_gogc(0.5, 200) == 8
     assert pacer.goal_from_limit(50, 12, 100) == 100
     assert pacer.goal_from_limit(113, 12, 50, go_1_21=False) == 100
-    assert pacer.mark_workers(4) == (1, 0.0)
-    assert pacer.mark_workers(2) == (0, 0.25)
     assert pacer.trigger(100, 200, 1000) == pytest.approx(100 + 100 * 45 / 64)
 
 
@@ -77,28 +74,8 @@ def test_a_ballast_can_be_replaced_by_gogc_or_by_a_limit() -> None:
 
 def test_the_cpu_of_a_single_thread_follows_gogc() -> None:
     # A tenth of the CPU at GOGC=100: 1 of 10 parts, so half as many cycles are 1 of 19.
-    assert pacer.closed_loop_share(0.1, 100, 200) == pytest.approx(1 / 19)
     assert pacer.gogc_for_cpu(0.1, 100, 1 / 19) == pytest.approx(200)
     assert pacer.gogc_for_cpu(0.1, 100, 0.1) == pytest.approx(100)
-
-
-@pytest.mark.parametrize(
-    ("procs", "workers"),
-    [
-        (1, (0, 0.25)),
-        (2, (0, 0.25)),
-        (3, (0, 0.25)),
-        (5, (1, 0.0)),
-        (4, (1, 0)),
-        (6, (1, 0.5 / 6)),
-        (7, (2, 0)),
-        (8, (2, 0)),
-    ],
-)
-def test_a_quarter_of_the_processors_marks(procs: int, workers: tuple[int, float]) -> None:
-    dedicated, share = pacer.mark_workers(procs)
-    assert (dedicated, share) == pytest.approx(workers)
-    assert dedicated + share * procs == pytest.approx(procs / 4, rel=0.34)
 
 
 def test_the_trigger_is_never_too_near_to_the_goal_or_to_the_live_heap() -> None:
