@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.whatif import GogcValues, Present, SizeValues
     from gctrace_analyzer.analysis.checks import Check
     from gctrace_analyzer.analysis.postmortem.memory import Memory
-    from gctrace_analyzer.analysis.postmortem.report import PostMortem
+    from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.analysis.thresholds import Quantity, Thresholds
     from gctrace_analyzer.ingest.read import Log

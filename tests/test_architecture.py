@@ -232,7 +232,7 @@ def test_a_report_of_gctrace_loads_no_reader_of_anything_else() -> None:
         "gctrace_analyzer.advise.prediction.scaling",
         "gctrace_analyzer.analysis.checks",
         "gctrace_analyzer.analysis.metrics.dumps",
-        "gctrace_analyzer.analysis.postmortem.report",
+        "gctrace_analyzer.analysis.postmortem.post_mortems",
         "gctrace_analyzer.ingest.evidence.dispatch",
         "gctrace_analyzer.ingest.gctrace.torn",
         "gctrace_analyzer.present.plots.palette",

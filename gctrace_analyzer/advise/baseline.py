@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.objective import QUANTITY
 from gctrace_analyzer.advise.prediction.gain import Gain, gain
-from gctrace_analyzer.advise.prediction.intervals import FACTORS, QUANTITIES, interval, terms_of
 from gctrace_analyzer.advise.prediction.model import SOMETIMES, Prediction, Setting
+from gctrace_analyzer.advise.prediction.widths import FACTORS, QUANTITIES, interval, terms_of
 from gctrace_analyzer.advise.predictor import Outcome, Predictor, Row, blank
 from gctrace_analyzer.advise.present_setting import is_unusual
 from gctrace_analyzer.advise.refusal import FEW_CYCLES

@@ -45,47 +45,47 @@ NEAR_EQUAL = 1.3
 """Ratio to the best setting's figure within which a setting with less memory is preferred."""
 
 
-def cost(each: Row, aim: str) -> float:
+def cost(row: Row, aim: str) -> float:
     """Returns what the aim minimises: CPU of marking, memory, or time in pauses and assists."""
-    cpu, peak = cpu_of(each), peak_of(each)
+    cpu, peak = cpu_of(row), peak_of(row)
     if aim == "cpu":
         return float(cpu)
     if aim == "memory":
         return float(peak)
     if aim == "latency":
-        assists = (each["gc_cpu_share"] or 0) * (each["assist_share_of_gc_cpu"] or 0)
-        return float((each["stw_share"] or 0) + assists)
+        assists = (row["gc_cpu_share"] or 0) * (row["assist_share_of_gc_cpu"] or 0)
+        return float((row["stw_share"] or 0) + assists)
     return 0.0
 
 
-def peak_of(each: Row) -> float:
+def peak_of(row: Row) -> float:
     """Returns the peak heap without the ballast, which takes no physical memory."""
-    return max((each["heap_peak_mib"] or 0.0) - (each["ballast_mib"] or 0.0), 1e-9)
+    return max((row["heap_peak_mib"] or 0.0) - (row["ballast_mib"] or 0.0), 1e-9)
 
 
-def cpu_of(each: Row) -> float:
+def cpu_of(row: Row) -> float:
     """Returns GC CPU with idle marking; where it is unknown, as many cycles usually take.
 
     The usual cost is that of a program whose frequency of GC and whose GC CPU are reported from
     the same point on.
     """
     for name in ("gc_cpu_with_idle_share", "gc_cpu_share"):
-        if each[name] is not None:
-            return float(each[name])
-    return float(each["gc_per_s"] or 0.0) / OFTEN_PER_S * DEFAULT.gc_cpu_warn
+        if row[name] is not None:
+            return float(row[name])
+    return float(row["gc_per_s"] or 0.0) / OFTEN_PER_S * DEFAULT.gc_cpu_warn
 
 
-def score(each: Row, present: Row, aim: str, target: float | None) -> float:
+def score(row: Row, present: Row, aim: str, target: float | None) -> float:
     """Returns the score of a setting: smaller is better."""
-    cpu, peak, present_peak = cpu_of(each), peak_of(each), peak_of(present)
+    cpu, peak, present_peak = cpu_of(row), peak_of(row), peak_of(present)
     if target is not None:
-        share = cpu if each["gc_cpu_share"] is None else each["gc_cpu_share"]
+        share = cpu if row["gc_cpu_share"] is None else row["gc_cpu_share"]
         excess = max(share - target, 0.0)
         return float(1e6 * excess + peak)
     if aim != "balanced":
         # The other resource counts a little, so that of two equal settings the cheaper one wins.
         other = peak / present_peak if aim in ("cpu", "latency") else cpu * 10
-        return float(cost(each, aim) / max(cost(present, aim), 1e-9) + 0.05 * other)
+        return float(cost(row, aim) / max(cost(present, aim), 1e-9) + 0.05 * other)
     # Saving a tenth of the CPU is worth doubling the heap, saving a hundredth is not.
     return float(10 * cpu + peak / present_peak)
 
@@ -106,11 +106,11 @@ class Failed(NamedTuple):
     reason: str
 
 
-def failed_test(each: Row, present: Row, gain: Gain, aim: str) -> Failed | None:
+def failed_test(row: Row, present: Row, gain: Gain, aim: str) -> Failed | None:
     """Returns why a setting is not worth changing to; None if it is.
 
     Args:
-        each: the setting.
+        row: the setting.
         present: the present setting.
         gain: the gain of the setting in the quantity of the aim.
         aim: what to optimise for.
@@ -131,10 +131,10 @@ def failed_test(each: Row, present: Row, gain: Gain, aim: str) -> Failed | None:
     if gain.certainty(LEAST_GAIN) < CERTAIN:
         ends = f"{times * low:,.2g} to {times * high:,.2g}"
         return Failed(2, f"its gain is not certain: {ends} {what}")
-    if aim == "balanced" and score(each, present, aim, None) >= score(
+    if aim == "balanced" and score(row, present, aim, None) >= score(
         present, present, aim, None
     ):
-        more = 100 * (peak_of(each) / peak_of(present) - 1)
+        more = 100 * (peak_of(row) / peak_of(present) - 1)
         return Failed(3, f"saving {saving} is not worth {more:.0f} % more heap")
     return None
 
@@ -176,10 +176,10 @@ def _rarer(
     rows: list[Row], present: Row, is_enough: Callable[[Row], bool]
 ) -> tuple[Row | None, str]:
     """Returns the smallest heap that is enough, or else the one with the fewest cycles."""
-    fewer = [each for each in rows if each["gc_per_s"] <= FEWER * present["gc_per_s"]]
+    fewer = [row for row in rows if row["gc_per_s"] <= FEWER * present["gc_per_s"]]
     if not fewer:
         return None, "no other setting that fits has clearly fewer cycles"
-    enough = [each for each in fewer if is_enough(each)]
+    enough = [row for row in fewer if is_enough(row)]
     best = min(enough, key=peak_of) if enough else min(fewer, key=lambda row: row["gc_per_s"])
     best["why"] = (
         f"{present['gc_per_s'] / best['gc_per_s']:.1f} times fewer cycles for a peak heap of "
@@ -193,8 +193,8 @@ def _smaller(rows: list[Row], present: Row) -> tuple[Row | None, str]:
         share = row["gc_cpu_share"]
         return bool(row["gc_per_s"] <= FEW_PER_S if share is None else share <= LITTLE_GC_CPU)
 
-    small = [each for each in rows if peak_of(each) < SMALLER * peak_of(present)]
-    cheap = [each for each in small if is_cheap(each)]
+    small = [row for row in rows if peak_of(row) < SMALLER * peak_of(present)]
+    cheap = [row for row in small if is_cheap(row)]
     if not cheap:
         return None, "a smaller heap would make GC run too often"
     best = min(cheap, key=peak_of)

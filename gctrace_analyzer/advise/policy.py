@@ -54,9 +54,9 @@ def parse_objective(aim: str) -> Aim:
     Raises:
         BadSettingError: there is no such objective.
     """
-    for each in AIMS:
-        if each == aim:
-            return each
+    for known in AIMS:
+        if known == aim:
+            return known
     raise BadSettingError.unknown(argument="aim", value=aim, valid=AIMS)
 
 
@@ -102,13 +102,13 @@ def recommend(
         for candidate in candidates(predictor, gc_cpu_target).values()
     ]
     agree([present, *rows])
-    rows = [each for each in rows if not _is_turned_down(each, predictor)]
+    rows = [row for row in rows if not _is_turned_down(row, predictor)]
     # GOGC has the same effect without a code change, so a ballast is listed, never advised.
     scored = sorted(
         rows,
-        key=lambda each: (
-            each["rule"] == "ballast",
-            score(each, present, aim, gc_cpu_target),
+        key=lambda row: (
+            row["rule"] == "ballast",
+            score(row, present, aim, gc_cpu_target),
         ),
     )
     best, reason = _best(scored, present, predictor, aim, gc_cpu_target)
@@ -116,22 +116,22 @@ def recommend(
         _explain_no_change(present, predictor, reason)
         ranked = [present, *_others(_useful(scored, present, predictor, aim), 3)]
     else:
-        rest = [each for each in scored if each is not best]
+        rest = [row for row in scored if row is not best]
         ranked = [best, present, *_others(_useful(rest, present, predictor, aim), 2)]
     _add_risks(ranked[0], present, predictor)
-    for rank, each in enumerate(ranked, start=1):
-        each["rank"] = rank
+    for rank, row in enumerate(ranked, start=1):
+        row["rank"] = rank
     return _frame(ranked)
 
 
-def _is_turned_down(each: Row, predictor: Predictor) -> bool:
+def _is_turned_down(row: Row, predictor: Predictor) -> bool:
     """Returns whether a setting must not be recommended, whatever it gains."""
-    squeezed = each["rule"] == "squeezed"
-    thrashes = each["thrash"] != "no" and not (squeezed and each["thrash"] == "risk")
-    if each["refused"] is not None or thrashes or not _fits(each, predictor):
+    squeezed = row["rule"] == "squeezed"
+    thrashes = row["thrash"] != "no" and not (squeezed and row["thrash"] == "risk")
+    if row["refused"] is not None or thrashes or not _fits(row, predictor):
         return True
     # After thrashing, a limit must leave room for the largest live heap of the whole log.
-    limit, least = each["memory_limit_mib"], predictor.least_limit_mib
+    limit, least = row["memory_limit_mib"], predictor.least_limit_mib
     return bool(predictor.whole is not None and limit and least is not None and limit < least)
 
 
@@ -191,7 +191,7 @@ def _off_the_limit(scored: list[Row], predictor: Predictor) -> tuple[Row | None,
         least = predictor.least_limit_mib or 0.0
         return None, f"{near}. Raise it to at least {least:,.0f} MiB if there is room"
     # GOGC does not help here.
-    same = [each for each in scored if each["gogc"] == predictor.now.gogc]
+    same = [row for row in scored if row["gogc"] == predictor.now.gogc]
     best = next(iter(same or scored), None)
     if best is not None:
         best["why"] = near
@@ -232,12 +232,12 @@ def _worth_it(scored: list[Row], present: Row, aim: str) -> tuple[Row | None, st
             f"GC CPU is {100 * cpu:.2g} % in steady cycles, below {100 * least_cpu:.0f} % "
             f"({100 * idle:.2g} % with idle marking)"
         )
-    usual = [each for each in scored if each["rule"] != "ballast"]
+    usual = [row for row in scored if row["rule"] != "ballast"]
     if not usual:
         return None, "no other setting fits"
     failed = {
-        number: failed_test(each, present, each["gains"][QUANTITY[aim]], aim)
-        for number, each in enumerate(usual)
+        number: failed_test(row, present, row["gains"][QUANTITY[aim]], aim)
+        for number, row in enumerate(usual)
     }
     passing = [usual[number] for number, test in failed.items() if test is None]
     if not passing:
@@ -248,16 +248,16 @@ def _worth_it(scored: list[Row], present: Row, aim: str) -> tuple[Row | None, st
         best = as_text(usual[number])
         return None, f"of the other settings, {best} is the best, but {test.reason}"
     quantity = QUANTITY[aim]
-    least = min(each[quantity] for each in passing)
-    near = [each for each in passing if each[quantity] <= NEAR_EQUAL * least]
+    least = min(row[quantity] for row in passing)
+    near = [row for row in passing if row[quantity] <= NEAR_EQUAL * least]
     # A balanced choice has weighed CPU against memory already.
     return passing[0] if aim == "balanced" else min(near, key=peak_of), ""
 
 
-def as_text(each: Row) -> str:
+def as_text(row: Row) -> str:
     """Returns the setting of a row as environment variables: `GOGC=200 GOMEMLIMIT=900MiB`."""
-    gogc = "off" if each["gogc"] is None else f"{each['gogc']:g}"
-    limit = each["memory_limit_mib"]
+    gogc = "off" if row["gogc"] is None else f"{row['gogc']:g}"
+    limit = row["memory_limit_mib"]
     return f"GOGC={gogc}" + (f" GOMEMLIMIT={limit:.0f}MiB" if limit else "")
 
 
@@ -269,15 +269,15 @@ def _longer(scored: list[Row], present: Row, predictor: Predictor) -> Row | None
     if predictor.load is not None and predictor.load.cycles < FEW_CYCLES:
         return None
     lasting = [
-        each
-        for each in scored
-        if (each["lasts_h"] or 0.0) > TWICE * now
-        and each["lasts_h_low"] > present["lasts_h_high"]
+        row
+        for row in scored
+        if (row["lasts_h"] or 0.0) > TWICE * now
+        and row["lasts_h_low"] > present["lasts_h_high"]
     ]
-    longest = max((each["lasts_h"] for each in lasting), default=0.0)
+    longest = max((row["lasts_h"] for row in lasting), default=0.0)
     # GOGC hardly changes how long a setting lasts, so prefer a setting with the present GOGC.
-    similar = [each for each in lasting if each["lasts_h"] >= HEADROOM * longest]
-    same = [each for each in similar if each["gogc"] == predictor.now.gogc]
+    similar = [row for row in lasting if row["lasts_h"] >= HEADROOM * longest]
+    same = [row for row in similar if row["gogc"] == predictor.now.gogc]
     best = next(iter(same or similar), None)
     if best is not None:
         best["why"] += "; it lasts longer while the live heap grows"
@@ -302,14 +302,14 @@ def _explain_no_change(present: Row, predictor: Predictor, reason: str) -> None:
 
 def _others(rows: list[Row], most: int) -> list[Row]:
     """Returns some alternatives, those with or without a ballast first."""
-    return sorted(rows, key=lambda each: each["rule"] not in ("ballast", "no-ballast"))[:most]
+    return sorted(rows, key=lambda row: row["rule"] not in ("ballast", "no-ballast"))[:most]
 
 
 def _useful(rows: list[Row], present: Row, predictor: Predictor, aim: str) -> list[Row]:
     """Returns the settings that serve the aim; all if the present setting cannot stay."""
     if aim == "balanced" or present["thrash"] != "no" or not _fits(present, predictor):
         return rows
-    return [each for each in rows if cost(each, aim) < cost(present, aim)]
+    return [row for row in rows if cost(row, aim) < cost(present, aim)]
 
 
 def _add_risks(first: Row, present: Row, predictor: Predictor) -> None:
@@ -331,24 +331,24 @@ def _add_risks(first: Row, present: Row, predictor: Predictor) -> None:
     first["risk"] = "; ".join(risks) or None
 
 
-def lasts_text(each: Row) -> str:
+def lasts_text(row: Row) -> str:
     """Returns how long a setting lasts while the live heap grows: `11h (9h to 14h)`."""
     low, middle, high = (
-        duration_text(3600 * each[f"lasts_h{end}"]) for end in ("_low", "", "_high")
+        duration_text(3600 * row[f"lasts_h{end}"]) for end in ("_low", "", "_high")
     )
     return f"{middle} ({low} to {high})"
 
 
-def _fits(each: Row, predictor: Predictor) -> bool:
+def _fits(row: Row, predictor: Predictor) -> bool:
     """Returns whether the memory stays within what the container leaves to this process."""
     room = predictor.room_mib
-    if room is None or each["heap_peak_mib_high"] is None:
+    if room is None or row["heap_peak_mib_high"] is None:
         return True
-    if each["memory_limit_mib"] and not each["now"]:
+    if row["memory_limit_mib"] and not row["now"]:
         # The limit bounds the heap, even if the interval extends beyond it.
-        return bool(each["fits"]) and each["memory_limit_mib"] <= TIGHT * room
-    other = each["memory_peak_mib"] - each["heap_peak_mib"]
-    return bool(each["heap_peak_mib_high"] + other <= HEADROOM * room)
+        return bool(row["fits"]) and row["memory_limit_mib"] <= TIGHT * room
+    other = row["memory_peak_mib"] - row["heap_peak_mib"]
+    return bool(row["heap_peak_mib_high"] + other <= HEADROOM * room)
 
 
 def _guard(rows: list[Row], present: Row, predictor: Predictor) -> Row | None:
@@ -361,12 +361,12 @@ def _guard(rows: list[Row], present: Row, predictor: Predictor) -> Row | None:
 def without_effect(rows: list[Row], now: Setting, goal_set_by: str | None) -> Row | None:
     """Returns the first row with a limit that leaves GOGC and what sets the goals as they are."""
     same = (
-        each
-        for each in rows
-        if each["gogc"] == now.gogc
-        and each["memory_limit_mib"]
-        and each["goal_set_by"] == goal_set_by
-        and each["ballast_mib"] == now.ballast
+        row
+        for row in rows
+        if row["gogc"] == now.gogc
+        and row["memory_limit_mib"]
+        and row["goal_set_by"] == goal_set_by
+        and row["ballast_mib"] == now.ballast
     )
     return next(same, None)
 
@@ -374,35 +374,35 @@ def without_effect(rows: list[Row], now: Setting, goal_set_by: str | None) -> Ro
 def _row(predictor: Predictor, candidate: Candidate, present: Row | None) -> Row:
     """Returns what a candidate would do; without `present`, it is the present setting itself."""
     outcome = predictor.at(candidate.setting)
-    found = dict(outcome.row)
+    predicted = dict(outcome.row)
     gains = {} if present is None else predictor.gains(outcome, present)
     if gains and present is not None:
         saved = gains[_CPU].saved(present[_CPU])
-        found |= {
+        predicted |= {
             f"gain_gc_cpu_share{end}": value
             for end, value in zip(("_low", "", "_high"), saved, strict=True)
         }
     return {
-        **found,
+        **predicted,
         "gains": gains,
         "rank": None,
         "now": present is None,
         "rule": candidate.rule,
-        "why": candidate.why.replace(STEP, _step(found, present or found)),
+        "why": candidate.why.replace(STEP, _step(predicted, present or predicted)),
         "risk": candidate.risk or None,
-        "confidence": predictor.confidence(found),
+        "confidence": predictor.confidence(predicted),
     }
 
 
 _CPU = "gc_cpu_with_idle_share"
 
 
-def _step(found: Row, present: Row) -> str:
+def _step(predicted: Row, present: Row) -> str:
     """Returns what a setting does to cycles and heap, in words."""
-    if found["gc_per_s"] is None or present["gc_per_s"] is None:
+    if predicted["gc_per_s"] is None or present["gc_per_s"] is None:
         return "a different cycle frequency"
-    fewer = found["gc_per_s"] < present["gc_per_s"]
-    larger = peak_of(found) > present["heap_peak_mib"]
+    fewer = predicted["gc_per_s"] < present["gc_per_s"]
+    larger = peak_of(predicted) > present["heap_peak_mib"]
     if fewer:
         return "fewer cycles for a larger heap" if larger else "fewer cycles"
     return "more cycles" if larger else "a smaller heap for more CPU"
@@ -410,6 +410,4 @@ def _step(found: Row, present: Row) -> str:
 
 def _frame(rows: list[Row]) -> pl.DataFrame:
     types = schema.polars_schema("recommendations")
-    return pl.DataFrame(
-        [{name: each.get(name) for name in types} for each in rows], schema=types
-    )
+    return pl.DataFrame([{name: row.get(name) for name in types} for row in rows], schema=types)

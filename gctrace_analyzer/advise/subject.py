@@ -110,7 +110,7 @@ def unexplained_kill(analysis: Analysis, process: int | None) -> str | None:
     if process is None or analysis.settings_of(process).off_heap_mib is not None:
         return None
     for death in analysis.post_mortems:
-        from gctrace_analyzer.analysis.postmortem.verdict import OFF_HEAP_SHARE
+        from gctrace_analyzer.analysis.postmortem.explanation import OFF_HEAP_SHARE
 
         outside, resident = death.off_heap_mib, death.resident_mib
         if not death.proven or death.process != process or not outside or not resident:

@@ -14,7 +14,7 @@ from gctrace_analyzer.advise.observed import ROOMY_LIMIT, more_limit_mib
 from gctrace_analyzer.advise.policy import as_text, lasts_text
 from gctrace_analyzer.advise.predictor import SAFE_LIMIT
 from gctrace_analyzer.advise.subject import CURED_BY_SETTINGS, GROWS, root_cause
-from gctrace_analyzer.analysis.postmortem.records import REFUSED
+from gctrace_analyzer.analysis.postmortem.facts import REFUSED
 from gctrace_analyzer.analysis.rules import levels
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.advise.advice import Advice
     from gctrace_analyzer.analysis.analysis import Analysis
-    from gctrace_analyzer.analysis.postmortem.report import PostMortem
+    from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
     from gctrace_analyzer.analysis.rules.finding import Finding, Severity
     from gctrace_analyzer.analysis.summary import Summary
 

@@ -93,12 +93,12 @@ def agree(rows: list[Row]) -> None:
     measured, so the others are brought in line with it.
     """
     places: dict[tuple[float | None, float], list[Row]] = {}
-    for each in rows:
-        if each["heap_peak_mib"] is not None:
-            places.setdefault((each["memory_limit_mib"], each["ballast_mib"]), []).append(each)
+    for row in rows:
+        if row["heap_peak_mib"] is not None:
+            places.setdefault((row["memory_limit_mib"], row["ballast_mib"]), []).append(row)
     for group in places.values():
-        group.sort(key=lambda each: math.inf if each["gogc"] is None else each["gogc"])
-        at = next((n for n, each in enumerate(group) if is_measured(each)), None)
+        group.sort(key=lambda row: math.inf if row["gogc"] is None else row["gogc"])
+        at = next((n for n, row in enumerate(group) if is_measured(row)), None)
         if at is None:
             _rise(group, 0.0)
         else:
@@ -107,17 +107,17 @@ def agree(rows: list[Row]) -> None:
             _rise(group[at + 1 :], measured)
 
 
-def is_measured(each: Row) -> bool:
+def is_measured(row: Row) -> bool:
     """Returns whether a row shows the present setting, which is measured, not predicted."""
-    low, high = each["heap_peak_mib_low"], each["heap_peak_mib_high"]
+    low, high = row["heap_peak_mib_low"], row["heap_peak_mib_high"]
     return low is not None and bool(low == high)
 
 
 def _rise(group: list[Row], least: float, most: float = math.inf) -> None:
     """Lets the heap peaks of a group rise from row to row, within two bounds."""
-    for each in group:
-        peak = min(max(each["heap_peak_mib"], least), most)
-        each["memory_peak_mib"] += peak - each["heap_peak_mib"]
-        each["heap_peak_mib_low"] = min(each["heap_peak_mib_low"], peak)
-        each["heap_peak_mib_high"] = max(each["heap_peak_mib_high"], peak)
-        least = each["heap_peak_mib"] = peak
+    for row in group:
+        peak = min(max(row["heap_peak_mib"], least), most)
+        row["memory_peak_mib"] += peak - row["heap_peak_mib"]
+        row["heap_peak_mib_low"] = min(row["heap_peak_mib_low"], peak)
+        row["heap_peak_mib_high"] = max(row["heap_peak_mib_high"], peak)
+        least = row["heap_peak_mib"] = peak

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.checks import ServiceLevel
     from gctrace_analyzer.analysis.metrics.dumps import Dumps
     from gctrace_analyzer.analysis.metrics.overlap import Overlap
-    from gctrace_analyzer.analysis.postmortem.cpu import Consumed
     from gctrace_analyzer.analysis.postmortem.memory import Memory
-    from gctrace_analyzer.analysis.postmortem.report import PostMortem
+    from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
+    from gctrace_analyzer.analysis.postmortem.unit_cpu import Consumed
     from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.analysis.rules.levels import Level
     from gctrace_analyzer.analysis.thresholds import Quantity
@@ -458,7 +458,7 @@ class Analysis:
         """An explanation of every process killed for memory."""
         if all(self.log.tables[name].is_empty() for name in _REPORTS_OF_DEATHS):
             return ()
-        from gctrace_analyzer.analysis.postmortem.report import post_mortems
+        from gctrace_analyzer.analysis.postmortem.post_mortems import post_mortems
 
         found = post_mortems(self.log, self.settings, lambda: self.enriched, self.dumps.of)
         return tuple(found)
@@ -477,7 +477,7 @@ class Analysis:
         """The CPU time systemd reports for each unit, with the part spent on GC."""
         if self.log.tables["unit_events"].is_empty():
             return ()
-        from gctrace_analyzer.analysis.postmortem.cpu import consumed
+        from gctrace_analyzer.analysis.postmortem.unit_cpu import consumed
 
         return tuple(consumed(self.log, self.spans))
 
@@ -486,7 +486,7 @@ class Analysis:
         """Sentences that compare the CPU time of a unit's runs."""
         if self.log.tables["memstats"].is_empty():
             return ()
-        from gctrace_analyzer.analysis.postmortem.cpu import compared
+        from gctrace_analyzer.analysis.postmortem.unit_cpu import compared
 
         return tuple(compared(self.log.tables))
 

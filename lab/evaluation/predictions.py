@@ -18,7 +18,9 @@ import numpy as np
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise.observed import baseline_of
-from gctrace_analyzer.advise.prediction.intervals import (
+from gctrace_analyzer.advise.prediction.load import load_of
+from gctrace_analyzer.advise.prediction.model import CONSTANTS, Constants, Model, Setting
+from gctrace_analyzer.advise.prediction.widths import (
     FACTORS,
     QUANTITIES,
     apart,
@@ -26,8 +28,6 @@ from gctrace_analyzer.advise.prediction.intervals import (
     interval,
     value_of,
 )
-from gctrace_analyzer.advise.prediction.load import load_of
-from gctrace_analyzer.advise.prediction.model import CONSTANTS, Constants, Model, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

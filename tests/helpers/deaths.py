@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from gctrace_analyzer.analysis.postmortem.match import Match
-from gctrace_analyzer.analysis.postmortem.records import (
+from gctrace_analyzer.analysis.postmortem.facts import (
     Death,
     Evidence,
     LastMinute,
     Limit,
     Resident,
 )
+from gctrace_analyzer.analysis.postmortem.match import Match
 
 
 def evidence(**facts: Any) -> Evidence:

@@ -10,7 +10,7 @@ import math
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.prediction.intervals import apart
+from gctrace_analyzer.advise.prediction.widths import apart
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from gctrace_analyzer.advise.prediction import pacer
-from gctrace_analyzer.advise.prediction.assists import Assists
+from gctrace_analyzer.advise.prediction.held_back import Assists
 from gctrace_analyzer.advise.prediction.load import passed
 from gctrace_analyzer.advise.prediction.non_heap import NonHeap
 from gctrace_analyzer.advise.prediction.replay import (

@@ -9,11 +9,11 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.metrics import (
-    episodes,
     findings,
     intervals,
-    pauses,
+    pause_bounds,
     phases,
+    thrashing,
 )
 from gctrace_analyzer.analysis.metrics.typical import summarize
 from gctrace_analyzer.analysis.pauses import BOTH
@@ -22,7 +22,7 @@ from gctrace_analyzer.analysis.summary import ignored
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gctrace_analyzer.analysis.metrics.pauses import CyclePauses
+    from gctrace_analyzer.analysis.metrics.pause_bounds import CyclePauses
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.analysis.thresholds import Thresholds
@@ -99,7 +99,7 @@ class Dumps:
             if own.width:
                 rows = own.with_row_index("row")
                 single = intervals.in_intervals(self._pauses.filter(process=process), rows)
-                found = pauses.of_cycles(own, single, self._thresholds)
+                found = pause_bounds.of_cycles(own, single, self._thresholds)
             else:
                 found = None
             self._cycle_pauses[process] = found
@@ -114,7 +114,7 @@ class Dumps:
     @cached_property
     def episodes(self) -> pl.DataFrame:
         """Time ranges in which something unusual happened (`schema.EPISODES`)."""
-        return episodes.episodes(self.spans, self._thresholds)
+        return thrashing.episodes(self.spans, self._thresholds)
 
     @cached_property
     def segments(self) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.metrics import live, times
+from gctrace_analyzer.analysis.metrics import live_from_goal, times
 from gctrace_analyzer.analysis.settings import METRICS
 from gctrace_analyzer.ingest.memstats.fields import RING
 from gctrace_analyzer.units import MIB
@@ -53,10 +53,10 @@ def intervals(
     if rows.is_empty():
         return pl.DataFrame()
     rows = rows.with_columns(_starts(rows, pauses))
-    rows = live.with_limits(rows)
+    rows = live_from_goal.with_limits(rows)
     found = _differences(rows).filter(pl.col("length_s") > 0)
     found = _with_pauses(found, pauses)
-    found = live.with_live_heap(found)
+    found = live_from_goal.with_live_heap(found)
     kind = (
         pl.col("source")
         .cast(pl.String)

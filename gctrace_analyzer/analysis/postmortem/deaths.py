@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.postmortem.facts import (
+    EVICTOR,
+    REFUSED,
+    proves_lack_of_memory,
+)
 from gctrace_analyzer.analysis.postmortem.pairing import (
     LATE_S,
     complete,
     gap_s,
     same_host,
     without_kill,
-)
-from gctrace_analyzer.analysis.postmortem.records import (
-    EVICTOR,
-    REFUSED,
-    proves_lack_of_memory,
 )
 
 if TYPE_CHECKING:

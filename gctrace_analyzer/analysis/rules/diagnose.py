@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.analysis.metrics.pauses import CyclePauses
+    from gctrace_analyzer.analysis.metrics.pause_bounds import CyclePauses
     from gctrace_analyzer.analysis.postmortem.memory import Memory
-    from gctrace_analyzer.analysis.postmortem.report import PostMortem
+    from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
     from gctrace_analyzer.analysis.rules.registry import Facts, Rule
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.analysis.summary import Summary

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from gctrace_analyzer.analysis.metrics.pauses import CyclePauses
+    from gctrace_analyzer.analysis.metrics.pause_bounds import CyclePauses
     from gctrace_analyzer.analysis.postmortem.memory import Memory
-    from gctrace_analyzer.analysis.postmortem.report import PostMortem
+    from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.analysis.thresholds import Thresholds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.postmortem.records import REFUSED
+from gctrace_analyzer.analysis.postmortem.facts import REFUSED
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
     count,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gctrace_analyzer.analysis.postmortem.memory import Memory
-    from gctrace_analyzer.analysis.postmortem.report import PostMortem
+    from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
     from gctrace_analyzer.ingest.sources import SourceFacts
     from gctrace_analyzer.present.report import Report
 

@@ -16,7 +16,7 @@ from tests.helpers.logs import KILL, logfile, read_lines, records
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gctrace_analyzer.analysis.postmortem.report import PostMortem
+    from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
 
 OF_A_PROCESS = "A process of this unit has been killed by the OOM killer."
 MAIN = "Main process exited, code=killed, status=9/KILL"

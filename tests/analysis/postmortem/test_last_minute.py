@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.postmortem.records import Death, LastMinute, Limit, Resident
-from gctrace_analyzer.analysis.postmortem.report import (
+from gctrace_analyzer.analysis.postmortem.facts import Death, LastMinute, Limit, Resident
+from gctrace_analyzer.analysis.postmortem.post_mortems import (
     _last_cycles,
     _last_scrapes,
     _limit,

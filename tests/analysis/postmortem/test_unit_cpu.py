@@ -9,7 +9,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.postmortem.cpu import compared
+from gctrace_analyzer.analysis.postmortem.unit_cpu import compared
 from gctrace_analyzer.testing import read_text
 from tests.helpers.logs import logfile, records
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.postmortem.verdict import (
+from gctrace_analyzer.analysis.postmortem.explanation import (
     _COMPARE_TOTAL,
     Explanation,
     explain_death,

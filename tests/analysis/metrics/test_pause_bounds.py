@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from gctrace_analyzer.advise.verdict import verdict
-from gctrace_analyzer.analysis.metrics.pauses import CyclePauses, of_cycles
+from gctrace_analyzer.analysis.metrics.pause_bounds import CyclePauses, of_cycles
 from gctrace_analyzer.present.sections.verdict import WORDS
 from tests.helpers.intervals import interval_rows
 from tests.helpers.metrics import RECORDINGS, gctrace, recording

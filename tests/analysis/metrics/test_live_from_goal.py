@@ -8,7 +8,11 @@ import polars as pl
 import pytest
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.metrics.live import AT_LIMIT, with_limits, with_live_heap
+from gctrace_analyzer.analysis.metrics.live_from_goal import (
+    AT_LIMIT,
+    with_limits,
+    with_live_heap,
+)
 from gctrace_analyzer.testing import read_text
 from gctrace_analyzer.units import MIB
 from tests.helpers.intervals import interval_rows

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis.postmortem.records import Death, Limit
-from gctrace_analyzer.analysis.postmortem.report import _limit
+from gctrace_analyzer.analysis.postmortem.facts import Death, Limit
+from gctrace_analyzer.analysis.postmortem.post_mortems import _limit
 from gctrace_analyzer.analysis.settings import Known, Settings
 from tests.helpers.corpus import INPUTS, expectation, named, read
 from tests.helpers.logs import KILL, journal, logfile, read_lines, records

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from gctrace_analyzer.advise.prediction.gain import gain
-from gctrace_analyzer.advise.prediction.intervals import (
+from gctrace_analyzer.advise.prediction.model import Model, Prediction, Setting
+from gctrace_analyzer.advise.prediction.widths import (
     FACTORS,
     QUANTITIES,
     WIDTHS,
@@ -17,7 +18,6 @@ from gctrace_analyzer.advise.prediction.intervals import (
     interval,
     value_of,
 )
-from gctrace_analyzer.advise.prediction.model import Model, Prediction, Setting
 from tests.helpers.loads import steady_load
 
 LOAD = replace(steady_load(start=340, end=344, live=200, goal=400), cycles=100, variation=0.0)

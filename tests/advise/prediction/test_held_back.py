@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gctrace_analyzer.advise.prediction.assists import Assists
+from gctrace_analyzer.advise.prediction.held_back import Assists
 from tests.helpers.loads import steady_load
 
 HELD: dict[str, Any] = {"start": 34, "end": 40, "assist": 6, "background": 4, "every": 0.1}

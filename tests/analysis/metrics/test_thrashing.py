@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis.metrics.episodes import episodes
+from gctrace_analyzer.analysis.metrics.thrashing import episodes
 from tests.helpers.intervals import interval_spans
 
 if TYPE_CHECKING:

@@ -15,15 +15,15 @@ import polars as pl
 from gctrace_analyzer.analysis.cycles import goal_mib
 from gctrace_analyzer.analysis.goals.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.postmortem.deaths import deaths
-from gctrace_analyzer.analysis.postmortem.match import Match, listed_tasks, match_all
-from gctrace_analyzer.analysis.postmortem.records import (
+from gctrace_analyzer.analysis.postmortem.explanation import LAST_S, explain_death
+from gctrace_analyzer.analysis.postmortem.facts import (
     Death,
     Evidence,
     LastMinute,
     Limit,
     Resident,
 )
-from gctrace_analyzer.analysis.postmortem.verdict import LAST_S, explain_death
+from gctrace_analyzer.analysis.postmortem.match import Match, listed_tasks, match_all
 from gctrace_analyzer.analysis.settings import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.totals import rates_of
