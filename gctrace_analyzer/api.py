@@ -306,23 +306,23 @@ def runs_of(side: Runs, **options: Unpack[ReadKwargs]) -> list[Run]:
     several: Sequence[Input | Run]
     several = side if isinstance(side, list | tuple) else [cast("Input | Run", side)]
     return [
-        each if isinstance(each, Run) else read(each, **options)
+        part if isinstance(part, Run) else read(part, **options)
         for one in several
-        for each in _expanded(one)
+        for part in _expanded(one)
     ]
 
 
 def _expanded(origin: Input | Run) -> Sequence[Input | Run]:
     if not isinstance(origin, str) or not glob.has_magic(origin) or Path(origin).exists():
         return [origin]
-    found = sorted(glob.glob(origin, recursive=True))  # noqa: PTH207 (patterns may be absolute)
-    if not found:
+    paths = sorted(glob.glob(origin, recursive=True))  # noqa: PTH207 (patterns may be absolute)
+    if not paths:
         raise UnreadableInputError(
             origin,
             "no file matches this pattern",
             f"Check the pattern; the current folder is {Path.cwd()}.",
         )
-    return list(found)
+    return list(paths)
 
 
 def _label(side: Runs, otherwise: str) -> str:

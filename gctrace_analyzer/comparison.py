@@ -192,8 +192,8 @@ def side_of(label: str, runs: Sequence[Run]) -> Side:
     Raises:
         NoDataError: a run has no cycle.
     """
-    each = [part for run in runs for part in _by_process(run)]
-    return Side(label, [(run.analysis, run.advice) for run in each])
+    parts = [part for run in runs for part in _by_process(run)]
+    return Side(label, [(run.analysis, run.advice) for run in parts])
 
 
 def _by_process(run: Run) -> list[Run]:

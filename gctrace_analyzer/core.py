@@ -193,10 +193,12 @@ def packed(numbers: pl.Series) -> bytes:
     end = -_END_BYTES - (-size % _PADDED_BYTES)
     stream = io.BytesIO()
     numbers.rechunk().to_frame().write_ipc_stream(stream, compression="uncompressed")
-    found = bytes(stream.getbuffer()[end - size : end])
+    column = bytes(stream.getbuffer()[end - size : end])
     # The format is fixed, but what follows the columns is up to the library.
     ends = struct.pack("=2d", numbers[0], numbers[-1]) if len(numbers) else b""
-    return found if found[:8] + found[-8:] == ends else array("d", numbers.to_list()).tobytes()
+    return (
+        column if column[:8] + column[-8:] == ends else array("d", numbers.to_list()).tobytes()
+    )
 
 
 @contextmanager

@@ -59,8 +59,8 @@ def nearest(value: str, valid: Iterable[str]) -> str | None:
     from difflib import get_close_matches
 
     names = {name.lower(): name for name in valid}
-    found = get_close_matches(value.lower(), names, n=1, cutoff=0.6)
-    return names[found[0]] if found else None
+    near = get_close_matches(value.lower(), names, n=1, cutoff=0.6)
+    return names[near[0]] if near else None
 
 
 class GctraceError(Exception):

@@ -163,10 +163,10 @@ def in_log_order(cycles: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("gc_num") <= pl.col("_previous"))
         .head(1)
     )
-    for row, process, found, last in wrong.iter_rows():
+    for row, process, gc_num, last in wrong.iter_rows():
         raise BadSettingError(
             argument="frame",
-            value=f"gc_num {found} after gc_num {last} of process {process}, "
+            value=f"gc_num {gc_num} after gc_num {last} of process {process}, "
             f"in row {row} counted from 0",
             expected="the cycles of each process in the order of the log: sort them with "
             '.sort("process", "gc_num"), and give the cycles of each log a process number '
@@ -189,10 +189,10 @@ def with_processes(table: pl.DataFrame) -> pl.DataFrame:
     Raises:
         BadSettingError: the order is not that of the log, so that each row would be a restart.
     """
-    found = table.with_columns(process=chains.process_of([table])[0])
+    numbered = table.with_columns(process=chains.process_of([table])[0])
     line = pl.col("line_no")
     is_mixed = bool(table.select((line < line.shift()).over("source").any()).item())
-    number = found["process"].n_unique()
+    number = numbered["process"].n_unique()
     if not table["line_no"].count() and number > len(table) / _FEW:
         by_time = table.sort("start_s", "gc_num")
         is_mixed = number > chains.process_of([by_time])[0].n_unique()
@@ -203,4 +203,4 @@ def with_processes(table: pl.DataFrame) -> pl.DataFrame:
             expected="the cycles in the order of the log: sort them by line_no, or by start_s and "
             "gc_num, or give each log a process number of its own",
         )
-    return found
+    return numbered

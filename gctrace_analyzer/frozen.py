@@ -56,7 +56,7 @@ def _compared(self: Any) -> tuple[Any, ...]:
 @cache
 def _names(cls: Any, use: str) -> tuple[str, ...]:
     """Returns the names of the fields that are used to compare, or shown."""
-    return tuple(each.name for each in fields(cls) if getattr(each, use))
+    return tuple(field.name for field in fields(cls) if getattr(field, use))
 
 
 _SHARED = {"__eq__": _equal, "__hash__": _hash, "__repr__": _shown}

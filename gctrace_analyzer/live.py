@@ -83,12 +83,12 @@ class Live:
     @property
     def cycles(self) -> int:
         """The number of cycles read so far."""
-        return sum(each.cycles for each in self._inputs)
+        return sum(input_.cycles for input_ in self._inputs)
 
     @property
     def lines(self) -> int:
         """The number of lines read so far."""
-        return sum(each.lines for each in self._inputs)
+        return sum(input_.lines for input_ in self._inputs)
 
     def begin(self, facts: SourceFacts) -> None:
         """Starts another input; what is added from now on belongs to it."""
@@ -97,10 +97,10 @@ class Live:
     def add(self, data: bytes) -> None:
         """Adds complete, clean lines, any number at a time (see `Source.chunks`)."""
         self._inputs[-1].add(data)
-        kept = sum(each.cycles - each.dropped_cycles for each in self._inputs)
-        for each in self._inputs:
+        kept = sum(input_.cycles - input_.dropped_cycles for input_ in self._inputs)
+        for input_ in self._inputs:
             if kept > MOST_CYCLES:
-                kept -= each.discard(kept - MOST_CYCLES)
+                kept -= input_.discard(kept - MOST_CYCLES)
 
     def follow(self, origin: Readable, added: Callable[[], None]) -> None:
         """Adds an input until its end; calls `added` after each piece.
@@ -124,17 +124,17 @@ class Live:
     def run(self) -> Run:
         """Returns everything read so far, as `read` would."""
         parts, notes = [], []
-        for each in self._inputs:
-            with Source(each.text()) as source:
+        for input_ in self._inputs:
+            with Source(input_.text()) as source:
                 (part,) = read_parts(
                     source, kind="log", columns=None, whole_bytes=None, progress=None
                 )
             # Not those of the lines that are kept
-            given = {name: getattr(each.facts, name) for name in _OF_BYTES}
+            given = {name: getattr(input_.facts, name) for name in _OF_BYTES}
             part.facts = replace(part.facts, **given)
             notes += complete_part(part, self._options.clock)
             parts.append(part)
-        if dropped := sum(each.dropped_cycles for each in self._inputs):
+        if dropped := sum(input_.dropped_cycles for input_ in self._inputs):
             notes.append(
                 f"The oldest {dropped:,} cycles are not in these figures: watch keeps the last "
                 f"{MOST_CYCLES:,}, or {MOST_BYTES >> 20} MiB of each input."
@@ -144,13 +144,15 @@ class Live:
     @property
     def newest(self) -> Row | None:
         """The newest cycle with its printed columns; None before the first."""
-        return next((found for each in reversed(self._inputs) if (found := each.newest)), None)
+        return next(
+            (newest for input_ in reversed(self._inputs) if (newest := input_.newest)), None
+        )
 
     def recent(self) -> Run | None:
         """Returns a run of the newest cycles of all processes; None before the first cycle."""
         parts: list[Part] = []
-        for each in reversed(self._inputs):
-            parts.insert(0, each.latest())
+        for input_ in reversed(self._inputs):
+            parts.insert(0, input_.latest())
             if sum(map(len, parts[0].cycles)) >= RECENT_CYCLES // 2:
                 break
         for part in parts:
@@ -214,7 +216,7 @@ class Intervals:
             recent = self._live.run()
             numbers, lines = self._numbers(recent.cycles)
         silent = {
-            key: each for key, each in self._lines.items() if each not in numbers.values()
+            key: value for key, value in self._lines.items() if value not in numbers.values()
         }
         self._lines = silent | lines
         starts = self._newest_starts(recent.cycles)
@@ -227,14 +229,14 @@ class Intervals:
         except BadSettingError:
             # A duration is damaged, which the next cycle shows.
             return []
-        found = []
+        intervals = []
         for row in rows.iter_rows(named=True):
             process, index = numbers[row["process"]], round(row["start_s"] / self._every_s)
             last = current[row["process"]] + (MOST_AT_END if ended else -1)
             if self._reported.get(process, -1) < index <= last:
                 self._reported[process] = index
-                found.append({**row, "process": process})
-        return found
+                intervals.append({**row, "process": process})
+        return intervals
 
     def _newest_starts(self, cycles: pl.DataFrame) -> dict[int, float]:
         """Returns the start of the newest cycle of each process.
@@ -242,12 +244,12 @@ class Intervals:
         A start far after all others counts only when another cycle follows: it may be damaged.
         """
         starts = cycles.drop_nulls("start_s").group_by("process").agg(pl.col("start_s").tail(2))
-        found = {}
+        newest_starts = {}
         for process, newest in starts.iter_rows():
             before, last = newest[0], newest[-1]
             is_near = self._index(last) - self._index(before) <= MOST_SILENT
-            found[process] = last if is_near else before
-        return found
+            newest_starts[process] = last if is_near else before
+        return newest_starts
 
     def _index(self, seconds: float) -> int:
         """Returns the number of the interval in which a time is."""
@@ -290,15 +292,15 @@ class Intervals:
         """
         at = pl.struct(pl.col("source").cast(pl.String), "line_no")
         known = cycles.select("process", at=at).group_by("process", maintain_order=True).all()
-        found, lines = {}, {}
+        numbers_, lines = {}, {}
         following = max(self._lines.values(), default=-1) + 1
         for process, places in known.iter_rows():
             keys = [(place["source"], place["line_no"]) for place in (places[-1], *places)]
             number = next((self._lines[key] for key in keys if key in self._lines), following)
             following = max(following, number + 1)
-            found[process] = number
+            numbers_[process] = number
             lines[keys[0]] = number
-        return found, lines
+        return numbers_, lines
 
 
 def _refuse_journal_export(name: str, data: bytes) -> None:

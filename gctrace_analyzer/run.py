@@ -421,7 +421,7 @@ class Run:
 
 
 def _rows(name: str, values: Sequence[PostMortem | Memory]) -> pl.DataFrame:
-    rows = [each.to_dict() for each in values]
+    rows = [item.to_dict() for item in values]
     return pl.DataFrame(rows, schema=schema.polars_schema(name), orient="row")
 
 

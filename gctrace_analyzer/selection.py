@@ -35,18 +35,18 @@ def one_process(analysis: Analysis, number: int) -> Log:
     log = analysis.log
     table = log.tables["processes"]
     own = pl.col("process") == processes.known_number(table, number)
-    others = [each for each in table["process"] if each != number]
+    others = [other for other in table["process"] if other != number]
     if not others:
         return log
     if analysis.by_dumps:
-        found = _with(
+        part = _with(
             log, {name: log.tables[name].filter(own) for name in ("processes", *_DUMPS)}
         )
     else:
-        found = _of_cycles(log, own)
+        part = _of_cycles(log, own)
         dumps = {name: log.tables[name].filter(own.fill_null(value=True)) for name in _DUMPS}
-        found = _with(found, dumps)
-    return _selected(log, found, f"process {number} of {len(table):,}", others)
+        part = _with(part, dumps)
+    return _selected(log, part, f"process {number} of {len(table):,}", others)
 
 
 def between(analysis: Analysis, low: float, high: float) -> Log:
@@ -87,8 +87,8 @@ def line_range(analysis: Analysis, first: int, last: int) -> Log:
         for name, table in log.tables.items()
         if "line_no" in table.columns and name != "cycles"
     }
-    found = _of_cycles(_with(log, tables), inside)
-    return _selected(log, found, f"lines {first:,} to {last:,}", ())
+    part = _of_cycles(_with(log, tables), inside)
+    return _selected(log, part, f"lines {first:,} to {last:,}", ())
 
 
 def _selected(whole: Log, part: Log, text: str, without_end: Iterable[int]) -> Log:

@@ -81,7 +81,10 @@ def prolonged(text: str, size: int) -> Iterator[str]:
     Repeats the records after the first third (start-up) with increasing numbers and times.
     """
     records = list(_RECORD.finditer(text))
-    nums, starts = [int(each[1]) for each in records], [float(each[2]) for each in records]
+    nums, starts = (
+        [int(record[1]) for record in records],
+        [float(record[2]) for record in records],
+    )
     # No cycle takes longer than the longest time between two starts.
     gap = max(two - one for one, two in itertools.pairwise(starts))
     first = len(records) // 3

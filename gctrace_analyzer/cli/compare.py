@@ -238,13 +238,13 @@ def options_per_side(options: dict[str, Any], sides: int) -> list[dict[str, Any]
 
     A single value applies to all sides; of several values, each applies to one side.
     """
-    found: list[dict[str, Any]] = [dict(options) for _ in range(sides)]
+    options_of_sides: list[dict[str, Any]] = [dict(options) for _ in range(sides)]
     for name in _PER_SIDE:
         if (text := options[name]) is None:
             continue
         values = [value.strip() for value in text.split(",")]
         if len(values) not in (1, sides):
             raise BadSettingError(name, text, f"one value, or {sides}: one for each side")
-        for index, each in enumerate(found):
-            each[name] = values[index % len(values)] or None
-    return found
+        for index, own in enumerate(options_of_sides):
+            own[name] = values[index % len(values)] or None
+    return options_of_sides

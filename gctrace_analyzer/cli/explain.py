@@ -76,10 +76,10 @@ def _lines(query: str) -> Iterator[Line]:
     if explanation is None and place:
         from gctrace_analyzer.ingest.find_line import find_line
 
-        found = find_line(place["file"], int(place["line"]))
-        text = found.joined or found.text
+        found_line = find_line(place["file"], int(place["line"]))
+        text = found_line.joined or found_line.text
         note = "interrupted by another write; its parts are joined here"
-        note = note if found.joined else found.problem
+        note = note if found_line.joined else found_line.problem
         explanation = explain(text)
     if explanation is None:
         raise NoDataError(

@@ -39,17 +39,17 @@ def add_checks(parser: argparse.ArgumentParser, examples: str) -> None:
 def report_checks(args: argparse.Namespace, checks: Sequence[Check]) -> int:
     """Prints each condition that is true, unknown or only noise; returns the exit code."""
     code = 0
-    for each in checks:
-        if each.held:
+    for check in checks:
+        if check.held:
             code = exit_codes.CHECK_FAILED
-        elif each.held is None:
+        elif check.held is None:
             code = code or exit_codes.INPUT
-        elif not each.is_noise:
+        elif not check.is_noise:
             continue
-        say(f"fail-on: {each}")
+        say(f"fail-on: {check}")
         # GitHub shows such a line at the top of the workflow run and in the pull request.
-        if each.held is not False and os.environ.get("GITHUB_ACTIONS") == "true":
-            say(f"::error title=gctrace-analyze::{_escaped(str(each))}")
+        if check.held is not False and os.environ.get("GITHUB_ACTIONS") == "true":
+            say(f"::error title=gctrace-analyze::{_escaped(str(check))}")
     if args.junit:
         write_atomically(args.junit, partial(_write_junit, checks))
     return code

@@ -99,9 +99,11 @@ def run(args: argparse.Namespace) -> Result:
     if rows is None:
         return Result(exit_codes.INTERRUPTED)
     table = rows.collect()
-    found = after_all(answers(table), [(name, answers(each)) for name, each in earlier])
-    pages = {} if args.reports is None else _reports(args, inputs, found)
-    return _result(args, table, found, pages)
+    summary = after_all(
+        answers(table), [(name, answers(rows_then)) for name, rows_then in earlier]
+    )
+    pages = {} if args.reports is None else _reports(args, inputs, summary)
+    return _result(args, table, summary, pages)
 
 
 def of_server(args: argparse.Namespace, since: str) -> Result:
@@ -138,7 +140,7 @@ def _facts(args: argparse.Namespace) -> dict[str, Any]:
 def _result(
     args: argparse.Namespace,
     rows: pl.DataFrame,
-    found: Answers,
+    summary: Answers,
     pages: Mapping[tuple[str, int], Path],
 ) -> Result:
     from gctrace_analyzer.fleets.reports import links
@@ -147,15 +149,15 @@ def _result(
     def write_page(file: IO[bytes], target: Target) -> None:
         from gctrace_analyzer.present.html.fleet import dumps
 
-        text = dumps(found, args.top, links(pages, target.path), theme=args.theme)
+        text = dumps(summary, args.top, links(pages, target.path), theme=args.theme)
         file.write(text.encode("utf-8", "replace"))
 
     return Result(
-        code=exit_codes.INPUT if 0 < found.totals.files == found.totals.unread else 0,
-        document=lambda: fleet.document(found, args.top),
+        code=exit_codes.INPUT if 0 < summary.totals.files == summary.totals.unread else 0,
+        document=lambda: fleet.document(summary, args.top),
         writers={
             **row_writers(lambda: rows, safe=args.csv_safe),
-            "json": text_writer(lambda: fleet.to_json(found)),
+            "json": text_writer(lambda: fleet.to_json(summary)),
             "html": write_page,
         },
     )
@@ -293,18 +295,18 @@ def _earlier(places: list[str]) -> list[tuple[str, pl.DataFrame]]:
     from gctrace_analyzer.fleets.identity import public
     from gctrace_analyzer.fleets.output import existing
 
-    return [(public(each), existing(each).collect()) for each in places]
+    return [(public(place), existing(place).collect()) for place in places]
 
 
 def _reports(
-    args: argparse.Namespace, words: list[str], found: Answers
+    args: argparse.Namespace, words: list[str], summary: Answers
 ) -> dict[tuple[str, int], Path]:
     """Writes the reports of the worst processes; returns their files."""
     from gctrace_analyzer.fleets.inputs import named
     from gctrace_analyzer.fleets.reports import write_reports
 
     return write_reports(
-        found.processes,
+        summary.processes,
         args.reports,
         top=args.reports_top,
         items=named(words),
@@ -364,10 +366,10 @@ def _rows(
 def _inputs(words: list[str]) -> list[str]:
     from gctrace_analyzer.fleets.inputs import listed_in
 
-    found: list[str] = []
+    words_: list[str] = []
     for word in words:
-        found += listed_in(word[1:]) if word.startswith("@") else [word]
-    return found
+        words_ += listed_in(word[1:]) if word.startswith("@") else [word]
+    return words_
 
 
 def _how_to_resume(progress: Progress | None, folder: str | None) -> str:

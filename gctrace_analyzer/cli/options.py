@@ -107,7 +107,7 @@ class Parser(argparse.ArgumentParser):
     def _plain(self, message: str) -> str:
         """Returns a message of argparse in plain words, with the nearest valid option."""
         if match := re.match(r"unrecognized arguments: (.*)", message, re.DOTALL):
-            word = next((each for each in match[1].split() if each.startswith("-")), "")
+            word = next((word for word in match[1].split() if word.startswith("-")), "")
             if not word:
                 return f"unexpected argument {match[1]!r}"
             name = word.partition("=")[0]
@@ -309,9 +309,9 @@ def judging_options(args: argparse.Namespace) -> dict[str, Any]:
 
 def _table(path: Path | None) -> dict[str, Any]:
     """Returns the table of a thresholds file, or of the project file in the present folder."""
-    found = path or Path("pyproject.toml")
+    source = path or Path("pyproject.toml")
     try:
-        text = found.read_text()
+        text = source.read_text()
         import tomllib
 
         document = tomllib.loads(text)

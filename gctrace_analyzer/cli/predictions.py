@@ -51,7 +51,7 @@ def read_separately(args: argparse.Namespace, **facts: Any) -> tuple[Run, list[R
             first, others = args.inputs[:1], args.inputs[1:]
         run = read(*first, **options)
         own = {**options, **dict.fromkeys(("gogc", "memory_limit", "ballast"))}
-        evidence = [read(each, **own) for each in others]
+        evidence = [read(origin, **own) for origin in others]
     say_damage(run, *evidence)
     return run, evidence
 

@@ -52,12 +52,14 @@ def fleet_answers(
             of several, the earliest first, `history` has the figures of each service over all
             of them.
     """
-    found = answers(rows.lazy().collect())
+    summary = answers(rows.lazy().collect())
     if before is not None:
         several = [before] if isinstance(before, (pl.DataFrame, pl.LazyFrame)) else [*before]
         names = [f"run {number}" for number in range(1, len(several) + 1)]
         if len(several) == 1:
             names = ["the earlier run"]
-        earlier = [answers(each.lazy().collect()) for each in several]
-        found = after_all(found, list(zip(names, earlier, strict=True)))
-    return FleetAnswers(**{each.name: getattr(found, each.name) for each in fields(found)})
+        earlier = [answers(run.lazy().collect()) for run in several]
+        summary = after_all(summary, list(zip(names, earlier, strict=True)))
+    return FleetAnswers(
+        **{field.name: getattr(summary, field.name) for field in fields(summary)}
+    )

@@ -177,8 +177,8 @@ def _wait_until_ready(client: Any) -> None:
             f"no worker connected within {CONNECT_S} s",
             f"Start one: dask worker {address} --nthreads 1 --memory-limit {MEMORY}",
         ) from err
-    found = client.run(_version, on_error="return")
-    for address, version in found.items():
+    versions = client.run(_version, on_error="return")
+    for address, version in versions.items():
         if version != __version__:
             problem = (
                 f"gctrace-analyzer {version}" if isinstance(version, str) else "no usable one"

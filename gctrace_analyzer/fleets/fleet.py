@@ -105,8 +105,8 @@ def fleet(
         extras.load(library)
     _validate(read, id, memory)
     options = storage_options or {}
-    left_out = [where, *(os.fspath(each) for each in ignore)]
-    own = [*left_out, *(f"{each.rstrip('/')}{manifest.SUFFIX}" for each in left_out)]
+    left_out = [where, *(os.fspath(path) for path in ignore)]
+    own = [*left_out, *(f"{path.rstrip('/')}{manifest.SUFFIX}" for path in left_out)]
     items, unmatched = inputs.find([os.fspath(path) for path in several], options, own)
     if unmatched or not items:
         raise UnreadableInputError(

@@ -63,7 +63,9 @@ def without_secrets(text: str, url: str = "") -> str:
         secrets += [parts.password or ""]
     secrets += [os.environ.get(name, "") for name in _SECRETS]
     clean = _URL.sub(lambda match: public(match[0]), text)
-    for secret in sorted(filter(lambda each: len(each) > 3, secrets), key=len, reverse=True):
+    for secret in sorted(
+        filter(lambda secret: len(secret) > 3, secrets), key=len, reverse=True
+    ):
         clean = clean.replace(secret, "***")
     return clean
 
@@ -77,14 +79,14 @@ def pattern(text: str) -> re.Pattern[str]:
     Raises:
         BadSettingError: the pattern has an unknown name, or the same one twice.
     """
-    found: list[str] = []
+    names: list[str] = []
     regex = ""
     for literal, star, name in re.findall(r"([^{}*]+)|(\*+)|\{(\w+)\}", text):
         if name:
-            found.append(name)
+            names.append(name)
         regex += re.escape(literal) or ("[^/]*" if star else f"(?P<{name}>[^/]+?)")
-    wrong = [name for name in found if name not in IDENTITY or found.count(name) > 1]
-    if wrong or not found or text.count("{") != len(found) or text.count("}") != len(found):
+    wrong = [name for name in names if name not in IDENTITY or names.count(name) > 1]
+    if wrong or not names or text.count("{") != len(names) or text.count("}") != len(names):
         raise BadSettingError(
             argument="id",
             value=text,

@@ -86,7 +86,9 @@ def find(
     """
     items: dict[str, Item] = {}
     known: set[str] = set()
-    written = tuple(public(each) if is_url(each) else os.path.realpath(each) for each in own)
+    written = tuple(
+        public(place) if is_url(place) else os.path.realpath(place) for place in own
+    )
     unmatched = []
     for text in inputs:
         here = list(_remote(text, options or {}) if is_url(text) else _local(text))
@@ -108,7 +110,7 @@ def _same(item: Item) -> str:
 
 def _is_in(same: str, places: Iterable[str]) -> bool:
     """Returns whether a file is one of these files or in one of these folders."""
-    return any(same == each or same.startswith(f"{each.rstrip('/')}/") for each in places)
+    return any(same == place or same.startswith(f"{place.rstrip('/')}/") for place in places)
 
 
 def named(inputs: Sequence[str]) -> list[Item]:
@@ -122,7 +124,7 @@ def named(inputs: Sequence[str]) -> list[Item]:
 def _local(text: str) -> Iterator[Item]:
     path = Path(text).expanduser()
     if path.is_dir():
-        names = [str(each) for each in path.rglob("*")]
+        names = [str(name) for name in path.rglob("*")]
     elif glob.has_magic(text) and not path.exists():
         # Patterns may be absolute, which Path.glob does not accept.
         names = glob.glob(str(path), recursive=True)  # noqa: PTH207
@@ -252,7 +254,7 @@ def kind_of(err: BaseException) -> Kind:
 
 def _kind_of_access_error(err: BaseException) -> Kind:
     status = getattr(err, "status", None)
-    names = {each.__name__ for each in type(err).__mro__}
+    names = {class_.__name__ for class_ in type(err).__mro__}
     if isinstance(err, FileNotFoundError | IsADirectoryError):
         return "missing"
     if isinstance(err, PermissionError) or status in (401, 403):

@@ -78,9 +78,9 @@ def load(text: str, output: str) -> Manifest:
         BadSettingError: it is not a manifest.
     """
     try:
-        found: Manifest = json.loads(text)
-        if {"asked", "parts"} <= set(found):
-            return found
+        manifest: Manifest = json.loads(text)
+        if {"asked", "parts"} <= set(manifest):
+            return manifest
     except (ValueError, TypeError):
         pass
     raise BadSettingError(

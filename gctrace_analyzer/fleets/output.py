@@ -236,7 +236,7 @@ class _Local:
         self._write(self._manifest, text.encode())
 
     def list(self) -> list[str]:
-        return sorted(each.name for each in self._path.iterdir()) if self._path.is_dir() else []
+        return sorted(path.name for path in self._path.iterdir()) if self._path.is_dir() else []
 
     def readable(self, name: str) -> Path:
         part = self._path / name

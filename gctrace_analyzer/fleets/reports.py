@@ -65,9 +65,9 @@ def write_reports(
         raise UnwritableOutputError(
             str(folder), err.strerror or str(err), kept=folder.exists()
         ) from err
-    known = {each.name: each for each in items}
+    known = {item.name: item for item in items}
     keys: list[Key] = list(processes.select("file", "process").head(top).iter_rows())
-    found: dict[Key, Path] = {}
+    pages: dict[Key, Path] = {}
     for (file, number), name in zip(keys, _names(keys), strict=True):
         item = known.get(file, Item(file, file, None))
         try:
@@ -77,10 +77,10 @@ def write_reports(
         except Exception as err:  # Any error of a store; one lost file must not end the run.
             failed(file, inputs.problem_of(err, item.url))
             continue
-        found[file, number] = folder / name
+        pages[file, number] = folder / name
         data = page.encode("utf-8", "replace")
-        write_atomically(found[file, number], methodcaller("write", data))
-    return found
+        write_atomically(pages[file, number], methodcaller("write", data))
+    return pages
 
 
 def links(reports: Mapping[Key, Path], page: Path | None) -> dict[Key, str]:

@@ -37,20 +37,22 @@ def rows_of(run: Run, item: Item, identity: Mapping[str, str]) -> list[Row]:
     """Returns one row per process of a file, or one without figures if it has no process."""
     numbers = run.processes["process"].to_list()
     damage = [
-        f"{each.damage}; everything before that was read" for each in run.sources if each.damage
+        f"{source.damage}; everything before that was read"
+        for source in run.sources
+        if source.damage
     ]
     runs = [run] if len(numbers) < 2 else [run.process(number) for number in numbers]
-    found = [
+    rows = [
         {
             **_of_file(run, item),
-            **row_of(each, alone=len(runs) == 1),
+            **row_of(own, alone=len(runs) == 1),
             **_identity(row, identity),
         }
-        for each, row in zip(runs, _process_rows(run), strict=True)
+        for own, row in zip(runs, _process_rows(run), strict=True)
     ]
-    for row in found:
+    for row in rows:
         row["warnings"] += damage
-    return found
+    return rows
 
 
 def error_row(item: Item, kind: Kind, problem: str, identity: Mapping[str, str]) -> Row:
@@ -76,8 +78,8 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
     process = processes.row(0, named=True) if len(processes) else None
     capacity = _times(summary.span_s, summary.cpus)
     few = summary.cycles < DEFAULT.short_log_cycles
-    deaths = [each for each in report.analysis.post_mortems if each.proven]
-    own = [each for each in deaths if process and each.process == process["process"]]
+    deaths = [death for death in report.analysis.post_mortems if death.proven]
+    own = [death for death in deaths if process and death.process == process["process"]]
     return {
         **{name: getattr(summary, name) for name in FIGURES},
         "warnings": _warnings(report),
@@ -111,7 +113,9 @@ def _warnings(report: Report) -> list[str]:
     """Returns the notes on the figures, without a time zone that changes none of them."""
     log = report.analysis.log
     unimportant = () if log.needs_dates else log.undated
-    return [each for each in report.analysis.summary.warnings if each not in unimportant]
+    return [
+        sentence for sentence in report.analysis.summary.warnings if sentence not in unimportant
+    ]
 
 
 def _of_file(run: Run, item: Item) -> Row:
@@ -160,11 +164,13 @@ def _settings(report: Report) -> Row:
 
 
 def _findings(report: Report) -> Row:
-    found = report.analysis.findings
+    findings = report.analysis.findings
     return {
-        "findings": [each.id for each in found],
-        "severity": max((each.severity for each in found), key=RANK.__getitem__, default=None),
-        "headline": found[0].evidence if found else None,
+        "findings": [finding.id for finding in findings],
+        "severity": max(
+            (finding.severity for finding in findings), key=RANK.__getitem__, default=None
+        ),
+        "headline": findings[0].evidence if findings else None,
     }
 
 

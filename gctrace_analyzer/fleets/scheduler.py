@@ -167,27 +167,27 @@ class FleetRun:
             for item in batch.items:
                 alone = replace(batch, items=(item,), retry=False)
                 for _, outcome in self._outcomes([alone], retries=0):
-                    found = (
+                    rows_ = (
                         outcome if isinstance(outcome, list) else [self._crashed(item, outcome)]
                     )
-                    self._take(alone, found)
+                    self._take(alone, rows_)
 
-    def _take(self, batch: Batch, found: list[Any]) -> None:
+    def _take(self, batch: Batch, results: list[Any]) -> None:
         """Takes the rows of a batch; parts of a file are joined when all have arrived."""
         if batch.part is None:
-            self._add(batch.items, found)
+            self._add(batch.items, results)
             return
         item, (index, count) = batch.items[0], batch.part
         parts = self._results.setdefault(item.name, {})
-        parts[index] = found
+        parts[index] = results
         self.progress.part_bytes += batch.bytes
         if len(parts) < count:
             self._report_progress()
             return
-        every = [each for part in parts.values() for each in part]
+        every = [result for part in parts.values() for result in part]
         del self._results[item.name]
         self.progress.part_bytes -= item.size or 0
-        if ready := [each for each in every if isinstance(each, dict)]:
+        if ready := [result for result in every if isinstance(result, dict)]:
             # There are rows instead of parts: either the file cannot be split, or a part could
             # not be read. In the second case the whole file counts as unreadable.
             failed = [row for row in ready if row["error_kind"]]
@@ -241,8 +241,8 @@ class FleetRun:
         """Returns what has become of finished futures: all rows in one request, if possible."""
         if all(future.status == "finished" for future in ready):
             with suppress(Exception, CancelledError):
-                found: list[list[Any] | BaseException] = self._client.gather(ready)
-                return found
+                outcomes: list[list[Any] | BaseException] = self._client.gather(ready)
+                return outcomes
         return [_outcome(future) for future in ready]
 
     def _ready(self, arriving: Any) -> Iterator[list[Any]]:
@@ -281,10 +281,10 @@ class FleetRun:
                 problem="The scheduler was lost", hint="Start it again, with its workers."
             )
 
-    def _add(self, items: Iterable[Item], found: Iterable[rows.Row]) -> None:
+    def _add(self, items: Iterable[Item], rows_: Iterable[rows.Row]) -> None:
         """Takes the rows of files that are not in the output yet."""
         new = {item.name for item in items} - self._output.done - self._unsaved
-        fresh = [row for row in found if row["file"] in new]
+        fresh = [row for row in rows_ if row["file"] in new]
         self._rows += fresh
         self._unsaved |= new
         progress = self.progress
@@ -336,7 +336,7 @@ def _outcome(future: Any) -> list[Any] | BaseException:
     If its worker has died since, Dask repeats the batch, and this waits for it.
     """
     try:
-        found: list[Any] = future.result()
+        rows_: list[Any] = future.result()
     except (Exception, CancelledError) as err:
         return err
-    return found
+    return rows_

@@ -78,7 +78,7 @@ def fleet_of_server(
     names = _names(asked)
     _ask(asked, target, names, progress)
     ranked = answers_of(target.frame().collect()).processes["file"].to_list()
-    by_name = {name: each for each, name in zip(asked.targets, names, strict=True)}
+    by_name = {name: target for target, name in zip(asked.targets, names, strict=True)}
     for name in ranked[:worst]:
         target.add(_read(asked.only(by_name[name]), name, facts), len(names))
     target.finish(len(names))
@@ -106,7 +106,7 @@ def _ask(
 ) -> None:
     """Saves what the server computes, group by group."""
     groups = queries.batches(asked)
-    called = dict(zip((id(each) for each in asked.targets), names, strict=True))
+    called = dict(zip((id(target) for target in asked.targets), names, strict=True))
     done = 0
 
     def tick() -> None:
@@ -116,7 +116,7 @@ def _ask(
             progress(Asking(done, len(groups) * queries.QUERIES_PER_BATCH))
 
     for number, batch in enumerate(groups):
-        own = [called[id(each)] for each in batch.targets]
+        own = [called[id(target)] for target in batch.targets]
         if not target.done.issuperset(own):
             rows = scraped.rows(queries.figures(asked, batch, tick), own, asked.server.url)
             target.add_computed(rows, len(names))
@@ -128,7 +128,7 @@ def _read(asked: Question, name: str, facts: Mapping[str, Any]) -> list[Row]:
     from gctrace_analyzer.api import read
 
     known = queries.identified(asked.targets[0])
-    identity = {each: known[each] for each in ("service", "namespace", "pod", "container")}
+    identity = {name_: known[name_] for name_ in ("service", "namespace", "pod", "container")}
     try:
         with answered(asked) as answers:
             rows = rows_of(

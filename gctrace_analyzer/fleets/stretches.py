@@ -129,8 +129,8 @@ def _stretch(data: bytes, start: int, begin: int, end: int) -> Stretch:
 
 def _line_at(data: bytes, at: int) -> int:
     """Returns the offset of the first line that begins at `at` or later, else the end."""
-    found = data.find(b"\n", at - 1) if at > 0 else -1
-    return found + 1 if found >= 0 else (len(data) if at > 0 else 0)
+    at_ = data.find(b"\n", at - 1) if at > 0 else -1
+    return at_ + 1 if at_ >= 0 else (len(data) if at > 0 else 0)
 
 
 @frozen
@@ -222,7 +222,7 @@ def rows_of_file(
 ) -> list[Row]:
     """Returns the rows of a file from the results of all its stretches."""
     chains: list[list[tuple[int, ProcessPart]]] = []
-    for result in sorted(results, key=lambda each: each.index):
+    for result in sorted(results, key=lambda result: result.index):
         taken: set[int] = set()
         for part in result.parts:
             number = _continued(part, chains, taken)
@@ -234,13 +234,13 @@ def rows_of_file(
     rejected = sum(result.rejected for result in results)
     if not chains:
         return [_row_without_cycles(results, item, identity) | {"rejected_lines": rejected}]
-    found = [_row([part for _, part in chain]) for chain in chains]
-    for number, row in enumerate(found):
+    rows = [_row([part for _, part in chain]) for chain in chains]
+    for number, row in enumerate(rows):
         row |= {"process": number, "rejected_lines": rejected}
         later = (chain[0][0] for chain in chains[number + 1 :])
         if any(begin > chains[number][-1][0] for begin in later):
             row["ended_by"] = "restart"
-    return found
+    return rows
 
 
 def _continued(
@@ -309,8 +309,8 @@ def _row(parts: Sequence[ProcessPart]) -> Row:
 def _findings(every: Sequence[Row]) -> list[str]:
     """Returns the ids of all findings, worst stretch first; healthy only if all stretches are."""
     order = sorted(every, key=lambda row: -rows.RANK.get(row["severity"], -1))
-    ids = list(dict.fromkeys(each for row in order for each in row["findings"]))
-    problems = [each for each in ids if each not in (rows.HEALTHY, rows.SHORT)]
+    ids = list(dict.fromkeys(id_ for row in order for id_ in row["findings"]))
+    problems = [id_ for id_ in ids if id_ not in (rows.HEALTHY, rows.SHORT)]
     return problems or ids
 
 

@@ -63,7 +63,7 @@ def bar_s(span_s: float, count: int) -> float:
     >>> bar_s(25, 30), bar_s(290, 30), bar_s(3600, 40)
     (1, 10, 120)
     """
-    return next((each for each in _BAR_S if each * count >= span_s), span_s / count)
+    return next((seconds for seconds in _BAR_S if seconds * count >= span_s), span_s / count)
 
 
 def elapsed(seconds: float) -> str:
@@ -140,7 +140,7 @@ def _newest(row: dict[str, Any], age_s: float) -> str:
     if None not in sizes:
         parts.append("→".join(f"{size:,}" for size in sizes) + " MiB")
     pauses = [row.get("stw_sweep_term_ms"), row.get("stw_mark_term_ms")]
-    stopped = [format.milliseconds(each) for each in pauses if each is not None]
+    stopped = [format.milliseconds(pause) for pause in pauses if pause is not None]
     parts.append(f"stopped {' + '.join(stopped)}")
     if row.get("concurrent_mark_ms") is not None:
         parts.append(f"marked {format.milliseconds(row['concurrent_mark_ms'])}")
@@ -199,11 +199,15 @@ def current_episodes(report: Report, gc_num: int) -> list[dict[str, Any]]:
 
 def _now(report: Report, progress: Progress, width: int) -> Iterator[Line]:
     present = current_episodes(report, int(progress.newest["gc_num"]) if progress.newest else 0)
-    for each in present[:1]:
-        style = LEVEL_STYLES.get(each["severity"], "")
-        lasts = format.duration(each["end_s"] - each["start_s"])
-        yield (("Now    ", "bold"), (each["kind"], style or "bold"), (f"  for {lasts}", "dim"))
-        for line in wrap(format.printable(each["reason"]), width - 9)[:_EVIDENCE_LINES]:
+    for episode in present[:1]:
+        style = LEVEL_STYLES.get(episode["severity"], "")
+        lasts = format.duration(episode["end_s"] - episode["start_s"])
+        yield (
+            ("Now    ", "bold"),
+            (episode["kind"], style or "bold"),
+            (f"  for {lasts}", "dim"),
+        )
+        for line in wrap(format.printable(episode["reason"]), width - 9)[:_EVIDENCE_LINES]:
             yield ((f"         {line}", ""),)
     if not present:
         yield (("Now    ", "bold"), ("no episode", "dim"))
@@ -217,16 +221,16 @@ def _findings(report: Report, width: int) -> Iterator[Line]:
         word, style = ("no action needed", "green") if good else ("nothing yet", "dim")
         yield (("Found  ", "bold"), (word, style))
         return
-    for index, each in enumerate(problems[:_MOST_FINDINGS]):
+    for index, problem in enumerate(problems[:_MOST_FINDINGS]):
         label = "Found  " if not index else "       "
         yield (
             (label, "bold"),
-            (each.name, LEVEL_STYLES[each.severity]),
-            (f"  {each.id}", "dim"),
+            (problem.name, LEVEL_STYLES[problem.severity]),
+            (f"  {problem.id}", "dim"),
         )
-        if each.name in present and index == 0:
+        if problem.name in present and index == 0:
             continue
-        for line in wrap(each.evidence, width - 9)[:_EVIDENCE_LINES]:
+        for line in wrap(problem.evidence, width - 9)[:_EVIDENCE_LINES]:
             yield ((f"         {line}", ""),)
     if len(problems) > _MOST_FINDINGS:
         yield ((f"       and {len(problems) - _MOST_FINDINGS} more", "dim"),)

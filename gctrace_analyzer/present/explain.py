@@ -118,7 +118,7 @@ def explain_rule(text: str) -> RuleExplanation:
             argument="finding",
             value=text,
             expected=f"the id of a finding from {min(RULES)} to {max(RULES)}, or its name",
-            suggestion=nearest(text, [each.name for each in RULES.values()]),
+            suggestion=nearest(text, [rule.name for rule in RULES.values()]),
         )
     parts = [
         ("meaning", rule.meaning),
@@ -127,7 +127,7 @@ def explain_rule(text: str) -> RuleExplanation:
         ("source", rule.source),
     ]
     if rule.explained_by:
-        causes = (f"{RULES[each].name} ({each})" for each in rule.explained_by)
+        causes = (f"{RULES[id_].name} ({id_})" for id_ in rule.explained_by)
         parts.append(("caused by", ", ".join(causes) + ", if reported as well"))
     parts.append(("page", rule.page))
     return RuleExplanation(f"{rule.id} {rule.name}", tuple(parts))

@@ -59,9 +59,9 @@ def to_json(answers: Answers) -> str:
 def finite(value: Any) -> Any:
     """Returns a document of plain values with null for infinite values and NaN."""
     if isinstance(value, dict):
-        return {name: finite(each) for name, each in value.items()}
+        return {name: finite(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [finite(each) for each in value]
+        return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -87,29 +87,29 @@ def facts(answers: Answers) -> list[str]:
 def state(answers: Answers) -> list[tuple[str, str, str]]:
     """Returns the headline figures: cores spent on GC, thrashing, possible savings."""
     t = answers.totals
-    found = []
+    figures = []
     if t.gc_cores is not None:
         of = f"of {cores(t.cores)}" + (f" ({share(t.gc_cores / t.cores)})" if t.cores else "")
         with_idle = f"; {cores(t.gc_with_idle_cores)} with idle marking"
-        found.append(("GC CPU", f"{cores(t.gc_cores)} cores", of + with_idle))
+        figures.append(("GC CPU", f"{cores(t.gc_cores)} cores", of + with_idle))
     near = len(answers.thrash) - t.thrashing
-    found.append(("Thrashing", f"{t.thrashing:,} now", f"{near:,} earlier or nearly"))
+    figures.append(("Thrashing", f"{t.thrashing:,} now", f"{near:,} earlier or nearly"))
     if t.advised:
         ends = (t.saved_cores_low, t.saved_cores_high)
         by = f"of GC CPU: new settings for {count(t.advised, 'process', 'processes')}"
-        found.append(_change(t.saved_cores, ends, "cores", cores, by))
+        figures.append(_change(t.saved_cores, ends, "cores", cores, by))
         heap = (t.saved_heap_mib_low, t.saved_heap_mib_high)
         unit, written = size_unit(t.saved_heap_mib, *heap)
         same = "of heap for the same processes"
-        found.append(_change(t.saved_heap_mib, heap, unit, written, same))
+        figures.append(_change(t.saved_heap_mib, heap, unit, written, same))
     elif t.processes:
         unknown = int(answers.services["without_advice"].sum())
         unchanged = int(answers.services["files"].sum()) - unknown
         note = f"{count(unchanged, 'process', 'processes')} need no change" + (
             f", no recommendation for {unknown:,}" if unknown else ""
         )
-        found.append(("Advice", "none", note))
-    return found
+        figures.append(("Advice", "none", note))
+    return figures
 
 
 def _change(
@@ -160,9 +160,9 @@ def notes(answers: Answers) -> list[str]:
     return sentences
 
 
-def since(found: Changes) -> str:
+def since(changes: Changes) -> str:
     """Returns in one sentence what changed since the earlier run."""
-    states, there = found.thrashing["state"], found.services["presence"]
+    states, there = changes.thrashing["state"], changes.services["presence"]
     numbers = (
         (states.eq("new"), "newly thrashing"),
         (states.eq("solved"), "no longer thrashing"),
@@ -174,9 +174,9 @@ def since(found: Changes) -> str:
         for which, what in numbers
         if (number := int(which.sum()))
     ]
-    if len(found.figures):
-        changed = count(found.figures["service"].n_unique(), "service")
+    if len(changes.figures):
+        changed = count(changes.figures["service"].n_unique(), "service")
         parts.append(f"{changed} changed by more than 10 %")
-    cores_then = found.gc_cores_before
+    cores_then = changes.gc_cores_before
     then = "" if cores_then is None else f" (GC CPU then: {cores(cores_then)} cores)"
-    return f"Since {printable(found.since)}{then}: {'; '.join(parts) or 'no change'}."
+    return f"Since {printable(changes.since)}{then}: {'; '.join(parts) or 'no change'}."

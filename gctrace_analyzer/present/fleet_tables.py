@@ -75,7 +75,7 @@ def size_unit(*several: float | None) -> tuple[str, Callable[[float | None], str
     >>> size_unit(14.2, 30.0)[0], size_unit(900.0, 2048.0)[0]
     ('MiB', 'GiB')
     """
-    largest = max((abs(each) for each in several if each is not None), default=0.0)
+    largest = max((abs(size) for size in several if size is not None), default=0.0)
     return ("GiB", gib) if largest >= _GIB_MIB else ("MiB", mib_number)
 
 
@@ -138,7 +138,7 @@ def rankings(answers: Answers, most: int) -> list[Ranking]:
         ranking("GOGC and GOMEMLIMIT", answers.settings, _SETTINGS, most),
         ranking("Could not be read", answers.errors, _ERRORS, most),
     )
-    return [each for each in made if each.rows]
+    return [ranking for ranking in made if ranking.rows]
 
 
 def processes(answers: Answers, most: int) -> Ranking:
@@ -146,7 +146,7 @@ def processes(answers: Answers, most: int) -> Ranking:
     return ranking("Processes, the worst first", answers.processes, _PROCESSES, most)
 
 
-def _history(found: History, most: int) -> Ranking:
+def _history(history: History, most: int) -> Ranking:
     columns = (
         _SERVICE,
         Column("GC cores", _course("gc_cores"), align="l", is_course=True),
@@ -156,7 +156,7 @@ def _history(found: History, most: int) -> Ranking:
         Column("first", _end("live_heap_p50_mib", 0, mib), align="r"),
         Column("now", _end("live_heap_p50_mib", -1, mib), align="r"),
     )
-    return ranking(_OVER_RUNS, found.services, columns, most)
+    return ranking(_OVER_RUNS, history.services, columns, most)
 
 
 def _course(name: str) -> Callable[[Mapping[str, Any]], str]:
@@ -170,16 +170,16 @@ def _end(
     """Returns the first or the last known value."""
 
     def text(row: Mapping[str, Any]) -> str:
-        known = [each for each in row[name] if each is not None]
+        known = [value for value in row[name] if value is not None]
         return written(known[at]) if known else NONE
 
     return text
 
 
-def _changes(found: Changes, most: int) -> Iterator[Ranking]:
-    yield ranking(_THRASHING_CHANGED, found.thrashing, _THRASHING, most)
+def _changes(changes: Changes, most: int) -> Iterator[Ranking]:
+    yield ranking(_THRASHING_CHANGED, changes.thrashing, _THRASHING, most)
     for name, (title, written) in _CHANGED.items():
-        several = found.figures.filter(pl.col("figure") == name)
+        several = changes.figures.filter(pl.col("figure") == name)
         relative = pl.when(pl.col("before") > 0).then(pl.col("change") / pl.col("before"))
         yield ranking(title, several.with_columns(relative=relative), _changed(written), most)
 

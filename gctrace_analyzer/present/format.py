@@ -105,8 +105,8 @@ def rate_of_growth(value: float, low: float, high: float) -> str:
     big = abs(value) >= 10 * 1024
     scale, unit = (1024, "GiB/h") if big else (1, "MiB/h")
     digits = [
-        f"{each / scale:,.3g}" if abs(each) < 1000 * scale else f"{each / scale:,.0f}"
-        for each in (value, low, high)
+        f"{rate / scale:,.3g}" if abs(rate) < 1000 * scale else f"{rate / scale:,.0f}"
+        for rate in (value, low, high)
     ]
     sign = "+" if value > 0 else ""
     return f"{sign}{digits[0]} {unit} ({digits[1]} to {digits[2]})"
@@ -177,7 +177,7 @@ def short_paths(paths: Sequence[str]) -> list[str]:
     """
     parts = [path.split("/") for path in paths]
     for depth in range(1, max(map(len, parts), default=0) + 1):
-        names = ["/".join(each[-depth:]) for each in parts]
+        names = ["/".join(path[-depth:]) for path in parts]
         if len(set(names)) == len(set(paths)):
             return names
     return list(paths)

@@ -47,18 +47,18 @@ def document(report: Report) -> dict[str, Any]:
         ],
         "pauses": report.analysis.pauses.to_dicts(),
         "pause_ranges": report.analysis.pause_ranges,
-        "service_levels": [each.to_dict() for each in report.analysis.service_levels],
+        "service_levels": [level.to_dict() for level in report.analysis.service_levels],
         "worst_cycles": report.analysis.worst_cycles.drop(
             "stopped_procs", "elapsed_s", strict=False
         ).to_dicts(),
         "segments": report.analysis.segments.to_dicts(),
         "episodes": report.analysis.episodes.to_dicts(),
-        "findings": [_finding(each) for each in report.analysis.findings],
+        "findings": [_finding(finding) for finding in report.analysis.findings],
         "recommendations": report.advice.recommendations.to_dicts(),
         "settings": report.analysis.settings.to_dict(),
-        "post_mortems": [each.to_dict() for each in report.analysis.post_mortems],
-        "memory": [each.to_dict() for each in report.analysis.memory],
-        "consumed": [asdict(each) for each in report.analysis.unit_cpu],
+        "post_mortems": [death.to_dict() for death in report.analysis.post_mortems],
+        "memory": [memory.to_dict() for memory in report.analysis.memory],
+        "consumed": [asdict(unit) for unit in report.analysis.unit_cpu],
         **{
             table: report.analysis.tables[table].head(MOST_ROWS).to_dicts()
             for table in (

@@ -17,16 +17,16 @@ def dumps(checks: Sequence[Check]) -> bytes:
         "testsuite",
         name="gctrace-analyze",
         tests=str(len(checks)),
-        failures=str(sum(each.held is True for each in checks)),
-        errors=str(sum(each.held is None for each in checks)),
+        failures=str(sum(check.held is True for check in checks)),
+        errors=str(sum(check.held is None for check in checks)),
     )
-    for each in checks:
+    for check in checks:
         case = ElementTree.SubElement(
-            suite, "testcase", classname="gctrace-analyze", name=each.text
+            suite, "testcase", classname="gctrace-analyze", name=check.text
         )
-        if each.held is not False:
-            kind = "failure" if each.held else "error"
-            ElementTree.SubElement(case, kind, message=each.reason)
+        if check.held is not False:
+            kind = "failure" if check.held else "error"
+            ElementTree.SubElement(case, kind, message=check.reason)
     suites = ElementTree.Element("testsuites")
     suites.append(suite)
     ElementTree.indent(suites)

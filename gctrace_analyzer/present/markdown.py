@@ -81,8 +81,8 @@ def _figures(block: Figures) -> Iterator[str]:
     of = f" ({block.of[0].lower()}{block.of[1:]})" if block.of else ""
     has_levels = any(figure.level for figure in block.figures)
     rows = [
-        (each.label, each.value, each.note, *([each.level] if has_levels else []))
-        for each in block.figures
+        (figure.label, figure.value, figure.note, *([figure.level] if has_levels else []))
+        for figure in block.figures
     ]
     head = (f"Figure{of}", "value", "", *(["verdict"] if has_levels else []))
     yield from _table(Table(head, "lrll"[: len(head)], rows))

@@ -43,8 +43,8 @@ class Column:
 
     def value(self, row: Row) -> float | str | None:
         """Returns what a row is sorted by."""
-        found = row[self.key] if self.key else self.text(row)
-        return found if isinstance(found, (int, float, str)) else None
+        value = row[self.key] if self.key else self.text(row)
+        return value if isinstance(value, (int, float, str)) else None
 
 
 @frozen
@@ -58,7 +58,7 @@ class Ranking:
 
     def cells(self, row: Row) -> Iterator[tuple[Column, str]]:
         """Yields the whole text of each column of a row."""
-        yield from ((each, printable(each.text(row))) for each in self.columns)
+        yield from ((column, printable(column.text(row))) for column in self.columns)
 
     def table(self) -> Table:
         """Returns the rows as text."""
@@ -76,5 +76,7 @@ def ranking(title: str, frame: pl.DataFrame, columns: Sequence[Column], most: in
     """Returns the first `most` rows of a frame."""
     rows = tuple(frame.head(most).to_dicts())
     first, *others = columns
-    known = [each for each in others if any(each.text(row) not in ("", NONE) for row in rows)]
+    known = [
+        column for column in others if any(column.text(row) not in ("", NONE) for row in rows)
+    ]
     return Ranking(title, (first, *known), rows, len(frame))

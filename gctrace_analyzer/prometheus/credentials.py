@@ -80,7 +80,7 @@ def credentials(
         secrets += [pair, password or ""]
     # The second word of `Authorization: Bearer abc` is a secret without the first one.
     secrets += [word for value in sent.values() for word in value.split()[1:]]
-    long = {each for each in secrets if len(each) >= _FEWEST_CHARS}
+    long = {secret for secret in secrets if len(secret) >= _FEWEST_CHARS}
     return Credentials(sent, tuple(sorted(long, key=len, reverse=True)))
 
 
@@ -94,7 +94,7 @@ def parse_headers(texts: list[str]) -> dict[str, str]:
     lines: list[str] = []
     for text in texts:
         lines += _text(text[1:]).splitlines() if text.startswith("@") else [text]
-    found = {}
+    headers = {}
     for line in filter(str.strip, lines):
         name, colon, value = line.partition(":")
         if not colon:
@@ -103,8 +103,8 @@ def parse_headers(texts: list[str]) -> dict[str, str]:
                 value="***",
                 expected="a header such as 'X-Scope-OrgID: team-a'",
             )
-        found[name.strip()] = _valid(name.strip(), value.strip())
-    return found
+        headers[name.strip()] = _valid(name.strip(), value.strip())
+    return headers
 
 
 def _valid(name: str, value: str) -> str:

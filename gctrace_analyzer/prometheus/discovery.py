@@ -70,9 +70,9 @@ def targets(
         UnreadableInputError: the server does not answer.
     """
     for name in FINDING:
-        found = _counted(server, selector(name, matchers), begin, end)
-        if found:
-            return _grouped(found)
+        series = _counted(server, selector(name, matchers), begin, end)
+        if series:
+            return _grouped(series)
     raise _nothing(server, matchers, begin, end)
 
 
@@ -90,9 +90,9 @@ def _counted(server: Server, chosen: str, begin: float, end: float) -> list[dict
         return [{**series, "value": [end, "0"]} for series in now]
 
 
-def _grouped(found: Iterable[Mapping[str, Any]]) -> list[Target]:
+def _grouped(several: Iterable[Mapping[str, Any]]) -> list[Target]:
     groups: dict[Identity, list[tuple[dict[str, str], int]]] = {}
-    for series in found:
+    for series in several:
         labels = labels_of(series)
         groups.setdefault(identity(labels), []).append((labels, _number(series)))
     return sorted((_target(group) for group in groups.values()), key=_order)
@@ -118,11 +118,11 @@ def identity(labels: Mapping[str, str]) -> Identity:
 
 def _target(group: list[tuple[dict[str, str], int]]) -> Target:
     labels = {name: value for name, value in group[0][0].items() if name not in _NOT_TARGET}
-    jobs = sorted({each["job"] for each, _ in group if each.get("job")})
-    versions = sorted({each["version"] for each, _ in group if each.get("version")})
+    jobs = sorted({labels["job"] for labels, _ in group if labels.get("job")})
+    versions = sorted({labels["version"] for labels, _ in group if labels.get("version")})
     per_job: dict[str, int] = {}
-    for each, samples in group:
-        job = each.get("job", "")
+    for those, samples in group:
+        job = those.get("job", "")
         per_job[job] = per_job.get(job, 0) + samples
     return Target(labels, tuple(jobs), tuple(versions), sum(per_job.values()))
 
@@ -138,19 +138,19 @@ def _number(series: Mapping[str, Any]) -> int:
         return 0
 
 
-def chosen(url: str, found: Sequence[Target], instance: str | None) -> list[Target]:
+def chosen(url: str, targets_: Sequence[Target], instance: str | None) -> list[Target]:
     """Returns the processes of an instance: its address, its host, or its pod.
 
     Raises:
         NoDataError: no process is called that.
     """
     if instance is None:
-        return list(found)
+        return list(targets_)
     for names in (_addresses, _hosts):
-        fitting = [target for target in found if instance in names(target)]
+        fitting = [target for target in targets_ if instance in names(target)]
         if fitting:
             return fitting
-    known = [target.name for target in found]
+    known = [target.name for target in targets_]
     near = nearest(instance, known)
     hint = f"Did you mean {near}?" if near else f"Known: {_listed(known)}."
     raise NoDataError(url, f"no Go process with the instance {instance}", hint)
@@ -189,7 +189,7 @@ def _nothing(
 ) -> NoDataError:
     """Returns the error for an empty result, with the values of labels that do exist."""
     for matcher in matchers:
-        others = [each for each in matchers if each is not matcher]
+        others = [other for other in matchers if other is not matcher]
         if values := _values(server, matcher.label, others, begin, end):
             return _no_such_value(server.url, matcher, values)
     if matchers and (jobs := _values(server, "job", [], begin, end)):
@@ -221,10 +221,10 @@ def _values(
     for name in FINDING:
         counted = _over_time(selector(name, matchers), begin, end)
         try:
-            found = server.instant(f"count by ({label}) ({counted})", end)
+            answers = server.instant(f"count by ({label}) ({counted})", end)
         except RefusedError:
             continue
-        values = {value for series in found for value in labels_of(series).values()}
+        values = {value for series in answers for value in labels_of(series).values()}
         if values:
             return sorted(values)
     return []

@@ -66,7 +66,7 @@ def unreachable(url: str, err: BaseException, limits: Limits) -> UnreadableInput
         )
     # The library's own errors have the system's as their cause, or among their arguments.
     inner = (err.__cause__, *err.args) if isinstance(err, HTTPError) else ()
-    reason = next((each for each in inner if isinstance(each, OSError)), err)
+    reason = next((cause for cause in inner if isinstance(cause, OSError)), err)
     problem, hint, argument = _connection_problem(url, reason, limits)
     return UnreadableInputError(url, problem, hint, argument=argument)
 
@@ -240,8 +240,8 @@ def _plain(response: Response) -> str:
     """Returns the title of a web page, or the beginning of a text."""
     text = response.body[: 1 << 14].decode("utf-8", "replace")
     if _is_page(response):
-        found = re.search(r"<(title|h1)[^<>]*+>([^<]*+)<", text, re.IGNORECASE)
-        text = html.unescape(found[2]) if found else ""
+        title = re.search(r"<(title|h1)[^<>]*+>([^<]*+)<", text, re.IGNORECASE)
+        text = html.unescape(title[2]) if title else ""
     words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return words if len(words) <= _MOST_TEXT else words[:_MOST_TEXT] + "…"
 

@@ -130,18 +130,18 @@ def figures(asked: Question, batch: Batch, tick: Callable[[], None]) -> list[Fig
 
 
 def _batches(asked: Question) -> Iterator[tuple[list[Matcher], Sequence[Target]]]:
-    found = asked.targets
-    if len(found) <= BATCH:
-        yield asked.matchers, found
+    targets_ = asked.targets
+    if len(targets_) <= BATCH:
+        yield asked.matchers, targets_
         return
-    named = [target for target in found if target.labels.get("instance")]
+    named = [target for target in targets_ if target.labels.get("instance")]
     by_instance = sorted(named, key=lambda target: target.labels["instance"])
     for begin in range(0, len(by_instance), BATCH):
         targets = by_instance[begin : begin + BATCH]
         instances = [target.labels["instance"] for target in targets]
         yield [*asked.matchers, selector.one_of("instance", instances)], targets
-    if len(named) < len(found):
-        nameless = [target for target in found if not target.labels.get("instance")]
+    if len(named) < len(targets_):
+        nameless = [target for target in targets_ if not target.labels.get("instance")]
         yield [*asked.matchers, selector.Matcher("instance", "=", '""')], nameless
 
 
@@ -192,13 +192,13 @@ def _add_containers(
         if row["pod"] and row["namespace"]:
             of_pod.setdefault((row["namespace"], row["pod"]), []).append(row)
     for column, template in (
-        *(("container_limit_mib", each) for each in _CONTAINER_LIMIT),
+        *(("container_limit_mib", template_) for template_ in _CONTAINER_LIMIT),
         ("oom_killed", _OOM_KILLED),
     ):
-        found = _asked(asked, template, [selector.one_of("pod", pods)]) if pods else []
+        answers = _asked(asked, template, [selector.one_of("pod", pods)]) if pods else []
         tick()
         per_pod: dict[tuple[str, str], list[tuple[str, float | None]]] = {}
-        for series in found:
+        for series in answers:
             labels = discovery.labels_of(series)
             key = labels.get("namespace", ""), labels.get("pod", "")
             per_pod.setdefault(key, []).append((labels.get("container", ""), _value(series)))

@@ -161,15 +161,15 @@ def question(url: str, **how: Unpack[ReadKwargs]) -> Question:
     )
     _span(how, 2e9)  # An invalid argument is reported before the server is asked.
     span = _span(how, server.find_api())
-    found = discovery.targets(server, matchers, span.begin, span.end)
-    chosen = discovery.chosen(server.url, found, how.get("instance"))
+    targets_ = discovery.targets(server, matchers, span.begin, span.end)
+    chosen = discovery.chosen(server.url, targets_, how.get("instance"))
     asked = Question(server, matchers, span, chosen)
     if len(chosen) == 1:
         return asked.only(chosen[0])
     if how.get("instance") is None:
         return asked
-    label = "instance" if all(each.labels.get("instance") for each in chosen) else "pod"
-    these = selector.one_of(label, [each.labels.get(label, "") for each in chosen])
+    label = "instance" if all(target.labels.get("instance") for target in chosen) else "pod"
+    these = selector.one_of(label, [target.labels.get(label, "") for target in chosen])
     return replace(asked, matchers=[*matchers, these])
 
 
@@ -229,11 +229,11 @@ def _moment(value: str | float | datetime, end: float, argument: str) -> float:
         return end - units.duration_s(value, argument=argument)
     if _TIME.match(value):
         try:
-            found = datetime.fromisoformat(value.strip())
+            moment = datetime.fromisoformat(value.strip())
         except ValueError:
             pass
         else:
-            return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     elif re.fullmatch(r"\s*[\d.]+\s*[A-Za-z][\w.\s]*", value):
         return end - units.duration_s(value, argument=argument)
     raise BadSettingError(

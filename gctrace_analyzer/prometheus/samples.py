@@ -74,7 +74,7 @@ class Span:
 def fetched(
     server: Server,
     matchers: Sequence[Matcher],
-    found: Sequence[Target],
+    targets: Sequence[Target],
     span: Span,
     progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[dict[str, Any]]:
@@ -83,7 +83,7 @@ def fetched(
     Args:
         server: where to ask.
         matchers: what selects the processes.
-        found: the processes, which say how many samples there are.
+        targets: the processes, which say how many samples there are.
         span: the time range.
         progress: called after each piece.
 
@@ -91,7 +91,7 @@ def fetched(
         BadSettingError: there are too many samples to fetch without a step.
         UnreadableInputError: the server does not answer, or refuses even small pieces.
     """
-    pieces = _pieces(found, span)
+    pieces = _pieces(targets, span)
     by_name = False
     done, samples = 0.0, 0
     while pieces:
@@ -115,16 +115,16 @@ def fetched(
             progress(Progress(done, span.seconds, samples, server.traffic.bytes))
 
 
-def _pieces(found: Sequence[Target], span: Span) -> deque[tuple[float, float]]:
+def _pieces(targets: Sequence[Target], span: Span) -> deque[tuple[float, float]]:
     """Returns the time range in pieces that are expected to have `PIECE_SAMPLES` each."""
     if span.step is not None:
-        per_second = SERIES * max(1, len(found)) / span.step
+        per_second = SERIES * max(1, len(targets)) / span.step
         longest = min(MOST_POINTS * span.step, PIECE_SAMPLES / per_second)
         # The points of all pieces are on one grid.
         longest = max(span.step, longest // span.step * span.step)
     else:
         assumed = span.seconds / _ASSUMED_INTERVAL_S
-        samples = SERIES * sum(target.samples or assumed for target in found)
+        samples = SERIES * sum(target.samples or assumed for target in targets)
         if samples > MOST_SAMPLES:
             coarse = _step_text(samples / MOST_SAMPLES * _ASSUMED_INTERVAL_S)
             raise BadSettingError(
@@ -211,14 +211,14 @@ def _time(sample: object) -> float | None:
 
 
 def of_containers(
-    server: Server, found: Sequence[Target], span: Span
+    server: Server, targets: Sequence[Target], span: Span
 ) -> Iterator[dict[str, Any]]:
     """Yields answers about the containers of processes: limits, restarts and their reasons.
 
     They are found by namespace and pod, or by the pod's IP address. Nothing is yielded where
     the processes are not in Kubernetes, or the server knows nothing about it.
     """
-    for namespace, pods in _pods(server, found, span).items():
+    for namespace, pods in _pods(server, targets, span).items():
         for prefix in ("", _RENAMED):
             matchers = [
                 *equals({f"{prefix}namespace": namespace}),
@@ -299,11 +299,11 @@ def _days(span: Span) -> Iterator[tuple[float, float]]:
         begin += day
 
 
-def _pods(server: Server, found: Sequence[Target], span: Span) -> dict[str, set[str]]:
+def _pods(server: Server, targets: Sequence[Target], span: Span) -> dict[str, set[str]]:
     """Returns the pods of processes by namespace."""
     pods: dict[str, set[str]] = {}
     addresses = set()
-    for target in found:
+    for target in targets:
         pod, namespace = target.labels.get("pod"), target.labels.get("namespace")
         if pod and namespace:
             pods.setdefault(namespace, set()).add(pod)

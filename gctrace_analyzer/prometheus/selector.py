@@ -47,16 +47,16 @@ def parse(text: str | None) -> list[Matcher]:
         if not inner.endswith("}"):
             raise _invalid(text or "")
         inner = inner[1:-1].strip()
-    found, at = [], 0
+    matchers, at = [], 0
     while at < len(inner):
         match = _MATCHER.match(inner, at)
         if match is None:
             raise _invalid(text or "")
         # The metric's name is replaced by those that are fetched.
         if match["label"] != "__name__":
-            found.append(Matcher(match["label"], match["op"], match["value"]))
+            matchers.append(Matcher(match["label"], match["op"], match["value"]))
         at = match.end()
-    return found
+    return matchers
 
 
 def _invalid(text: str) -> BadSettingError:

@@ -223,15 +223,15 @@ def _may_recover(response: Response, document: Mapping[str, Any] | None) -> bool
 def _texts(value: object) -> list[str]:
     # Prometheus 3 adds infos on the names of counters, which have no interest here.
     several = value if isinstance(value, list) else []
-    return [str(each) for each in several if not str(each).startswith("PromQL info: ")]
+    return [str(text) for text in several if not str(text).startswith("PromQL info: ")]
 
 
 def _document(response: Response) -> dict[str, Any] | None:
     try:
-        found = json_values.loads(response.body.decode(errors="replace"))
+        document = json_values.loads(response.body.decode(errors="replace"))
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None
 
 
 def _has_result(document: Mapping[str, Any]) -> bool:

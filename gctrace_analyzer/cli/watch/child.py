@@ -156,24 +156,24 @@ class Child:
 
     def read(self, size: int) -> bytes:
         """Waits for standard error and returns the next bytes; `b""` at the end."""
-        found: list[bytes] = []
+        blocks: list[bytes] = []
         total, until = 0, float("inf")
         while total < size:
             wait = min(max(until - time.monotonic(), 0), self._gather_s)
             try:
                 data = self._pieces.get(timeout=wait or None, block=bool(wait))
             except queue.Empty:
-                if found or time.monotonic() > self._exited_at + _DRAIN_S:
+                if blocks or time.monotonic() > self._exited_at + _DRAIN_S:
                     break
                 continue
             if not data:
                 # The mark for the end is put back, because the next call must find it too.
                 self._pieces.put(data)
                 break
-            found.append(data)
+            blocks.append(data)
             total += len(data)
             until = min(until, time.monotonic() + self._gather_s)
-        return b"".join(found)
+        return b"".join(blocks)
 
     def signal(self, number: int) -> None:
         """Sends a signal to the program's process group, without duplicates."""

@@ -195,14 +195,14 @@ class _LinesView:
         present = (
             [] if view is None else dashboard.current_episodes(view.run.report(), view.gc_num)
         )
-        for each in present:
-            if each["kind"] not in self._kinds:
+        for episode in present:
+            if episode["kind"] not in self._kinds:
                 self._print(
-                    json.line("episode", each)[:-1]
+                    json.line("episode", episode)[:-1]
                     if self._options.kind == "jsonl"
-                    else dashboard.episode_line(each)
+                    else dashboard.episode_line(episode)
                 )
-        self._kinds = {each["kind"] for each in present}
+        self._kinds = {episode["kind"] for episode in present}
 
     def _print(self, text: str) -> None:
         with self._lock:

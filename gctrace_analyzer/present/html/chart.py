@@ -105,14 +105,16 @@ def _chart(figure: Figure, panel: Panel, name: str, statement: str, *, linked: b
         timed=timed,
         paths=shown,
         bands=tuple(
-            (x(_seconds(each.begin, zero)), x(_seconds(each.end, zero)), each.severity)
-            for each in (figure.bands_of(panel.name) if panel.is_timed else ())
+            (x(_seconds(band.begin, zero)), x(_seconds(band.end, zero)), band.severity)
+            for band in (figure.bands_of(panel.name) if panel.is_timed else ())
         ),
         moments=tuple(
-            (x(_seconds(each.at, zero)), each.severity)
-            for each in (figure.moments if panel.is_timed else ())
+            (x(_seconds(moment.at, zero)), moment.severity)
+            for moment in (figure.moments if panel.is_timed else ())
         ),
-        levels=tuple((y(each.y), each.dash) for each in panel.levels if each not in span.above),
+        levels=tuple(
+            (y(level.y), level.dash) for level in panel.levels if level not in span.above
+        ),
         labels=tuple(_labels(figure, panel, zero, x, y)),
         legend=tuple((mark.name, mark.kind, mark.look) for mark, _ in frames),
         x_ticks=tuple(_x_ticks(figure, panel, ends, x)),
@@ -129,7 +131,7 @@ def _chart(figure: Figure, panel: Panel, name: str, statement: str, *, linked: b
             "filled": any(mark.filled for mark, _ in frames),
             "unit": panel.unit,
             "xUnit": panel.x_unit,
-            "levels": [each.y for each in panel.levels if each not in span.above],
+            "levels": [level.y for level in panel.levels if level not in span.above],
             "series": [_series(mark, frame) for mark, frame in frames],
         },
     )
@@ -144,7 +146,7 @@ def _statement(statement: str, panel: Panel) -> str:
 
 def _x_title(figure: Figure, panel: Panel) -> str:
     """Returns the title of the horizontal axis; charts below each other show it once."""
-    drawn = [each for each in figure.panels if each.drawn]
+    drawn = [panel for panel in figure.panels if panel.drawn]
     if panel.is_timed and figure.shared_x and panel is not drawn[-1]:
         return ""
     return panel.x_title or figure.x_title
@@ -152,7 +154,7 @@ def _x_title(figure: Figure, panel: Panel) -> str:
 
 def _ends(figure: Figure, panel: Panel, zero: Any) -> tuple[float, float]:
     if figure.x_range and panel.is_timed:
-        low, high = (_seconds(each, zero) for each in figure.x_range)
+        low, high = (_seconds(moment, zero) for moment in figure.x_range)
     else:
         low, high = panel.extent("x")
     if high > low and (panel.is_timed or panel.log_x):
@@ -207,11 +209,11 @@ def _paths(mark: Mark, frame: pl.DataFrame, panel: Panel, x: Place, y: Place) ->
     elif mark.filled:
         bottom = placed.with_columns(low=pl.lit(float(HEIGHT)))
         yield Path(_area(bottom, "y", "low", mark), "fill", mark.look)
-    yield Path("".join(f"M{each}" for each in _lines(placed, "y", mark)), "line", mark.look)
+    yield Path("".join(f"M{line}" for line in _lines(placed, "y", mark)), "line", mark.look)
     if (
         (panel.is_timed or panel.name == "memory")
         and mark.kind == "line"
-        and all(each.y.count() <= _FEW for each in panel.marks if each.kind == "line")
+        and all(mark.y.count() <= _FEW for mark in panel.marks if mark.kind == "line")
     ):
         # A line alone does not show what was measured; of one point it shows nothing.
         yield Path(_dots(placed), "points", mark.look, _DOT)
@@ -262,18 +264,18 @@ def _joined(placed: pl.DataFrame, point: pl.Expr) -> list[str]:
 
 
 def _labels(figure: Figure, panel: Panel, zero: Any, x: Place, y: Place) -> Iterator[Label]:
-    first = next((each for each in figure.panels if each.drawn), None)
+    first = next((panel for panel in figure.panels if panel.drawn), None)
     if panel is first and panel.is_timed:
         for kind, several in (("moment", figure.moments), ("band", figure.bands)):
-            for each in several:
-                at = each.at if hasattr(each, "at") else each.begin
-                if each.row is not None and figure.x_range:
+            for event in several:
+                at = event.at if hasattr(event, "at") else event.begin
+                if event.row is not None and figure.x_range:
                     yield Label(
                         x(_seconds(at, zero)) / 10,
-                        each.row,
-                        each.name,
-                        f"{kind} {each.severity}",
-                        is_flipped(each.name, at, figure.x_range),
+                        event.row,
+                        event.name,
+                        f"{kind} {event.severity}",
+                        is_flipped(event.name, at, figure.x_range),
                     )
     span = panel.span
     for level in panel.levels:
@@ -311,16 +313,16 @@ def _value(at: float, panel: Panel) -> str:
 def _series(mark: Mark, frame: pl.DataFrame) -> dict[str, Any]:
     """Returns the values of a series, as its tooltip shows them."""
     known = frame["y"].is_not_null()
-    found: dict[str, Any] = {
+    series: dict[str, Any] = {
         "name": mark.name,
         "x": frame["x"].filter(known).round(4),
         "y": frame["y"].filter(known).round_sig_figs(_DIGITS),
     }
     for name in ("low", "high"):
         if name in frame.columns and mark.kind != "points":
-            found[name] = frame[name].filter(known).round_sig_figs(_DIGITS)
+            series[name] = frame[name].filter(known).round_sig_figs(_DIGITS)
     if mark.kind == "step":
-        found["step"] = True
+        series["step"] = True
     if mark.where is not None:
-        found["where"] = mark.where.filter(known).to_list()
-    return found
+        series["where"] = mark.where.filter(known).to_list()
+    return series

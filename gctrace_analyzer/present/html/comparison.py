@@ -63,7 +63,9 @@ def _shown(pairs: Sequence[Pair]) -> dict[str, object]:
             "tables": [changes.figures(pair.frame)],
             "method": rows.METHOD,
         }
-    broken = [each for each in all_differences(pairs) if each.kind == "incomparable"]
+    broken = [
+        difference for difference in all_differences(pairs) if difference.kind == "incomparable"
+    ]
     return {
         "title": ", ".join([pairs[0].before.label, *(pair.after.label for pair in pairs)]),
         "statements": [Sentence("Note", difference.sentence) for difference in broken],
@@ -110,7 +112,7 @@ def _figure(sides: Sequence[Side]) -> Figure:
 
 def _on_one_axis(figure: Figure) -> Figure:
     """Returns the figure with one range for its time charts, so that they zoom together."""
-    ranges = [each.time_range for each in figure.panels if each.is_timed and each.drawn]
+    ranges = [panel.time_range for panel in figure.panels if panel.is_timed and panel.drawn]
     if not ranges:
         return figure
     begins, ends = zip(*ranges, strict=True)

@@ -41,7 +41,7 @@ def embedded(
         "data": _packed(
             {
                 "zero": None if zero is None else zero.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-                "charts": {each.id: each.values for each in charts},
+                "charts": {chart.id: chart.values for chart in charts},
                 "figures": figures or {},
                 "records": records or {"columns": []},
             }
@@ -82,9 +82,10 @@ def _asset(name: str) -> Markup:
 def _policy(*scripts: str) -> str:
     """Returns the content security policy: only these scripts run, and nothing is loaded."""
     hashes = (
-        base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts
+        base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        for script in scripts
     )
-    allowed = " ".join(f"'sha256-{each}'" for each in hashes) or "'none'"
+    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
@@ -131,14 +132,14 @@ def _blocks(texts: Iterable[str]) -> Iterator[bytes]:
 def _json(value: Any) -> Iterator[str]:
     """Yields a value as JSON; a column becomes an array, in which only finite numbers are."""
     if isinstance(value, dict):
-        for number, (key, each) in enumerate(value.items()):
+        for number, (key, item) in enumerate(value.items()):
             yield f"{',' if number else '{'}{_dumps(key)}:"
-            yield from _json(each)
+            yield from _json(item)
         yield "}" if value else "{}"
-    elif isinstance(value, list) and any(isinstance(each, dict) for each in value):
-        for number, each in enumerate(value):
+    elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        for number, item in enumerate(value):
             yield "," if number else "["
-            yield from _json(each)
+            yield from _json(item)
         yield "]"
     elif isinstance(value, pl.Series):
         # Polars writes numbers ten times faster than json.

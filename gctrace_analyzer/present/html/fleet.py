@@ -100,7 +100,9 @@ def cell(answers: Answers) -> str:
         .render(
             facts=facts,
             state=fleet.state(answers),
-            tables=[each.table() for each in fleet_tables.rankings(answers, fleet.MOST_ROWS)],
+            tables=[
+                ranking.table() for ranking in fleet_tables.rankings(answers, fleet.MOST_ROWS)
+            ],
             notes=fleet.notes(answers),
         )
     )
@@ -127,8 +129,10 @@ def page(
     `verdict` is a severity and a sentence; `folder` is left out of the names of files.
     """
     numbered = enumerate((*changes, *tables))
-    shown = [_ranked(number, each, linked, folder) for number, each in numbered if each.rows]
-    older = sum(bool(each.rows) for each in changes)
+    shown = [
+        _ranked(number, ranking, linked, folder) for number, ranking in numbered if ranking.rows
+    ]
+    older = sum(bool(ranked.rows) for ranked in changes)
     return (
         environment()
         .get_template("fleet.html.j2")
@@ -152,11 +156,11 @@ def page(
 
 def _by_age(answers: Answers) -> tuple[list[Ranking], list[Ranking]]:
     """Returns the tables about changes, and the others."""
-    found = fleet_tables.rankings(answers, MOST_ON_PAGE)
+    ranked = fleet_tables.rankings(answers, MOST_ON_PAGE)
     titles = fleet_tables.TITLES_OF_CHANGES
     return (
-        [each for each in found if each.title in titles],
-        [each for each in found if each.title not in titles],
+        [ranked for ranked in ranked if ranked.title in titles],
+        [ranked for ranked in ranked if ranked.title not in titles],
     )
 
 
@@ -187,18 +191,20 @@ def _folder(answers: Answers) -> str:
     return folder if len(set(files)) > 1 and not folder.endswith("://") else ""
 
 
-def _ranked(number: int, each: Ranking, linked: _Linked | None, folder: str) -> Ranked:
+def _ranked(number: int, ranking: Ranking, linked: _Linked | None, folder: str) -> Ranked:
     rows = [
         (
             "" if linked is None else linked.of(row),
             [
                 (text.removeprefix(folder), column.value(row))
-                for column, text in each.cells(row)
+                for column, text in ranking.cells(row)
             ],
         )
-        for row in each.rows
+        for row in ranking.rows
     ]
-    return Ranked(f"table-{number}", each.title, each.columns, rows, each.total - len(rows))
+    return Ranked(
+        f"table-{number}", ranking.title, ranking.columns, rows, ranking.total - len(rows)
+    )
 
 
 def _verdict(answers: Answers) -> tuple[str, str]:

@@ -60,13 +60,13 @@ class Intervals:
     @property
     def kinds(self) -> list[tuple[str, str]]:
         """The markers in use with their meaning, for the legend."""
-        used = {each.kind for each in self.rows}
+        used = {row.kind for row in self.rows}
         return [(kind, word) for kind, word in WORDS.items() if kind in used]
 
     @property
     def alternative(self) -> str:
         """The plot in words."""
-        said = "; ".join(f"{each.label} {each.text}" for each in self.rows)
+        said = "; ".join(f"{row.label} {row.text}" for row in self.rows)
         return f"{self.title}. {self.statement} {said}."
 
 
@@ -147,7 +147,7 @@ def _scale(low: float, high: float) -> Callable[[float], float]:
 def _apart(several: Sequence[tuple[float, str]], zero: float) -> list[tuple[float, str]]:
     """Returns the tick at 0 and those of the others that have room, from the inside out."""
     chosen = [(zero, "0 %")]
-    for at, text in sorted(several, key=lambda each: -abs(each[0] - zero)):
+    for at, text in sorted(several, key=lambda tick: -abs(tick[0] - zero)):
         near = min(abs(at - other) for other, _ in chosen)
         if near >= _APART and 1 < at < 99:
             chosen.append((at, text))

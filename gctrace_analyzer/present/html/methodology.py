@@ -58,14 +58,14 @@ def _sentences(report: Report) -> Iterator[tuple[str, str]]:
                 "at least as long as it took, because its start is printed in whole milliseconds, "
                 "and takes at most all of the CPU.",
             )
-        each = (
+        pauses = (
             "every stop-the-world pause on its own: sweep termination and mark termination"
             if report.analysis.tables["cycles"]["stw_sweep_term_ms"].count()
             else "one for each cycle, which stops the program while it marks"
         )
         yield (
             "Pauses",
-            f"{each}. The runtime truncates the values it prints; sums and percentiles use the "
+            f"{pauses}. The runtime truncates the values it prints; sums and percentiles use the "
             "middle of the range that a printed value stands for.",
         )
         if s.live_heap_p50_mib is not None:

@@ -36,7 +36,7 @@ class _Compiled(FileSystemBytecodeCache):
 def environment() -> Environment:
     """Returns the environment for the templates in this folder."""
     # Every value is escaped, so that text from a log stays text.
-    found = Environment(
+    jinja = Environment(
         loader=PackageLoader("gctrace_analyzer.present.html", "."),
         autoescape=True,
         undefined=StrictUndefined,
@@ -44,9 +44,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
         bytecode_cache=None if sys.dont_write_bytecode else _Compiled(),
     )
-    found.filters["code"] = code
-    found.filters["spark"] = spark
-    return found
+    jinja.filters["code"] = code
+    jinja.filters["spark"] = spark
+    return jinja
 
 
 def code(text: str) -> Markup:

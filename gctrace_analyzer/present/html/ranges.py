@@ -83,8 +83,8 @@ def span(
 
 def episodes(report: Report, axis: Axis) -> Ranges:
     """Returns every episode."""
-    several, found = _several(report), report.analysis.episodes
-    in_ms = _needs_ms(report, found)
+    several, listed = _several(report), report.analysis.episodes
+    in_ms = _needs_ms(report, listed)
     rows = [
         _row(
             axis,
@@ -95,7 +95,7 @@ def episodes(report: Report, axis: Axis) -> Ranges:
             *_times(report, row, in_ms=in_ms),
             row["reason"],
         )
-        for row in found.iter_rows(named=True)
+        for row in listed.iter_rows(named=True)
     ]
     head = ("severity", "from", "to", "length", "what happened")
     return _ranges("episodes", "Episode", head, "lrrrw", rows, several=several)
@@ -105,10 +105,10 @@ def phases(report: Report, axis: Axis) -> Ranges:
     """Returns every load phase and idle time, with its figures."""
     several, whole = _several(report), report.analysis.segments
     length = pl.col("end_s") - pl.col("start_s")
-    found = whole.filter(
+    listed = whole.filter(
         (length.rank("ordinal", descending=True) <= _MOST_RANGES).fill_null(value=True)
     )
-    in_ms = _needs_ms(report, found)
+    in_ms = _needs_ms(report, listed)
     rows = [
         _row(
             axis,
@@ -122,13 +122,13 @@ def phases(report: Report, axis: Axis) -> Ranges:
             mib(row["live_heap_p50_mib"]),
             mib_per_s(row["alloc_mib_per_s"]),
         )
-        for row in found.iter_rows(named=True)
+        for row in listed.iter_rows(named=True)
     ]
     head = (
         "from", "to", "length", "cycles", "GC CPU", "assists", "live heap", "allocation",
     )  # fmt: skip
     shown = _ranges("phases", "Phase", head, "rrrrrrrr", rows, several=several)
-    return replace(shown, left=len(whole) - len(found))
+    return replace(shown, left=len(whole) - len(listed))
 
 
 def _several(report: Report) -> bool:
@@ -152,8 +152,8 @@ def _ranges(
 
 
 def _row(axis: Axis, row: dict[str, Any], *cells: str) -> Row:
-    found = span(axis, row["process"], row["start_s"], row["end_s"])
-    return Row(cells, *(found or (None, None)))
+    place = span(axis, row["process"], row["start_s"], row["end_s"])
+    return Row(cells, *(place or (None, None)))
 
 
 def _needs_ms(report: Report, ranges: pl.DataFrame) -> bool:
@@ -170,9 +170,9 @@ def _times(report: Report, row: dict[str, Any], *, in_ms: bool) -> tuple[str, st
         return NONE, NONE, NONE
     begun = report.analysis.started_at.get(row["process"])
     shown = [
-        ticks.clock(each, _SHORT_STEP_S if in_ms else 1.0)
+        ticks.clock(seconds, _SHORT_STEP_S if in_ms else 1.0)
         if begun is None
-        else report.moment(row["process"], each, in_ms=in_ms)
-        for each in (start, end)
+        else report.moment(row["process"], seconds, in_ms=in_ms)
+        for seconds in (start, end)
     ]
     return shown[0], shown[1], duration(end - start)

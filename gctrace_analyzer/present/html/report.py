@@ -106,8 +106,8 @@ def dumps(
     charts = _charts(plots, report, axis.processes)
     records = tables.records(report, axis, _LIGHT_ROWS if light else tables.MOST_ROWS)
     zero = axis.zero if isinstance(axis.zero, datetime) else None
-    drawn = [each for several in charts.values() for each in several]
-    problems = [_linked(each, axis) for each in findings.problems(report)]
+    drawn = [chart for several in charts.values() for chart in several]
+    problems = [_linked(problem, axis) for problem in findings.problems(report)]
     shown = {
         "report": report,
         "verdict": verdict.shown(report),
@@ -115,15 +115,17 @@ def dumps(
         "state": _state(report),
         "of_all": overview.of_all(report),
         # The post-mortem above says all that this finding says.
-        "problems": [each for each in problems if each.problem.id not in _IN_POST_MORTEM],
+        "problems": [
+            problem for problem in problems if problem.problem.id not in _IN_POST_MORTEM
+        ],
         "minor": findings.minor(report),
-        "lists": [each for each in _lists(report, axis) if each.rows],
+        "lists": [list_ for list_ in _lists(report, axis) if list_.rows],
         "inputs": evidence.inputs(report),
         "settings": evidence.settings(report),
         "deaths": list(evidence.deaths(report)),
         "charts": charts,
         "tabs": _TABS,
-        "has_timed": any(each.timed for each in charts["timeline"]),
+        "has_timed": any(chart.timed for chart in charts["timeline"]),
         "notes": _notes(plots, other_process if axis.leaves_out else None),
         "marks": list(dict.fromkeys(_marks(plots["timeline"]))),
         **_advice(report),
@@ -170,15 +172,15 @@ def _charts(
     said = statements(report, processes)
     shared = plots["timeline"].x_range
     drawn = [
-        each
+        chart
         for figure in plots.values()
-        for each in charts_of(figure, said, linked=shared is None or figure.x_range == shared)
+        for chart in charts_of(figure, said, linked=shared is None or figure.x_range == shared)
     ]
     if report.analysis.by_dumps and len(report.analysis.intervals) < _FEWEST_INTERVALS:
         # Lines over a single interval are level, and say what the key figures say.
-        drawn = [each for each in drawn if not each.timed or each.id.startswith("memory-")]
+        drawn = [chart for chart in drawn if not chart.timed or chart.id.startswith("memory-")]
     groups = {
-        group: [each for name in names for each in drawn if each.id.startswith(name)]
+        group: [chart for name in names for chart in drawn if chart.id.startswith(name)]
         for group, names in _GROUPS.items()
     }
     if not groups["timeline"]:
@@ -240,10 +242,12 @@ def _both(one: str, other: str) -> str:
 
 def _evidence(report: Report, problems: list[LinkedProblem]) -> LinkedProblem | None:
     """Returns the finding that the verdict rests on."""
-    found = report.verdict
-    if found is None:
+    verdict = report.verdict
+    if verdict is None:
         return None
-    return next((each for each in problems if each.problem.id == found.finding), None)
+    return next(
+        (problem for problem in problems if problem.problem.id == verdict.finding), None
+    )
 
 
 def _made(made_at: datetime | None) -> str:
@@ -310,9 +314,9 @@ def _marks(figure: Figure) -> Iterator[tuple[str, str, str]]:
         yield moment.name, "moment", moment.severity
 
 
-def _linked(each: Problem, axis: Axis) -> LinkedProblem:
-    found = ranges.span(axis, each.process, each.start_s, each.end_s)
-    return LinkedProblem(each, *(found or (None, None)))
+def _linked(problem: Problem, axis: Axis) -> LinkedProblem:
+    span = ranges.span(axis, problem.process, problem.start_s, problem.end_s)
+    return LinkedProblem(problem, *(span or (None, None)))
 
 
 def _lists(report: Report, axis: Axis) -> Iterator[ranges.Ranges]:

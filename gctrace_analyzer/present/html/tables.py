@@ -54,7 +54,7 @@ def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> dict[str, Any]
             largest(frame["stw_max_ms" if axis.by_dumps else "pause_ms"], most).sort()
         ]
     if axis.by_dumps or frame["process"].n_unique() < 2:
-        columns = [each for each in columns if each[1] != "process"]
+        columns = [column for column in columns if column[1] != "process"]
     shown = [
         {"head": head, "kind": kind, "values": _values(frame, name)}
         for head, name, kind in columns
@@ -75,7 +75,7 @@ def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> dict[str, Any]
         if len(names) > 1
         else [],
         "sort": next(
-            (index for index, each in enumerate(columns_of(shown)) if each == _FIRST), 0
+            (index for index, column in enumerate(columns_of(shown)) if column == _FIRST), 0
         ),
     }
 
@@ -104,15 +104,15 @@ def _single(frame: pl.DataFrame, axis: Axis, shown: list[dict[str, Any]]) -> dic
     if axis.by_dumps or len(axis.cycles) <= axis.bins:
         return {}
     heads = {name: head for head, name, _ in _CYCLES}
-    at = {each["head"]: index for index, each in enumerate(shown)}
-    found: dict[str, Any] = {
+    at = {column["head"]: index for index, column in enumerate(shown)}
+    series_of: dict[str, Any] = {
         series: at.get(heads.get(name, "")) for series, name in _SINGLE.items()
     }
     for series, name in _SINGLE.items():
-        if found[series] is None:
-            found[series] = _values(frame, name)
+        if series_of[series] is None:
+            series_of[series] = _values(frame, name)
     drawn = frame["process"].is_in(list(axis.processes))
-    return {"series": found, "drawn": [] if drawn.all() else drawn.cast(pl.Int8).to_list()}
+    return {"series": series_of, "drawn": [] if drawn.all() else drawn.cast(pl.Int8).to_list()}
 
 
 _LONGEST_NAME = 18
@@ -158,7 +158,7 @@ _FIRST = "pauses, ms"
 
 def columns_of(shown: list[dict[str, Any]]) -> list[str]:
     """Returns the heads of the columns."""
-    return [each["head"] for each in shown]
+    return [column["head"] for column in shown]
 
 
 _CYCLES = [
@@ -268,8 +268,8 @@ def _offset(axis: Axis) -> pl.Expr:
     """Returns where the seconds of each process start on the time axis of the page."""
     if not axis.is_time:
         return pl.lit(0.0)
-    starts = {each: axis.at(each, 0.0) for each in axis.processes}
-    known = {each: axis.seconds(at) for each, at in starts.items() if at is not None}
+    starts = {process: axis.at(process, 0.0) for process in axis.processes}
+    known = {process: axis.seconds(at) for process, at in starts.items() if at is not None}
     return pl.col("process").replace_strict(
         list(known), list(known.values()), default=None, return_dtype=pl.Float64
     )
@@ -301,11 +301,11 @@ def first_page(
         return
     order = largest(columns[table["sort"]]["values"], rows).to_list()
     # Single values of a column are slow to come by.
-    chosen = [each["values"][order].to_list() for each in columns]
+    chosen = [column["values"][order].to_list() for column in columns]
     for at, row in zip(order, zip(*chosen, strict=True), strict=True):
         yield tuple(
-            _cell(value, each["kind"], at, table, zero)
-            for each, value in zip(columns, row, strict=True)
+            _cell(value, column["kind"], at, table, zero)
+            for column, value in zip(columns, row, strict=True)
         )
 
 

@@ -97,7 +97,7 @@ def _cpu_column(rows: pl.DataFrame) -> str | None:
 
 
 def _head(cpu: str | None, unit: str, *, wide: bool) -> tuple[str, ...]:
-    others = tuple(each.format(unit) for each in (_WIDE_HEAD if wide else _HEAD))
+    others = tuple(head.format(unit) for head in (_WIDE_HEAD if wide else _HEAD))
     return others if cpu is None else (_CPU[cpu][wide], *others)
 
 
@@ -125,7 +125,9 @@ def ballast_notes(baseline: Predictor, rows: pl.DataFrame) -> Iterator[str]:
     """Yields which settings replace each ballast in the rows, and what a ballast is."""
     shown = rows.head(MOST_ROWS) if "rank" in rows.columns else rows
     settings = dict.fromkeys(setting_of(row) for row in shown.iter_rows(named=True))
-    like = [(each, without_ballast(baseline, each)) for each in settings if each.ballast]
+    like = [
+        (setting, without_ballast(baseline, setting)) for setting in settings if setting.ballast
+    ]
     for setting, words in like:
         if words:
             yield f"{as_text(setting)}: {words}."
@@ -141,7 +143,7 @@ def legend(shown: Table, *, wide: bool = False) -> str:
     signs = {row[0][:1] for row in shown.rows}
     words = [f"{sign} {word}" for sign, word in _SIGNS.items() if sign in signs]
     idle = _WIDE_IDLE if wide else _IDLE
-    has_cpu = any("*" in each for each in shown.head)
+    has_cpu = any("*" in head for head in shown.head)
     within = ["80 % intervals in parentheses"] if wide and _has_intervals(shown) else []
     return " · ".join([*([idle] if has_cpu else []), *words, *within])
 

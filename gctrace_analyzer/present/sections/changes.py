@@ -146,9 +146,9 @@ def expectation(frame: pl.DataFrame) -> Table | None:
     return Table(head, "lrrrl", body)
 
 
-def expectation_note(found: Pair) -> str:
+def expectation_note(pair: Pair) -> str:
     """Returns what the table of predictions compares."""
-    if found.after.by_metrics:
+    if pair.after.by_metrics:
         return _EXPECTED_NOTE
     return f"{_EXPECTED_NOTE} Both values leave out the first 0.5 s."
 

@@ -66,23 +66,23 @@ def document(pairs: Sequence[Pair]) -> Document:
     return [*(_two_sides(pairs[0]) if len(pairs) == 1 else _several_sides(pairs))]
 
 
-def _two_sides(found: Pair) -> Iterator[Block]:
+def _two_sides(pair: Pair) -> Iterator[Block]:
     yield Title("Go garbage collection, before and after")
-    sides = ((found.before, "before"), (found.after, "after"))
+    sides = ((pair.before, "before"), (pair.after, "after"))
     yield _labelled(Sentence(word, source(side), "bold") for side, word in sides)
     yield Gap()
-    yield Statement("none", "", _verdict(found))
+    yield Statement("none", "", _verdict(pair))
     yield Gap()
-    yield _labelled([*circumstances(found), *conclusion(found.frame)])
-    yield Folded("All figures", [figures(found.frame)], [figures(found.frame, headline=True)])
-    for table, note in further_tables(found):
+    yield _labelled([*circumstances(pair), *conclusion(pair.frame)])
+    yield Folded("All figures", [figures(pair.frame)], [figures(pair.frame, headline=True)])
+    for table, note in further_tables(pair):
         yield table
         yield _remark(note)
-    if expectation(found.frame) is None and found.no_expectation:
+    if expectation(pair.frame) is None and pair.no_expectation:
         yield Gap()
-        yield _remark(f"The new setting was not predicted: {found.no_expectation}.")
+        yield _remark(f"The new setting was not predicted: {pair.no_expectation}.")
     yield Gap()
-    yield _labelled(Sentence("Note", text, "bold") for text in further_notes(found))
+    yield _labelled(Sentence("Note", text, "bold") for text in further_notes(pair))
     yield _remark(METHOD)
 
 
@@ -116,12 +116,12 @@ def _remark(text: str) -> Paragraphs:
     return Paragraphs([text], "dim", indent=2)
 
 
-def further_tables(found: Pair) -> Iterator[tuple[Table, str]]:
+def further_tables(pair: Pair) -> Iterator[tuple[Table, str]]:
     """Yields the tables about the load and the prediction, each with its note."""
-    if (load := of_load(found.frame)) is not None:
+    if (load := of_load(pair.frame)) is not None:
         yield load, LOAD_NOTE
-    if (predicted := expectation(found.frame)) is not None:
-        yield predicted, expectation_note(found)
+    if (predicted := expectation(pair.frame)) is not None:
+        yield predicted, expectation_note(pair)
 
 
 def source(side: Side, *, label: bool = False) -> str:
@@ -166,26 +166,30 @@ def notes(sides: Sequence[Side]) -> Iterator[str]:
         )
 
 
-def further_notes(found: Pair) -> Iterator[str]:
+def further_notes(pair: Pair) -> Iterator[str]:
     """Yields the notes about the inputs, except those shown first."""
-    for each in found.differences:
-        if each.kind == "note" and each.what not in _FIRST:
-            yield each.sentence
-    yield from notes((found.before, found.after))
+    for difference in pair.differences:
+        if difference.kind == "note" and difference.what not in _FIRST:
+            yield difference.sentence
+    yield from notes((pair.before, pair.after))
 
 
-def circumstances(found: Pair) -> Iterator[Sentence]:
+def circumstances(pair: Pair) -> Iterator[Sentence]:
     """Yields whether a comparison is fair, which settings changed, and what was predicted."""
-    broken = [each for each in found.differences if each.kind == "incomparable"]
-    other = [each for each in found.differences if each.what in _FIRST]
-    changed = [each.sentence for each in found.differences if each.kind == "changed"]
-    for each in (*broken, *other):
-        yield Sentence("Note", each.sentence, _KINDS["incomparable"])
+    broken = [
+        difference for difference in pair.differences if difference.kind == "incomparable"
+    ]
+    other = [difference for difference in pair.differences if difference.what in _FIRST]
+    changed = [
+        difference.sentence for difference in pair.differences if difference.kind == "changed"
+    ]
+    for sentence in (*broken, *other):
+        yield Sentence("Note", sentence.sentence, _KINDS["incomparable"])
     if not broken:
-        yield Sentence("Same", "; ".join(same(found)), "green")
+        yield Sentence("Same", "; ".join(same(pair)), "green")
     if changed:
         yield Sentence("Changed", ", ".join(changed), "bold")
-    if (text := expected_and_measured(found.frame)) is not None:
+    if (text := expected_and_measured(pair.frame)) is not None:
         yield Sentence(
             "Predicted", f"{', '.join(changed) or 'the new setting'}: {text}", "bold"
         )
@@ -205,15 +209,15 @@ def verdict(pairs: Sequence[Pair]) -> str:
     return _verdict(pairs[0]) if len(pairs) == 1 else _best(pairs)
 
 
-def _verdict(found: Pair) -> str:
+def _verdict(pair: Pair) -> str:
     """Returns what was gained, for what, under which load."""
-    rows = found.rows()
+    rows = pair.rows()
     if all(row["delta_low"] is None for row in rows.values()):
         return "There is too little evidence to tell changes from chance."
     gained: list[str] = []
     paid: list[str] = []
     # Shares of different numbers of CPUs are no change of GC CPU.
-    other_procs = any(each.what == "procs" for each in found.differences)
+    other_procs = any(difference.what == "procs" for difference in pair.differences)
     for metric, (less, more) in _CHANGES.items():
         row = rows[metric]
         if metric == "gc_cpu_share" and other_procs:
@@ -224,25 +228,25 @@ def _verdict(found: Pair) -> str:
             part = row["delta"] / row["before"]
             text = f"{percent(part).lstrip('+-')} {less if part < 0 else more}"
             (gained if row["verdict"] == "better" else paid).append(text)
-    changes = " for ".join(" and ".join(each) for each in (gained, paid) if each)
+    changes = " for ".join(" and ".join(changes_) for changes_ in (gained, paid) if changes_)
     changes = changes or "No significant change of GC CPU, pauses or heap"
-    load, doubts = _load(found, rows), " and ".join(_doubts(found))
+    load, doubts = _load(pair, rows), " and ".join(_doubts(pair))
     if doubts:
         load += f", {'and' if load.startswith('but') else 'but'} {doubts}"
     return f"{changes}; {load}."
 
 
-def _doubts(found: Pair) -> Iterator[str]:
+def _doubts(pair: Pair) -> Iterator[str]:
     """Yields what else than the change may be the cause, and is not the load."""
-    kinds = {each.what for each in found.differences}
+    kinds = {difference.what for difference in pair.differences}
     if "procs" in kinds:
         yield "GOMAXPROCS differs"
     if "contended" in kinds:
         yield "other work probably competed for the CPUs of one side"
 
 
-def _load(found: Pair, rows: dict[str, dict[str, Any]]) -> str:
-    kinds = {each.what for each in found.differences}
+def _load(pair: Pair, rows: dict[str, dict[str, Any]]) -> str:
+    kinds = {difference.what for difference in pair.differences}
     alloc = rows["alloc_mib_per_s"]
     if alloc["before"] is None or alloc["after"] is None:
         return "the load is unknown"
@@ -251,7 +255,7 @@ def _load(found: Pair, rows: dict[str, dict[str, Any]]) -> str:
         return f"but the allocation rate differs ({percent(part)})"
     if "unclear_load" in kinds:
         return "the load may differ"
-    return "same load" if found.load_is_given else "the program is CPU-bound"
+    return "same load" if pair.load_is_given else "the program is CPU-bound"
 
 
 def _best(pairs: Sequence[Pair]) -> str:
@@ -289,16 +293,19 @@ def _concluded(word: str, sentence: str) -> Sentence:
     return Sentence(word, sentence, _STYLES.get(word, "bold"))
 
 
-def same(found: Pair) -> Iterator[str]:
+def same(pair: Pair) -> Iterator[str]:
     """Yields the circumstances that both sides share."""
-    rows = found.rows()
-    listed = {each.what for each in found.differences} & {"unclear_load", "throughput"}
+    rows = pair.rows()
+    listed = {difference.what for difference in pair.differences} & {
+        "unclear_load",
+        "throughput",
+    }
     alloc = rows["alloc_mib_per_s"]
     if not listed and None not in (alloc["before"], alloc["after"]):
         rates = f"{mib_per_s(alloc['before'])} and {mib_per_s(alloc['after'])} allocated"
-        yield f"load ({rates})" if found.load_is_given else f"CPU-bound ({rates})"
-    procs = sorted({n for analysis in found.before.analyses for n in analysis.procs})
+        yield f"load ({rates})" if pair.load_is_given else f"CPU-bound ({rates})"
+    procs = sorted({n for analysis in pair.before.analyses for n in analysis.procs})
     if procs:
         yield "1 proc" if procs == [1] else f"{'–'.join(map(str, procs))} procs"
-    if (go := found.before.circumstances.go) is not None:
+    if (go := pair.before.circumstances.go) is not None:
         yield go

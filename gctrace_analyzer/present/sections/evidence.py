@@ -127,13 +127,15 @@ def _story_of(deaths: list[PostMortem]) -> Iterator[tuple[str, str]]:
     """Yields the story of deaths that differ in place, time and size only."""
     first, last = deaths[0], deaths[-1]
     yield "Where", f"{place(first.source, first.line_no)} to {place(last.source, last.line_no)}"
-    times = sorted(each.logged_at for each in deaths if each.logged_at)
+    times = sorted(death.logged_at for death in deaths if death.logged_at)
     if times:
         yield "When", f"{times[0]:%Y-%m-%d %H:%M:%S} to {times[-1]:%Y-%m-%d %H:%M:%S} UTC"
-    sizes = [each.resident_mib for each in deaths if each.resident_mib is not None]
+    sizes = [death.resident_mib for death in deaths if death.resident_mib is not None]
     if sizes:
         yield "Memory", f"{_range(min(sizes), max(sizes))} resident"
-    yield from (each for each in _story(first) if each[0] not in ("Where", "Memory"))
+    yield from (
+        labelled for labelled in _story(first) if labelled[0] not in ("Where", "Memory")
+    )
 
 
 def _range(low: float, high: float) -> str:
@@ -217,9 +219,9 @@ def _from_to(before: int | None, after: int) -> str:
 def memory(report: Report) -> Table | None:
     """Returns how much heap each program obtained and needed, from MemStats."""
     known = [
-        each
-        for each in report.analysis.memory
-        if each.held_mib is not None or each.alloc_mib is not None
+        memory
+        for memory in report.analysis.memory
+        if memory.held_mib is not None or memory.alloc_mib is not None
     ]
     if not known:
         return None
@@ -227,26 +229,26 @@ def memory(report: Report) -> Table | None:
         ("Memory (metrics)", "scrapes") if report.is_scraped else ("Memory (MemStats)", "dumps")
     )
     head = (*of, "held", "needed", "allocated", "system", "GCs")
-    return Table(head, "lrrrrrr", [_memory(each) for each in known])
+    return Table(head, "lrrrrrr", [_memory(memory) for memory in known])
 
 
-def _memory(each: Memory) -> tuple[str, ...]:
-    name = printable(each.of or PurePath(each.source).name)
-    held = mib(each.held_max_mib)
+def _memory(memory: Memory) -> tuple[str, ...]:
+    name = printable(memory.of or PurePath(memory.source).name)
+    held = mib(memory.held_max_mib)
     return (
         name if len(name) <= 20 else "…" + name[-19:],
-        f"{each.dumps:,}",
+        f"{memory.dumps:,}",
         held,
-        mib(each.needed_max_mib),
-        mib(each.alloc_mib),
-        mib(each.sys_mib),
-        "–" if each.num_gc is None else f"{each.num_gc:,}",
+        mib(memory.needed_max_mib),
+        mib(memory.alloc_mib),
+        mib(memory.sys_mib),
+        "–" if memory.num_gc is None else f"{memory.num_gc:,}",
     )
 
 
 def memory_notes(report: Report) -> list[str]:
     """Returns sentences about what the figures of the dumps mean."""
-    return [text for each in report.analysis.memory for text in each.advice] + list(
+    return [text for memory in report.analysis.memory for text in memory.advice] + list(
         report.analysis.unit_cpu_comparisons
     )
 
@@ -256,17 +258,17 @@ def units(report: Report) -> Table | None:
     if not report.analysis.unit_cpu:
         return None
     rows = []
-    for each in report.analysis.unit_cpu:
-        gc = "–" if each.gc_cpu_share is None else share(each.gc_cpu_share)
-        part = gc if each.complete or each.gc_cpu_share is None else f"≥ {gc}"
-        name = printable(each.unit)
+    for unit in report.analysis.unit_cpu:
+        gc = "–" if unit.gc_cpu_share is None else share(unit.gc_cpu_share)
+        part = gc if unit.complete or unit.gc_cpu_share is None else f"≥ {gc}"
+        name = printable(unit.unit)
         rows.append(
             (
                 name if len(name) <= 30 else name[:14] + "…" + name[-15:],
-                duration(each.cpu_s),
-                mib(each.memory_peak_mib),
+                duration(unit.cpu_s),
+                mib(unit.memory_peak_mib),
                 part,
-                "–" if each.num_gc is None else f"{each.num_gc:,}",
+                "–" if unit.num_gc is None else f"{unit.num_gc:,}",
             )
         )
     return Table(("CPU used (systemd)", "CPU", "memory peak", "GC share", "GCs"), "lrrrr", rows)

@@ -22,11 +22,14 @@ _EVENTS = ("GC038", "GC039", "GC040")
 def problems(report: Report) -> list[Problem]:
     """Returns warnings and worse that no other finding causes, the worst first."""
     several = len(report.analysis.log.tables["processes"]) > 1
-    causes = [each for each in report.analysis.findings if _is_root(each)]
+    causes = [finding for finding in report.analysis.findings if _is_root(finding)]
     alike: dict[tuple[str, str, int | None], list[Finding]] = {}
-    for each in causes:
-        alike.setdefault((each.id, each.evidence, each.process), []).append(each)
-    return [_problem(_together(each), report, several=several) for each in alike.values()]
+    for finding in causes:
+        alike.setdefault((finding.id, finding.evidence, finding.process), []).append(finding)
+    return [
+        _problem(_together(alike_findings), report, several=several)
+        for alike_findings in alike.values()
+    ]
 
 
 def _together(findings: list[Finding]) -> Finding:
@@ -40,17 +43,18 @@ def _together(findings: list[Finding]) -> Finding:
 def minor(report: Report) -> str | None:
     """Returns the names of findings that need no action; None if there are none."""
     ids = dict.fromkeys(
-        each.id
-        for each in report.analysis.findings
-        if each.severity == "info" and each.because_of is None
+        finding.id
+        for finding in report.analysis.findings
+        if finding.severity == "info" and finding.because_of is None
     )
-    return ", ".join(f"{RULES[each].name} ({each})" for each in ids) or None
+    return ", ".join(f"{RULES[id_].name} ({id_})" for id_ in ids) or None
 
 
 def healthy(report: Report) -> str | None:
     """Returns how far a healthy run is from its thresholds; None if there is a problem."""
     return next(
-        (each.evidence for each in report.analysis.findings if each.severity == "ok"), None
+        (finding.evidence for finding in report.analysis.findings if finding.severity == "ok"),
+        None,
     )
 
 
@@ -95,7 +99,7 @@ def _problem(finding: Finding, report: Report, *, several: bool) -> Problem:
         "" if leads else RULES[finding.id].meaning,
         printable(_without(finding.evidence, first.sentence if leads and first else "")),
         finding.examples[0] if finding.examples else "",
-        ", ".join(RULES[each].name for each in effects),
+        ", ".join(RULES[id_].name for id_ in effects),
         "" if leads else finding.advice,
         finding.page,
     )

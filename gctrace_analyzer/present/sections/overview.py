@@ -117,7 +117,7 @@ def about_cycles(report: Report) -> Iterator[Table]:
             worst(report),
             processes(report),
         )
-        yield from (each for each in several if each is not None)
+        yield from (table for table in several if table is not None)
 
 
 def phases(report: Report) -> Table | None:
@@ -193,13 +193,13 @@ def service_levels(report: Report) -> Table | None:
     if not levels:
         return None
     rows = []
-    for each in levels:
-        if each.quantity == "pause":
-            name, worst_one = f"pauses ≤ {each.limit:g} ms", milliseconds(each.worst)
+    for level in levels:
+        if level.quantity == "pause":
+            name, worst_one = f"pauses ≤ {level.limit:g} ms", milliseconds(level.worst)
         else:
-            name = f"GC CPU (10 s windows) ≤ {100 * each.limit:g} %"
-            worst_one = share(each.worst)
-        rows.append((name, share(each.within_share), worst_one))
+            name = f"GC CPU (10 s windows) ≤ {100 * level.limit:g} %"
+            worst_one = share(level.worst)
+        rows.append((name, share(level.within_share), worst_one))
     return Table(("Service levels", "kept in", "worst"), "lrr", rows)
 
 
@@ -382,7 +382,7 @@ def _goal(report: Report) -> str:
 def _levels_of_gogc(report: Report) -> str:
     """Returns the first and the last level if the program changed GOGC: a median is neither."""
     analysis = report.analysis
-    changed = next((each for each in analysis.findings if each.id == "GC026"), None)
+    changed = next((finding for finding in analysis.findings if finding.id == "GC026"), None)
     if len(analysis.tables["processes"]) > 1:
         return ""
     if changed is None:

@@ -38,7 +38,7 @@ def _blocks(report: Report) -> Iterator[Block]:
     if known := evidence.settings(report):
         yield Paragraphs([known], indent=2)
     if inputs := evidence.inputs(report):
-        yield Sentences([Sentence(*each) for each in inputs], width=26, style="dim")
+        yield Sentences([Sentence(*input_) for input_ in inputs], width=26, style="dim")
     yield Gap()
     yield statement(report)
     if report.analysis.summary.cycles or report.analysis.by_dumps:
@@ -111,7 +111,7 @@ def _evidence(report: Report) -> Iterator[Block]:
         yield Gap()
         yield Heading(name, "bad")
         if sentences:
-            yield Sentences([Sentence(*each) for each in sentences], width=13)
+            yield Sentences([Sentence(*sentence) for sentence in sentences], width=13)
     yield from filter(None, (evidence.memory(report),))
     if notes := evidence.memory_notes(report):
         yield Paragraphs(notes, indent=2)

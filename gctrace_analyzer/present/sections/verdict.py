@@ -36,12 +36,12 @@ class Shown:
 
 def shown(report: Report) -> Shown:
     """Returns the verdict on a report, with the time when the problem began."""
-    found = report.verdict
-    if found is None:
+    verdict = report.verdict
+    if verdict is None:
         sentence, action = no_verdict(report)
         return Shown("none", printable(sentence), action)
-    parts = [found.sentence]
-    if found.start_s is not None:
-        when = f", when {found.changed}" if found.changed else ""
-        parts.append(f"It began at {report.moment(found.process, found.start_s)}{when}.")
-    return Shown(found.level, printable(" ".join(parts)), printable(found.action))
+    parts = [verdict.sentence]
+    if verdict.start_s is not None:
+        when = f", when {verdict.changed}" if verdict.changed else ""
+        parts.append(f"It began at {report.moment(verdict.process, verdict.start_s)}{when}.")
+    return Shown(verdict.level, printable(" ".join(parts)), printable(verdict.action))

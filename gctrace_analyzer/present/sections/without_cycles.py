@@ -72,23 +72,23 @@ def _ran(invocations: pl.DataFrame, *, nothing: bool) -> str:
 
 
 def _sizes(report: Report) -> Iterator[str]:
-    known = [each for each in report.analysis.memory if each.needed_max_mib is not None]
+    known = [memory for memory in report.analysis.memory if memory.needed_max_mib is not None]
     if not known:
         yield from _counters(report.analysis.tables["memstats"])
         return
     yield "The input has sizes of memory, but not what GC costs."
     if len(known) != 1:
         return
-    each = known[0]
-    most = "" if each.dumps == 1 else " at most"
-    system = "" if each.sys_mib is None else f"; {mib(each.sys_mib)} are from the system"
-    named = each.needed_is or ""
+    memory = known[0]
+    most = "" if memory.dumps == 1 else " at most"
+    system = "" if memory.sys_mib is None else f"; {mib(memory.sys_mib)} are from the system"
+    named = memory.needed_is or ""
     subject = (
         f"{named[0].upper()}{named[1:]} took"
         if named.startswith("the ")
         else f"The {named} was"
     )
-    yield f"{subject} {mib(each.needed_max_mib)}{most}{system}."
+    yield f"{subject} {mib(memory.needed_max_mib)}{most}{system}."
     yield from _goals(report.analysis.tables["memstats"])
 
 
@@ -107,7 +107,7 @@ def _goals(dumps: pl.DataFrame) -> Iterator[str]:
     goals = dumps["next_gc_bytes"].drop_nulls() / MIB
     if goals.is_empty():
         return
-    low, high = (mib(each) for each in goals.sort().gather([0, -1]))
+    low, high = (mib(goal) for goal in goals.sort().gather([0, -1]))
     at = dumps["elapsed_s"].drop_nulls().sort()
     span = at[-1] - at[0] if len(at) else 0.0
     when = f" within {duration(span)}" if span else ""
@@ -117,20 +117,20 @@ def _goals(dumps: pl.DataFrame) -> Iterator[str]:
 
 def figures_of_deaths(report: Report) -> list[KeyFigure]:
     """Returns the headline figures of kills without GC cycles; empty without a proven kill."""
-    deaths = [each for each in report.analysis.post_mortems if each.proven]
+    deaths = [death for death in report.analysis.post_mortems if death.proven]
     if not deaths or report.analysis.summary.cycles or report.analysis.by_dumps:
         return []
-    victims = sorted({each.victim for each in deaths if each.victim})
+    victims = sorted({death.victim for death in deaths if death.victim})
     named = victims[0] if len(victims) == 1 else count(len(victims), "program")
     figures = [
         KeyFigure("OOM kills", f"{len(deaths):,}", named if victims else "", level="bad")
     ]
-    sizes = [each.resident_mib for each in deaths if each.resident_mib is not None]
+    sizes = [death.resident_mib for death in deaths if death.resident_mib is not None]
     if sizes:
         least = "" if len(sizes) == 1 else f"; the smallest was {mib(min(sizes))}"
         figures.append(KeyFigure("Resident at the kill", mib(max(sizes)), f"RSS{least}"))
-    limits = {each.limit_mib for each in deaths}
-    of = {each.limit_is for each in deaths}
+    limits = {death.limit_mib for death in deaths}
+    of = {death.limit_is for death in deaths}
     limit = limits.pop() if len(limits) == 1 else None
     if of == {"the host's memory"}:
         figures.append(KeyFigure("Memory limit", "none reached", "the host ran out of memory"))
@@ -139,7 +139,9 @@ def figures_of_deaths(report: Report) -> list[KeyFigure]:
         figures.append(
             KeyFigure("Memory limit", "unknown" if limit is None else mib(limit), note)
         )
-    heaps = [each.alloc_mib for each in report.analysis.memory if each.alloc_mib is not None]
+    heaps = [
+        memory.alloc_mib for memory in report.analysis.memory if memory.alloc_mib is not None
+    ]
     if heaps:
         figures.append(KeyFigure("Heap allocated", mib(max(heaps)), "last MemStats dump"))
     return figures
