@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 MOST_ROWS = 10
-_GO_LINE = (
-    "collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll))"
-)
+_GO_LINE = "collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)"
+"""The option of `collectors.NewGoCollector` with which a program exports its GC CPU."""
 
 
 def document(answers: Answers, most: int = MOST_ROWS) -> Document:
@@ -90,7 +89,9 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
     figures = []
     if t.gc_cores is not None:
         of = f"of {cores(t.cores)}" + (f" ({share(t.gc_cores / t.cores)})" if t.cores else "")
-        with_idle = f"; {cores(t.gc_with_idle_cores)} with idle marking"
+        with_idle = ""
+        if t.gc_with_idle_cores is not None:
+            with_idle = f"; {cores(t.gc_with_idle_cores)} with idle marking"
         figures.append(("GC CPU", f"{cores(t.gc_cores)} cores", of + with_idle))
     near = len(answers.thrash) - t.thrashing
     figures.append(("Thrashing", f"{t.thrashing:,} now", f"{near:,} earlier or nearly"))
@@ -104,7 +105,7 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
         figures.append(_change(t.saved_heap_mib, heap, unit, written, same))
     elif t.processes:
         unknown = int(answers.services["without_advice"].sum())
-        unchanged = int(answers.services["files"].sum()) - unknown
+        unchanged = len(answers.processes) - unknown
         note = f"{count(unchanged, 'process', 'processes')} need no change" + (
             f", no recommendation for {unknown:,}" if unknown else ""
         )
@@ -133,7 +134,7 @@ def notes(answers: Answers) -> list[str]:
     t = answers.totals
     sentences = [
         "GC cores: CPU seconds spent on GC per second, without idle marking, summed over all "
-        "files as if their processes ran at the same time."
+        + ("files as if their processes ran at the same time." if t.files else "processes.")
     ]
     if answers.history is not None:
         runs = ", ".join(map(printable, answers.history.runs))
@@ -148,9 +149,10 @@ def notes(answers: Answers) -> list[str]:
         )
     if t.unmeasured:
         whose = count(t.unmeasured, "process does", "processes do")
+        order = "its" if t.unmeasured == 1 else "their"
         sentences.append(
-            f"{whose} not export GC CPU, and their order follows cycles/s × live heap. One line of "
-            f"Go in place of the default collector exports it: `{_GO_LINE}`"
+            f"{whose} not export GC CPU, and {order} order follows cycles/s × live heap. One line "
+            f"of Go in place of the default collector exports it: {_GO_LINE}."
         )
     if t.unnamed and t.files:
         sentences.append(

@@ -251,7 +251,7 @@ _THRASHING = (
 )
 _SERVICES = (
     _SERVICE,
-    Column("files", lambda row: f"{row['files']:,}", "files"),
+    Column("files", lambda row: f"{row['files']:,}" if row["files"] else "", "files"),
     _GC_CORES,
     _GC_CPU,
     _RATE,

@@ -169,6 +169,11 @@ def _latest(found: pl.DataFrame) -> pl.DataFrame:
     return found.sort("file", "process").group_by("file", maintain_order=True).last()
 
 
+def _known_sum(values: pl.Expr) -> pl.Expr:
+    """Returns the sum; null, not 0, if all values are null."""
+    return pl.when(values.count() > 0).then(values.sum())
+
+
 def _services(found: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
     sums = {
         "gc_s": "gc_cpu_s",
@@ -182,11 +187,11 @@ def _services(found: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
     by_file = (
         timed.with_columns(assist_s=assist)
         .group_by("service", "file")
-        .agg(pl.col(name).sum().alias(short) for short, name in sums.items())
+        .agg(_known_sum(pl.col(name)).alias(short) for short, name in sums.items())
     )
     cores = by_file.group_by("service").agg(
         gc_cores=(pl.col("gc_s") / pl.col("span")).sum(),
-        gc_with_idle_cores=(pl.col("gc_with_idle_s") / pl.col("span")).sum(),
+        gc_with_idle_cores=_known_sum(pl.col("gc_with_idle_s") / pl.col("span")),
         cores=(pl.col("all_s") / pl.col("span")).sum(),
         gc_cpu_share=pl.col("gc_s").sum() / pl.col("all_s").sum(),
         assist_share_of_gc_cpu=pl.when(pl.col("gc_s").sum() > 0).then(
@@ -195,7 +200,7 @@ def _services(found: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
         gc_cpu_h=pl.col("gc_s").sum() / 3600,
     )
     counted = found.group_by("service").agg(
-        files=pl.col("file").n_unique(),
+        files=pl.col("file").filter(pl.col("server").is_null()).n_unique(),
         processes=pl.len(),
         short=pl.col("short").sum(),
         killed=(pl.col("oom_kills") > 0).sum(),

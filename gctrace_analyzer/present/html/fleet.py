@@ -250,4 +250,5 @@ def _said(row: Mapping[str, Any]) -> Iterator[str]:
     yield f"{share(row['gc_cpu_share'])} of its CPU"
     yield f"live heap {mib(row['live_heap_p50_mib'])}"
     yield f"99 % of pauses at most {milliseconds(row['stw_p99_ms'])}"
-    yield count(row["files"], "file", "files")
+    if row["files"]:
+        yield count(row["files"], "file")
