@@ -61,7 +61,7 @@ def _shown(pairs: Sequence[Pair]) -> dict[str, object]:
             "title": f"{pair.before.label} → {pair.after.label}",
             "statements": [*rows.circumstances(pair), *rows.conclusion(pair.frame)],
             "tables": [changes.figures(pair.frame)],
-            "method": rows.METHOD,
+            "method": rows.method(pairs),
         }
     broken = [
         difference for difference in all_differences(pairs) if difference.kind == "incomparable"
@@ -70,7 +70,7 @@ def _shown(pairs: Sequence[Pair]) -> dict[str, object]:
         "title": ", ".join([pairs[0].before.label, *(pair.after.label for pair in pairs)]),
         "statements": [Sentence("Note", difference.sentence) for difference in broken],
         "tables": changes.settings(pairs),
-        "method": rows.METHOD,
+        "method": rows.method(pairs),
     }
 
 

@@ -74,11 +74,12 @@ def of_pairs(pairs: Sequence[Pair]) -> list[Intervals]:
     """Returns the changes from the baseline: of all metrics, or of each main one by side."""
     if len(pairs) == 1:
         rows = [(changes.LABELS[row["metric"]], row) for row in pairs[0].rows().values()]
-        plots = [_of_rows("Changes with their 95 % intervals", rows)]
+        plots = [_of_rows("Changes with their 95 % intervals", "before", rows)]
     else:
         plots = [
             _of_rows(
                 changes.LABELS[metric],
+                printable(pairs[0].before.label),
                 [(printable(pair.after.label), pair.rows()[metric]) for pair in pairs],
             )
             for metric in changes.MAIN
@@ -86,8 +87,10 @@ def of_pairs(pairs: Sequence[Pair]) -> list[Intervals]:
     return [plot for plot in plots if plot.rows]
 
 
-def _of_rows(title: str, several: Sequence[tuple[str, dict[str, Any]]]) -> Intervals:
-    """Returns a plot of changes relative to the value before.
+def _of_rows(
+    title: str, baseline: str, several: Sequence[tuple[str, dict[str, Any]]]
+) -> Intervals:
+    """Returns a plot of changes relative to the value of the baseline.
 
     The axis shows factors, so that half and twice are equally far from no change.
     """
@@ -109,7 +112,7 @@ def _of_rows(title: str, several: Sequence[tuple[str, dict[str, Any]]]) -> Inter
     ticks = [(place(math.log1p(step / 100)), f"{step:+d} %") for step in _STEPS]
     return Intervals(
         title,
-        "Relative to before; an interval that does not reach 0 % is significant.",
+        f"Relative to {baseline}; an interval that does not reach 0 % is significant.",
         [_change(label, row, place) for label, row in known],
         _apart(ticks, place(0.0)),
         place(0.0),

@@ -44,11 +44,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.comparison import Pair, Side
     from gctrace_analyzer.present.document import Block, Document
 
-METHOD = (
-    "Change: relative to the value before, with its 95 % interval. ~: not significant. "
-    "Intervals: block bootstrap over cycles, or over scrapes; the variation between runs is "
-    "measured from repeated runs, or estimated from other programs."
-)
 LOAD_NOTE = (
     "An estimate for the same live heap and goal: the cost of a cycle stays the same, and the "
     "number of cycles follows the allocation rate."
@@ -83,7 +78,7 @@ def _two_sides(pair: Pair) -> Iterator[Block]:
         yield _remark(f"The new setting was not predicted: {pair.no_expectation}.")
     yield Gap()
     yield _labelled(Sentence("Note", text, "bold") for text in further_notes(pair))
-    yield _remark(METHOD)
+    yield _remark(method([found]))
 
 
 def _several_sides(pairs: Sequence[Pair]) -> Iterator[Block]:
@@ -105,7 +100,18 @@ def _several_sides(pairs: Sequence[Pair]) -> Iterator[Block]:
     yield from settings(pairs)
     yield Gap()
     yield _labelled(Sentence("Note", text, "bold") for text in notes(sides))
-    yield _remark(METHOD.replace("the value before", printable(sides[0].label)))
+    yield _remark(method(pairs))
+
+
+def method(pairs: Sequence[Pair]) -> str:
+    """Returns how changes and intervals were computed."""
+    several = len(pairs) > 1
+    baseline = printable(pairs[0].before.label) if several else "the value before"
+    return (
+        f"Change: relative to {baseline}, with its 95 % interval. ~: not significant. Intervals: "
+        "block bootstrap over cycles, or over scrapes; the variation between runs is measured from "
+        "repeated runs, or estimated from other programs."
+    )
 
 
 def _labelled(sentences: Iterable[Sentence]) -> Sentences:
