@@ -78,7 +78,7 @@ def _two_sides(pair: Pair) -> Iterator[Block]:
         yield _remark(f"The new setting was not predicted: {pair.no_expectation}.")
     yield Gap()
     yield _labelled(Sentence("Note", text, "bold") for text in further_notes(pair))
-    yield _remark(method([found]))
+    yield _remark(method([pair]))
 
 
 def _several_sides(pairs: Sequence[Pair]) -> Iterator[Block]:
