@@ -36,6 +36,12 @@ _EXITED = re.compile(r"^(?:Container )?(?P<name>[A-Za-z0-9][\w.-]*) exited with 
 """What `docker compose up` prints."""
 
 
+def inspections(value: dict[str, Any]) -> list[Row]:
+    """Returns the row of a container if a value is from `docker inspect`."""
+    is_state = "OOMKilled" in value and "ExitCode" in value
+    return [inspected(value)] if is_state or isinstance(value.get("State"), dict) else []
+
+
 def inspected(value: dict[str, Any]) -> Row:
     """Returns the row of a container from `docker inspect`, or from its `.State` alone."""
     state = value.get("State", value)
@@ -96,17 +102,18 @@ def is_event(value: dict[str, Any]) -> bool:
     return value.get("Type") == "container" and str(action) in _EVENTS
 
 
-def from_event(value: dict[str, Any]) -> Row:
-    """Returns the row of a docker event in JSON."""
+def events(value: dict[str, Any]) -> list[Row]:
+    """Returns the row of a docker event in JSON; nothing for other values."""
+    if not is_event(value):
+        return []
     actor = value.get("Actor") or {}
     attributes = actor.get("Attributes") or {}
     logged_at = json_values.epoch_utc(
         numbers.whole(value.get("timeNano")) or numbers.whole(value.get("time"), 10**9)
     )
     action = str(value.get("Action") or value.get("status"))
-    return _event(action, value.get("id") or actor.get("ID"), attributes) | {
-        "logged_at": logged_at
-    }
+    row = _event(action, value.get("id") or actor.get("ID"), attributes)
+    return [row | {"logged_at": logged_at}]
 
 
 def _event(action: str, container_id: str | None, attributes: Mapping[str, str]) -> Row:
@@ -130,8 +137,8 @@ def _event(action: str, container_id: str | None, attributes: Mapping[str, str])
 def _from_json(value: dict[str, Any]) -> Row:
     """Returns the row of an event or a state; empty for other objects."""
     try:
-        if is_event(value):
-            return from_event(value)
+        if rows := events(value):
+            return rows[0]
         return inspected(value) if "OOMKilled" in value or "State" in value else {}
     except (AttributeError, LookupError, TypeError, ValueError, OverflowError):
         return {}

@@ -22,7 +22,7 @@ from gctrace_analyzer.ingest.memstats import json as memstats_json
 from gctrace_analyzer.ingest.wrappers.json_lines import source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from gctrace_analyzer.ingest.evidence.message import Row, Rows
     from gctrace_analyzer.ingest.wrappers.journal import NumberedLine
@@ -56,6 +56,10 @@ class Values:
         """Adds a row that was found in a value of the given kind."""
         self.kinds.append(kind)
         self.rows.setdefault(table, []).append({"line_no": line_no, **row})
+
+    def add_records(self, records: Iterable[dict[str, Any]], line_no: int) -> None:
+        """Adds log records of a value."""
+        self.records += [(line_no, json.dumps(record)) for record in records]
 
 
 def read(text: str, name: str) -> Values:
@@ -148,88 +152,41 @@ def _skip(text: str, at: int) -> int:
     return _BLANK.match(text, at).end()  # type: ignore[union-attr]  # matches nothing too
 
 
-def _add_value(value: Any, line_no: int, values: Values) -> None:  # noqa: C901  one branch per kind
+def _add_value(value: Any, line_no: int, values: Values) -> None:
     if isinstance(value, list):
         for item in value:
             _add_value(item, line_no, values)
-        return
-    if isinstance(value, str):
+    elif isinstance(value, str):
         # A list of lines, as of a shell's output in JSON, or of a recorded terminal.
         values.records += [(line_no, line) for line in value.splitlines()]
-    if not isinstance(value, dict):
+    elif isinstance(value, dict):
+        _add_object(_watched(value), line_no, values)
+
+
+def _add_object(value: dict[str, Any], line_no: int, values: Values) -> None:
+    """Adds what the first reader makes of an object that makes anything of it."""
+    messages = list(_pod_messages(value))
+    values.kinds += ["kubectl get pods -o json"] * len(messages)
+    values.add_records(messages, line_no)
+    for kind, table, rows_of in _ROWS:
+        if rows := list(rows_of(value)):
+            for row in rows:
+                values.add(kind, table, row, line_no)
+            if kind == "expvar":
+                values.expvar.append((line_no, value))
+            return
+    if messages:
         return
-    value = _watched(value)
-    kind = value.get("kind")
-    if isinstance(value.get("State"), dict) or ("OOMKilled" in value and "ExitCode" in value):
-        values.add("docker inspect", "container_states", docker.inspected(value), line_no)
-    elif str(_object(value.get("status")).get("state")).startswith("CONTAINER_"):
-        values.add("crictl inspect", "container_states", kubernetes.inspected(value), line_no)
-    elif states := platforms.ecs_containers(value):
-        for row in states:
-            values.add("AWS ECS", "container_states", row, line_no)
-    elif kind in ("Pod", "PodList") or (kind == "List" and _items(value, "Pod")):
-        for row in kubernetes.pods(value):
-            values.add("kubectl get pods -o json", "container_states", row, line_no)
-        for item in objects(value.get("items", [value])):
-            if message := _object(item.get("status")).get("message"):
-                values.kinds.append("kubectl get pods -o json")
-                values.records.append((line_no, json.dumps(_message_of_pod(item, message))))
-    elif kind in ("Event", "EventList", "List"):
-        for item in objects(value.get("items", [value])):
-            values.records.append((line_no, json.dumps(_kubernetes_event(item))))
-        values.kinds.append("kubectl get events -o json")
-    elif memstats_json.is_record(value.get("memstats")):
-        values.add("expvar", "memstats", memstats_json.from_record(value["memstats"]), line_no)
-        values.expvar.append((line_no, value))
-    elif memstats_json.is_record(value.get("MemStats")):
-        values.add(
-            "MemStats JSON", "memstats", memstats_json.from_record(value["MemStats"]), line_no
-        )
-    elif memstats_json.is_record(value) and not {"msg", "message", "log"} & value.keys():
-        values.add("MemStats JSON", "memstats", memstats_json.from_record(value), line_no)
-    elif events := array(value.get("events")) or array(value.get("logEvents")):
-        values.kinds.append("CloudWatch events")
-        events = [each for each in objects(events) if "message" in each]
-        # A subscription names the stream once for all events.
-        stream = {"logStreamName": value["logStream"]} if "logStream" in value else {}
-        for event in sorted(events, key=lambda e: numbers.real(e.get("timestamp")) or 0):
-            values.records.append((line_no, json.dumps(stream | event)))
-    elif isinstance(value.get("dmesg"), list):
-        values.kinds.append("dmesg --json")
-        values.records += [(line_no, json.dumps(each)) for each in _kernel(value["dmesg"])]
-    elif hits := _hits(value):
-        values.kinds.append("search hits")
-        values.records += [(line_no, json.dumps(hit)) for hit in hits]
-    elif entries := list(_otlp(value)):
-        values.kinds.append("OTLP logs")
-        values.records += [(line_no, json.dumps(entry)) for entry in entries]
-    elif entries := list(_of_tables(value)):
-        values.kinds.append("query result")
-        values.records += [(line_no, json.dumps(entry)) for entry in entries]
-    elif rows := _query_rows(value):
-        values.kinds.append("CloudWatch Insights")
-        values.records += [(line_no, json.dumps(row)) for row in rows]
-    elif (
-        isinstance(streams := (value.get("data") or {}), dict)
-        and streams.get("resultType") == "streams"
-    ):
-        values.kinds.append("Loki query")
-        values.records += [(line_no, text) for text in _loki(objects(streams.get("result")))]
-    elif lines := _loki(objects(value.get("streams"))):
-        values.kinds.append("Loki push")
-        values.records += [(line_no, text) for text in lines]
-    elif docker.is_event(value):
-        values.add("docker events", "container_states", docker.from_event(value), line_no)
-    elif entries := _entries(value):
-        values.records += [(line_no, json.dumps(_entry(each))) for each in entries]
-    elif texts := list(encoded.payloads(value)):
-        for text in texts:
-            _add_payload(text, line_no, values)
-    elif kind is None and (pod := _pod_of_status(value)):
-        for row in kubernetes.pods(pod):
-            values.add("kubectl get pods -o json", "container_states", row, line_no)
-    else:
-        values.records.append((line_no, json.dumps(_entry(value))))
+    for kind, records_of in _RECORDS.items():
+        if records := list(records_of(value)):
+            values.kinds += [kind] if kind else []
+            values.add_records(records, line_no)
+            return
+    texts = list(encoded.payloads(value))
+    for text in texts:
+        _add_payload(text, line_no, values)
+    if not texts:
+        values.add_records([_entry(value)], line_no)
 
 
 def _watched(value: dict[str, Any]) -> dict[str, Any]:
@@ -243,11 +200,13 @@ def _watched(value: dict[str, Any]) -> dict[str, Any]:
 _ENTRIES = ("data", "logs", "entries")
 """Where answers of Datadog, ClickHouse and others have the entries of a log."""
 
+_MESSAGES = {"msg", "message", "log"}
 
-def _entries(value: dict[str, Any]) -> list[dict[str, Any]]:
-    if {"msg", "message", "log"} & value.keys():
-        return []
-    return [each for key in _ENTRIES for each in objects(value.get(key))]
+
+def _entries(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if not _MESSAGES & value.keys():
+        for key in _ENTRIES:
+            yield from map(_entry, objects(value.get(key)))
 
 
 def _add_payload(text: str, line_no: int, values: Values) -> None:
@@ -262,38 +221,54 @@ def _add_payload(text: str, line_no: int, values: Values) -> None:
         values.records += [(line_no, line) for line in text.splitlines()]
 
 
-def _pod_of_status(value: dict[str, Any]) -> dict[str, Any] | None:
-    """Returns the pod that an object without a kind is, or is the part of that kubectl printed.
+def _pods(value: dict[str, Any]) -> list[Row]:
+    """Returns the containers of a pod, a list of pods, or the part of one that kubectl printed.
 
     That may be the status of a container, or its last state alone.
     """
-    if "containerStatuses" in _object(value.get("status")):
-        return value
+    kind = value.get("kind")
+    if _are_pods(value) or "containerStatuses" in _object(value.get("status")):
+        return kubernetes.pods(value)
+    if kind is not None:
+        return []
     if isinstance(value.get("terminated"), dict) and len(value) == 1:
-        return {"status": {"containerStatuses": [{"state": value}]}}
+        return kubernetes.pods({"status": {"containerStatuses": [{"state": value}]}})
     is_status = "restartCount" in value and isinstance(value.get("state"), dict)
     if is_status or "terminated" in _object(value.get("lastState")):
-        return {"status": {"containerStatuses": [value]}}
-    return {"status": value} if "containerStatuses" in value else None
+        return kubernetes.pods({"status": {"containerStatuses": [value]}})
+    return kubernetes.pods({"status": value}) if "containerStatuses" in value else []
 
 
-def _message_of_pod(pod: dict[str, Any], message: Any) -> dict[str, Any]:
-    """Returns why a pod ended as a record: if it was evicted, it may have no containers left."""
-    names = _object(pod.get("metadata"))
-    return {
-        "message": message,
-        "podName": names.get("name"),
-        "namespace": names.get("namespace"),
-        "nodeName": _object(pod.get("spec")).get("nodeName"),
-    }
+def _are_pods(value: dict[str, Any]) -> bool:
+    items = objects(value.get("items"))
+    is_list = value.get("kind") == "List" and any(item.get("kind") == "Pod" for item in items)
+    return value.get("kind") in ("Pod", "PodList") or is_list
+
+
+def _pod_messages(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yields why pods ended as records: if one was evicted, it may have no containers left."""
+    for pod in objects(value.get("items", [value])) if _are_pods(value) else []:
+        if message := _object(pod.get("status")).get("message"):
+            names = _object(pod.get("metadata"))
+            yield {
+                "message": message,
+                "podName": names.get("name"),
+                "namespace": names.get("namespace"),
+                "nodeName": _object(pod.get("spec")).get("nodeName"),
+            }
+
+
+def _dump(value: Any) -> list[Row]:
+    return [memstats_json.from_record(value)] if memstats_json.is_record(value) else []
 
 
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _items(value: dict[str, Any], kind: str) -> bool:
-    return any(item.get("kind") == kind for item in objects(value.get("items")))
+def _kubernetes_events(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if value.get("kind") in ("Event", "EventList", "List") and not _are_pods(value):
+        yield from map(_kubernetes_event, objects(value.get("items", [value])))
 
 
 def _kubernetes_event(item: dict[str, Any]) -> dict[str, Any]:
@@ -308,26 +283,38 @@ def _kubernetes_event(item: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
-def _loki(streams: list[dict[str, Any]]) -> list[str]:
-    lines = []
-    for stream in streams:
-        labels = _object(stream.get("stream"))
-        for entry in array(stream.get("values")):
-            if isinstance(entry, list) and len(entry) > 1:
-                at, line = entry[:2]
-                text = json.dumps({**labels, "line": line, "timestamp": at})
-                lines.append((numbers.whole(at) or 0, text))
-    return [text for _, text in sorted(lines, key=lambda each: each[0])]
+def _cloudwatch_events(value: dict[str, Any]) -> list[dict[str, Any]]:
+    events = objects(value.get("events")) or objects(value.get("logEvents"))
+    # A subscription names the stream once for all events.
+    stream = {"logStreamName": value["logStream"]} if "logStream" in value else {}
+    given = [stream | event for event in events if "message" in event]
+    return sorted(given, key=lambda event: numbers.real(event.get("timestamp")) or 0)
 
 
-def _kernel(entries: list[Any]) -> list[dict[str, Any]]:
+def _loki_query(value: dict[str, Any]) -> list[dict[str, Any]]:
+    data = _object(value.get("data"))
+    return _streams(data.get("result")) if data.get("resultType") == "streams" else []
+
+
+def _streams(streams: Any) -> list[dict[str, Any]]:
+    """Returns the lines of Loki's streams, the oldest first."""
+    lines = [
+        {**_object(stream.get("stream")), "line": entry[1], "timestamp": entry[0]}
+        for stream in objects(streams)
+        for entry in array(stream.get("values"))
+        if isinstance(entry, list) and len(entry) > 1
+    ]
+    return sorted(lines, key=lambda line: numbers.whole(line["timestamp"]) or 0)
+
+
+def _kernel(value: dict[str, Any]) -> list[dict[str, Any]]:
     """Returns the messages of `dmesg --json` as journald records, with times since boot."""
     return [
         {
             "message": each["msg"],
             "__MONOTONIC_TIMESTAMP": str(numbers.real(each.get("time") or 0, 1e6)),
         }
-        for each in objects(entries)
+        for each in objects(value.get("dmesg"))
         if "msg" in each
     ]
 
@@ -419,3 +406,34 @@ def _entry(value: dict[str, Any]) -> dict[str, Any]:
             own = {key: field for key, field in payload.items() if key.startswith("_")}
             return {**own, **value, "textPayload": message}
     return value
+
+
+_ROWS: tuple[tuple[str, str, Callable[[dict[str, Any]], Iterable[Row]]], ...] = (
+    ("docker inspect", "container_states", docker.inspections),
+    ("crictl inspect", "container_states", kubernetes.inspections),
+    ("AWS ECS", "container_states", platforms.ecs_containers),
+    ("kubectl get pods -o json", "container_states", _pods),
+    ("expvar", "memstats", lambda value: _dump(value.get("memstats"))),
+    ("MemStats JSON", "memstats", lambda value: _dump(value.get("MemStats"))),
+    (
+        "MemStats JSON",
+        "memstats",
+        lambda value: [] if _MESSAGES & value.keys() else _dump(value),
+    ),
+    ("docker events", "container_states", docker.events),
+)
+"""What makes rows of an object: the name of its format, the table, and the reader."""
+
+_RECORDS: dict[str, Callable[[dict[str, Any]], Iterable[dict[str, Any]]]] = {
+    "kubectl get events -o json": _kubernetes_events,
+    "CloudWatch events": _cloudwatch_events,
+    "dmesg --json": _kernel,
+    "search hits": _hits,
+    "OTLP logs": _otlp,
+    "query result": _of_tables,
+    "CloudWatch Insights": _query_rows,
+    "Loki query": _loki_query,
+    "Loki push": lambda value: _streams(value.get("streams")),
+    "": _entries,
+}
+"""What makes log records of an object, by the name of its format."""

@@ -111,9 +111,11 @@ def pods(value: dict[str, Any]) -> list[Row]:
     return rows
 
 
-def inspected(value: dict[str, Any]) -> Row:
-    """Returns the row of a container from `crictl inspect`."""
-    status = value["status"]
+def inspections(value: dict[str, Any]) -> list[Row]:
+    """Returns the row of a container from `crictl inspect`; nothing for other values."""
+    status = value.get("status")
+    if not isinstance(status, dict) or not str(status.get("state")).startswith("CONTAINER_"):
+        return []
     labels, linux = (
         status.get("labels") or {},
         (status.get("resources") or {}).get("linux") or {},
@@ -136,7 +138,7 @@ def inspected(value: dict[str, Any]) -> Row:
         "started_at": iso_utc(status.get("startedAt")),
         "finished_at": iso_utc(status.get("finishedAt")),
     }
-    return with_signal(row)
+    return [with_signal(row)]
 
 
 def _environment(described: dict[str, Any]) -> dict[str, str]:

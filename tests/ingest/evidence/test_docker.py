@@ -47,10 +47,10 @@ def test_a_docker_event_has_its_signal_and_time() -> None:
         "Actor": {"ID": "a" * 64, "Attributes": {"exitCode": "137", "name": "api"}},
         "timeNano": 1770112800005000000,
     }
-    row = docker.from_event(event)
+    (row,) = docker.events(event)
     assert (row["event"], row["signal"], row["name"]) == ("die", "KILL", "api")
     assert f"{row['logged_at']:%Y-%m-%d %H:%M:%S.%f}" == "2026-02-03 10:00:00.005000"
-    seconds = docker.from_event({**event, "timeNano": None, "time": 1770112800})
+    (seconds,) = docker.events({**event, "timeNano": None, "time": 1770112800})
     assert f"{seconds['logged_at']:%H:%M:%S}" == "10:00:00"
 
 
@@ -74,7 +74,7 @@ def test_settings_of_the_environment_are_those_that_go_accepts() -> None:
 
 def test_an_event_without_a_time_has_none() -> None:
     event = {"Type": "container", "status": "start", "id": "a" * 64}
-    assert docker.from_event(event)["logged_at"] is None
+    assert docker.events(event)[0]["logged_at"] is None
 
 
 def test_events_have_the_name_of_their_signal() -> None:
