@@ -89,34 +89,14 @@ KUBELET_ALONE = re.compile(r"System OOM encountered(?!,)")
 NOTHING_KILLABLE = ("no killable processes", "deadlocked on memory")
 CONSTRAINED = {"CONSTRAINT_CPUSET": "cpuset", "CONSTRAINT_MEMORY_POLICY": "mempolicy"}
 OLD_TABLE = ["uid", "tgid", "total_vm", "rss", "cpu", "oom_adj", "oom_score_adj", "name"]
-TABLES_BY_WIDTH = {
-    8: ["uid", "tgid", "total_vm", "rss", "nr_ptes", "swapents", "oom_score_adj", "name"],
-    9: [
-        "uid",
-        "tgid",
-        "total_vm",
-        "rss",
-        "nr_ptes",
-        "nr_pmds",
-        "swapents",
-        "oom_score_adj",
-        "name",
-    ],
-    11: [
-        "uid",
-        "tgid",
-        "total_vm",
-        "rss",
-        "rss_anon",
-        "rss_file",
-        "rss_shmem",
-        "pgtables_bytes",
-        "swapents",
-        "oom_score_adj",
-        "name",
-    ],
-}
+_TABLES = (
+    "uid tgid total_vm rss nr_ptes swapents oom_score_adj name",
+    "uid tgid total_vm rss nr_ptes nr_pmds swapents oom_score_adj name",
+    "uid tgid total_vm rss rss_anon rss_file rss_shmem pgtables_bytes swapents oom_score_adj name",
+)
+"""The headers of task tables, as the kernel prints them after the pid."""
 
+TABLES_BY_WIDTH = {len(header.split()): header.split() for header in _TABLES}
 
 IN_PAGES = {"total_vm", "rss", "rss_anon", "rss_file", "rss_shmem", "swapents"}
 

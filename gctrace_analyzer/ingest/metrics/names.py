@@ -20,51 +20,6 @@ VERSION = "go_version"
 PARTS = ("heap_free_bytes", "heap_unused_bytes", "other_used_bytes")
 """Columns of which others are sums; no table has them."""
 
-_PROMETHEUS: dict[str, tuple[str, float]] = {
-    "go_gc_duration_seconds_count": ("num_gc", 1),
-    "go_gc_cycles_total_gc_cycles_total": ("num_gc", 1),
-    "go_gc_cycles_forced_gc_cycles_total": ("num_forced_gc", 1),
-    "go_gc_duration_seconds_sum": ("pause_total_ns", NS),
-    "go_memstats_last_gc_time_seconds": ("last_gc_unix_ns", NS),
-    "go_memstats_alloc_bytes_total": ("total_alloc_bytes", 1),
-    "go_gc_heap_allocs_bytes_total": ("total_alloc_bytes", 1),
-    "go_memstats_next_gc_bytes": ("next_gc_bytes", 1),
-    "go_gc_heap_goal_bytes": ("next_gc_bytes", 1),
-    "go_gc_heap_live_bytes": ("heap_live_bytes", 1),
-    "go_gc_scan_stack_bytes": ("stack_scan_bytes", 1),
-    "go_gc_scan_globals_bytes": ("globals_scan_bytes", 1),
-    "go_gc_gogc_percent": ("gogc_pct", 1),
-    "go_gc_gomemlimit_bytes": ("gomemlimit_bytes", 1),
-    "go_gc_limiter_last_enabled_gc_cycle": ("limiter_last_gc", 1),
-    "go_sched_gomaxprocs_threads": ("procs", 1),
-    "go_cpu_classes_gc_total_cpu_seconds_total": ("gc_cpu_s", 1),
-    "go_cpu_classes_gc_mark_idle_cpu_seconds_total": ("gc_cpu_idle_s", 1),
-    "go_cpu_classes_gc_mark_assist_cpu_seconds_total": ("gc_cpu_assist_s", 1),
-    "go_cpu_classes_gc_pause_cpu_seconds_total": ("gc_cpu_pause_s", 1),
-    "go_cpu_classes_total_cpu_seconds_total": ("available_cpu_s", 1),
-    "go_memory_classes_total_bytes": ("sys_bytes", 1),
-    "go_memory_classes_heap_objects_bytes": ("heap_alloc_bytes", 1),
-    "go_memory_classes_heap_released_bytes": ("heap_released_bytes", 1),
-    "go_memory_classes_heap_stacks_bytes": ("stack_inuse_bytes", 1),
-    "go_memory_classes_heap_free_bytes": ("heap_free_bytes", 1),
-    "go_memory_classes_heap_unused_bytes": ("heap_unused_bytes", 1),
-    "go_gc_heap_objects_objects": ("heap_objects", 1),
-    "go_gc_heap_allocs_objects_total": ("mallocs", 1),
-    "go_gc_heap_frees_objects_total": ("frees", 1),
-    "go_memstats_mallocs_total": ("mallocs", 1),
-    "go_memstats_frees_total": ("frees", 1),
-    "go_memstats_lookups_total": ("lookups", 1),
-    # VictoriaMetrics' own library has these names.
-    "go_gc_forced_count": ("num_forced_gc", 1),
-    "go_memlimit_bytes": ("gomemlimit_bytes", 1),
-    "go_gomaxprocs": ("procs", 1),
-    "process_resident_memory_bytes": ("rss_bytes", 1),
-    "process_cpu_seconds_total": ("process_cpu_s", 1),
-    "process_start_time_seconds": ("started_s", 1),
-}
-"""client_golang's names: those of `runtime/metrics` with `/`, `-` and `:` as `_`, and a unit. Of
-two metrics for one column the first counts."""
-
 RUNTIME = {
     "/gc/cycles/total:gc-cycles": ("num_gc", 1.0),
     "/gc/cycles/forced:gc-cycles": ("num_forced_gc", 1.0),
@@ -93,6 +48,32 @@ RUNTIME = {
     "/memory/classes/heap/unused:bytes": ("heap_unused_bytes", 1.0),
 }
 """The names of the package runtime/metrics."""
+
+_COUNTERS = re.compile(r"/gc/cycles/|/gc/heap/(?:allocs|frees)|/cpu/")
+
+_PROMETHEUS: dict[str, tuple[str, float]] = {
+    "go_gc_duration_seconds_count": ("num_gc", 1),
+    "go_gc_duration_seconds_sum": ("pause_total_ns", NS),
+    "go_memstats_last_gc_time_seconds": ("last_gc_unix_ns", NS),
+    "go_memstats_alloc_bytes_total": ("total_alloc_bytes", 1),
+    "go_memstats_next_gc_bytes": ("next_gc_bytes", 1),
+    # Those of runtime/metrics with `_` for `/`, `-` and `:`.
+    **{
+        f"go{re.sub('[/:-]', '_', name)}{'_total' if _COUNTERS.match(name) else ''}": column
+        for name, column in RUNTIME.items()
+    },
+    "go_memstats_mallocs_total": ("mallocs", 1),
+    "go_memstats_frees_total": ("frees", 1),
+    "go_memstats_lookups_total": ("lookups", 1),
+    # VictoriaMetrics' own library has these names.
+    "go_gc_forced_count": ("num_forced_gc", 1),
+    "go_memlimit_bytes": ("gomemlimit_bytes", 1),
+    "go_gomaxprocs": ("procs", 1),
+    "process_resident_memory_bytes": ("rss_bytes", 1),
+    "process_cpu_seconds_total": ("process_cpu_s", 1),
+    "process_start_time_seconds": ("started_s", 1),
+}
+"""client_golang's names. Of two metrics for one column the first counts."""
 
 _OTEL = {
     "go.memory.allocated": ("total_alloc_bytes", 1.0),
