@@ -59,9 +59,9 @@ def documents(
             for on the next line.
     """
     line_no, at = 1, 0
-    while found := begins.search(text, at):
-        line_no += text.count("\n", at, found.start())
-        begin = found.start()
+    while match := begins.search(text, at):
+        line_no += text.count("\n", at, match.start())
+        begin = match.start()
         try:
             value, at = raw_decode(text, begin)
         except ValueError:

@@ -48,10 +48,10 @@ def whole(value: object, factor: float = 1) -> int | None:
     >>> whole("99999999999999999999"), whole("1.5.5"), whole("NaN"), whole(""), whole(None)
     (None, None, None, None, None)
     """
-    if isinstance(value, str) and (found := _WHOLE.fullmatch(value)):
-        value = int(found[1])
-    elif isinstance(value, str) and (found := _HEXADECIMAL.fullmatch(value)):
-        value = int(found[1], 16)
+    if isinstance(value, str) and (match := _WHOLE.fullmatch(value)):
+        value = int(match[1])
+    elif isinstance(value, str) and (match := _HEXADECIMAL.fullmatch(value)):
+        value = int(match[1], 16)
     if isinstance(value, int) and isinstance(factor, int) and not isinstance(value, bool):
         number = value * factor
     elif (scaled := real(value, factor)) is not None:
@@ -68,8 +68,8 @@ def real(value: object, factor: float = 1) -> float | None:
     (1.5, 0.0042, 2.0, None, None, None)
     """
     if isinstance(value, str):
-        found = _REAL.fullmatch(value)
-        value = float(found[1]) if found else None
+        match = _REAL.fullmatch(value)
+        value = float(match[1]) if match else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if not -LARGEST <= value <= LARGEST:

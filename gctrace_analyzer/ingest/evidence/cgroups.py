@@ -31,8 +31,8 @@ def container_id(path: str | None) -> str | None:
 
 def pod_uid(path: str | None) -> str | None:
     """Returns the uid of a Kubernetes pod; systemd slices have `_` instead of `-`."""
-    found = _POD.search(path or "")
-    return found[1].replace("_", "-") if found else None
+    match = _POD.search(path or "")
+    return match[1].replace("_", "-") if match else None
 
 
 def short_name(path: str) -> str:

@@ -83,23 +83,23 @@ def _fatal(messages: Sequence[Message]) -> list[Row]:
     for message in messages:
         if _UNUSABLE.search(message.text):
             unusable_line = message.line_no
-        found = _OUT_OF_MEMORY.search(message.text)
-        if not found:
+        match = _OUT_OF_MEMORY.search(message.text)
+        if not match:
             continue
         if (
-            found["fatal"]
+            match["fatal"]
             and rows
             and message.line_no - rows[-1]["line_no"] <= _SAME_DEATH_LINES
         ):
             continue
-        requested = numbers.whole(found["requested"] or found["asked"]) or None
+        requested = numbers.whole(match["requested"] or match["asked"]) or None
         is_unusable = message.line_no - unusable_line < _SAME_DEATH_LINES
         rows.append(
             message.identity()
             | {
                 "kind": "unusable address" if is_unusable else "out of memory",
                 "requested_bytes": requested,
-                "in_use_bytes": numbers.whole(found["in_use"]),
+                "in_use_bytes": numbers.whole(match["in_use"]),
             }
         )
     return rows

@@ -148,12 +148,12 @@ def read(messages: Iterable[Message]) -> list[Row]:
     """Returns the rows of docker events, in text or JSON, and of states on one line each."""
     rows = []
     for message in messages:
-        if found := _EVENT.search(message.text):
-            pairs = (found["attributes"] or "").split(", ")
+        if match := _EVENT.search(message.text):
+            pairs = (match["attributes"] or "").split(", ")
             attributes = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
-            row = _event(found["event"], found["id"], attributes)
-        elif found := _LISTED.match(message.text) or _EXITED.match(message.text):
-            named = found.groupdict()
+            row = _event(match["event"], match["id"], attributes)
+        elif match := _LISTED.match(message.text) or _EXITED.match(message.text):
+            named = match.groupdict()
             name = named.get("last") or named["name"]
             row = {"container_id": named.get("id"), "name": name, "exit_code": 137}
             row = with_signal(row | {"status": "exited"})

@@ -53,9 +53,9 @@ class Event:
 
 def event(text: str) -> Event | None:
     """Returns the event on a line of `kubectl describe` or `kubectl get events`, or None."""
-    if not (found := _DESCRIBED.match(text) or _LISTED.match(text)):
+    if not (match := _DESCRIBED.match(text) or _LISTED.match(text)):
         return None
-    given = found.groupdict()
+    given = match.groupdict()
     node = pod = None
     kind, _, name = (given.get("object") or "").partition("/")
     if kind.lower() in ("node", "nodes"):
@@ -64,21 +64,21 @@ def event(text: str) -> Event | None:
         pod = name
     elif "," in (given.get("from") or ""):
         node = given["from"].partition(", ")[2]
-    parts = [numbers.real(number, _AGE_S[unit]) for number, unit in _AGE.findall(found["age"])]
+    parts = [numbers.real(number, _AGE_S[unit]) for number, unit in _AGE.findall(match["age"])]
     age = sum(part for part in parts if part is not None) if parts else None
-    return Event(found["message"], found["reason"], age, node, pod, given.get("namespace"))
+    return Event(match["message"], match["reason"], age, node, pod, given.get("namespace"))
 
 
 def quantity(text: str) -> float | None:
     """Returns the value of a Kubernetes quantity: `512Mi`, `1G`, `500m`, `2`."""
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"(\d{1,30}(?:\.\d{0,30})?(?:e\d{1,2})?)(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?", text.strip()
     )
-    if not found:
+    if not match:
         return None
     factors = {"m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
     factors |= {f"{letter}i": 1024.0 ** (1 + i) for i, letter in enumerate("KMGTP")}
-    return numbers.real(found[1], factors[found[2]] if found[2] else 1.0)
+    return numbers.real(match[1], factors[match[2]] if match[2] else 1.0)
 
 
 def pods(value: dict[str, Any]) -> list[Row]:
@@ -234,10 +234,10 @@ class _Described:
         self.name_indent: int | None = None
 
     def line(self, text: str, line_no: int) -> None:
-        if not (found := _KEY.match(text)):
+        if not (match := _KEY.match(text)):
             return
-        indent, key = len(found["indent"].expandtabs()), found["key"].strip()
-        value = (found["value"] or "").rstrip()
+        indent, key = len(match["indent"].expandtabs()), match["key"].strip()
+        value = (match["value"] or "").rstrip()
         lower = key.lower()
         if lower in ("containers", "init containers") and not value:
             self.flush()

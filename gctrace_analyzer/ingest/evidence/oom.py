@@ -92,38 +92,38 @@ class _Reader:
             about |= self.event[1]
         self.kernel = message.ident == "kernel" or message.monotonic_s is not None
         for pattern, handle in self.handlers:
-            if found := pattern.search(text):
-                handle(found, about)
+            if match := pattern.search(text):
+                handle(match, about)
                 return
         # Other programs print similar tables, so only those of the kernel are read.
         is_kernel = self.kernel or about["host"] in self.open
         columns = self.columns.get(about["host"])
         if (
             is_kernel
-            and (found := oom_lines.TASK.search(text))
-            and (row := oom_lines.task(found, columns))
+            and (match := oom_lines.TASK.search(text))
+            and (row := oom_lines.task(match, columns))
         ):
             self.task(row, about)
 
-    def invoked(self, found: re.Match[str], about: Row) -> None:
+    def invoked(self, match: re.Match[str], about: Row) -> None:
         self.at("invoked", about, after={"no kill"}).facts.update(
-            invoker_comm=found["comm"],
-            gfp_mask=found["gfp"],
-            order=numbers.whole(found["order"]),
+            invoker_comm=match["comm"],
+            gfp_mask=match["gfp"],
+            order=numbers.whole(match["order"]),
         )
 
-    def announced(self, found: re.Match[str], about: Row) -> None:
-        words = found.string[: found.end("message")].lower()
+    def announced(self, match: re.Match[str], about: Row) -> None:
+        words = match.string[: match.end("message")].lower()
         self.at("announced", about).announced = about | {
-            "pid": numbers.whole(found["pid"]),
-            "comm": found["comm"],
-            "score": numbers.whole(found["score"]),
+            "pid": numbers.whole(match["pid"]),
+            "comm": match["comm"],
+            "score": numbers.whole(match["score"]),
             "scope": oom_lines.scope(words),
         }
 
-    def task_in(self, found: re.Match[str], about: Row) -> None:
+    def task_in(self, match: re.Match[str], about: Row) -> None:
         facts = self.at("task in", about).facts
-        facts |= {"task_memcg": found["task"], "oom_memcg": found["oom"]}
+        facts |= {"task_memcg": match["task"], "oom_memcg": match["oom"]}
 
     def group(self, _: re.Match[str], about: Row) -> None:
         after = {"killed", "context", "invoked", "announced", "usage"}
@@ -133,31 +133,31 @@ class _Reader:
         for kill in incident.kills:
             kill["oom_group"] = True
 
-    def no_kill(self, found: re.Match[str], about: Row) -> None:
+    def no_kill(self, match: re.Match[str], about: Row) -> None:
         incident = self.at("no kill", about, after={"invoked", "context", "usage", "task in"})
-        if found[0] in oom_lines.NOTHING_KILLABLE:
+        if match[0] in oom_lines.NOTHING_KILLABLE:
             incident.facts["nothing_killable"] = True
 
     def without_victim(self, _: re.Match[str], about: Row) -> None:
         self.without_victims.append(about | {"scope": "global"})
 
-    def header(self, found: re.Match[str], about: Row) -> None:
-        self.columns[about["host"]] = ["uid", *found["rest"].split()]
+    def header(self, match: re.Match[str], about: Row) -> None:
+        self.columns[about["host"]] = ["uid", *match["rest"].split()]
 
-    def cpu(self, found: re.Match[str], about: Row) -> None:
+    def cpu(self, match: re.Match[str], about: Row) -> None:
         incident = self.open.get(about["host"])
         if incident and "invoked" in incident.seen:
             facts = {
-                "invoker_pid": numbers.whole(found["pid"]),
-                "kernel_release": found["release"],
+                "invoker_pid": numbers.whole(match["pid"]),
+                "kernel_release": match["release"],
             }
             incident.facts |= facts
 
-    def wrapped(self, found: re.Match[str], about: Row) -> None:
+    def wrapped(self, match: re.Match[str], about: Row) -> None:
         """Adds the second part of a kill line that was wrapped."""
         incident = self.open.get(about["host"])
         if incident and incident.kills:
-            incident.kills[-1].update(oom_lines.sizes(found.string))
+            incident.kills[-1].update(oom_lines.sizes(match.string))
 
     def at(self, step: str, about: Row, after: set[str] | None = None) -> _Incident:
         """Returns the open incident, or a new one if the open one is past this step."""
@@ -174,30 +174,30 @@ class _Reader:
         incident.seen.add(step)
         return incident
 
-    def kill(self, found: re.Match[str], about: Row) -> None:
-        before, after = found.string[: found.start()], found.string[found.end() :]
+    def kill(self, match: re.Match[str], about: Row) -> None:
+        before, after = match.string[: match.start()], match.string[match.end() :]
         quoted = '"' in before and not re.search(r'[Mm]essage[=:] ?"$', before)
         known = self.open.get(about["host"])
         announced_pid = (
-            known and known.announced and known.announced["pid"] == numbers.whole(found["pid"])
+            known and known.announced and known.announced["pid"] == numbers.whole(match["pid"])
         )
-        sized = found["message"] or "total-vm:" in after or "anon-rss:" in after
-        if not self.kernel and (quoted or not (sized or announced_pid or found["uid1"])):
+        sized = match["message"] or "total-vm:" in after or "anon-rss:" in after
+        if not self.kernel and (quoted or not (sized or announced_pid or match["uid1"])):
             return
         incident = self.open.get(about["host"])
         if not (incident and incident.group and "killed" in incident.seen):
             incident = self.at("killed", about)
         incident.seen.add("killed")
-        uid = found["uid1"] or found["uid2"]
-        given = oom_lines.sizes(found.string[found.end("comm") :])
+        uid = match["uid1"] or match["uid2"]
+        given = oom_lines.sizes(match.string[match.end("comm") :])
         announced = incident.announced or {}
-        kill_scope = oom_lines.scope(found["message"]) or announced.get("scope")
+        kill_scope = oom_lines.scope(match["message"]) or announced.get("scope")
         row = {
             **{name: value for name, value in incident.facts.items() if name != "line_no"},
             **{name: value for name, value in about.items() if value is not None},
             "killer": "kernel",
-            "pid": numbers.whole(found["pid"]),
-            "comm": found["comm"],
+            "pid": numbers.whole(match["pid"]),
+            "comm": match["comm"],
             **({"uid": numbers.whole(uid)} if uid else {}),
             **given,
             "score": announced.get("score"),
@@ -220,30 +220,30 @@ class _Reader:
         self.by_pid.setdefault(row["pid"], []).append(row)
         incident.kills.append(row)
 
-    def context(self, found: re.Match[str], about: Row) -> None:
+    def context(self, match: re.Match[str], about: Row) -> None:
         incident = self.at("context", about)
         incident.facts |= {
-            "constraint": found["constraint"],
-            "mems_allowed": found["mems"],
-            "task_memcg": found["task_memcg"],
-            "oom_memcg": found["oom_memcg"],
-            "global_oom": bool(found["global"]),
+            "constraint": match["constraint"],
+            "mems_allowed": match["mems"],
+            "task_memcg": match["task_memcg"],
+            "oom_memcg": match["oom_memcg"],
+            "global_oom": bool(match["global"]),
         }
         incident.announced = (incident.announced or about) | {
-            "pid": numbers.whole(found["pid"]),
-            "comm": found["comm"],
-            "uid": numbers.whole(found["uid"]),
+            "pid": numbers.whole(match["pid"]),
+            "comm": match["comm"],
+            "uid": numbers.whole(match["uid"]),
         }
-        incident.facts["uid"] = numbers.whole(found["uid"])
+        incident.facts["uid"] = numbers.whole(match["uid"])
 
-    def usage(self, found: re.Match[str], about: Row) -> None:
+    def usage(self, match: re.Match[str], about: Row) -> None:
         # Without a limit the kernel prints PAGE_COUNTER_MAX, which is no possible number.
-        size = {name: numbers.whole(found[name], 1024) for name in ("usage", "limit")}
-        if found["what"] == "memory":
+        size = {name: numbers.whole(match[name], 1024) for name in ("usage", "limit")}
+        if match["what"] == "memory":
             incident = self.at("usage", about)
             incident.facts |= {f"{name}_bytes": value for name, value in size.items()}
-            incident.facts["failcnt"] = numbers.whole(found["failcnt"])
-        elif found["what"] == "swap" and (known := self.open.get(about["host"])):
+            incident.facts["failcnt"] = numbers.whole(match["failcnt"])
+        elif match["what"] == "swap" and (known := self.open.get(about["host"])):
             known.facts |= {f"swap_{name}_bytes": value for name, value in size.items()}
 
     def task(self, row: Row, about: Row) -> None:
@@ -253,23 +253,23 @@ class _Reader:
         else:
             self.listed.setdefault(about["host"], []).append(row)
 
-    def reaped(self, found: re.Match[str], _: Row) -> None:
-        pid = numbers.whole(found["pid"])
+    def reaped(self, match: re.Match[str], _: Row) -> None:
+        pid = numbers.whole(match["pid"])
         for kill in reversed(self.by_pid.get(pid, [])):
             kill["reaped"] = True
             for name in ("anon", "file", "shmem"):
-                kill[f"reaped_{name}_rss_bytes"] = numbers.whole(found[name], 1024)
+                kill[f"reaped_{name}_rss_bytes"] = numbers.whole(match[name], 1024)
             return
 
-    def kubelet(self, found: re.Match[str], about: Row) -> None:
+    def kubelet(self, match: re.Match[str], about: Row) -> None:
         self.by_kubelet.append(
             about
             | {
                 "killer": "kernel",
                 "reported_by": "kubelet",
                 "scope": "global",
-                "pid": numbers.whole(found["pid"]),
-                "comm": found["comm"],
+                "pid": numbers.whole(match["pid"]),
+                "comm": match["comm"],
             }
         )
 

@@ -114,9 +114,9 @@ def scope(message: str | None) -> str | None:
 def sizes(text: str) -> Row:
     """Returns the sizes on a line in bytes; the kernel's kB is 1024 bytes."""
     row: Row = {}
-    for found in _SIZE.finditer(text):
-        factor = 1024 if found["unit"] else 1
-        row[_KEYS[found["key"]]] = numbers.whole(found["value"], factor)
+    for match in _SIZE.finditer(text):
+        factor = 1024 if match["unit"] else 1
+        row[_KEYS[match["key"]]] = numbers.whole(match["value"], factor)
     return row
 
 
@@ -128,18 +128,18 @@ def width(cells: list[str]) -> int:
     return numbers + 1
 
 
-def task(found: re.Match[str], columns: list[str] | None) -> Row | None:
+def task(match: re.Match[str], columns: list[str] | None) -> Row | None:
     """Returns a row of the task table.
 
     Without a header (`columns`), the columns follow from their number.
     """
-    cells, header = found["rest"].split(), columns
+    cells, header = match["rest"].split(), columns
     columns = columns or TABLES_BY_WIDTH.get(width(cells), OLD_TABLE)
     if len(cells) < len(columns):
         return None
-    name = found["rest"].split(None, len(columns) - 1)[-1].strip()
+    name = match["rest"].split(None, len(columns) - 1)[-1].strip()
     given = dict(zip(columns, [*cells[: len(columns) - 1], name], strict=True))
-    row: Row = {"pid": numbers.whole(found["pid"]), "comm": given.pop("name")}
+    row: Row = {"pid": numbers.whole(match["pid"]), "comm": given.pop("name")}
     for column, value in given.items():
         suffix = "_pages" if column in IN_PAGES else ""
         if (number := numbers.whole(value)) is not None:

@@ -74,19 +74,19 @@ def _earlyoom(messages: Iterable[Message]) -> Iterator[Row]:
     """Yields the processes that earlyoom ended; SIGKILL after SIGTERM is the same kill."""
     last: tuple[str | None, str] | None = None
     for message in messages:
-        if not (found := _EARLYOOM.search(message.text)):
+        if not (match := _EARLYOOM.search(message.text)):
             continue
-        if last == (message.host, found["pid"]):
+        if last == (message.host, match["pid"]):
             continue
-        last = (message.host, found["pid"])
+        last = (message.host, match["pid"])
         yield message.place() | {
             "killer": "earlyoom",
             "scope": "global",
-            "pid": numbers.whole(found["pid"]),
-            "comm": found["comm"],
-            "uid": numbers.whole(found["uid"]),
-            "score": numbers.whole(found["score"]),
-            "anon_rss_bytes": numbers.whole(found["rss"], MIB),
+            "pid": numbers.whole(match["pid"]),
+            "comm": match["comm"],
+            "uid": numbers.whole(match["uid"]),
+            "score": numbers.whole(match["score"]),
+            "anon_rss_bytes": numbers.whole(match["rss"], MIB),
         }
 
 
@@ -94,22 +94,22 @@ def _containers(messages: Iterable[Message]) -> Iterator[Row]:
     quotas: dict[str | None, int] = {}
     for message in messages:
         text = message.text
-        if found := _HEROKU_SIZE.search(text):
-            share = float(found["pct"]) / 100
+        if match := _HEROKU_SIZE.search(text):
+            share = float(match["pct"]) / 100
             if share:
-                quotas[message.container] = round(int(found["mem"]) / share) * MIB
-        elif found := _GOOGLE.search(text):
-            yield _killed(message, memory_limit_bytes=_limit(found))
+                quotas[message.container] = round(int(match["mem"]) / share) * MIB
+        elif match := _GOOGLE.search(text):
+            yield _killed(message, memory_limit_bytes=_limit(match))
         elif _HEROKU.search(text):
             limit = quotas.get(message.container)
             yield _killed(message, memory_limit_bytes=limit, exit_code=137)
-        elif found := _CLOUD_FOUNDRY.search(text):
-            name = {"name": found["name"]} if found["name"] else {}
-            yield _killed(message, exit_code=numbers.whole(found["code"]), **name)
-        elif found := _NOMAD.search(text):
-            yield _killed(message, exit_code=numbers.whole(found["code"]))
-        elif found := _CONTAINERD.search(text):
-            yield _killed(message, container_id=found["id"])
+        elif match := _CLOUD_FOUNDRY.search(text):
+            name = {"name": match["name"]} if match["name"] else {}
+            yield _killed(message, exit_code=numbers.whole(match["code"]), **name)
+        elif match := _NOMAD.search(text):
+            yield _killed(message, exit_code=numbers.whole(match["code"]))
+        elif match := _CONTAINERD.search(text):
+            yield _killed(message, container_id=match["id"])
         elif _ECS in text:
             yield from _of_ecs_in(message)
 
@@ -170,11 +170,11 @@ def _of_ecs(container: dict[str, Any], task: dict[str, Any]) -> Row:
     return with_signal({name: each for name, each in row.items() if each is not None})
 
 
-def _limit(found: re.Match[str]) -> int | None:
+def _limit(match: re.Match[str]) -> int | None:
     """Returns the limit that Google prints, in its MB and GB, which are binary."""
-    name = "limit" if found["limit"] else "old"
-    factor = MIB if found[f"{name}_unit"] == "M" else 1024 * MIB
-    return numbers.whole(numbers.real(found[name]), factor)
+    name = "limit" if match["limit"] else "old"
+    factor = MIB if match[f"{name}_unit"] == "M" else 1024 * MIB
+    return numbers.whole(numbers.real(match[name]), factor)
 
 
 def _functions(messages: Iterable[Message]) -> Iterator[Row]:
@@ -182,8 +182,8 @@ def _functions(messages: Iterable[Message]) -> Iterator[Row]:
     full: tuple[Message, int] | None = None
     killed: Message | None = None
     for message in messages:
-        if found := _LAMBDA.search(message.text):
-            size, used = int(found["size"]), int(found["used"])
+        if match := _LAMBDA.search(message.text):
+            size, used = int(match["size"]), int(match["used"])
             full = (message, size * MIB) if used >= size else None
         if _LAMBDA_KILLED.search(message.text):
             killed = message

@@ -77,17 +77,17 @@ def read(messages: Iterable[Message]) -> list[Row]:
 
 def _states(text: str) -> Iterator[Row]:
     for pattern in _TERMINATED:
-        for found in pattern.finditer(text):
+        for match in pattern.finditer(text):
             ended = {
-                "exitCode": numbers.whole(found["code"]),
-                "reason": found["reason"] or None,
-                "startedAt": _iso(found["started"]),
-                "finishedAt": _iso(found["finished"]),
+                "exitCode": numbers.whole(match["code"]),
+                "reason": match["reason"] or None,
+                "startedAt": _iso(match["started"]),
+                "finishedAt": _iso(match["finished"]),
             }
-            about, is_last = _container(text, found.start(), found.end())
+            about, is_last = _container(text, match.start(), match.end())
             state = {"terminated": ended}
             row = kubernetes.states({}, state) if is_last else kubernetes.states(state, {})
-            container_id = (found["id"] or "").rpartition("/")[2] or None
+            container_id = (match["id"] or "").rpartition("/")[2] or None
             yield with_signal({**row, **about, "container_id": container_id})
 
 
@@ -98,8 +98,8 @@ def _container(text: str, begin: int, end: int) -> tuple[Row, bool]:
         before.endswith("lastState:map[terminated:") or "LastTerminationState:" in before[-120:]
     )
     name = counted = None
-    if is_last and (found := _NAME_AFTER.match(after)):
-        name, counted = found["name"], found["restarts"]
+    if is_last and (match := _NAME_AFTER.match(after)):
+        name, counted = match["name"], match["restarts"]
     elif names := [*_NAMES_BEFORE.finditer(before)]:
         nearest = names[-1]
         name = nearest.group(nearest.lastgroup or 0)
@@ -114,7 +114,7 @@ def _container(text: str, begin: int, end: int) -> tuple[Row, bool]:
 
 def _iso(text: str) -> str | None:
     """Returns a time that Go printed in ISO 8601; None if it has no zone."""
-    if not (found := _TIME.match(text)):
+    if not (match := _TIME.match(text)):
         return None
-    day, clock, fraction, zone = found.groups()
+    day, clock, fraction, zone = match.groups()
     return f"{day}T{clock}{(fraction or '')[:7]}{zone.strip()}"

@@ -134,12 +134,12 @@ def _documents(text: str, lines: list[str]) -> Iterator[tuple[str, int, list[str
     """Yields kind, first line and lines of what may be a document, without quotes."""
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     at = failures = 0
-    while at < len(text) and (found := _START.search(text, at)):
-        kind, begin = str(found.lastgroup), bisect_right(starts, found.start()) - 1
+    while at < len(text) and (match := _START.search(text, at)):
+        kind, begin = str(match.lastgroup), bisect_right(starts, match.start()) - 1
         at = starts[begin + 1]
         following: Iterator[str] = islice(lines, begin, None)
-        offset = found.start(kind)
-        if ">" in (quote := found["quote"].rstrip()):
+        offset = match.start(kind)
+        if ">" in (quote := match["quote"].rstrip()):
             unquoted = list(_unquoted(following, quote))
             text_of_json, offset, following = "\n".join(unquoted), 0, iter(unquoted)
         else:

@@ -88,9 +88,9 @@ def read(messages: Iterable[Message]) -> Rows:
         text = message.text
         if "due to " in text and (row := _oomd_kill(text)):
             kills.append(message.place() | {"killer": "systemd-oomd"} | row)
-        elif found := _TALOS.search(text):
+        elif match := _TALOS.search(text):
             facts = {"killer": "Talos", "reason": "memory_pressure"}
-            kills.append(message.place() | facts | _of_cgroup(found["cgroup"]))
+            kills.append(message.place() | facts | _of_cgroup(match["cgroup"]))
         elif row := _event(text):
             key = (message.host, row["unit"])
             if row.pop("again", False):
@@ -106,43 +106,43 @@ def read(messages: Iterable[Message]) -> Rows:
 
 
 def _event(text: str) -> Row | None:
-    if found := _EXITED.search(text):
+    if match := _EXITED.search(text):
         return {
-            "unit": found["unit"],
+            "unit": match["unit"],
             "event": "main_exited",
-            "code": found["code"],
-            "status": numbers.whole(found["status"]),
-            "signal": found["signal"] if found["code"] != "exited" else None,
+            "code": match["code"],
+            "status": numbers.whole(match["status"]),
+            "signal": match["signal"] if match["code"] != "exited" else None,
         }
-    if found := _KILLED.search(text):
-        return {"unit": found["unit"], "event": "oom_killed_process"}
-    if found := _FAILED.search(text):
-        return {"unit": found["unit"], "event": "failed", "result": found["result"]}
-    if found := _FAILED_219.search(text):
-        return {"unit": found["unit"], "event": "failed", "again": True}
-    if found := _OOMD.search(text):
+    if match := _KILLED.search(text):
+        return {"unit": match["unit"], "event": "oom_killed_process"}
+    if match := _FAILED.search(text):
+        return {"unit": match["unit"], "event": "failed", "result": match["result"]}
+    if match := _FAILED_219.search(text):
+        return {"unit": match["unit"], "event": "failed", "again": True}
+    if match := _OOMD.search(text):
         return {
-            "unit": found["unit"],
+            "unit": match["unit"],
             "event": "oomd_killed_processes",
-            "n": numbers.whole(found["n"]),
+            "n": numbers.whole(match["n"]),
         }
-    if found := _RESTART.search(text):
-        number = numbers.whole(found["n"])
-        return {"unit": found["unit"], "event": "restart_scheduled", "n": number}
-    if (found := _CONSUMED.search(text)) and (row := consumed(found["what"])):
-        return {"unit": found["unit"], "event": "consumed", **row}
+    if match := _RESTART.search(text):
+        number = numbers.whole(match["n"])
+        return {"unit": match["unit"], "event": "restart_scheduled", "n": number}
+    if (match := _CONSUMED.search(text)) and (row := consumed(match["what"])):
+        return {"unit": match["unit"], "event": "consumed", **row}
     return None
 
 
 def consumed(text: str) -> Row | None:
     """Returns CPU time, wall time and peaks of a `Consumed …` line; None for other text."""
-    if not (found := _CPU.match(text)):
+    if not (match := _CPU.match(text)):
         return None
-    row: Row = {"cpu_s": span_s(found["cpu"])}
+    row: Row = {"cpu_s": span_s(match["cpu"])}
     if row["cpu_s"] is None:
         return None
-    if found["wall"]:
-        row["wall_s"] = span_s(found["wall"])
+    if match["wall"]:
+        row["wall_s"] = span_s(match["wall"])
     for peak in _PEAK.finditer(text):
         name = "memory_swap_peak_bytes" if peak["swap"] else "memory_peak_bytes"
         row[name] = numbers.whole(peak["size"], _BINARY[peak["unit"]])
@@ -185,20 +185,20 @@ def _native(message: Message) -> Row:
 
 
 def _oomd_kill(text: str) -> Row | None:
-    if found := _PRESSURE.search(text):
-        window = span_s(found["window"]) if found["window"] else None
-        return _of_cgroup(found["cgroup"]) | {
+    if match := _PRESSURE.search(text):
+        window = span_s(match["window"]) if match["window"] else None
+        return _of_cgroup(match["cgroup"]) | {
             "reason": "memory_pressure",
-            "pressure_cgroup": found["parent"],
-            "pressure_pct": numbers.real(found["pct"]),
-            "pressure_limit_pct": numbers.real(found["limit"]),
+            "pressure_cgroup": match["parent"],
+            "pressure_pct": numbers.real(match["pct"]),
+            "pressure_limit_pct": numbers.real(match["limit"]),
             "pressure_window_s": window,
         }
-    if found := _USED.search(text):
-        row = _of_cgroup(found["cgroup"]) | {"reason": "memory_used"}
-        if found["used"]:
+    if match := _USED.search(text):
+        row = _of_cgroup(match["cgroup"]) | {"reason": "memory_used"}
+        if match["used"]:
             # This is the memory used on the whole host, not by the unit.
-            row |= {"usage_bytes": numbers.whole(found["used"]), "scope": "global"}
+            row |= {"usage_bytes": numbers.whole(match["used"]), "scope": "global"}
         return row
     return None
 

@@ -32,8 +32,8 @@ def entries(text: str) -> Iterator[NumberedLine]:
     """Yields the log entries that `gcloud logging read` prints, as lines of JSON."""
     entry: dict[str, Any] = {}
     at, line_no, counted = 1, 1, 0
-    for found in _FIELD.finditer(text):
-        key, value, indent = found["key"], found["value"], found["indent"]
+    for match in _FIELD.finditer(text):
+        key, value, indent = match["key"], match["value"], match["indent"]
         if key is None:
             if "textPayload" in entry:
                 yield at, json.dumps(entry)
@@ -42,8 +42,8 @@ def entries(text: str) -> Iterator[NumberedLine]:
         if key in _LABELS:
             entry.setdefault(key, scalar(value))
         elif key in ("textPayload", "message"):
-            line_no += text.count("\n", counted, found.start())
-            counted, at = found.start(), line_no
+            line_no += text.count("\n", counted, match.start())
+            counted, at = match.start(), line_no
             entry["textPayload"] = scalar(value)
         elif not indent:
             entry[key] = scalar(value)

@@ -141,10 +141,10 @@ def _quantity(column: str, given: Any, factor: int) -> tuple[float | int | None,
 
 def _printed(column: str, text: str, factor: int) -> tuple[float | int | None, int]:
     """Returns a number that is a text, such as `18.9ms` or `87 MiB`, and what its digits count."""
-    found = _PRINTED.fullmatch(text.strip())
-    if found is None:
+    match = _PRINTED.fullmatch(text.strip())
+    if match is None:
         return None, 1
-    return fields.quantity(column, found[1].replace(",", ""), found[2].lower(), factor)
+    return fields.quantity(column, match[1].replace(",", ""), match[2].lower(), factor)
 
 
 def from_record(value: Mapping[str, Any]) -> Row:

@@ -21,8 +21,8 @@ def read(lines: list[str]) -> list[Row]:
     for number, line in enumerate(lines, start=1):
         if line.startswith("# runtime.MemStats"):
             rows.append({"line_no": number})
-        elif rows and (found := _TRAILER.match(line)):
-            rows[-1] |= _fields_of(found["key"], found["value"], rows[-1])
+        elif rows and (match := _TRAILER.match(line)):
+            rows[-1] |= _fields_of(match["key"], match["value"], rows[-1])
     return [row for row in rows if len(row) > fields.ENOUGH]
 
 

@@ -139,16 +139,16 @@ def _pairs(text: str) -> Iterator[tuple[str, float | int]]:
     If sizes are printed in a larger unit, `resolution_bytes` is the unit of the last digit.
     """
     resolution, seen = 1, set[str]()
-    for found in _PAIR.finditer(text) if _SIGN.search(text) else _ROW.finditer(text):
-        column, factor = fields.scaled(found["key"])
+    for match in _PAIR.finditer(text) if _SIGN.search(text) else _ROW.finditer(text):
+        column, factor = fields.scaled(match["key"])
         if column is None or (factor > 1 and column not in _FIELDS):
             continue
         if column in seen:
             continue  # BySize repeats the names
         seen.add(column)
-        value, unit = found["value"].replace(",", ""), (found["unit"] or "").lower()
-        if found["exact"]:
-            value, unit = found["exact"], "b"
+        value, unit = match["value"].replace(",", ""), (match["unit"] or "").lower()
+        if match["exact"]:
+            value, unit = match["exact"], "b"
         number, digit = fields.quantity(column, value, unit, factor)
         resolution = max(resolution, digit)
         if number is not None:
@@ -167,7 +167,7 @@ _COCKROACH = re.compile(
 
 def _cockroach(text: str) -> Row:
     """Returns the fields of CockroachDB's line of runtime statistics."""
-    if not (found := _COCKROACH.search(text)):
+    if not (match := _COCKROACH.search(text)):
         return {}
     columns = {
         "rss": "rss_bytes",
@@ -178,7 +178,7 @@ def _cockroach(text: str) -> Row:
     row: Row = {}
     resolution = 1
     for group, column in columns.items():
-        if given := found[group]:
+        if given := match[group]:
             number, unit = given.split(" ")
             factor = fields.PREFIXES[unit[0].lower()]
             row[column] = numbers.whole(number, factor)

@@ -39,8 +39,8 @@ _MOST_LABELS, _LONGEST_LABELS = 1 << 16, 1 << 12
 
 def error_of(text: str) -> str | None:
     """Returns the message of an answer that says the query failed; None for other texts."""
-    found = _ERROR.match(text[:4096])
-    return found["text"] if found else None
+    match = _ERROR.match(text[:4096])
+    return match["text"] if match else None
 
 
 def read(text: str, samples: Samples) -> list[Rejected]:
@@ -48,9 +48,9 @@ def read(text: str, samples: Samples) -> list[Rejected]:
     rejected: list[Rejected] = []
     batch = _Batch(samples)
     line_no, counted = 1, 0
-    found = _METRIC.search(text)
-    while found is not None:
-        at = found.end()
+    match = _METRIC.search(text)
+    while match is not None:
+        at = match.end()
         line_no += text.count("\n", counted, at)
         counted = at
         end = at
@@ -60,9 +60,9 @@ def read(text: str, samples: Samples) -> list[Rejected]:
                 end = _read_values(text, end, series, line_no, batch)
         except ValueError:
             rejected.append(
-                (line_no, json_values.CUT, text[found.start() : found.start() + 200])
+                (line_no, json_values.CUT, text[match.start() : match.start() + 200])
             )
-        found = _METRIC.search(text, max(end, at))
+        match = _METRIC.search(text, max(end, at))
     batch.flush()
     rejected += batch.rejected
     if not rejected and "}" not in _closers(text):
