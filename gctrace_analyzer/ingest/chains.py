@@ -47,12 +47,12 @@ def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
         ends = list(accumulate(map(len, frames), initial=0))
         return [process[begin:end] for begin, end in pairwise(ends)]
     process = pl.Series(chains, dtype=pl.Int64)
-    found, before = [], -1
+    numbers, before = [], -1
     for each in links:
         run = each["begins"].cast(pl.Int64).cum_sum() + before
         before = run[-1]
-        found.append(process.gather(run))
-    return found
+        numbers.append(process.gather(run))
+    return numbers
 
 
 def may_be_one_process(frames: Sequence[pl.DataFrame]) -> bool:
@@ -80,7 +80,7 @@ def predecessors(inputs: Sequence[Sequence[pl.DataFrame]], most: int) -> list[li
     by_number: dict[int, list[int]] = {}
     for at, last in enumerate(lasts):
         by_number.setdefault(last.num, []).append(at)
-    found = []
+    before = []
     for at, first in enumerate(firsts):
         near = (by_number.get(first.num - apart, []) for apart in range(1, most + 2))
         fits = (
@@ -88,8 +88,8 @@ def predecessors(inputs: Sequence[Sequence[pl.DataFrame]], most: int) -> list[li
             for other in chain.from_iterable(near)
             if other != at and _Chain(0, lasts[other]).missing(first) <= most
         )
-        found.append(sorted(fits))
-    return found
+        before.append(sorted(fits))
+    return before
 
 
 def _ends(rows: list[pl.DataFrame]) -> list[_Cycle]:

@@ -89,12 +89,12 @@ def moment(text: str) -> datetime:
         BadSettingError: not a time.
     """
     try:
-        found = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError as err:
         raise BadSettingError(
             argument="start", value=text, expected="a time such as 2026-11-21T09:00:00Z"
         ) from err
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 def falls(at: pl.Series) -> bool:

@@ -76,10 +76,10 @@ class Pipe:
 
     def read(self, size: int) -> bytes:
         """Waits for data and returns it."""
-        found: list[bytes] = []
+        pieces: list[bytes] = []
         got, until = 0, float("inf")
         while got < size and not self._stop.overdue:
-            enough = bool(found) and not self._first
+            enough = bool(pieces) and not self._first
             wait = min(max(until - time.monotonic(), 0), POLL_S) if enough else POLL_S
             if not select.select([self._fd], [], [], wait)[0]:
                 if self._stop.asked or (enough and time.monotonic() >= until):
@@ -88,14 +88,14 @@ class Pipe:
             data = os.read(self._fd, min(size - got, _PIECE_BYTES))
             if not data:
                 break
-            found.append(data)
+            pieces.append(data)
             got += len(data)
             # The format is detected from the first bytes, so they must contain a whole line.
             self._first = self._first and b"\n" not in data
             until = min(until, time.monotonic() + GATHER_S)
             if time.monotonic() >= until and not self._first:
                 break
-        return b"".join(found)
+        return b"".join(pieces)
 
 
 class Segment:

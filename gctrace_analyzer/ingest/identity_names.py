@@ -97,5 +97,5 @@ def of_labels(labels: Mapping[str, str]) -> dict[str, str]:
     {'host': 'a:1', 'ident': 'api'}
     """
     names = {column: (labels.get(name) for name in LABELS[column]) for column in OF_METRICS}
-    found = {column: next(filter(None, values), None) for column, values in names.items()}
-    return {column: value for column, value in found.items() if value}
+    identity = {column: next(filter(None, values), None) for column, values in names.items()}
+    return {column: value for column, value in identity.items() if value}

@@ -378,8 +378,8 @@ def _add_rings(part: Part, expvar: list[tuple[int, dict[str, Any]]]) -> None:
     times = {line_no: go_json.time_of(value) for line_no, value in expvar}
     for row in part.rows.get("memstats", ()):
         row.setdefault("logged_at", times.get(row["line_no"]))
-    found = go_json.pauses_of(expvar)
-    part.cycle_pauses = found if len(found) else None
+    pauses = go_json.pauses_of(expvar)
+    part.cycle_pauses = pauses if len(pauses) else None
     part.command = snapshots.command_of(value for _, value in expvar)
 
 
@@ -387,14 +387,14 @@ def _add_metrics(part: Part, text: str) -> None:
     """Adds the scrapes of a file of metrics."""
     from gctrace_analyzer.ingest.metrics import layouts
 
-    found = layouts.read(text, part.facts.name)
-    if found.is_empty:
+    metrics = layouts.read(text, part.facts.name)
+    if metrics.is_empty:
         raise NoDataError.no_go_metrics(part.facts.name)
-    part.wrappers[layouts.NAMES[found.layout]] += max(len(found.memstats), 1)
-    part.memstats = found.memstats if len(found.memstats) else None
-    part.cycle_pauses = found.pauses if len(found.pauses) else None
-    part.rows |= found.containers
-    part.rejected += [Reject(number, why, line[:500]) for number, why, line in found.rejected]
+    part.wrappers[layouts.NAMES[metrics.layout]] += max(len(metrics.memstats), 1)
+    part.memstats = metrics.memstats if len(metrics.memstats) else None
+    part.cycle_pauses = metrics.pauses if len(metrics.pauses) else None
+    part.rows |= metrics.containers
+    part.rejected += [Reject(number, why, line[:500]) for number, why, line in metrics.rejected]
 
 
 def _add_lines(part: Part, lines: Iterable[tuple[int, str]]) -> None:

@@ -65,7 +65,7 @@ def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> 
                 formats.get(process, []).extend(also)
     versions = [go_versions(each) for each in formats.values()]
     begins, ends = spans.pop("begins"), spans.pop("ends")
-    found = {
+    columns = {
         **spans,
         "go_version_min": [low for low, _ in versions],
         "go_version_max": [high for _, high in versions],
@@ -75,7 +75,7 @@ def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> 
         ],
     }
     types = schema.polars_schema("processes")
-    table = pl.DataFrame(found, schema={name: types[name] for name in found})
+    table = pl.DataFrame(columns, schema={name: types[name] for name in columns})
     missing = table["last_gc"] - table["first_gc"] + 1 - table["cycles"]
     return schema.conform("processes", table.hstack([missing.alias("missing_cycles")]))
 
@@ -377,11 +377,11 @@ def _by_key(frames: list[pl.DataFrame], keys: list[pl.Series]) -> list[pl.Series
     first = table.group_by("process").agg(pl.col("row").min()).sort("row")["process"]
     order = pl.DataFrame({"process": first, "number": pl.int_range(len(first), eager=True)})
     number = table.join(order, on="process", how="left", maintain_order="left")["number"]
-    found, at = [], 0
+    parts, at = [], 0
     for frame in frames:
-        found.append(number[at : at + len(frame)])
+        parts.append(number[at : at + len(frame)])
         at += len(frame)
-    return found
+    return parts
 
 
 def _identities(frames: list[pl.DataFrame], processes: list[pl.Series]) -> pl.DataFrame:

@@ -181,10 +181,10 @@ def _aligned(
     clock: Clock, cycles: pl.DataFrame, dumps: pl.DataFrame
 ) -> tuple[Clock, list[str]]:
     """Returns the clock with the start that metrics give a log without timestamps, and a note."""
-    found = None if clock.start is not None else alignment.started_at(cycles, dumps)
-    if found is None:
+    aligned = None if clock.start is not None else alignment.started_at(cycles, dumps)
+    if aligned is None:
         return clock, []
-    start, within_s = found
+    start, within_s = aligned
     note = (
         "The gctrace lines have no timestamps. They are placed at the times of the metrics, which "
         f"count the same cycles; this is exact to about {max(within_s, 0.01):.2g} s."
@@ -339,11 +339,11 @@ def _add_rows_of_messages(part: Part) -> None:
         for row in rows:
             if (at := row.pop("at_us", None)) is not None:
                 row["logged_at"] = pl.Series([at]).cast(pl.Datetime("us", "UTC"))[0]
-    found = _rows_of_messages(part) if part.messages else {}
-    part.renumber(found)
-    part.rejected += [Reject(**row) for row in found.pop("rejected", [])]
+    rows_by_table = _rows_of_messages(part) if part.messages else {}
+    part.renumber(rows_by_table)
+    part.rejected += [Reject(**row) for row in rows_by_table.pop("rejected", [])]
     part.rejected.sort()
-    for table, rows in found.items():
+    for table, rows in rows_by_table.items():
         part.rows.setdefault(table, []).extend(rows)
 
 

@@ -14,8 +14,8 @@ _ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 
 def unit(path: str | None) -> str | None:
     """Returns the innermost systemd unit of a path."""
-    found = units(path)
-    return found[-1] if found else None
+    names = units(path)
+    return names[-1] if names else None
 
 
 def units(path: str | None) -> list[str]:
@@ -25,8 +25,8 @@ def units(path: str | None) -> list[str]:
 
 def container_id(path: str | None) -> str | None:
     """Returns the container id: 64 hexadecimal digits for docker, containerd and CRI-O."""
-    found = _CONTAINER.findall(path or "")
-    return found[-1] if found else None
+    ids = _CONTAINER.findall(path or "")
+    return ids[-1] if ids else None
 
 
 def pod_uid(path: str | None) -> str | None:

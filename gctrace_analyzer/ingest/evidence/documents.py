@@ -106,8 +106,8 @@ def read_yaml(text: str, name: str) -> Values:
     return values
 
 
-def _add_values(found: Iterable[tuple[int, Any]], values: Values) -> None:
-    for line_no, value in found:
+def _add_values(numbered: Iterable[tuple[int, Any]], values: Values) -> None:
+    for line_no, value in numbered:
         try:
             _add_value(value, line_no, values)
         except (AttributeError, LookupError, TypeError, ValueError, OverflowError):
@@ -116,7 +116,7 @@ def _add_values(found: Iterable[tuple[int, Any]], values: Values) -> None:
 
 def _values_of(text: str, name: str, values: Values) -> Iterator[tuple[int, Any]]:
     """Yields each value with its line number; the items of an array one by one."""
-    at, end, found = _skip(text, 0), len(text), False
+    at, end, has_value = _skip(text, 0), len(text), False
     line_no, counted = 1, 0
     in_array = False
     while at < end:
@@ -129,11 +129,11 @@ def _values_of(text: str, name: str, values: Values) -> Iterator[tuple[int, Any]
         try:
             value, at = json_values.raw_decode(text, at)
         except ValueError as err:
-            if not found:
+            if not has_value:
                 _raise_invalid(err, text, name)
             values.cut.append((line_no, json_values.CUT, text[at : at + 200]))
             return
-        found = True
+        has_value = True
         at = _skip(text, at)
         yield line_no, value
 

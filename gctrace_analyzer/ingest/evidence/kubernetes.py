@@ -143,7 +143,7 @@ def inspections(value: dict[str, Any]) -> list[Row]:
 
 def _environment(described: dict[str, Any]) -> dict[str, str]:
     """Returns the environment variables, including those set from the memory limit."""
-    found, resources = {}, described.get("resources") or {}
+    environment, resources = {}, described.get("resources") or {}
     for variable in described.get("env") or []:
         name, value = variable.get("name"), variable.get("value")
         source = (variable.get("valueFrom") or {}).get("resourceFieldRef") or {}
@@ -151,8 +151,8 @@ def _environment(described: dict[str, Any]) -> dict[str, str]:
             limit = quantity(str((resources.get("limits") or {}).get("memory", "")))
             value = str(int(limit)) if limit else None
         if name and value is not None:
-            found[name] = str(value)
-    return found
+            environment[name] = str(value)
+    return environment
 
 
 def _resources(resources: dict[str, Any]) -> Row:

@@ -58,7 +58,7 @@ def read(messages: Sequence[Message]) -> Rows:
 
 def _evictions(messages: Iterable[Message]) -> list[Row]:
     """Returns each eviction once, though several lines report it: event, pod and kubelet."""
-    found: dict[tuple[object, ...], Row] = {}
+    evictions: dict[tuple[object, ...], Row] = {}
     reclaimed = None
     for message in messages:
         if "evict" not in message.text and "low on" not in message.text:
@@ -76,11 +76,13 @@ def _evictions(messages: Iterable[Message]) -> list[Row]:
             row = _row(message) | names
         if row:
             key = (row["pod"], row.get("container"), row.get("anon_rss_bytes"))
-            known = found.setdefault(key, row)
+            known = evictions.setdefault(key, row)
             known |= {name: value for name, value in row.items() if known.get(name) is None}
     # The kubelet's log has no sizes.
-    sized = {row["pod"] for row in found.values() if row.get("container")}
-    return [row for row in found.values() if row.get("container") or row["pod"] not in sized]
+    sized = {row["pod"] for row in evictions.values() if row.get("container")}
+    return [
+        row for row in evictions.values() if row.get("container") or row["pod"] not in sized
+    ]
 
 
 def _row(message: Message) -> Row:
@@ -118,19 +120,19 @@ def _listed(messages: Iterable[Message]) -> list[Row]:
     for message in messages:
         if not (match := _LISTED.match(message.text) or _COLUMN_OF_REASONS.match(message.text)):
             continue
-        found = {**dict.fromkeys(("namespace", "node", "restarts")), **match.groupdict()}
-        reason = found["reason"]
+        listed = {**dict.fromkeys(("namespace", "node", "restarts")), **match.groupdict()}
+        reason = listed["reason"]
         row: Row = {
             "line_no": message.line_no,
             "logged_at": message.logged_at,
-            "pod": found["pod"],
-            "namespace": found["namespace"],
-            "node": found["node"] if found["node"] != "<none>" else None,
+            "pod": listed["pod"],
+            "namespace": listed["namespace"],
+            "node": listed["node"] if listed["node"] != "<none>" else None,
             "status": "waiting" if reason == "CrashLoopBackOff" else "terminated",
             "reason": reason,
             "oom_killed": reason == "OOMKilled" or None,
-            "restart_count": numbers.whole(found["restarts"]),
+            "restart_count": numbers.whole(listed["restarts"]),
         }
-        key = tuple(found[name] for name in ("namespace", "pod", "reason", "restarts"))
+        key = tuple(listed[name] for name in ("namespace", "pod", "reason", "restarts"))
         rows.setdefault(key, {name: value for name, value in row.items() if value is not None})
     return list(rows.values())

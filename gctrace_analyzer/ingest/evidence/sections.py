@@ -112,14 +112,14 @@ def sections_of(text: str) -> list[Section]:
     Each YAML document is a section of its own, and all of another kind are one.
     """
     lines = text.split("\n")
-    found: dict[tuple[str, int | None], dict[int, str]] = {}
+    lines_by_kind: dict[tuple[str, int | None], dict[int, str]] = {}
     for kind, begin, own in _documents(text, lines):
         name = "json" if kind == "fragment" else kind
         key = (name, begin if kind in ("yaml", "fragment") else None)
-        found.setdefault(key, {}).update(enumerate(own, start=begin))
+        lines_by_kind.setdefault(key, {}).update(enumerate(own, start=begin))
     return [
         Section(kind, frozenset(own), _placed(own, len(lines)))
-        for (kind, _), own in found.items()
+        for (kind, _), own in lines_by_kind.items()
     ]
 
 

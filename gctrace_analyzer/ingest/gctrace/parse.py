@@ -65,17 +65,17 @@ def parse(data: bytes) -> ChunkResult:
 
 def _parse(data: bytes) -> ChunkResult:
     lines = lines_of(data, _words())
-    found: Frames = {"cycles": lines.cycles}
+    tables: Frames = {"cycles": lines.cycles}
     whole, rest = parted(lines.others, are_bare(lines.others))
     stripped = _stripped(rest, len(whole) + lines.read, partial(all_others, lines, data))
-    suspects = _add_stripped(stripped, found)
+    suspects = _add_stripped(stripped, tables)
     context = _context_of(lines, data, suspects)
     count = lines.total
     del lines, rest
     frames, unread = read_records(whole)
-    found["cycles"] += frames
-    suspects += add_by_pattern(unread, found)
-    result = _result(found, stripped, suspects, context, count)
+    tables["cycles"] += frames
+    suspects += add_by_pattern(unread, tables)
+    result = _result(tables, stripped, suspects, context, count)
     if len(result.messages):
         return replace(result, messages=_with_table_rows(result.messages, data))
     return result
@@ -98,8 +98,8 @@ def _with_table_rows(messages: pl.DataFrame, data: bytes) -> pl.DataFrame:
 @cache
 def _words() -> tuple[bytes, ...]:
     """Returns texts of which each line that `_stripped` looks at contains one, or is long."""
-    found = (_LITERAL.match(each) for each in f"{patterns.HINT}|{COARSE}".split("|"))
-    return tuple(each[0].encode() for each in found if each)
+    literals = (_LITERAL.match(each) for each in f"{patterns.HINT}|{COARSE}".split("|"))
+    return tuple(each[0].encode() for each in literals if each)
 
 
 def _stripped(
@@ -153,10 +153,10 @@ def _others() -> str:
 
 def parse_messages(stripped: Stripped) -> ChunkResult:
     """Parses messages without log prefixes, which have the columns of `metadata.METADATA`."""
-    found: Frames = {"cycles": []}
-    suspects = _add_stripped(stripped, found)
+    tables: Frames = {"cycles": []}
+    suspects = _add_stripped(stripped, tables)
     no_context = stripped.lines.select("line_no", "text").clear()
-    return _result(found, stripped, suspects, no_context, len(stripped.lines))
+    return _result(tables, stripped, suspects, no_context, len(stripped.lines))
 
 
 def parse_records(records: pl.DataFrame, context: pl.DataFrame) -> ChunkResult:
@@ -171,32 +171,32 @@ def parse_records(records: pl.DataFrame, context: pl.DataFrame) -> ChunkResult:
     return parse_messages(Stripped(records, Counter(), 0))
 
 
-def _add_stripped(stripped: Stripped, found: Frames) -> list[Suspect]:
-    """Adds every record that can be parsed to `found`.
+def _add_stripped(stripped: Stripped, tables: Frames) -> list[Suspect]:
+    """Adds every record that can be parsed to `tables`.
 
     Returns the lines that may still turn out to be parts of records (suspects).
     """
     lines = stripped.lines[["line_no", "text"]]
     if not stripped.is_wrapped:
-        return add_by_pattern(_relevant(lines), found)
+        return add_by_pattern(_relevant(lines), tables)
     whole, lines = parted(lines, are_bare(lines))
     frames, unread = read_records(whole)
-    found["cycles"] += frames
-    suspects = add_by_pattern(_relevant(lines), found) + add_by_pattern(unread, found)
+    tables["cycles"] += frames
+    suspects = add_by_pattern(_relevant(lines), tables) + add_by_pattern(unread, tables)
     return _with_origin(suspects, stripped.lines)
 
 
 def _result(
-    found: Frames,
+    tables: Frames,
     stripped: Stripped,
     suspects: list[Suspect],
     context: pl.DataFrame,
     count: int,
 ) -> ChunkResult:
-    cycles, impossible = believable.of_records(cycles_frame(found["cycles"]))
+    cycles, impossible = believable.of_records(cycles_frame(tables["cycles"]))
     companions = {
         table: companions_frame(table, parts)
-        for table, parts in found.items()
+        for table, parts in tables.items()
         if table != "cycles"
     }
     if stripped.is_wrapped:

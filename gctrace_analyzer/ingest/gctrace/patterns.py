@@ -51,8 +51,8 @@ _NO_WORDS = r"^[^A-Za-z0-9]*$"
 Frames = dict[str, list[pl.DataFrame]]
 
 
-def add_by_pattern(lines: pl.DataFrame, found: Frames) -> list[Suspect]:
-    """Appends every record that can be parsed to `found`.
+def add_by_pattern(lines: pl.DataFrame, tables: Frames) -> list[Suspect]:
+    """Appends every record that can be parsed to `tables`.
 
     Returns the lines that may still turn out to be parts of records (suspects).
     """
@@ -72,7 +72,7 @@ def add_by_pattern(lines: pl.DataFrame, found: Frames) -> list[Suspect]:
             break
         records, rest = _anchored(rest, head)
         if not records.is_empty():
-            suspects += _add_in_order(records, shapes, found)
+            suspects += _add_in_order(records, shapes, tables)
     for pattern, kind in ((_HEADLESS, "headless"), (_PIECE, "piece")):
         if not rest.is_empty():
             those, rest = parted(rest, rest["text"].str.contains(pattern))
@@ -104,8 +104,8 @@ def _suspects(rows: pl.DataFrame, kind: str) -> list[Suspect]:
         return []
     text = pl.col("text").str.head(REJECTED_CHARS if kind == "long" else SUSPECT_CHARS)
     prefix = pl.col("prefix") if "prefix" in rows.columns else pl.lit("").alias("prefix")
-    found = rows.select("line_no", prefix, text, kind=pl.lit(kind))
-    return [Suspect(*row) for row in found.iter_rows()]
+    suspects = rows.select("line_no", prefix, text, kind=pl.lit(kind))
+    return [Suspect(*row) for row in suspects.iter_rows()]
 
 
 def _anchored(lines: pl.DataFrame, head: str) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -129,32 +129,32 @@ def _anchored(lines: pl.DataFrame, head: str) -> tuple[pl.DataFrame, pl.DataFram
 
 
 def _add_in_order(
-    records: pl.DataFrame, shapes: tuple[Shape, ...], found: Frames
+    records: pl.DataFrame, shapes: tuple[Shape, ...], tables: Frames
 ) -> list[Suspect]:
     """Adds records as `_add_records` does, those of one line in the order of that line."""
     numbers = records["line_no"]
     if not numbers.is_duplicated().any():
-        return _add_records(records, shapes, found)
+        return _add_records(records, shapes, tables)
     read: Frames = {}
     rows = pl.int_range(len(records), eager=True).cast(numbers.dtype).alias("line_no")
     suspects = _add_records(records.with_columns(rows), shapes, read)
     for table, parts in ((table, parts) for table, parts in read.items() if parts):
         frame = pl.concat(parts, how="diagonal_relaxed").sort("line_no")
         of_line = numbers.cast(frame["line_no"].dtype).gather(frame["line_no"])
-        found.setdefault(table, []).append(frame.with_columns(of_line))
+        tables.setdefault(table, []).append(frame.with_columns(of_line))
     return [suspect._replace(line_no=numbers[suspect.line_no]) for suspect in suspects]
 
 
 def _add_records(
-    records: pl.DataFrame, shapes: tuple[Shape, ...], found: Frames
+    records: pl.DataFrame, shapes: tuple[Shape, ...], tables: Frames
 ) -> list[Suspect]:
-    """Appends every record that can be parsed to `found`.
+    """Appends every record that can be parsed to `tables`.
 
     Returns the lines that may still turn out to be parts of records (suspects).
     """
     if shapes is not COMPANIONS:
         frames, records = read_records(records)
-        found.setdefault("cycles", []).extend(frames)
+        tables.setdefault("cycles", []).extend(frames)
     if shapes is MODERN:
         records = _without_blanks(records)
     if records.is_empty():
@@ -163,15 +163,15 @@ def _add_records(
     suspects = _suspects(others, "head")
     for shape in shapes:
         if not records.is_empty():
-            records, those = _add_shape(records, shape, found)
+            records, those = _add_shape(records, shape, tables)
             suspects += those
     return suspects + _suspects(records, "head")
 
 
 def _add_shape(
-    records: pl.DataFrame, shape: Shape, found: Frames
+    records: pl.DataFrame, shape: Shape, tables: Frames
 ) -> tuple[pl.DataFrame, list[Suspect]]:
-    """Appends the records of one format to `found`; returns the others, and the suspects."""
+    """Appends the records of one format to `tables`; returns the others, and the suspects."""
     fields = fields_of(records["text"], shape)
     if fields["after"].null_count() == len(records):
         return records, []
@@ -188,7 +188,7 @@ def _add_shape(
     read, others = parted(read, read.select(fits=fits).to_series())
     suspects = _suspects(others, "range") + _suspects(read.filter(glued), "glued")
     if not read.is_empty():
-        found.setdefault(shape.table, []).append(
+        tables.setdefault(shape.table, []).append(
             as_cycles(read, shape)
             if shape.table == "cycles"
             else read.drop("text", "prefix", "after").with_columns(companion_fields(shape))

@@ -239,7 +239,7 @@ class _Rejoiner:
         """Returns a record that a second write cut again: `line` begins with its middle part."""
         if not _MIDDLE.match(line) or _HEAD.match(line):
             return None
-        found: dict[int, tuple[str, list[int]]] = {}
+        rests: dict[int, tuple[str, list[int]]] = {}
         for cut in range(_record_length(begin, shapes), 2, -1):
             self._cuts_left -= 1
             if self._cuts_left < 0:
@@ -248,12 +248,12 @@ class _Rejoiner:
             gained = middle[cut : _record_length(middle, shapes)]
             if len(gained) >= 4 and re.search("[a-zA-Z%]", gained):
                 rest = self._completed(head, middle, later, shapes, tears - 1)
-                found |= {cut: rest} if rest else {}
-        if not found:
+                rests |= {cut: rest} if rest else {}
+        if not rests:
             return None
-        cuts = [(cut, text) for cut, (text, _) in found.items()]
+        cuts = [(cut, text) for cut, (text, _) in rests.items()]
         best = self._most_plausible(head.line_no, begin, cuts)
-        return next(parts for parts in found.values() if parts[0] == best)
+        return next(parts for parts in rests.values() if parts[0] == best)
 
     def _find_head(self, tail: Suspect) -> None:
         """Finds the `gc N` that the rest of a record belongs to; the rest may be torn too."""
@@ -264,8 +264,8 @@ class _Rejoiner:
         heads = [(number, *head) for head, number in nearest.items()]
         for number, begin, prefix in heads:
             for rest in _possible_rests(tail.text, prefix):
-                if found := list(_completions(begin, rest, MODERN)):
-                    text = self._most_plausible(number, begin, found)
+                if completions := list(_completions(begin, rest, MODERN)):
+                    text = self._most_plausible(number, begin, completions)
                     self.result.joined.append(Joined(number, text))
                     self.used.update((number, tail.line_no))
                     return

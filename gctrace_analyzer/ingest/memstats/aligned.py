@@ -64,10 +64,10 @@ def _header_of(head: str) -> list[str] | None:
     """
     if _GCTRACE in head:
         return None
-    for count, found in enumerate(_HEADER.finditer(head)):
-        names = found[0].split()
+    for count, match in enumerate(_HEADER.finditer(head)):
+        names = match[0].split()
         if sum(fields.is_field(name) for name in names) >= fields.ENOUGH:
-            following = head[found.end() + 1 :].split("\n", 2)[:2]
+            following = head[match.end() + 1 :].split("\n", 2)[:2]
             row = following[-1] if following[0].startswith(("-", " -")) else following[0]
             cells = row.split()
             timed = fields.is_time(names[0])

@@ -239,11 +239,11 @@ def _headerless(texts: pl.Series, separator: str, name: str) -> list[str]:
 
 
 def _unknown_columns(
-    name: str, line_no: int, found: list[str], *, headerless: bool = False
+    name: str, line_no: int, cells: list[str], *, headerless: bool = False
 ) -> UnreadableInputError:
-    shown = ", ".join(found[:12]) + (", …" if len(found) > 12 else "")
+    shown = ", ".join(cells[:12]) + (", …" if len(cells) > 12 else "")
     problem = (
-        f"a table of {len(found)} columns without a header ({shown})"
+        f"a table of {len(cells)} columns without a header ({shown})"
         if headerless
         else f"a table whose columns are not MemStats fields: {shown}"
     )

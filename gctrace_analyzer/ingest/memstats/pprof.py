@@ -41,7 +41,7 @@ def _fields_of(key: str, value: str, row: Row) -> Row:
     take = numbers.whole if column in fields.INTEGERS else numbers.real
     if (number := take(value)) is None:
         return {}
-    found: Row = {column: number}
+    own: Row = {column: number}
     if column == "num_gc" and row.get("pauses"):
-        found["last_pause_ns"] = fields.last_pause(row["pauses"], found["num_gc"])
-    return found
+        own["last_pause_ns"] = fields.last_pause(row["pauses"], own["num_gc"])
+    return own

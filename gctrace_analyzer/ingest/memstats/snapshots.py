@@ -88,8 +88,8 @@ def _files(dumps: pl.DataFrame, pauses: pl.DataFrame) -> list[dict[str, Any]]:
         oldest_s=pl.col("ended_at").min().dt.epoch("us") / 1e6,
         newest_s=pl.col("ended_at").max().dt.epoch("us") / 1e6,
     )  # fmt: skip
-    found = rows.join(rings, on="source", how="inner", maintain_order="left")
-    return found.filter(pl.col("rises") & ~pl.col("named")).to_dicts()
+    files = rows.join(rings, on="source", how="inner", maintain_order="left")
+    return files.filter(pl.col("rises") & ~pl.col("named")).to_dicts()
 
 
 def _with_common_ends(
@@ -207,9 +207,9 @@ def _ends(files: Sequence[Mapping[str, Any]]) -> str:
 
 def command_of(values: Iterable[Mapping[str, Any]]) -> str | None:
     """Returns the command line that every document of expvar has; None if they differ."""
-    found = {
+    commands = {
         "\0".join(map(str, value["cmdline"]))
         for value in values
         if isinstance(value.get("cmdline"), list)
     }
-    return found.pop() if len(found) == 1 else None
+    return commands.pop() if len(commands) == 1 else None

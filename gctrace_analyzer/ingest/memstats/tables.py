@@ -31,8 +31,8 @@ Rejected = csv.Rejected
 
 def headers(texts: pl.Series) -> list[str]:
     """Returns the lines that may be headers of tables, each once."""
-    found = texts.filter(texts.str.contains(_HEADER)).unique(maintain_order=True)
-    return [text for text in found if _is_header(text)]
+    candidates = texts.filter(texts.str.contains(_HEADER)).unique(maintain_order=True)
+    return [text for text in candidates if _is_header(text)]
 
 
 def _is_header(text: str) -> bool:

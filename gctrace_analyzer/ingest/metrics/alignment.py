@@ -40,14 +40,14 @@ def started_at(cycles: pl.DataFrame, memstats: pl.DataFrame) -> tuple[datetime, 
         return None
     ends = cycles.select(num_gc="gc_num", end=end_s()).drop_nulls().unique("num_gc")
     after = ends.select(pl.col("num_gc") - 1, later="end")
-    found = counts.join(ends, on="num_gc").join(after, on="num_gc", how="left")
-    if found["num_gc"].n_unique() < _LEAST_COUNTS:
+    pairs = counts.join(ends, on="num_gc").join(after, on="num_gc", how="left")
+    if pairs["num_gc"].n_unique() < _LEAST_COUNTS:
         return None
     at = pl.col("logged_at").dt.epoch("us") / 1e6
     last = pl.col("last_gc_unix_ns") / 1e9
     # A program without that metric, or before its first cycle, says 0.
     exact = pl.when(last > 0).then(last - pl.col("end"))
-    low, high = found.select(
+    low, high = pairs.select(
         pl.max_horizontal((at - pl.col("later")).max(), exact.max()).alias("low"),
         pl.min_horizontal((at - pl.col("end")).min(), exact.min()).alias("high"),
     ).row(0)

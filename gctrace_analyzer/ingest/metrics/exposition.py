@@ -49,7 +49,7 @@ def lines_of(text: str) -> pl.DataFrame:
         return table
     parts = pl.col("text").str.extract_groups(_QUERIED).struct
     names = ("series", "value", "at")
-    found = table.with_columns(parts.field(name).alias(name) for name in names)
+    queried = table.with_columns(parts.field(name).alias(name) for name in names)
     series = pl.col("series").forward_fill()
     sample = pl.concat_str(series, "value", "at", separator=" ")
     # A line that is cut is rejected with the series that it belongs to.
@@ -57,8 +57,8 @@ def lines_of(text: str) -> pl.DataFrame:
         pl.concat_str(series, "text", separator=" ")
     )
     is_series = pl.col("series").is_not_null() & pl.col("value").is_null()
-    return found.select("line_no", pl.coalesce(sample, cut, "text").alias("text")).filter(
-        ~found.select(is_series).to_series()
+    return queried.select("line_no", pl.coalesce(sample, cut, "text").alias("text")).filter(
+        ~queried.select(is_series).to_series()
     )
 
 
@@ -111,13 +111,13 @@ def _dates_between(lines: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame | N
     text = given["text"].str.strip_chars("#=*-_<>[]() \t\r")
     dates = given.select("line_no").hstack(timestamps.read(text)).drop_nulls("local_time")
     dates = dates.filter(~pl.col("yearless")).with_columns(page=pl.col("line_no"))
-    found = parts.select("line_no", "number").join_asof(
+    dated = parts.select("line_no", "number").join_asof(
         dates.select("line_no", "page", "local_time", "zone"),
         on="line_no",
         check_sortedness=False,
     )
-    several = found.select(pl.struct("page", "number").is_duplicated().any()).item()
-    return None if found["local_time"].null_count() or several else found
+    several = dated.select(pl.struct("page", "number").is_duplicated().any()).item()
+    return None if dated["local_time"].null_count() or several else dated
 
 
 def _damaged(lines: pl.DataFrame, reason: str) -> list[Rejected]:

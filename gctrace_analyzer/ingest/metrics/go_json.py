@@ -140,20 +140,20 @@ def time_of(value: Mapping[str, Any]) -> datetime | None:
 
 def _identity(value: Mapping[str, Any]) -> Row:
     """Returns which process an entry is of, from the texts that log collectors put next to it."""
-    found: Row = {}
+    identity: Row = {}
     for column, keys in _IDENTITY.items():
         if text := next(filter(None, (_text(value, key) for key in keys)), None):
-            found[column] = text
-    return found
+            identity[column] = text
+    return identity
 
 
 def _text(value: Mapping[str, Any], name: str) -> str | None:
     """Returns a member that is a text; `a/b` is the member b of a."""
     outer, _, inner = name.partition("/")
-    found = value.get(outer)
+    member = value.get(outer)
     if inner:
-        found = found.get(inner) if isinstance(found, dict) else None
-    return found if isinstance(found, str) else None
+        member = member.get(inner) if isinstance(member, dict) else None
+    return member if isinstance(member, str) else None
 
 
 def _ring(line_no: int, dump: Mapping[str, Any]) -> Row:

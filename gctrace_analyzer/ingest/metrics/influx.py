@@ -67,12 +67,12 @@ def is_influx(head: str) -> bool:
 
 def _has_dump(lines: list[str]) -> bool:
     """Returns whether enough fields of one measurement are those of MemStats."""
-    found: dict[str, set[str]] = {}
+    fields_by_head: dict[str, set[str]] = {}
     for line in lines:
         head, _, rest = line.removeprefix("> ").partition(" ")
         keys = (each.partition("=")[0] for each in rest.split(","))
-        found.setdefault(head, set()).update(filter(is_of_memstats, keys))
-    return any(len(each) >= ENOUGH for each in found.values())
+        fields_by_head.setdefault(head, set()).update(filter(is_of_memstats, keys))
+    return any(len(each) >= ENOUGH for each in fields_by_head.values())
 
 
 def read(text: str, samples: Samples) -> list[Rejected]:

@@ -148,24 +148,24 @@ def read(text: str, name: str) -> Metrics:
     from gctrace_analyzer.ingest.metrics.samples import Samples, of_containers, rows
 
     head = text.lstrip("\n")[: 1 << 16]
-    found = Metrics(layout_of(head) or "exposition")
-    if found.layout == "refused":
+    metrics = Metrics(layout_of(head) or "exposition")
+    if metrics.layout == "refused":
         raise UnreadableInputError(
             name, f"this is {_refused(head)}, which is not read", _ARE_READ
         )
-    if found.layout == "go-json":
+    if metrics.layout == "go-json":
         numbered = enumerate(text.split("\n"), start=1)
-        found.memstats, found.pauses, found.rejected = go_json.read(numbered)
-        return found
-    if found.layout == "series" and (error := series_json.error_of(text)):
+        metrics.memstats, metrics.pauses, metrics.rejected = go_json.read(numbered)
+        return metrics
+    if metrics.layout == "series" and (error := series_json.error_of(text)):
         problem = f"the server refused the query: {error}"
         raise UnreadableInputError(name, problem, "Correct the query and fetch it again.")
     samples = Samples()
-    found.rejected = _readers()[found.layout](text, samples)
-    found.memstats, of_samples = rows(samples)
-    found.rejected = sorted([*found.rejected, *of_samples])
-    found.containers = of_containers(samples, found.memstats)
-    return found
+    metrics.rejected = _readers()[metrics.layout](text, samples)
+    metrics.memstats, of_samples = rows(samples)
+    metrics.rejected = sorted([*metrics.rejected, *of_samples])
+    metrics.containers = of_containers(samples, metrics.memstats)
+    return metrics
 
 
 def _readers() -> dict[Layout, Callable[[str, Samples], Sequence[Rejected]]]:

@@ -207,10 +207,10 @@ def _by_name(name: str) -> Metric | None:
     if name.startswith("go_memstats_"):
         of_field = fields.NAMES.get(fields.plain(name.removeprefix("go_memstats_")))
         return Metric(of_field) if of_field in fields.KNOWN else None
-    if found := _OTEL_TRANSLATED.get(_UNIT.sub("", name)) or _OTEL_TRANSLATED.get(
+    if translated := _OTEL_TRANSLATED.get(_UNIT.sub("", name)) or _OTEL_TRANSLATED.get(
         name.removesuffix("_total")
     ):
-        return Metric(*found)
+        return Metric(*translated)
     # A wrapped registerer puts a prefix before every name.
     inner = _PREFIXED.search(name)
     if inner and inner.start():

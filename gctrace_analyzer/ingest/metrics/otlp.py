@@ -120,17 +120,17 @@ def _value(point: dict[str, Any]) -> float | None:
 
 def _nanoseconds(value: Any) -> int | None:
     """Returns a time since 1970; None if there is none, as 0 means."""
-    found = numbers.whole(value)
-    return found if found is not None and found > 0 else None
+    nanoseconds = numbers.whole(value)
+    return nanoseconds if nanoseconds is not None and nanoseconds > 0 else None
 
 
 def _attributes(holder: Any) -> dict[str, str]:
-    found = {}
+    attributes = {}
     for each in _list(holder, "attributes"):
         value = each.get("value")
         if isinstance(value, dict) and isinstance(each.get("key"), str):
-            found[each["key"]] = str(next(iter(value.values()), ""))
-    return found
+            attributes[each["key"]] = str(next(iter(value.values()), ""))
+    return attributes
 
 
 def _list(holder: Any, *keys: str) -> list[Any]:

@@ -49,18 +49,18 @@ def with_processes(
         order.select("life", pl.col("number").cast(pl.Int64).alias("process")),
         on="life", how="left", maintain_order="left",
     )  # fmt: skip
-    found = _processes(rows)
+    shown = _processes(rows)
     if len(known):
         rows = rows.with_columns(
             pl.col("process").replace_strict(
-                _numbered(rows, _matches(found, known), known),
+                _numbered(rows, _matches(shown, known), known),
                 default=None,
                 return_dtype=pl.Int64,
             )
         )
     given = [*memstats.columns, *(["process"] if "process" not in memstats.columns else [])]
     kept = [name for name in given if name not in _HIDDEN]
-    return rows.sort("row").select(kept), found, contradicting
+    return rows.sort("row").select(kept), shown, contradicting
 
 
 def with_process(pauses: pl.DataFrame, memstats: pl.DataFrame) -> pl.DataFrame:
@@ -68,19 +68,23 @@ def with_process(pauses: pl.DataFrame, memstats: pl.DataFrame) -> pl.DataFrame:
     if pauses.is_empty():
         return schema.conform("cycle_pauses", pl.DataFrame())
     dumps = memstats.select("source", "line_no", "process").unique(["source", "line_no"])
-    found = pauses.join(dumps, on=["source", "line_no"], how="left", maintain_order="left")
+    cycle_pauses = pauses.join(
+        dumps, on=["source", "line_no"], how="left", maintain_order="left"
+    )
     # Several files of one process repeat pauses, as the dumps in one file do.
-    found = found.unique(["process", "gc_num", "ended_at"], keep="first", maintain_order=True)
-    return schema.conform("cycle_pauses", found)
+    cycle_pauses = cycle_pauses.unique(
+        ["process", "gc_num", "ended_at"], keep="first", maintain_order=True
+    )
+    return schema.conform("cycle_pauses", cycle_pauses)
 
 
-def _matches(found: pl.DataFrame, known: pl.DataFrame) -> dict[int, int]:
-    """Returns the process in `known` of each process in `found`, as far as one fits."""
-    if len(found) == len(known) == 1:
-        return {found["process"][0]: known["process"][0]}
+def _matches(shown: pl.DataFrame, known: pl.DataFrame) -> dict[int, int]:
+    """Returns the process in `known` of each process in `shown`, as far as one fits."""
+    if len(shown) == len(known) == 1:
+        return {shown["process"][0]: known["process"][0]}
     starts = known.drop_nulls("started_at").select("process", "started_at")
     matches = {}
-    for number, start in found.select("process", "started_at").drop_nulls().iter_rows():
+    for number, start in shown.select("process", "started_at").drop_nulls().iter_rows():
         near = (starts["started_at"] - start).dt.total_microseconds().abs()
         if len(near) and near.min() <= _SAME_START_US:
             matches[number] = int(starts["process"][int(near.arg_min() or 0)])

@@ -45,15 +45,17 @@ def read(messages: Iterable[Message]) -> list[Row]:
             continue
         stream = tuple((message.identity() | dict.fromkeys(_PLACE)).values())
         last_line, dump = building.get(stream, (-_NEAR_LINES, {}))
-        found, at = _metrics(message.text)
-        if found and (
-            found.keys() & dump.keys() or message.line_no - last_line > _NEAR_LINES or not dump
+        metrics, at = _metrics(message.text)
+        if metrics and (
+            metrics.keys() & dump.keys()
+            or message.line_no - last_line > _NEAR_LINES
+            or not dump
         ):
             dump = {}
             dumps.append(dump)
             place = text.place(message)
             places.append(place if at is None else place | {"logged_at": at})
-        dump |= found
+        dump |= metrics
         building[stream] = (message.line_no, dump)
     kept = [index for index, dump in enumerate(dumps) if len(dump) >= _ENOUGH]
     if not kept:
@@ -76,8 +78,8 @@ def _metrics(line: str) -> tuple[Mapping[str, Any], datetime | None]:
             value = json_values.loads(line)
         except ValueError:
             value = None
-        if found := json.dump_of(value):
-            metrics = {name: found[name] for name in names.RUNTIME if name in found}
+        if own := json.dump_of(value):
+            metrics = {name: own[name] for name in names.RUNTIME if name in own}
             return metrics, go_json.time_of(value)
     pairs = ((each["name"], each["value"]) for each in _PAIR.finditer(line))
     # A whole number may have more digits than a float.

@@ -196,12 +196,12 @@ def rows(samples: Samples) -> tuple[pl.DataFrame, list[Rejected]]:
         pl.col(name).is_not_null() for name in _ENOUGH_ALONE if name in wide.columns
     )
     wide = wide.filter(counted | (known >= _ENOUGH))
-    found = (
+    scrapes = (
         _with_times(wide, is_local=samples.is_local)
         .hstack(_identities(wide["target_no"], samples.targets))
         .drop("target_no", "at_us", "scrape")
     )
-    return found, rejected
+    return scrapes, rejected
 
 
 def _rejected(damaged: pl.DataFrame, samples: Samples, reason: str) -> list[Rejected]:
@@ -211,13 +211,13 @@ def _rejected(damaged: pl.DataFrame, samples: Samples, reason: str) -> list[Reje
     counted = damaged.group_by("series", maintain_order=True).agg(
         pl.col("line_no").min(), pl.len().alias("count")
     )
-    found = []
+    rejected = []
     for series, line_no, count in counted.iter_rows():
         target, metric = samples.series[series]
         of = ", ".join(f"{name}={value[:60]}" for name, value in samples.targets[target].items)
         what = "1 sample" if count == 1 else f"{count:,} samples"
-        found.append((line_no, reason.format(what, metric.column), of))
-    return found
+        rejected.append((line_no, reason.format(what, metric.column), of))
+    return rejected
 
 
 def _is_of_container(samples: Samples) -> pl.Series:
@@ -271,17 +271,17 @@ def of_containers(samples: Samples, of_go: pl.DataFrame) -> dict[str, list[Row]]
     ).filter(pl.col("container").is_in(list(own)))
     place = {number: at for at, number in enumerate(own)}
     every = every.with_columns(pl.col("container").replace_strict(place, return_dtype=pl.Int64))
-    found = list(own.values())
+    places = list(own.values())
     return {
-        "container_states": containers.states(every, found),
-        "oom_kills": containers.kills(every, found, _restarts(of_go, found)),
+        "container_states": containers.states(every, places),
+        "oom_kills": containers.kills(every, places, _restarts(of_go, places)),
     }
 
 
-def _restarts(of_go: pl.DataFrame, found: list[dict[str, str]]) -> pl.DataFrame:
+def _restarts(of_go: pl.DataFrame, owners: list[dict[str, str]]) -> pl.DataFrame:
     """Returns between which scrapes the start time of the only process in a pod changed."""
     types = {"container": pl.Int64, "before_us": pl.Int64, "at_us": pl.Int64}
-    pods = [each.get("pod") for each in found]
+    pods = [each.get("pod") for each in owners]
     place = {pod: at for at, pod in enumerate(pods) if pods.count(pod) == 1}
     if of_go.is_empty():
         return pl.DataFrame(schema=types)

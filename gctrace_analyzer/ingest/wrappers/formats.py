@@ -125,24 +125,24 @@ _CLASSES = {"d": "0-9", "w": "A-Za-z0-9_", "s": r" \t"}
 
 def ascii_only(pattern: str) -> str:
     r"""Returns the pattern with ASCII classes, because Unicode ones are slow to compile."""
-    found, inside, at = [], False, 0
+    pieces, inside, at = [], False, 0
     while at < len(pattern):
         char = pattern[at]
         if char == "\\":
             letter = pattern[at + 1]
             if letter in _CLASSES:
-                found.append(_CLASSES[letter] if inside else f"[{_CLASSES[letter]}]")
+                pieces.append(_CLASSES[letter] if inside else f"[{_CLASSES[letter]}]")
             else:
-                found.append(r"[^ \t]" if letter == "S" else char + letter)
+                pieces.append(r"[^ \t]" if letter == "S" else char + letter)
             at += 2
             continue
         if char == "[" and not inside:
             inside = True
         elif char == "]" and inside:
             inside = False
-        found.append(char)
+        pieces.append(char)
         at += 1
-    return "".join(found)
+    return "".join(pieces)
 
 
 WRAPPERS = (

@@ -184,7 +184,7 @@ def _with_other_cycles(table: pl.DataFrame) -> pl.DataFrame:
     here = table.select(elsewhere).to_series()
     if not here.any():
         return table
-    found = table.filter(here).select(
+    others = table.filter(here).select(
         pl.when(whole.str.extract_all(_WHICH_CYCLE).list.n_unique() > 1)
         .then(whole)
         .otherwise(
@@ -194,7 +194,7 @@ def _with_other_cycles(table: pl.DataFrame) -> pl.DataFrame:
         )
     )
     at = pl.int_range(len(table), eager=True).filter(here)
-    return with_replaced(table, table["text"].scatter(at, found.to_series()))
+    return with_replaced(table, table["text"].scatter(at, others.to_series()))
 
 
 def _sources(texts: pl.Series) -> pl.Series:
@@ -202,21 +202,21 @@ def _sources(texts: pl.Series) -> pl.Series:
     hits = texts.str.contains(_HIT)
     if not hits.any():
         return texts
-    found = [json.dumps(source(_value(text))) for text in texts.filter(hits)]
+    entries = [json.dumps(source(_value(text))) for text in texts.filter(hits)]
     at = pl.int_range(len(texts), eager=True).filter(hits)
-    return texts.scatter(at, pl.Series(found, dtype=pl.String))
+    return texts.scatter(at, pl.Series(entries, dtype=pl.String))
 
 
 def source(hit: dict[str, Any]) -> dict[str, Any]:
     """Returns the entry of a search hit."""
-    found = hit
+    entry = hit
     if not any(isinstance(hit.get(name), str) for name in _MESSAGES):
         inside = (hit[name] for name in _WITHIN if isinstance(hit.get(name), dict))
-        found = {**hit, **next(inside, {})}
+        entry = {**hit, **next(inside, {})}
         if isinstance(fields := hit.get("fields"), dict):
             # Elasticsearch returns fields as lists of values, and Kibana asks for nothing else.
-            found |= {name: each[0] for name, each in fields.items() if _is_list_of_one(each)}
-    return found
+            entry |= {name: each[0] for name, each in fields.items() if _is_list_of_one(each)}
+    return entry
 
 
 def _is_list_of_one(value: object) -> bool:
@@ -336,12 +336,12 @@ def record_field(value: Any, name: str) -> str | None:
         return None
     if inner:
         return record_field(value.get(outer), inner)
-    found = value.get(name)
-    if isinstance(found, list):
-        return from_bytes(found)
-    if found is None or isinstance(found, dict):
+    member = value.get(name)
+    if isinstance(member, list):
+        return from_bytes(member)
+    if member is None or isinstance(member, dict):
         return None
-    return found if isinstance(found, str) else json.dumps(found)
+    return member if isinstance(member, str) else json.dumps(member)
 
 
 def from_bytes(values: Iterable[Any]) -> str | None:

@@ -85,11 +85,11 @@ def by_depth(lines: pl.DataFrame, depth: int) -> pl.DataFrame:
     plain = lines.with_columns(pl.col("line_no").cast(pl.Int64), origin=pl.lit(""))
     if not depth:
         return detached(plain)
-    found = [completed(lines)]
-    found += [
+    frames = [completed(lines)]
+    frames += [
         frame for d in range(1, depth + 1) if (frame := _level(lines, d, Counter())) is not None
     ]
-    levels = pl.concat(frame.drop("tag") for frame in found)
+    levels = pl.concat(frame.drop("tag") for frame in frames)
     return detached(levels.with_columns(pl.col("line_no").cast(pl.Int64), origin_of()))
 
 
@@ -130,16 +130,16 @@ def _wrappers_of(lines: pl.DataFrame) -> list[Wrapper]:
     texts = lines["text"].gather_every(step).append(lines["text"].tail(4)).to_list()
     sample = [text[:SAMPLE_CHARS] for text in texts if text]
     records = sum(_ANY_RECORD.search(text) is not None for text in sample)
-    found = []
+    wrappers = []
     for wrapper in WRAPPERS:
         left = [text for text in sample if not wrapper.matches(text)]
         fits = len(sample) - len(left)
         if fits and not (wrapper.message and 2 * fits < records):
-            found.append(wrapper)
+            wrappers.append(wrapper)
             sample = left
         if not sample:
             break
-    return found
+    return wrappers
 
 
 def _cut(lines: pl.DataFrame, wrapper: Wrapper) -> pl.DataFrame:

@@ -55,15 +55,15 @@ _FORMS: tuple[tuple[str, Callable[[pl.DataFrame], dict[str, pl.Expr]]], ...]
 
 def read(text: pl.Series) -> pl.DataFrame:
     """Returns timestamps as `TIMESTAMP_COLUMNS`; null if the form or the year is impossible."""
-    found = _any_year(text)
+    times = _any_year(text)
     possible = pl.col("local_time").is_between(numbers.EARLIEST, numbers.LATEST)
-    return found.with_columns(pl.when(possible).then("local_time").alias("local_time"))
+    return times.with_columns(pl.when(possible).then("local_time").alias("local_time"))
 
 
 def _any_year(text: pl.Series) -> pl.DataFrame:
     if (quick := _all_iso(text)) is not None:
         return quick
-    found = pl.DataFrame(schema=TIMESTAMP_COLUMNS)
+    times = pl.DataFrame(schema=TIMESTAMP_COLUMNS)
     rows = pl.DataFrame({"row": pl.int_range(len(text), eager=True), "text": text})
     rest = rows.drop_nulls("text")
     parts = []
@@ -78,7 +78,7 @@ def _any_year(text: pl.Series) -> pl.DataFrame:
         )
         parts.append(read_rows.drop_nulls("local_time").select("row", *_typed()))
         rest = read_rows.filter(pl.col("local_time").is_null()).select("row", "text")
-    both = pl.concat(parts) if parts else rows.clear().select("row").hstack(found)
+    both = pl.concat(parts) if parts else rows.clear().select("row").hstack(times)
     if len(both) == len(rows) and both["row"].is_sorted():
         return both.drop("row")
     return (
