@@ -146,26 +146,26 @@ class Baseline(Predictor):
 
 def _outcome(baseline: Baseline, setting: Setting, horizon_s: float = 0.0) -> Outcome:
     """Returns what one setting would do, now or at the horizon."""
-    found = _predicted(baseline, setting, horizon_s)
-    if found.center is None:
-        return found
-    row_ = found.row
+    predicted = _predicted(baseline, setting, horizon_s)
+    if predicted.center is None:
+        return predicted
+    row_ = predicted.row
     as_now = not horizon_s or baseline.growth is None
     if not row_["refused"]:
         row_ |= lasts(baseline, setting)
         if baseline.evidence and not horizon_s:
-            _with_evidence(baseline, found, setting)
+            _with_evidence(baseline, predicted, setting)
         if setting == baseline.now and as_now:
             row_ |= _measured(baseline)
-    row_ |= baseline.memory(row_["heap_peak_mib"], found.center.non_heap, setting.ballast)
-    return found
+    row_ |= baseline.memory(row_["heap_peak_mib"], predicted.center.non_heap, setting.ballast)
+    return predicted
 
 
 def _predicted(baseline: Baseline, setting: Setting, horizon_s: float) -> Outcome:
     """Returns what one setting would do, predicted from one log."""
     impossible = None if baseline.load is None else baseline.impossible(setting)
     refused = impossible or baseline.refused or _horizon_refusal(baseline, horizon_s)
-    found = blank(
+    row = blank(
         setting,
         load=baseline.load_model if baseline.load else None,
         horizon_s=horizon_s,
@@ -174,12 +174,12 @@ def _predicted(baseline: Baseline, setting: Setting, horizon_s: float) -> Outcom
         or None,
     )
     if baseline.load is None or impossible:
-        return Outcome(found)
-    if horizon_s and found["refused"]:
-        return Outcome(found)
+        return Outcome(row)
+    if horizon_s and row["refused"]:
+        return Outcome(row)
     center, others = _alternatives(baseline, setting, horizon_s)
-    found["refused"] = found["refused"] or _too_few(baseline.load, center)
-    found |= {
+    row["refused"] = row["refused"] or _too_few(baseline.load, center)
+    row |= {
         "thrash": _thrash(center, others),
         "thrash_share": center.thrash_share,
         "heap_goal_mib": center.goal,
@@ -189,29 +189,29 @@ def _predicted(baseline: Baseline, setting: Setting, horizon_s: float) -> Outcom
     }
     terms = terms_of(baseline.load, center)
     for name in QUANTITIES:
-        if found["refused"] and name not in ("heap_peak_mib", "live_heap_mib"):
+        if row["refused"] and name not in ("heap_peak_mib", "live_heap_mib"):
             continue
         low, middle, high = interval(
             name, baseline.load, center, others, baseline.factors, terms
         )
-        found |= {name: middle, f"{name}_low": low, f"{name}_high": high}
+        row |= {name: middle, f"{name}_low": low, f"{name}_high": high}
     if not horizon_s:
-        _keep_possible(found, baseline, setting)
-    return Outcome(found, center, others)
+        _keep_possible(row, baseline, setting)
+    return Outcome(row, center, others)
 
 
-def _keep_possible(found: Row, baseline: Baseline, setting: Setting) -> None:
+def _keep_possible(row: Row, baseline: Baseline, setting: Setting) -> None:
     """Narrows the interval of the heap peak to what is possible.
 
     The heap holds at least the largest live heap, and a limit that causes no thrashing holds.
     """
-    peak = found["heap_peak_mib"]
+    peak = row["heap_peak_mib"]
     assert baseline.measured is not None
     live = baseline.measured.marked_live_max - baseline.now.ballast + setting.ballast
-    found["heap_peak_mib_low"] = max(found["heap_peak_mib_low"], min(live, peak))
-    if setting.limit and found["thrash"] == "no":
-        high = found["heap_peak_mib_high"]
-        found["heap_peak_mib_high"] = min(high, max(setting.limit, peak))
+    row["heap_peak_mib_low"] = max(row["heap_peak_mib_low"], min(live, peak))
+    if setting.limit and row["thrash"] == "no":
+        high = row["heap_peak_mib_high"]
+        row["heap_peak_mib_high"] = min(high, max(setting.limit, peak))
 
 
 def _with_evidence(baseline: Baseline, own: Outcome, setting: Setting) -> None:
@@ -222,20 +222,20 @@ def _with_evidence(baseline: Baseline, own: Outcome, setting: Setting) -> None:
     """
     usable = [each for each in baseline.evidence if each.no_evidence is None]
     predicted = [(each, _predicted(each, setting, 0.0)) for each in usable]
-    found = [(baseline, own), *(one for one in predicted if not one[1].row["refused"])]
-    if len(found) == 1:
+    outcomes = [(baseline, own), *(one for one in predicted if not one[1].row["refused"])]
+    if len(outcomes) == 1:
         return
     weights = []
-    for each, other in found:
+    for each, other in outcomes:
         assert each.load is not None
         assert other.center is not None
         distance = math.log(other.center.gap / each.load.gap_mib)
         weights.append(1 / (distance**2 + SAME_SETTING))
-    nearest = found[max(range(len(found)), key=weights.__getitem__)][1].row
+    nearest = outcomes[max(range(len(outcomes)), key=weights.__getitem__)][1].row
     own.row.update({name: nearest[name] for name in ("thrash", "thrash_share")})
     for name in QUANTITIES:
         for end in ("", "_low", "_high"):
-            values = [max(other.row[f"{name}{end}"] or 0.0, 1e-9) for _, other in found]
+            values = [max(other.row[f"{name}{end}"] or 0.0, 1e-9) for _, other in outcomes]
             logs = (
                 weight * math.log(value) for weight, value in zip(weights, values, strict=True)
             )
@@ -282,7 +282,9 @@ def _alternatives(
             for shift in model.non_heap.ranges
         ]
     if grown is not None:
-        others += [model.predict(setting, grown_mib=each) for each in (grown_low, grown_high)]
+        others += [
+            model.predict(setting, grown_mib=grown_mib) for grown_mib in (grown_low, grown_high)
+        ]
     return center, tuple(others)
 
 
@@ -359,9 +361,9 @@ def _fails(baseline: Baseline, setting: Setting, grown: float) -> bool:
     """Returns whether the grown heap would thrash or no longer fit into the container."""
     model = baseline.model
     assert model is not None
-    found = model.look(setting, grown)
-    if setting.limit and found.no_room >= SOMETIMES:
+    replayed = model.look(setting, grown)
+    if setting.limit and replayed.no_room >= SOMETIMES:
         return True
-    non_heap = model.non_heap.at(found.goal, setting.ballast)
-    memory = baseline.memory_mib(found.peak, non_heap, setting.ballast)
+    non_heap = model.non_heap.at(replayed.goal, setting.ballast)
+    memory = baseline.memory_mib(replayed.peak, non_heap, setting.ballast)
     return baseline.room_mib is not None and memory > baseline.room_mib

@@ -166,12 +166,12 @@ class Analysis:
     @cached_property
     def metrics(self) -> pl.DataFrame:
         """The cycles with the columns of `schema.METRICS`."""
-        found = derived.with_metrics(self.cycles, self._since_before)
+        cycles = derived.with_metrics(self.cycles, self._since_before)
         limit, gogc = (self.settings.value(name) for name in ("memory_limit_mib", "gogc"))
-        if not limit or found.is_empty():
-            return found
+        if not limit or cycles.is_empty():
+            return cycles
         given = None if gogc is None else math.inf if gogc == "off" else float(gogc)
-        return with_known_limit(found, float(limit), given, self.thresholds)
+        return with_known_limit(cycles, float(limit), given, self.thresholds)
 
     @cached_property
     def durations(self) -> pl.DataFrame:
@@ -370,7 +370,7 @@ class Analysis:
         processes = self.log.tables["processes"]
         if not self.by_dumps:
             processes = diagnosed(processes, self.thresholds)
-        return sorted(int(each) for each in processes["process"])
+        return sorted(int(number) for number in processes["process"])
 
     @property
     def _diagnosed_points(self) -> pl.DataFrame:
@@ -427,7 +427,7 @@ class Analysis:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What the rules found, causes before their effects."""
-        found = tuple(
+        matched = tuple(
             diagnose.diagnose(
                 self._diagnosed_points,
                 {process: self.summary_of(process) for process in self._diagnosed},
@@ -444,9 +444,9 @@ class Analysis:
             )
         )
         if not self.by_dumps:
-            return found
+            return matched
         short = self.dumps.pauses_are_short
-        return metrics_findings.proven(found, self.summary, pauses_are_short=short)
+        return metrics_findings.proven(matched, self.summary, pauses_are_short=short)
 
     @cached_property
     def levels(self) -> dict[str, Level]:
@@ -460,8 +460,8 @@ class Analysis:
             return ()
         from gctrace_analyzer.analysis.postmortem.post_mortems import post_mortems
 
-        found = post_mortems(self.log, self.settings, lambda: self.enriched, self.dumps.of)
-        return tuple(found)
+        deaths = post_mortems(self.log, self.settings, lambda: self.enriched, self.dumps.of)
+        return tuple(deaths)
 
     @cached_property
     def memory(self) -> tuple[Memory, ...]:

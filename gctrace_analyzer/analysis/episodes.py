@@ -66,7 +66,7 @@ def active_ranges(rows: list[Row]) -> pl.DataFrame:
     There is one row for each time that a state came and went, in the order of `rows`, and for
     each of the longest pauses among those that are far longer than usual.
     """
-    each = [
+    lasting = [
         {
             **{name: row[name] for name in ("process", "kind", "severity")},
             "ranges": row["ranges"],
@@ -77,7 +77,9 @@ def active_ranges(rows: list[Row]) -> pl.DataFrame:
     own = {
         name: schema.polars_schema("episodes")[name] for name in ("process", "kind", "severity")
     }
-    return pl.DataFrame(each, schema={**own, "ranges": span}).explode("ranges").unnest("ranges")
+    return (
+        pl.DataFrame(lasting, schema={**own, "ranges": span}).explode("ranges").unnest("ranges")
+    )
 
 
 def enrich(metrics: pl.DataFrame, durations: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
@@ -197,8 +199,8 @@ def parts(
         yield Part(part, min(active_s / span_s, 1.0) if span_s > 0 else 1.0, lasted)
 
 
-def _episode(found: Part, kind: str, severity: str, reason: str, **figures: Any) -> Row:
-    part = found.cycles
+def _episode(lasting: Part, kind: str, severity: str, reason: str, **figures: Any) -> Row:
+    part = lasting.cycles
     first, last = part.row(0, named=True), part.row(-1, named=True)
     return {
         "process": first["process"],
@@ -209,10 +211,10 @@ def _episode(found: Part, kind: str, severity: str, reason: str, **figures: Any)
         "last_gc": last["gc_num"],
         "severity": severity,
         "reason": reason,
-        "active_share": found.active_share,
+        "active_share": lasting.active_share,
         "source": first["source"],
         "line_no": first["line_no"],
-        "ranges": found.ranges or [{"start_s": first["start_s"], "end_s": last["end_s"]}],
+        "ranges": lasting.ranges or [{"start_s": first["start_s"], "end_s": last["end_s"]}],
         **figures,
     }
 
@@ -232,8 +234,8 @@ def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     spans += _tight_windows(cycles, t)
     if spans:
         below = below.fill_null(value=False)
-        for found in parts(cycles.with_columns(below=below), spans, t):
-            yield _thrash(found, t)
+        for thrashing in parts(cycles.with_columns(below=below), spans, t):
+            yield _thrash(thrashing, t)
 
 
 def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]:
@@ -269,14 +271,14 @@ def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]
     return [(int(a), int(b)) for a, b in tight.select("first", "last").iter_rows()]
 
 
-def _thrash(found: Part, t: Thresholds) -> Row:
-    part = found.cycles
+def _thrash(thrashing: Part, t: Thresholds) -> Row:
+    part = thrashing.cycles
     share = float(part["below"].mean() or 0)  # type: ignore[arg-type]  # a boolean column
     rates = rates_of(part, "counted_per_s", "gc_cpu_share", "gc_cpu_nonidle_share")
     gogc, fill = part.select(
         not_null(pl.col("effective_gogc")).median(), pl.col("limiter_fill").max()
     ).row(0)
-    state, duty = limiter.verdict(fill, t), found.duty
+    state, duty = limiter.verdict(fill, t), thrashing.duty
     if share >= t.thrash_limited_share:
         reason = (
             f"The heap goal was at or below the live heap in {100 * share:.0f} % of "
@@ -295,7 +297,7 @@ def _thrash(found: Part, t: Thresholds) -> Row:
         "unlikely": ".",
     }[state]
     return _episode(
-        found,
+        thrashing,
         "limit-thrash",
         "bad",
         reason,
@@ -315,16 +317,16 @@ def assist_storm(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
         cycles["gc_cpu_share"] >= t.gc_cpu_warn
     )
     spans = runs(storm, min_count=t.storm_min_cycles, gap=t.storm_gap_cycles)
-    for found in parts(cycles, spans, t):
-        part = found.cycles
-        if found.span_s < t.storm_min_s:
+    for storming in parts(cycles, spans, t):
+        part = storming.cycles
+        if storming.span_s < t.storm_min_s:
             continue
         share = rates_of(part, "assist_share_of_gc_cpu")["assist_share_of_gc_cpu"] or 0.0
         reason = (
             f"Mark assists took {100 * share:.0f} % of GC CPU in {len(part):,} cycles"
-            f"{found.duty}."
+            f"{storming.duty}."
         )
-        yield _episode(found, "assist-storm", "warn", reason, assist_share_of_gc_cpu=share)
+        yield _episode(storming, "assist-storm", "warn", reason, assist_share_of_gc_cpu=share)
 
 
 def gc_burst(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
@@ -333,24 +335,24 @@ def gc_burst(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     if not isinstance(usual, float) or len(cycles) < _SEVERAL_BURSTS * t.burst_min_cycles:
         return
     fast = (cycles["interval_s"] < usual / t.burst_times) & ~cycles["forced"]
-    for found in parts(cycles, runs(fast, min_count=t.burst_min_cycles, gap=t.gap_cycles), t):
-        rate = (len(found.cycles) - 1) / found.span_s if found.span_s else 0.0
+    for burst in parts(cycles, runs(fast, min_count=t.burst_min_cycles, gap=t.gap_cycles), t):
+        rate = (len(burst.cycles) - 1) / burst.span_s if burst.span_s else 0.0
         if rate >= t.burst_min_per_s:
             reason = (
-                f"GC ran {len(found.cycles):,} times at {rate:.1f} cycles per second"
-                f"{found.duty}; the usual rate is {1 / usual:.1f}."
+                f"GC ran {len(burst.cycles):,} times at {rate:.1f} cycles per second"
+                f"{burst.duty}; the usual rate is {1 / usual:.1f}."
             )
-            yield _episode(found, "gc-burst", "info", reason, gc_per_s=rate)
+            yield _episode(burst, "gc-burst", "info", reason, gc_per_s=rate)
 
 
 def forced_loop(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     """Yields the episodes in which the program forces GC again and again."""
     spans = runs(cycles["forced"], min_count=t.forced_min_cycles, gap=t.gap_cycles)
-    for found in parts(cycles, spans, t):
-        forced, span_s = int(found.cycles["forced"].sum()), found.span_s
+    for loop in parts(cycles, spans, t):
+        forced, span_s = int(loop.cycles["forced"].sum()), loop.span_s
         reason = f"The program forced {forced:,} GC cycles in {duration_text(span_s)}."
-        rate = (len(found.cycles) - 1) / span_s if span_s else None
-        yield _episode(found, "forced-loop", "warn", reason, gc_per_s=rate)
+        rate = (len(loop.cycles) - 1) / span_s if span_s else None
+        yield _episode(loop, "forced-loop", "warn", reason, gc_per_s=rate)
 
 
 def pause_outlier(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
@@ -364,17 +366,17 @@ def pause_outlier(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
             continue
         typical = float(not_null(cycles[name]).median() or 0.0)  # type: ignore[arg-type]  # not null
         far = cycles.select(_is_far(pl.col(name), typical, t)).to_series()
-        for found in parts(cycles, runs(far, min_count=1, gap=t.gap_cycles), t):
-            longest = float(found.cycles[name].max() or 0)  # type: ignore[arg-type]
+        for outlier in parts(cycles, runs(far, min_count=1, gap=t.gap_cycles), t):
+            longest = float(outlier.cycles[name].max() or 0)  # type: ignore[arg-type]
             severity = "bad" if longest > t.stw_bad_ms else "warn"
             reason = (
                 f"{words} took up to {duration_text(longest / 1000)}; the usual "
                 f"pause is {duration_text(typical / 1000)}."
             )
             yield {
-                **_episode(found, "pause-outlier", severity, reason, stw_max_ms=longest),
+                **_episode(outlier, "pause-outlier", severity, reason, stw_max_ms=longest),
                 "ranges": _longest(
-                    found.cycles.filter(_is_far(pl.col(name), typical, t)), name
+                    outlier.cycles.filter(_is_far(pl.col(name), typical, t)), name
                 ),
             }
 
@@ -399,14 +401,16 @@ def allocation_surge(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     if not isinstance(usual, float) or usual <= 0 or len(cycles) < t.short_log_cycles:
         return
     surge = cycles["alloc_mib_per_s"] > t.surge_times * usual
-    for found in parts(cycles, runs(surge, min_count=t.burst_min_cycles, gap=t.gap_cycles), t):
-        span_s = found.span_s
-        rate = float(found.cycles["alloc_mib"].sum()) / span_s if span_s else 0.0
+    for surging in parts(
+        cycles, runs(surge, min_count=t.burst_min_cycles, gap=t.gap_cycles), t
+    ):
+        span_s = surging.span_s
+        rate = float(surging.cycles["alloc_mib"].sum()) / span_s if span_s else 0.0
         reason = (
-            f"The program allocated {rate:,.0f} MiB/s{found.duty}; the usual rate is "
+            f"The program allocated {rate:,.0f} MiB/s{surging.duty}; the usual rate is "
             f"{usual:,.0f} MiB/s."
         )
-        yield _episode(found, "allocation-surge", "info", reason, alloc_mib_per_s=rate)
+        yield _episode(surging, "allocation-surge", "info", reason, alloc_mib_per_s=rate)
 
 
 def idle(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
@@ -485,8 +489,8 @@ def possible_kinds(timed: pl.DataFrame, t: Thresholds) -> dict[int, list[_Find]]
             for find, needed in least.items()
         )
     )
-    found = {
+    kinds = {
         row["process"]: [find for find in KINDS if row[find.__name__]]
         for row in table.iter_rows(named=True)
     }
-    return {process: finds for process, finds in found.items() if finds}
+    return {process: finds for process, finds in kinds.items() if finds}

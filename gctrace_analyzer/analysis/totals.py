@@ -59,9 +59,9 @@ def whole(rate: str) -> pl.Expr:
 def sums(rates: Iterable[str]) -> list[pl.Expr]:
     """Returns both sums of each rate, to be divided by `quotients`."""
     return [
-        each(rate).sum().alias(f"{rate}/{each.__name__}")
+        end(rate).sum().alias(f"{rate}/{end.__name__}")
         for rate in rates
-        for each in (part, whole)
+        for end in (part, whole)
     ]
 
 
@@ -115,7 +115,8 @@ class Values:
     def __add__(self, other: Values) -> Values:
         """Returns the counted values of both."""
         tables = [
-            pl.DataFrame({"value": each.values, "count": each.counts}) for each in (self, other)
+            pl.DataFrame({"value": totals.values, "count": totals.counts})
+            for totals in (self, other)
         ]
         table = pl.concat(tables).group_by("value").agg(pl.col("count").sum())
         return Values(table["value"], table["count"])
@@ -194,7 +195,7 @@ class Totals:
     @classmethod
     def of_one(cls, span: Mapping[str, float | None]) -> Totals:
         """Returns the totals of a span of which only this is known, by column."""
-        names = {name for each in _totals() for name in each.meta.root_names()}
+        names = {name for expression in _totals() for name in expression.meta.root_names()}
         row = {name: [span.get(name)] for name in (*names, *_COUNTED)}
         frame = pl.DataFrame(row, schema_overrides=dict.fromkeys(row, pl.Float64))
         return cls.of(frame, pl.Series([], dtype=pl.Float64)).counted()
@@ -244,7 +245,7 @@ class Totals:
 
 
 def _both(join: Any, one: float | None, other: float | None) -> float | None:
-    known = [each for each in (one, other) if each is not None]
+    known = [value for value in (one, other) if value is not None]
     return join(known) if known else None
 
 

@@ -76,14 +76,14 @@ def of_stretch(spans: pl.DataFrame, check_points: float | None) -> StretchFigure
 def combined(stretches: Sequence[StretchFigures]) -> Row:
     """Returns the figures of one process from its stretches, which are in order."""
     totals = stretches[0].totals
-    for part in stretches[1:]:
-        totals += part.totals
-    missing = sum(part.missing for part in stretches)
+    for stretch in stretches[1:]:
+        totals += stretch.totals
+    missing = sum(stretch.missing for stretch in stretches)
     for seam in _seams(stretches):
         totals += Totals.of_one(seam)
         missing += int(max(seam["steps"] - 1, 0))
-    checks = (part.check_points for part in stretches if part.check_points is not None)
-    live = pl.concat([part.live for part in stretches])
+    checks = (stretch.check_points for stretch in stretches if stretch.check_points is not None)
+    live = pl.concat([stretch.live for stretch in stretches])
     return {
         **totals.figures(),
         **{

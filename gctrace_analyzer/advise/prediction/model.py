@@ -236,8 +236,10 @@ class Model:
         # Only the last replay is shown; the others say how much is allocated during marking.
         for is_last in (False, False, True):
             if is_last:
-                found = replay(*arguments, in_mark_times=in_mark_times, live_times=live_times)
-                gap, work = found.gap, found.work
+                replayed = replay(
+                    *arguments, in_mark_times=in_mark_times, live_times=live_times
+                )
+                gap, work = replayed.gap, replayed.work
             else:
                 gap, work = gap_and_work(
                     *arguments, in_mark_times=in_mark_times, live_times=live_times
@@ -253,27 +255,31 @@ class Model:
             in_mark_times = work / work_0 * slowed * free_times
             live_times = min(max((gap / gap_0) ** live_exponent, 0.95), 1.25)
         rate = self._rate(gap, work, lost_in_mark)
-        active = rate * self._mark_ms(found, work) / 1000
-        set_by = "memory-limit" if found.by_limit >= 0.5 else "gogc"
-        marked = found.marked * load.marked_live / own.marked
-        assist, background, idle = self._shares_of_work(found, work)
+        active = rate * self._mark_ms(replayed, work) / 1000
+        set_by = "memory-limit" if replayed.by_limit >= 0.5 else "gogc"
+        marked = replayed.marked * load.marked_live / own.marked
+        assist, background, idle = self._shares_of_work(replayed, work)
         spent = assist + background + load.stw_cpu_ms
-        gogc = 100 * max(found.goal - found.marked, 0.0) / max(found.marked + load.roots, 1.0)
+        gogc = (
+            100
+            * max(replayed.goal - replayed.marked, 0.0)
+            / max(replayed.marked + load.roots, 1.0)
+        )
         cores = min(rate * (spent + idle) / 1000, load.cpus)
         # While GOGC sets the goals, the limit allows higher ones: those of a larger live heap.
         cap = arguments[1].cap or 0.0
-        highest = found.goal if found.by_limit >= MOSTLY else max(found.goal, cap)
+        highest = replayed.goal if replayed.by_limit >= MOSTLY else max(replayed.goal, cap)
         thrash: Thrash = "no"
-        if other.limit and found.no_room >= MOSTLY:
+        if other.limit and replayed.no_room >= MOSTLY:
             thrash = "certain"
         elif (
-            other.limit and (found.no_room >= SOMETIMES or highest <= found.marked_max)
+            other.limit and (replayed.no_room >= SOMETIMES or highest <= replayed.marked_max)
         ) or active > ALWAYS_MARKING:
             thrash = "risk"
         return Prediction(
-            goal=found.goal,
+            goal=replayed.goal,
             set_by=set_by,
-            true_live=found.marked - found.in_mark,
+            true_live=replayed.marked - replayed.in_mark,
             marked_live=marked,
             gap=gap,
             gc_per_s=rate,
@@ -282,14 +288,14 @@ class Model:
             gc_cpu_cores=cores,
             assist_share_of_gc_cpu=assist / max(spent, 1e-9),
             stw_share=min(rate * load.stw_ms / 1000, 1.0),
-            heap_peak=self._peak(other, found, gap),
+            heap_peak=self._peak(other, replayed, gap),
             effective_gogc=gogc,
             thrash=thrash,
-            thrash_share=found.no_room_time if other.limit else 0.0,
-            no_room=found.no_room if other.limit else 0.0,
-            non_heap=non_heap.at(found.goal, other.ballast),
-            gap_spread=found.gap_spread,
-            peak_spread=found.peak_spread,
+            thrash_share=replayed.no_room_time if other.limit else 0.0,
+            no_room=replayed.no_room if other.limit else 0.0,
+            non_heap=non_heap.at(replayed.goal, other.ballast),
+            gap_spread=replayed.gap_spread,
+            peak_spread=replayed.peak_spread,
         )
 
     def _rate(self, gap: float, work: float, lost_in_mark: float) -> float:
@@ -312,7 +318,7 @@ class Model:
         most = 1 / max(times * (load.mark_ms / 1000 + sweep_s) + stw_s, 1e-6)
         return float(min(rate, max(most, rate_0)))
 
-    def _mark_ms(self, found: Replay, work: float) -> float:
+    def _mark_ms(self, replayed: Replay, work: float) -> float:
         """Returns how long marking runs.
 
         As long as in the log for each MiB to mark, unless assists held the allocation back there:
@@ -322,20 +328,20 @@ class Model:
         usual = load.mark_ms * work / load.work_ms
         if not self.assists.hold_back:
             return usual
-        until = self.assists.mark_ms_of(found.in_mark, work)
+        until = self.assists.mark_ms_of(replayed.in_mark, work)
         until *= load.mark_ms / self.assists.mark_ms_of(self.own.in_mark, load.work_ms)
         return usual + self.assists.hold_back * (max(until, usual) - usual)
 
-    def _shares_of_work(self, found: Replay, work: float) -> tuple[float, float, float]:
+    def _shares_of_work(self, replayed: Replay, work: float) -> tuple[float, float, float]:
         """Returns the CPU of assists, background workers and idle workers, in ms per cycle."""
         load, c, own = self.load, self.constants, self.own
-        pressed = (found.in_mark / found.room) / max(own.in_mark / own.room, 1e-9)
+        pressed = (replayed.in_mark / replayed.room) / max(own.in_mark / own.room, 1e-9)
         assist = (
             load.assist_ms * (work / load.work_ms) * max(pressed, 1e-9) ** c.assist_exponent
         )
         assist = min(assist, max(0.45 * work, load.assist_ms))
         usual = (0.25 if load.cpus >= 4 else 0.19) * load.cpus
-        mark_ms = self._mark_ms(found, work)
+        mark_ms = self._mark_ms(replayed, work)
         needed = max(work - self.assists.workers * mark_ms, c.least_assist * work)
         assist += self.assists.hold_back * (needed - assist)
         share = load.background_ms / load.mark_ms
@@ -344,18 +350,18 @@ class Model:
         background = min(((1 - far) * share + far * usual) * mark_ms, max(work - assist, 0.0))
         return assist, background, max(work - assist - background, 0.0)
 
-    def _peak(self, other: Setting, found: Replay, gap: float) -> float:
+    def _peak(self, other: Setting, replayed: Replay, gap: float) -> float:
         load, c = self.load, self.constants
         near = math.exp(-abs(math.log(gap / load.gap_mib)))
         # What the peak exceeded the replay by under a limit says nothing without it.
-        same = (self.own.by_limit >= 0.5) == (found.by_limit >= 0.5)
+        same = (self.own.by_limit >= 0.5) == (replayed.by_limit >= 0.5)
         far = c.peak_anchor if same else 0.0
         anchor = far + (1 - far) * near
-        peak: float = found.peak * (load.heap_end_max / self.own.peak) ** anchor
-        if other.limit and found.by_limit >= 0.5:
-            if found.no_room >= SOMETIMES:
-                return max(peak, 1.25 * found.goal)
-            return max(min(peak, 1.12 * found.goal), 0.97 * found.goal)
+        peak: float = replayed.peak * (load.heap_end_max / self.own.peak) ** anchor
+        if other.limit and replayed.by_limit >= 0.5:
+            if replayed.no_room >= SOMETIMES:
+                return max(peak, 1.25 * replayed.goal)
+            return max(min(peak, 1.12 * replayed.goal), 0.97 * replayed.goal)
         return peak
 
     def _replay(

@@ -194,18 +194,18 @@ class Scaling(Predictor):
 
     def at(self, setting: Setting, horizon_s: float = 0.0) -> Outcome:
         """Returns the predicted figures of a setting, now: a horizon is not extrapolated."""
-        found = blank(
+        row = blank(
             setting,
             load=self.load_model,
             horizon_s=0.0,
             refused=self.impossible(setting),
             warnings="; ".join(self.warnings) or None,
         )
-        if found["refused"]:
-            return Outcome(found)
+        if row["refused"]:
+            return Outcome(row)
         live, goal, set_by = self.goal_of(setting)
         room = goal - live
-        found |= {
+        row |= {
             "heap_goal_mib": goal,
             "goal_set_by": set_by,
             "effective_gogc": 100 * room / max(live + self.roots, 1.0),
@@ -214,22 +214,22 @@ class Scaling(Predictor):
         }
         is_now = setting == self.now
         # Close to the limit the formula has no floor: 425 cycles per second were predicted for 46.
-        if found["thrash"] != "certain" or is_now:
-            found |= self._measured() if is_now else self._rates(setting, goal, room)
-        found |= self._ends(found, is_now=is_now)
+        if row["thrash"] != "certain" or is_now:
+            row |= self._measured() if is_now else self._rates(setting, goal, room)
+        row |= self._ends(row, is_now=is_now)
         if not is_now:
-            found |= self._saved(found)
-        if found["heap_peak_mib"] is not None:
-            found |= self.memory(found["heap_peak_mib"], self.non_heap_mib, setting.ballast)
-        return Outcome(found)
+            row |= self._saved(row)
+        if row["heap_peak_mib"] is not None:
+            row |= self.memory(row["heap_peak_mib"], self.non_heap_mib, setting.ballast)
+        return Outcome(row)
 
-    def _saved(self, found: Row) -> Row:
+    def _saved(self, row: Row) -> Row:
         now = self.summary.gc_cpu_with_idle_share
-        if now is None or found["gc_cpu_with_idle_share"] is None:
+        if now is None or row["gc_cpu_with_idle_share"] is None:
             return {}
         ends = {"": "", "_low": "_high", "_high": "_low"}
         return {
-            f"gain_gc_cpu_share{end}": now - found[f"gc_cpu_with_idle_share{other}"]
+            f"gain_gc_cpu_share{end}": now - row[f"gc_cpu_with_idle_share{other}"]
             for end, other in ends.items()
         }
 
@@ -285,12 +285,12 @@ class Scaling(Predictor):
     def _cores(self, share: float | None) -> float | None:
         return None if share is None or self.procs is None else share * self.procs
 
-    def _ends(self, found: Row, *, is_now: bool) -> Row:
+    def _ends(self, row: Row, *, is_now: bool) -> Row:
         """Returns the ends of the 80 % intervals; what is measured has none."""
         ends: Row = {}
         few = self.samples < ENOUGH_SAMPLES
         for name, factors in SPREAD.items():
-            value = found[name]
+            value = row[name]
             if value is None:
                 continue
             factor = 1.0 if is_now else factors[few]
@@ -339,24 +339,24 @@ def combined(analysis: Analysis, traced: Baseline) -> Scaling | str:
         analysis: an analysis whose metrics cover far more time than its gctrace.
         traced: the baseline from its gctrace, with a load.
     """
-    found, load = baseline_of(analysis, traced.now.gogc), traced.load
-    if isinstance(found, str) or load is None:
-        return found
-    summary = found.summary
+    scaling, load = baseline_of(analysis, traced.now.gogc), traced.load
+    if isinstance(scaling, str) or load is None:
+        return scaling
+    summary = scaling.summary
     if summary.gc_cpu_share is None:
         # What a cycle costs grows with what it marks.
-        times = found.rate / load.gc_per_s * found.live_mib / load.marked_live
+        times = scaling.rate / load.gc_per_s * scaling.live_mib / load.marked_live
         summary = replace(
             summary,
             gc_cpu_share=min(load.gc_cpu_share * times, 1.0),
             gc_cpu_with_idle_share=min(load.gc_cpu_with_idle_share * times, 1.0),
             assist_share_of_gc_cpu=load.figures["assist_share_of_gc_cpu"],
         )
-    now = found.now
+    now = scaling.now
     if analysis.settings.gogc is None and now.gogc is not None and not now.limit:
         now = replace(now, gogc=traced.now.gogc)
     return replace(
-        found, summary=summary, now=now, procs=load.procs, traced_s=analysis.summary.span_s
+        scaling, summary=summary, now=now, procs=load.procs, traced_s=analysis.summary.span_s
     )
 
 
@@ -410,15 +410,15 @@ def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Scaling
     if summary.forced_cycles > DEFAULT.forced_share * summary.cycles:
         share = 100 * summary.forced_cycles / summary.cycles
         return f"the program forced {share:.0f} % of the cycles"
-    found = _baseline(analysis, summary, means, other, live_max, len(own))
-    if isinstance(found, str):
-        return found
+    baseline = _baseline(analysis, summary, means, other, live_max, len(own))
+    if isinstance(baseline, str):
+        return baseline
     process = _process(analysis)
     if (refused := unexplained_kill(analysis, process)) is not None:
         return refused
     notes = () if process is None else tuple(which_process(analysis, process))
     cause = other_cause(analysis, process)
-    return replace(found, since_s=since_s, notes=notes, other_cause=cause)
+    return replace(baseline, since_s=since_s, notes=notes, other_cause=cause)
 
 
 def _last_change_s(own: pl.DataFrame) -> float | None:

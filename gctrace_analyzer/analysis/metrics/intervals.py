@@ -54,15 +54,15 @@ def intervals(
         return pl.DataFrame()
     rows = rows.with_columns(_starts(rows, pauses))
     rows = live_from_goal.with_limits(rows)
-    found = _differences(rows).filter(pl.col("length_s") > 0)
-    found = _with_pauses(found, pauses)
-    found = live_from_goal.with_live_heap(found)
+    spans = _differences(rows).filter(pl.col("length_s") > 0)
+    spans = _with_pauses(spans, pauses)
+    spans = live_from_goal.with_live_heap(spans)
     kind = (
         pl.col("source")
         .cast(pl.String)
         .replace_strict(dict(kinds or {}), default=None, return_dtype=pl.String)
     )
-    return found.with_columns(source_kind=kind, estimated=_estimated())
+    return spans.with_columns(source_kind=kind, estimated=_estimated())
 
 
 def _rows(memstats: pl.DataFrame, settings: Settings) -> pl.DataFrame:
@@ -216,21 +216,23 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _with_pauses(found: pl.DataFrame, pauses: pl.DataFrame) -> pl.DataFrame:
+def _with_pauses(intervals: pl.DataFrame, pauses: pl.DataFrame) -> pl.DataFrame:
     """Adds the longest pause of each interval, where it is known."""
-    found = found.with_row_index("row")
+    intervals = intervals.with_row_index("row")
     of_dumps = (
-        in_intervals(pauses, found)
+        in_intervals(pauses, intervals)
         .group_by("row")
         .agg(known=pl.len(), ring_max_ms=pl.col("pause_ms").max())
     )
-    found = found.join(of_dumps, on="row", how="left", maintain_order="left").drop("row")
+    intervals = intervals.join(of_dumps, on="row", how="left", maintain_order="left").drop(
+        "row"
+    )
     # The quantile is over the last 256 cycles, whenever they were: it is of this interval if it
     # rose, or if all of them are.
     rose = (pl.col("longest_ms") > pl.col("longest_before_ms")) | (pl.col("gc_cycles") >= RING)
     whole = pl.col("known") == pl.col("gc_cycles")
     new_max = pl.when(rose & (pl.col("gc_cycles") > 0)).then("longest_ms")
-    return found.with_columns(
+    return intervals.with_columns(
         new_max_ms=pl.coalesce(pl.when(whole).then("ring_max_ms"), new_max),
     ).with_columns(
         stw_max_ms=pl.coalesce(

@@ -132,19 +132,21 @@ def _shown_limit() -> pl.Expr:
     return pl.when(is_limit).then(middle)
 
 
-def with_live_heap(found: pl.DataFrame) -> pl.DataFrame:
+def with_live_heap(intervals: pl.DataFrame) -> pl.DataFrame:
     """Adds the means of goal and live heap to intervals."""
     goal = pl.col("heap_goal_mib")
     stretch = (
         (pl.col("gc_cycles").fill_null(0).cum_sum() / STRETCH_CYCLES).floor().over("process")
     )
-    found = found.with_columns(heap_goal_mib=_mean("goal_mib"), stretch=stretch)
-    found = found.join(_usual(found), on="process", how="left", maintain_order="left")
-    found = found.with_columns(_by_usual(end) for end in ("", "_before"))
+    intervals = intervals.with_columns(heap_goal_mib=_mean("goal_mib"), stretch=stretch)
+    intervals = intervals.join(
+        _usual(intervals), on="process", how="left", maintain_order="left"
+    )
+    intervals = intervals.with_columns(_by_usual(end) for end in ("", "_before"))
     own = _by_cycle(_per_cycle().over("process", "stretch"), goal)
     whole = _by_cycle(_per_cycle().over("process"), goal)
     is_old = pl.any_horizontal("goal_is_old", "goal_is_old_before").fill_null(value=False)
-    return found.with_columns(
+    return intervals.with_columns(
         heap_live_mib=pl.coalesce(
             _mean("live_row_mib"),
             *(
@@ -164,7 +166,7 @@ def _by_usual(end: str) -> pl.Expr:
     return pl.coalesce(f"live_row_mib{end}", usual)
 
 
-def _usual(found: pl.DataFrame) -> pl.DataFrame:
+def _usual(intervals: pl.DataFrame) -> pl.DataFrame:
     """Returns the GOGC that is assumed of each process whose GOGC is unknown.
 
     `usual_gogc` serves to estimate the live heap; `shown_gogc` is the same where the samples are
@@ -176,7 +178,7 @@ def _usual(found: pl.DataFrame) -> pl.DataFrame:
     goal = 2 * ends[0] * ends[1] / (ends[0] + ends[1])
     counted = cycles.filter(goal.is_not_null())
     row = pl.int_range(pl.len()).over("process")
-    halved = found.with_columns(half=2 * row >= pl.len().over("process"))
+    halved = intervals.with_columns(half=2 * row >= pl.len().over("process"))
     heap, roots = pl.col("heap_mib"), pl.col("roots_mib")
     figures = {
         "alloc": _per_cycle(),
@@ -190,7 +192,7 @@ def _usual(found: pl.DataFrame) -> pl.DataFrame:
         .group_by("process")
         .agg(agreed=(pl.col("near").n_unique() == 1) & (pl.len() == 2), half=pl.first("near"))
     )
-    whole = found.group_by("process").agg(
+    whole = intervals.group_by("process").agg(
         **figures,
         enough=(cycles.sum() >= USUAL_CYCLES) & (pl.len() >= USUAL_INTERVALS),
         least=(100 * (pl.col("goal_mib") - heap) / (heap + roots)).max(),
@@ -216,8 +218,8 @@ def _nearest() -> pl.Expr:
     live = _by_cycle(pl.col("alloc"), pl.col("goal"))
     effective = 100 * (pl.col("goal") - live) / (live + pl.col("roots"))
     near = [
-        pl.when((effective / each).log().abs() <= USUAL_WITHIN).then(each)
-        for each in USUAL_GOGC
+        pl.when((effective / gogc).log().abs() <= USUAL_WITHIN).then(gogc)
+        for gogc in USUAL_GOGC
     ]
     return pl.when(live > 0).then(pl.coalesce(near))
 

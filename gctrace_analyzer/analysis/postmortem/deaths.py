@@ -41,11 +41,11 @@ def deaths(tables: Mapping[str, pl.DataFrame]) -> list[Row]:
     kills = _kills(tables["oom_kills"])
     states = list(_states(tables["container_states"], kills))
     incidents = list(_incidents(tables["unit_events"], states))
-    reports = [*states, *(each for each in incidents if each["proven"])]
-    alone = {id(each) for each in without_kill(kills, reports)}
+    reports = [*states, *(report for report in incidents if report["proven"])]
+    alone = {id(report) for report in without_kill(kills, reports)}
     # The end of a unit without a word about memory is no death, but may name the unit of a kill.
-    without_kill(kills, [each for each in incidents if not each["proven"]])
-    left = [each for each in reports if id(each) in alone]
+    without_kill(kills, [report for report in incidents if not report["proven"]])
+    left = [report for report in reports if id(report) in alone]
     return [*kills, *left, *_fatal(tables["runtime_fatal"])]
 
 
@@ -197,25 +197,27 @@ def _of_one_unit(incidents: list[Row], states: list[Row]) -> Iterator[Row]:
     These are units around the one that was killed, scopes of containers whose state is known,
     and messages that several inputs contain.
     """
-    containers = {each["container_id"] for each in states}
+    containers = {state["container_id"] for state in states}
     inner = {
-        _seconds(each) for each in incidents if each["proven"] and not _is_around(each["unit"])
+        _seconds(incident)
+        for incident in incidents
+        if incident["proven"] and not _is_around(incident["unit"])
     }
     of_unit: dict[Hashable, Row] = {}
-    for each in incidents:
-        repeated = of_unit.setdefault((each["unit"], each["logged_at"]), each)
+    for incident in incidents:
+        repeated = of_unit.setdefault((incident["unit"], incident["logged_at"]), incident)
         if (
-            each["unit"].endswith(".slice")
-            or (each["container_id"] and each["container_id"] in containers)
-            or (_is_around(each["unit"]) and not inner.isdisjoint(_around(each)))
+            incident["unit"].endswith(".slice")
+            or (incident["container_id"] and incident["container_id"] in containers)
+            or (_is_around(incident["unit"]) and not inner.isdisjoint(_around(incident)))
             or (
-                each["logged_at"]
-                and repeated["source"] != each["source"]
-                and same_host(repeated, each)
+                incident["logged_at"]
+                and repeated["source"] != incident["source"]
+                and same_host(repeated, incident)
             )
         ):
             continue
-        yield each
+        yield incident
 
 
 def _seconds(incident: Row) -> tuple[str | None, int | None]:
@@ -229,7 +231,7 @@ def _around(incident: Row) -> set[tuple[str | None, int | None]]:
     host, at = _seconds(incident)
     if at is None:
         return {(host, None)}
-    return {(host, each) for each in range(at - NESTED_S, at + NESTED_S + 1)}
+    return {(host, second) for second in range(at - NESTED_S, at + NESTED_S + 1)}
 
 
 def _is_around(unit: str) -> bool:

@@ -108,12 +108,12 @@ def post_mortems(
         enriched: returns what `episodes.enrich` returns; only called if there is a death.
         intervals: returns the spans between the dumps or scrapes of a process.
     """
-    found = deaths(log.tables)
-    matches = match_all(found, log.all_processes)
+    reports = deaths(log.tables)
+    matches = match_all(reports, log.all_processes)
     elsewhere = log.selection.without_end if log.selection else ()
     return [
         _post_mortem(death, match, log.tables, enriched(), intervals, settings)
-        for death, match in zip(found, matches, strict=True)
+        for death, match in zip(reports, matches, strict=True)
         if not (match and match.process in elsewhere)
     ]
 
@@ -159,8 +159,10 @@ def _is_before_limits(process: int | None, processes: pl.DataFrame, settings: Se
     own = processes if process is None else processes.filter(process=process)
     given = settings.value("go_version")
     newest = [given] if given else own["go_version_max"].to_list()
-    versions = [go_version(each) for each in newest]
-    return bool(versions) and all(each and each < FIRST_WITH_LIMIT for each in versions)
+    versions = [go_version(version) for version in newest]
+    return bool(versions) and all(
+        version and version < FIRST_WITH_LIMIT for version in versions
+    )
 
 
 def _limit(death: Death, settings: Settings) -> Limit:
@@ -211,7 +213,7 @@ _RATES = ("gc_cpu_share", "alloc_mib_per_s")
 def _usual_s(intervals_s: pl.Series) -> float | None:
     """Returns the usual time between two cycles; if it was longer at the end, that."""
     medians = [intervals_s.median(), intervals_s.tail(_RECENT).median()]
-    return max((float(each) for each in medians if each is not None), default=None)  # type: ignore[arg-type]  # of numbers
+    return max((float(median_s) for median_s in medians if median_s is not None), default=None)  # type: ignore[arg-type]  # of numbers
 
 
 def _last_scrapes(intervals: pl.DataFrame) -> tuple[LastMinute, Resident] | None:
