@@ -60,7 +60,7 @@ def is_log(path: Path) -> bool:
 
 def every_log() -> list[Path]:
     roots = [SAMPLES.rglob("*.log"), CORPUS.glob("*/**/*")]
-    names = {".json", ".md", ".py", ".toml", ".unpacked"}
+    names = {".json", ".md", ".py", ".toml"}
     return sorted(
         path
         for root in roots

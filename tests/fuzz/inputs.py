@@ -41,7 +41,7 @@ _NUMBER = re.compile(rb"\d+(?:\.\d+)?")
 _DIGIT = re.compile(rb"\d")
 _WORD = re.compile(rb"[A-Za-z_][\w-]*|\"[^\"]{0,40}\"")
 _NOT_LOGS = {".md", ".toml", ".py", ".bin"}
-_NOTES = ("manifest.json", "expect.json", "index.json", ".unpacked")
+_NOTES = ("manifest.json", "expect.json", "index.json")
 
 
 @cache

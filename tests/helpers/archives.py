@@ -12,8 +12,6 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent / "corpus"
 ENDING = ".tar.gz"
-_STATE = ".unpacked"
-"""File in an unpacked collection: the hash of its archive, and the files that came from it."""
 
 
 def names() -> list[str]:
@@ -34,7 +32,7 @@ def unpack(name: str) -> None:
     """
     data = _archive(name).read_bytes()
     folder, wanted = FOLDER / name, hashlib.sha256(data).hexdigest()
-    state = folder / _STATE
+    state = _state(name)
     before = json.loads(state.read_text()) if state.exists() else {"files": []}
     # Files may be missing after a checkout of a commit that had them as files.
     if before.get("sha256") == wanted and all(
@@ -62,7 +60,7 @@ def pack(name: str) -> list[str]:
     files = {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != _STATE
+        if path.is_file()
     }
     old = contents(archive.read_bytes()) if archive.exists() else {}
     if files == old:
@@ -70,7 +68,7 @@ def pack(name: str) -> list[str]:
     data = packed(files)
     _write(archive, data)
     state = {"sha256": hashlib.sha256(data).hexdigest(), "files": sorted(files)}
-    _write(folder / _STATE, json.dumps(state).encode())
+    _write(_state(name), json.dumps(state).encode())
     changed = [path for path in files.keys() & old.keys() if files[path] != old[path]]
     return [
         *(f"added {path}" for path in sorted(files.keys() - old.keys())),
@@ -92,6 +90,11 @@ def packed(files: dict[str, bytes]) -> bytes:
 
 def _archive(name: str) -> Path:
     return FOLDER / f"{name}{ENDING}"
+
+
+def _state(name: str) -> Path:
+    """Returns the file with the hash of the archive that was unpacked and the files from it."""
+    return FOLDER / f".{name}.unpacked"
 
 
 def _write(path: Path, data: bytes) -> None:
