@@ -58,7 +58,7 @@ class Advice:
         baseline = self.baseline
         if not isinstance(baseline, Baseline):
             return baseline
-        logs = (each.baseline for each in others)
+        logs = (other.baseline for other in others)
         return replace(baseline, evidence=tuple(b for b in logs if isinstance(b, Baseline)))
 
     @property

@@ -68,22 +68,22 @@ class Rule:
 
 def candidates(predictor: Predictor, gc_cpu_target: float | None) -> dict[Setting, Candidate]:
     """Returns the settings that the rules suggest, each once, with the first reason."""
-    found: dict[Setting, Candidate] = {}
+    by_setting: dict[Setting, Candidate] = {}
     for rule in RULES:
         for setting in rule.settings(predictor) if rule.when(predictor) else ():
             if setting != predictor.now and _is_in_reach(predictor, setting):
                 near = None if rule.is_near else predictor.near_live_heap(setting)
                 risk = "; ".join(filter(None, (rule.risk, near)))
-                each = Candidate(setting, rule.why(predictor, setting), risk, rule.name)
-                found.setdefault(setting, each)
+                candidate = Candidate(setting, rule.why(predictor, setting), risk, rule.name)
+                by_setting.setdefault(setting, candidate)
     load, now = predictor.load, predictor.now
     if load and gc_cpu_target is not None and load.gc_cpu_share > 0 and now.gogc:
         wanted = pacer.gogc_for_cpu(min(load.gc_cpu_share, 0.9), now.gogc, gc_cpu_target)
         if 20 <= wanted <= 2000:
             guard = now.limit if has_valid_limit(predictor) else safe_limit(predictor)
             aimed = Setting(float(round(wanted / 5) * 5), guard, now.ballast)
-            found.setdefault(aimed, Candidate(aimed, "chosen to meet the CPU target", ""))
-    return found
+            by_setting.setdefault(aimed, Candidate(aimed, "chosen to meet the CPU target", ""))
+    return by_setting
 
 
 def _is_in_reach(predictor: Predictor, setting: Setting) -> bool:

@@ -71,7 +71,7 @@ class Side:
     @property
     def names(self) -> list[str]:
         """The names of the inputs."""
-        return [source.name for each in self.analyses for source in each.log.sources]
+        return [source.name for analysis in self.analyses for source in analysis.log.sources]
 
     @property
     def seconds(self) -> float:
@@ -86,7 +86,7 @@ class Side:
     @property
     def processes(self) -> int:
         """The number of processes in all runs together."""
-        return sum(len(each.tables["processes"]) for each in self.analyses)
+        return sum(len(analysis.tables["processes"]) for analysis in self.analyses)
 
     @property
     def baseline(self) -> Predictor:
@@ -125,7 +125,9 @@ class Side:
     @cached_property
     def gogc_levels(self) -> str | None:
         """The values of GOGC if a program changed it while it ran: `100, then 400`; else None."""
-        changed = next((each for each in self.findings() if each.id == _CHANGED_GOGC), None)
+        changed = next(
+            (finding for finding in self.findings() if finding.id == _CHANGED_GOGC), None
+        )
         return None if changed is None else ", then ".join(map(str, changed.figures["levels"]))
 
     @cached_property
@@ -134,9 +136,9 @@ class Side:
         if self.gogc_levels:
             return None
         numbers = range(len(self.analyses))
-        each = [self._gogc_of(number) for number in numbers]
-        each += [gogc for number in numbers for gogc in self._gogc_of_processes(number)]
-        known = sorted(gogc for gogc in each if gogc is not None)
+        levels = [self._gogc_of(number) for number in numbers]
+        levels += [gogc for number in numbers for gogc in self._gogc_of_processes(number)]
+        known = sorted(gogc for gogc in levels if gogc is not None)
         if not known or known[-1] <= DEFAULT.level_ratio * known[0]:
             return None
         return f"{_gogc_text(known[0])} and {_gogc_text(known[-1])}"
@@ -187,13 +189,13 @@ class Side:
 
     def after_start(self) -> dict[str, float | None]:
         """Returns the mean figures of the runs without the start-up, as predictions count."""
-        found = [part.values for part in self.measured if self.by_metrics] + [
-            _figures_of(cycles, each.settings.value("cpu_limit"))
-            for each in self.analyses
-            if len(cycles := each.cycles.filter(pl.col("start_s") >= DEFAULT.warm_up_s))
+        figures = [part.values for part in self.measured if self.by_metrics] + [
+            _figures_of(cycles, analysis.settings.value("cpu_limit"))
+            for analysis in self.analyses
+            if len(cycles := analysis.cycles.filter(pl.col("start_s") >= DEFAULT.warm_up_s))
         ]
         return {
-            metric.name: mean_of(metric, [values[metric.name] for values in found])
+            metric.name: mean_of(metric, [values[metric.name] for values in figures])
             for metric in METRICS
         }
 
@@ -251,7 +253,7 @@ class Pair:
     @property
     def comparable(self) -> bool:
         """Whether only the settings and the program itself can have caused the changes."""
-        return not any(each.kind == "incomparable" for each in self.differences)
+        return not any(difference.kind == "incomparable" for difference in self.differences)
 
     def rows(self) -> dict[str, dict[str, Any]]:
         """Returns the rows of the frame by metric."""
@@ -268,7 +270,7 @@ def _compare_two(before: Side, after: Side) -> Pair:
     # A few cycles may seem to allocate less while marking; the other side says otherwise.
     given |= before.has_fixed_rate or after.has_fixed_rate
     frame = compare(before.measured, after.measured, side=after.label, load_is_given=given)
-    found = tuple(
+    differing = tuple(
         differences(
             (_with_same_wording(before, after), before.measured),
             (after.circumstances, after.measured),
@@ -279,7 +281,7 @@ def _compare_two(before: Side, after: Side) -> Pair:
     expected, no_expectation = _expectation(before, after)
     # A memory limit that leaves too little room slows the program down by itself.
     by_limit = before.by_limit or after.by_limit
-    if expected and not by_limit and any(each.what == "load" for each in found):
+    if expected and not by_limit and any(difference.what == "load" for difference in differing):
         expected, no_expectation = (
             {},
             "predictions are for the same load, and the allocation rate differs",
@@ -297,7 +299,7 @@ def _compare_two(before: Side, after: Side) -> Pair:
         .alias(name)
         for name in ("expected", "expected_low", "expected_high", "measured")
     )
-    return Pair(before, after, frame, found, no_expectation, given)
+    return Pair(before, after, frame, differing, no_expectation, given)
 
 
 def all_differences(pairs: Sequence[Pair]) -> tuple[Difference, ...]:
@@ -318,7 +320,7 @@ def all_differences(pairs: Sequence[Pair]) -> tuple[Difference, ...]:
 
 def _together(group: Sequence[tuple[Side, Difference]]) -> Difference:
     side, first = group[0]
-    others = dict.fromkeys(other.label for other, each in group[1:] if each != first)
+    others = dict.fromkeys(other.label for other, pair in group[1:] if pair != first)
     text = f"{side.label}: {first.sentence}" if first.about_both else first.sentence
     likewise = f" Likewise {', '.join(others)}." if others else ""
     return replace(first, sentence=f"{text}{likewise}")

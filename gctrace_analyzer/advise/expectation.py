@@ -32,11 +32,11 @@ def expectation(predictor: Predictor, wanted: Setting) -> tuple[Expectation, str
         predictor: what was observed before.
         wanted: the setting to predict.
     """
-    found = predictor.at(wanted).row
-    if found["refused"]:
-        return {}, str(found["refused"])
+    row = predictor.at(wanted).row
+    if row["refused"]:
+        return {}, str(row["refused"])
     return {
-        name: {f"expected{end}": found[f"{name}{end}"] for end in ("", "_low", "_high")}
+        name: {f"expected{end}": row[f"{name}{end}"] for end in ("", "_low", "_high")}
         for name in _METRICS
     }, None
 

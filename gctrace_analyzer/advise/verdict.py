@@ -79,13 +79,13 @@ def verdict(analysis: Analysis, advice: Advice) -> Verdict | None:
     root = root_cause(findings)
     if root is None:
         return _no_problem(analysis, advice) if analysis.summary.cycles else None
-    effects = [each for each in findings if _root_of(each, findings) is root]
-    level = max((each.severity for each in effects), key=SEVERITIES.index)
-    death = next((each for each in analysis.post_mortems if each.proven), None)
+    effects = [finding for finding in findings if _root_of(finding, findings) is root]
+    level = max((effect.severity for effect in effects), key=SEVERITIES.index)
+    death = next((death for death in analysis.post_mortems if death.proven), None)
     if root.id == _DEATH and death is not None:
         return Verdict(
             level,
-            _killed(death, [each for each in analysis.post_mortems if each.proven]),
+            _killed(death, [death for death in analysis.post_mortems if death.proven]),
             _after_death(death, advice),
             "",
             root.id,
@@ -112,7 +112,9 @@ def _of_several(root: Finding, analysis: Analysis) -> str:
 def root_causes(findings: tuple[Finding, ...]) -> dict[str, str]:
     """Returns, for the id of each finding that another one explains, the id of its first cause."""
     return {
-        each.id: _root_of(each, findings).id for each in findings if each.because_of is not None
+        finding.id: _root_of(finding, findings).id
+        for finding in findings
+        if finding.because_of is not None
     }
 
 
@@ -120,14 +122,14 @@ def _root_of(finding: Finding, findings: tuple[Finding, ...]) -> Finding:
     seen = {finding.id}
     while finding.because_of is not None and finding.because_of not in seen:
         seen.add(finding.because_of)
-        finding = next(each for each in findings if each.id == finding.because_of)
+        finding = next(other for other in findings if other.id == finding.because_of)
     return finding
 
 
 def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     s = analysis.summary
-    short = any(each.id == _SHORT for each in analysis.findings)
-    growing = next((each for each in analysis.findings if each.id == GROWS), None)
+    short = any(finding.id == _SHORT for finding in analysis.findings)
+    growing = next((finding for finding in analysis.findings if finding.id == GROWS), None)
     grown = "" if growing is None else growing.evidence
     idle = _is_idle(analysis)
     start = _state(analysis, short=short, idle=idle)
@@ -183,7 +185,7 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
 
 def _is_idle(analysis: Analysis) -> bool:
     """Returns whether the input is of one program that does nothing."""
-    idle = any(each.id == _IDLE for each in analysis.findings)
+    idle = any(finding.id == _IDLE for finding in analysis.findings)
     return idle and len(analysis.tables["processes"]) == 1
 
 
@@ -234,10 +236,10 @@ def _killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     why = (
         " ".join(dict.fromkeys((death.reading[0], death.reading[-1]))) if death.reading else ""
     )
-    victims = {each.victim for each in deaths}
+    victims = {death.victim for death in deaths}
     name = f" {death.victim}" if death.victim and len(victims) == 1 else ""
     size = _resident(deaths)
-    if all(each.kind == REFUSED for each in deaths) and len(victims) == 1:
+    if all(death.kind == REFUSED for death in deaths) and len(victims) == 1:
         times = f" {len(deaths):,} times" if len(deaths) > 1 else ""
         first = f", first{at}" if len(deaths) > 1 and at else at
         return (
@@ -261,9 +263,9 @@ _IN_WHOLE_FROM_MIB = 10.0
 def _resident(deaths: Sequence[PostMortem]) -> str:
     """Returns the resident memory at the kills; before them, the explanation has it."""
     sizes = [
-        each.resident_mib
-        for each in deaths
-        if each.resident_mib is not None and each.not_before_at is None
+        death.resident_mib
+        for death in deaths
+        if death.resident_mib is not None and death.not_before_at is None
     ]
     if not sizes:
         return ""
@@ -277,9 +279,9 @@ def _resident(deaths: Sequence[PostMortem]) -> str:
 
 def _after_death(death: PostMortem, advice: Advice) -> str:
     first = _advised(advice)
-    sets_limit = any(each.startswith("Set GOMEMLIMIT") for each in death.advice)
+    sets_limit = any(step.startswith("Set GOMEMLIMIT") for step in death.advice)
     if first is not None and first["memory_limit_mib"] and sets_limit:
-        rest = [each for each in death.advice if not each.startswith("Set GOMEMLIMIT")]
+        rest = [step for step in death.advice if not step.startswith("Set GOMEMLIMIT")]
         return " ".join([f"Set {_setting(first, advice)}.", *rest])
     # What to do at once; the post-mortem has the rest.
     return " ".join(death.advice) if death.live_mib is not None else "".join(death.advice[:1])
@@ -449,5 +451,5 @@ def _began_late(root: Finding, analysis: Analysis) -> bool:
 def _changed(root: Finding, analysis: Analysis) -> str:
     assert root.start_s is not None
     cycles = analysis.enriched.filter(process=root.process)
-    found = changes_at(cycles, root.start_s, analysis.thresholds)
-    return " and ".join(found)
+    changes = changes_at(cycles, root.start_s, analysis.thresholds)
+    return " and ".join(changes)

@@ -129,7 +129,7 @@ class ChangeCondition:
         if low is None:
             why = "there is no interval, because it is a maximum or there are too few cycles"
             return Check(self.text, None, f"{reason}: {why}")
-        change, *interval = (self._scaled(row["before"], each) for each in (delta, low, high))
+        change, *interval = (self._scaled(row["before"], value) for value in (delta, low, high))
         reason += f", {_change_text(change, relative=self.relative)}"
         exceeded = bool(_OPERATORS[self.comparison](change, self.limit))
         ends = " to ".join(_change_text(end, relative=self.relative) for end in interval)
@@ -161,17 +161,19 @@ class FindingCondition:
         """Returns whether there is such a finding."""
         at = _PROBLEMS.index(self.wanted) if self.wanted in _PROBLEMS else None
         matching = [
-            each
-            for each in facts.findings()
+            finding
+            for finding in facts.findings()
             if (
-                each.severity in _PROBLEMS[: at + 1]
+                finding.severity in _PROBLEMS[: at + 1]
                 if at is not None
-                else self.wanted in (each.id, each.name)
+                else self.wanted in (finding.id, finding.name)
             )
         ]
         if not matching:
             return Check(self.text, held=False, reason="no such finding")
-        names = dict.fromkeys(f"{each.id} {each.name} ({each.severity})" for each in matching)
+        names = dict.fromkeys(
+            f"{finding.id} {finding.name} ({finding.severity})" for finding in matching
+        )
         return Check(self.text, held=True, reason=f"{', '.join(names)}: {matching[0].evidence}")
 
 
@@ -251,7 +253,7 @@ def _word_condition(
     if subject == "finding":
         rule = find_rule(value)
         if value not in _PROBLEMS and (rule is None or value not in (rule.id, rule.name)):
-            names = [each.name for each in RULES.values()]
+            names = [rule.name for rule in RULES.values()]
             raise _bad_condition(
                 text,
                 "finding: followed by a severity (bad, warn, info), an id such as "
@@ -354,7 +356,7 @@ def service_levels(
         windows: returns the windows of this length in seconds.
         promised: what `limits` returns.
     """
-    found = []
+    conditions = []
     for quantity, limit in promised.items():
         if quantity == "pause":
             values = single_pauses(corrected)
@@ -362,5 +364,5 @@ def service_levels(
             values = windows(WINDOW_S)["gc_cpu_share"].drop_nulls()
         within = (values <= limit).mean() if len(values) else None
         worst = values.max() if len(values) else None
-        found.append(ServiceLevel(quantity, limit, within, worst))  # type: ignore[arg-type]
-    return tuple(found)
+        conditions.append(ServiceLevel(quantity, limit, within, worst))  # type: ignore[arg-type]
+    return tuple(conditions)

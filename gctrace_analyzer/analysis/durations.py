@@ -84,10 +84,10 @@ def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.
         work=pl.sum_horizontal(_OF_WORKERS),
         there_is=pl.col("cpus") * pl.col("concurrent_mark_ms"),
     )
-    found = rows.select(_real_cpu_times())
+    real = rows.select(_real_cpu_times())
     # As a column, because three others are multiplied by it.
-    share = found.drop_in_place("real_share")
-    return frame.with_columns(*found, *(frame[name] * share for name in _OF_WORKERS))
+    share = real.drop_in_place("real_share")
+    return frame.with_columns(*real, *(frame[name] * share for name in _OF_WORKERS))
 
 
 @cache
@@ -141,8 +141,8 @@ def corrected_ms(name: str, *, whole: bool) -> pl.Expr:
 
 def varies(stopped: pl.Expr) -> pl.Expr:
     """Returns whether the number of stopped processors varies by more than rounding explains."""
-    each = not_null(stopped)
-    return each.quantile(0.9) - each.quantile(0.1) > _VARYING * each.median()
+    shares = not_null(stopped)
+    return shares.quantile(0.9) - shares.quantile(0.1) > _VARYING * shares.median()
 
 
 def stopped_procs(cycles: pl.DataFrame, *, whole: bool) -> pl.Series:
@@ -186,19 +186,19 @@ def _stopped(rows: pl.DataFrame) -> pl.Series:
     each_pause, mean = _stopped_by_pauses()
     frame = rows.select("process", "procs", "format", *each_pause).with_columns(mean)
     each, procs = pl.col("each"), pl.col("procs")
-    found = {"ratio": not_null(each).median()}
+    ratios = {"ratio": not_null(each).median()}
     if not distinct(frame["format"]).isdisjoint(_VARYING_SHAPES):
         may_vary = pl.col("format").is_in(_VARYING_SHAPES).any()
-        found["unclear"] = may_vary & (varies(each) | (each.count() < _FEWEST))
+        ratios["unclear"] = may_vary & (varies(each) | (each.count() < _FEWEST))
     if not (is_one_process(frame) and len(distinct(frame["procs"])) == 1):
-        found = {name: value.over("process", "procs") for name, value in found.items()}
+        ratios = {name: value.over("process", "procs") for name, value in ratios.items()}
     ratio = pl.col("ratio")
     shown = ratio.round().clip(1)
-    if "unclear" in found:
+    if "unclear" in ratios:
         shown = pl.when(pl.col("unclear").fill_null(value=False).not_()).then(shown)
     is_all = ratio.is_null() | (ratio > _ALL_PROCS_SHARE * procs)
     stopped = pl.when(is_all).then(procs).otherwise(shown)
-    return frame.with_columns(**found).select(stopped).to_series()
+    return frame.with_columns(**ratios).select(stopped).to_series()
 
 
 def with_corrected(cycles: pl.DataFrame) -> pl.DataFrame:
@@ -207,10 +207,10 @@ def with_corrected(cycles: pl.DataFrame) -> pl.DataFrame:
     rows = _with_middles(cycles, (*_OF_PAUSES, *_OF_MARKING), whole=whole)
     rows = rows.with_columns(_stopped(rows).alias("stopped_procs"))
     bounds, walls, cpu_times = _corrections(whole=whole)
-    found = rows.with_columns(**bounds).with_columns(**walls).with_columns(**cpu_times)
+    corrected = rows.with_columns(**bounds).with_columns(**walls).with_columns(**cpu_times)
     return cycles.with_columns(
-        *found[[*_OF_PAUSES, "stopped_procs"]],
-        *(found[name + _MIDDLE].alias(name) for name in _OF_MARKING),
+        *corrected[[*_OF_PAUSES, "stopped_procs"]],
+        *(corrected[name + _MIDDLE].alias(name) for name in _OF_MARKING),
     )
 
 

@@ -60,10 +60,10 @@ def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
     process = int(cycles["process"][0])
     core = compiled()
     if core is None:
-        found = _worst(cycles)
+        worst = _worst(cycles)
     else:
         begin, first, mark, second, shared = (packed(cycles[name]) for name in _PHASES)
-        found = core.worst_windows((begin, first, mark, second, shared), WINDOWS_MS)
+        worst = core.worst_windows((begin, first, mark, second, shared), WINDOWS_MS)
     return [
         {
             "process": process,
@@ -72,7 +72,7 @@ def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
             "mmu_with_assists_share": 1 - min(assisted / window, 1.0),
             "start_s": start / 1000,
         }
-        for window, stopped, assisted, start in found
+        for window, stopped, assisted, start in worst
     ]
 
 
@@ -90,7 +90,7 @@ def _worst(cycles: pl.DataFrame) -> list[tuple[float, float, float, float]]:
     begins, ends = _candidates(lost)
     first, last = float(begins[0]), float(ends[-1])
     until_begins, until_ends = _lost_until(lost, begins), _lost_until(lost, ends)
-    found = []
+    rows = []
     for window in WINDOWS_MS:
         if last - window < first:
             break
@@ -105,14 +105,14 @@ def _worst(cycles: pl.DataFrame) -> list[tuple[float, float, float, float]]:
             _most_lost(lost, from_begin + window, until_begins.head(len(from_begin)), 1),
             _most_lost(lost, to_end, until_ends.slice(skipped), -1),
         )
-        stopped, assisted = (max(each[name] for each in most) for name in LOSSES)
+        stopped, assisted = (max(row[name] for row in most) for name in LOSSES)
         starts = [
-            times[each["at"]]
-            for each, times in zip(most, (from_begin, to_end), strict=True)
-            if each["assisted"] == assisted
+            times[row["at"]]
+            for row, times in zip(most, (from_begin, to_end), strict=True)
+            if row["assisted"] == assisted
         ]
-        found.append((window, stopped, assisted, min(starts)))
-    return found
+        rows.append((window, stopped, assisted, min(starts)))
+    return rows
 
 
 def _candidates(lost: pl.DataFrame) -> tuple[pl.Series, pl.Series]:

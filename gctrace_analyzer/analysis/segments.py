@@ -112,14 +112,14 @@ def _level_changes(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
         gogc=pl.when(large_enough).then("effective_gogc"),
         row=pl.int_range(pl.len()),
     )
-    found = pl.repeat(value=False, n=len(cycles), eager=True)
+    changed = pl.repeat(value=False, n=len(cycles), eager=True)
     for fewest, rows in _by_length_of_levels(cycles, levels, t):
         process = None if is_one_process(rows) else rows["process"]
         changes = level_changes(rows["rate"], OTHER_RATE, fewest, process) | level_changes(
             rows["gogc"], OTHER_GOGC, fewest, process
         )
-        found = found.scatter(rows["row"].filter(changes), values=True)
-    return found
+        changed = changed.scatter(rows["row"].filter(changes), values=True)
+    return changed
 
 
 def _by_length_of_levels(
@@ -139,12 +139,12 @@ def _by_length_of_levels(
         .filter(count >= 2 * t.level_cycles)
         .select("process", fewest=fewest)
     )
-    for each in processes.partition_by("fewest", maintain_order=True):
+    for part in processes.partition_by("fewest", maintain_order=True):
         rows = levels
-        if len(each) > 1 or not is_one_process(levels):
-            chosen = pl.col("process").is_in(each["process"].implode(), nulls_equal=True)
+        if len(part) > 1 or not is_one_process(levels):
+            chosen = pl.col("process").is_in(part["process"].implode(), nulls_equal=True)
             rows = levels.filter(chosen).sort("process", maintain_order=True)
-        yield int(each["fewest"][0]), rows
+        yield int(part["fewest"][0]), rows
 
 
 _RATES = ("counted_per_s", "gc_cpu_share", "assist_share_of_gc_cpu", "alloc_mib_per_s")

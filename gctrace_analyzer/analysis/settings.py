@@ -190,8 +190,8 @@ def go_version(text: str | None) -> tuple[int, int] | None:
     >>> go_version("1.22.3"), go_version("devel")
     ((1, 22), None)
     """
-    found = re.match(r"(\d{1,3})\.(\d{1,3})(?!\d)", text or "", re.ASCII)
-    return (int(found[1]), int(found[2])) if found else None
+    version = re.match(r"(\d{1,3})\.(\d{1,3})(?!\d)", text or "", re.ASCII)
+    return (int(version[1]), int(version[2])) if version else None
 
 
 def _given(value: Any, parse: Callable[[Any], Any]) -> Known | None:
@@ -294,24 +294,24 @@ def _of_metrics(memstats: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Kn
     own = own if len(own) else memstats
     names = ("gogc_pct", "gomemlimit_bytes", "go_version")
     last = {name: own[name].drop_nulls() for name in names}
-    found = {}
+    known = {}
     if len(last["gogc_pct"]):
         gogc = last["gogc_pct"][-1]
         others = _of_others(memstats, own, "gogc_pct", gogc, _gogc_text)
-        found["gogc"] = Known(
+        known["gogc"] = Known(
             "off" if gogc < 0 else float(gogc), METRICS + (others or _earlier(own))
         )
     if len(last["go_version"]) and go_version(last["go_version"][-1]):
         version = last["go_version"][-1]
         others = _of_others(memstats, own, "go_version", version, str)
-        found["go_version"] = Known(version, METRICS + others)
+        known["go_version"] = Known(version, METRICS + others)
     if len(last["gomemlimit_bytes"]):
         limit = last["gomemlimit_bytes"][-1]
         others = _of_others(
             memstats, own, "gomemlimit_bytes", limit, lambda size: units.size_text(size / MIB)
         )
-        found["memory_limit_mib"] = Known(_mib(limit), METRICS + others)
-    return found
+        known["memory_limit_mib"] = Known(_mib(limit), METRICS + others)
+    return known
 
 
 _MOST_OTHERS = 3
@@ -332,7 +332,7 @@ def _of_others(
     others = others.filter(others != value)
     if others.is_empty():
         return ""
-    texts = [text(each) for each in others.head(_MOST_OTHERS)]
+    texts = [text(setting) for setting in others.head(_MOST_OTHERS)]
     more = ", …" if len(others) > _MOST_OTHERS else ""
     return f"; other processes have {', '.join(texts)}{more}"
 
@@ -353,7 +353,7 @@ def _earlier(memstats: pl.DataFrame) -> str:
     levels = values.filter((values != values.shift()).fill_null(value=True))[:-1]
     if levels.is_empty():
         return ""
-    texts = [_gogc_text(each) for each in levels[-_MOST_EARLIER:]]
+    texts = [_gogc_text(level) for level in levels[-_MOST_EARLIER:]]
     more = "others, " if len(levels) > _MOST_EARLIER else ""
     return f", after {more}{', '.join(texts)}"
 
@@ -405,17 +405,17 @@ def _of_kill(
     if match is None or match.process not in tables["processes"]["process"]:
         return {}
     where = f"OOM kill, {PurePath(str(kill['source'])).name}:{kill['line_no']}"
-    found = {"container_limit_mib": Known(limit / MIB, where)}
+    known = {"container_limit_mib": Known(limit / MIB, where)}
     if kill["pid"] is None:
         # The victim is one of the tasks, and nobody knows which.
-        return found
+        return known
     others = listed_tasks(tables["oom_tasks"], kill["source"], kill["line_no"]).filter(
         (pl.col("pid") != kill["pid"]) & (pl.col("rss_bytes") >= NEIGHBOUR_SHARE * limit)
     )
     if len(others):
         names = ", ".join(dict.fromkeys(others["comm"].drop_nulls()))
-        found["beside_mib"] = Known(float(others["rss_bytes"].sum()) / MIB, f"{names}; {where}")
-    return found
+        known["beside_mib"] = Known(float(others["rss_bytes"].sum()) / MIB, f"{names}; {where}")
+    return known
 
 
 def _off_heap(memstats: pl.DataFrame) -> dict[str, Known]:

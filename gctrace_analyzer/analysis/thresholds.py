@@ -435,13 +435,13 @@ def limits(given: Mapping[str, str | float]) -> dict[Quantity, float]:
     Raises:
         BadSettingError: a quantity is unknown, or a limit cannot be read.
     """
-    found: dict[Quantity, float] = {}
+    limited: dict[Quantity, float] = {}
     for name, value in given.items():
-        quantity = next((each for each in QUANTITIES if each == name), None)
+        quantity = next((quantity for quantity in QUANTITIES if quantity == name), None)
         if quantity is None:
             raise BadSettingError.unknown(argument="slo", value=name, valid=QUANTITIES)
-        found[quantity] = _limit(quantity, value)
-    return found
+        limited[quantity] = _limit(quantity, value)
+    return limited
 
 
 def _limit(quantity: Quantity, value: str | float) -> float:

@@ -77,8 +77,8 @@ def slope(series: pl.DataFrame, *, x: str, y: str) -> Slope | None:
 @lru_cache(maxsize=8)
 def _pairs(count: int) -> tuple[pl.Series, pl.Series]:
     """Returns the places of both points of every pair, the earlier one first."""
-    each = pl.int_range(count, dtype=pl.UInt32, eager=True).alias("i").to_frame()
-    later = each.select("i", j=pl.int_ranges(pl.col("i") + 1, count, dtype=pl.UInt32))
+    cycle = pl.int_range(count, dtype=pl.UInt32, eager=True).alias("i").to_frame()
+    later = cycle.select("i", j=pl.int_ranges(pl.col("i") + 1, count, dtype=pl.UInt32))
     pairs = later.filter(pl.col("j").list.len() > 0).explode("j")
     return pairs["i"], pairs["j"]
 
@@ -259,12 +259,14 @@ def changes_at(cycles: pl.DataFrame, start_s: float, thresholds: Thresholds) -> 
     before = before.tail(_SIDE_CYCLES)
     if min(len(before), len(after)) < thresholds.min_cycles:
         return []
-    found = []
+    sentences = []
     for name, (words, per, causes) in _QUANTITIES.items():
         old, new = not_null(before[name]).median(), not_null(after[name]).median()
         if not isinstance(old, float) or not isinstance(new, float) or old < 1 or new < 1:
             continue
         verb = "rose" if new > old else "fell"
         if verb == causes and max(new / old, old / new) >= _CHANGED:
-            found.append(f"{words} {verb} from {size_text(old)}{per} to {size_text(new)}{per}")
-    return found
+            sentences.append(
+                f"{words} {verb} from {size_text(old)}{per} to {size_text(new)}{per}"
+            )
+    return sentences

@@ -48,8 +48,8 @@ def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
         return [process[begin:end] for begin, end in pairwise(ends)]
     process = pl.Series(chains, dtype=pl.Int64)
     numbers, before = [], -1
-    for each in links:
-        run = each["begins"].cast(pl.Int64).cum_sum() + before
+    for link in links:
+        run = link["begins"].cast(pl.Int64).cum_sum() + before
         before = run[-1]
         numbers.append(process.gather(run))
     return numbers
@@ -94,11 +94,11 @@ def predecessors(inputs: Sequence[Sequence[pl.DataFrame]], most: int) -> list[li
 
 def _ends(rows: list[pl.DataFrame]) -> list[_Cycle]:
     """Returns the only row of each frame; at once, because there may be thousands of frames."""
-    return list(_rows(pl.concat([each.select(_NEEDED) for each in rows])))
+    return list(_rows(pl.concat([frame.select(_NEEDED) for frame in rows])))
 
 
 def _all_follow(links: Iterable[pl.DataFrame]) -> bool:
-    return all(each["follows"].all() for each in links)
+    return all(link["follows"].all() for link in links)
 
 
 def _links(frames: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
@@ -157,8 +157,8 @@ def _ends_of_runs(
 ) -> Iterator[tuple[_Cycle, _Cycle]]:
     """Yields the first and the last cycle of each run."""
     unfinished: list[_Cycle] = []
-    for index, (frame, each) in enumerate(zip(frames, links, strict=True)):
-        begins = each["begins"]
+    for index, (frame, link) in enumerate(zip(frames, links, strict=True)):
+        begins = link["begins"]
         more = links[index + 1]["begins"][0] if index + 1 < len(links) else True
         ends = begins.slice(1).append(pl.Series([more]))
         firsts = chain(unfinished, _rows(frame.filter(begins)))
@@ -297,7 +297,7 @@ def _sequential(runs: Iterable[tuple[_Cycle, _Cycle]]) -> list[int] | None:
     for first, last in runs:
         here = chains[-1].missing(first) if chains else math.inf
         earlier = [*chains[-OPEN_CHAINS:-1], *([before_gap] if before_gap else [])]
-        if min((each.missing(first) for each in earlier), default=math.inf) < here:
+        if min((process.missing(first) for process in earlier), default=math.inf) < here:
             return None
         if here == math.inf:
             chains.append(_Chain(len(chains), last))
@@ -315,7 +315,7 @@ def _concurrent(frames: Sequence[pl.DataFrame]) -> pl.Series:
         cycles = [*chain.from_iterable(map(_rows, frames))]
         return pl.Series("process", _best_fits(cycles), dtype=pl.Int64)
     facts = pl.concat([_facts(frame) for frame in frames])
-    columns = (core.packed(each.cast(pl.Float64).fill_null(math.nan)) for each in facts)
+    columns = (core.packed(column.cast(pl.Float64).fill_null(math.nan)) for column in facts)
     table = compiled.concurrent_processes(
         b"".join(columns), slack_s=CLOCK_SLACK_S, open=OPEN_CHAINS, lookahead=LOOKAHEAD
     )
@@ -346,14 +346,14 @@ def _next_of(chains: list[_Chain], cycle: _Cycle) -> _Chain | None:
     """Returns the process whose next cycle this is; of several, the one that it fits best."""
     before = cycle.num - 1
     fitting = [
-        each
-        for each in chains[-OPEN_CHAINS:]
-        if each.last.num == before and each.missing(cycle) == 0
+        process
+        for process in chains[-OPEN_CHAINS:]
+        if process.last.num == before and process.missing(cycle) == 0
     ]
     if len(fitting) < 2:
         return fitting[0] if fitting else None
     # Of those that fit alike, the one that was seen last.
-    return min(reversed(fitting), key=lambda each: each.mismatch(cycle))
+    return min(reversed(fitting), key=lambda process: process.mismatch(cycle))
 
 
 def _after_gap(
@@ -364,17 +364,17 @@ def _after_gap(
     If the number that comes next in a process follows later in the input, this cycle belongs to
     another process.
     """
-    for each in _candidates(chains, cycle):
-        if not any(each.missing(later) == 0 for later in upcoming):
-            return each
+    for process in _candidates(chains, cycle):
+        if not any(process.missing(later) == 0 for later in upcoming):
+            return process
     return None
 
 
 def _candidates(chains: list[_Chain], cycle: _Cycle) -> list[_Chain]:
     """Returns the processes that this cycle may belong to, most likely first."""
     costs = []
-    for age, each in enumerate(reversed(chains[-OPEN_CHAINS:])):
-        missing = each.missing(cycle)
+    for age, process in enumerate(reversed(chains[-OPEN_CHAINS:])):
+        missing = process.missing(cycle)
         if missing < math.inf:
-            costs.append(((missing, each.mismatch(cycle), age), each))
-    return [each for _, each in sorted(costs, key=lambda cost: cost[0])]
+            costs.append(((missing, process.mismatch(cycle), age), process))
+    return [process for _, process in sorted(costs, key=lambda cost: cost[0])]

@@ -44,8 +44,8 @@ def find_line(origin: Input, line_no: int) -> FoundLine:
     result = parse.parse(data).shifted(first - 1)
     context = by_depth(result.context, result.depth)
     rejoined = torn.rejoin(result.suspects, context, lambda _: None)
-    joined = next((each.text for each in rejoined.joined if each.line_no == line_no), None)
-    problem = next((each.reason for each in rejoined.rejected if each.line_no == line_no), None)
+    joined = next((line.text for line in rejoined.joined if line.line_no == line_no), None)
+    problem = next((line.reason for line in rejoined.rejected if line.line_no == line_no), None)
     return FoundLine(text, joined, problem)
 
 

@@ -92,10 +92,10 @@ def gain(
     cycles = 1 / load.cycles + 1 / max(center.gc_per_s * load.span_s, 2.0)
     assumed = max(map(abs, apart(quantity, center, others))) / _Z80
     times = _CONTENDED if load.is_contended else 1.0
-    found = math.sqrt(
+    width = math.sqrt(
         (times * always) ** 2
         + (by_distance * distance) ** 2
         + by_cycles**2 * cycles
         + assumed**2
     )
-    return Gain(max(present, 1e-9) / max(value, 1e-9), found)
+    return Gain(max(present, 1e-9) / max(value, 1e-9), width)

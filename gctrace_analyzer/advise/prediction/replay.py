@@ -269,7 +269,7 @@ def _figures(walks: _Walks, peaks: Sequence[float], largest: float, spread: floa
 def _spread(logs: list[float]) -> float:
     """Returns the standard deviation; `statistics.pstdev` would calculate with fractions."""
     mean = fmean(logs)
-    return math.sqrt(fmean([(each - mean) ** 2 for each in logs]))
+    return math.sqrt(fmean([(log - mean) ** 2 for log in logs]))
 
 
 def _rates(walks: _Walks) -> list[float]:
@@ -333,12 +333,12 @@ def _walked(
         lists, offset = path.lists, path.offset
         walks = [_walk(lists, offset, rules, costs, times, stretch) for stretch in stretches]
         goals = sorted(chain.from_iterable(goals for _, _, goals in walks))
-        found, goal = [(cycles, sums) for cycles, sums, _ in walks], goals[len(goals) // 2]
+        counted, goal = [(cycles, sums) for cycles, sums, _ in walks], goals[len(goals) // 2]
     else:
         in_mark_times, live_times = times
         change = (path.offset, live_times, in_mark_times)
-        found, goal = path.walker.walk(rules, costs, change, stretches)
-    cycles, sums = zip(*found, strict=True)
+        counted, goal = path.walker.walk(rules, costs, change, stretches)
+    cycles, sums = zip(*counted, strict=True)
     return _Walks._make((cycles, *zip(*sums, strict=True), goal))
 
 

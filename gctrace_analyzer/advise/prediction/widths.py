@@ -137,10 +137,10 @@ def deviation(
     terms = terms or terms_of(load, center)
     if quantity == "heap_peak_mib":
         terms = terms._replace(phases=center.peak_spread**2)
-    found = math.sqrt(sum(map(mul, _SQUARES[quantity], terms)))
+    width = math.sqrt(sum(map(mul, _SQUARES[quantity], terms)))
     # Heap sizes stay bounded even then.
     thrashes = center.thrash != "no" and not quantity.endswith("_mib")
-    return found + (_THRASHING if thrashes else 0.0)
+    return width + (_THRASHING if thrashes else 0.0)
 
 
 def terms_of(load: Load, center: Prediction) -> Width:

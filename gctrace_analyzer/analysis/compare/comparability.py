@@ -174,8 +174,8 @@ def _signed(percent: float) -> str:
 
 
 def _procs(side: Sequence[Measured]) -> str:
-    found = sorted({int(n) for run in side for n in run.spans["procs"].drop_nulls().unique()})
-    return "–".join(map(str, found)) or "unknown"
+    numbers = sorted({int(n) for run in side for n in run.spans["procs"].drop_nulls().unique()})
+    return "–".join(map(str, numbers)) or "unknown"
 
 
 def _mixed_gogc(was: Circumstances, now: Circumstances) -> Iterator[Difference]:
@@ -246,7 +246,7 @@ def _stopped_ms(side: Sequence[Measured]) -> float | None:
             return None
     if not cycles or None in stopped:
         return None
-    return sum(each or 0.0 for each in stopped) / cycles
+    return sum(time_ms or 0.0 for time_ms in stopped) / cycles
 
 
 def _length_difference(

@@ -99,17 +99,17 @@ class Dumps:
             if own.width:
                 rows = own.with_row_index("row")
                 single = intervals.in_intervals(self._pauses.filter(process=process), rows)
-                found = pause_bounds.of_cycles(own, single, self._thresholds)
+                pauses = pause_bounds.of_cycles(own, single, self._thresholds)
             else:
-                found = None
-            self._cycle_pauses[process] = found
+                pauses = None
+            self._cycle_pauses[process] = pauses
         return self._cycle_pauses[process]
 
     @property
     def pauses_are_short(self) -> bool:
         """Whether no process can have long pauses, by all that the dumps show."""
         every = map(self.cycle_pauses, self.detailed["process"].unique())
-        return all(each is not None and each.proven_short for each in every)
+        return all(pauses is not None and pauses.proven_short for pauses in every)
 
     @cached_property
     def episodes(self) -> pl.DataFrame:

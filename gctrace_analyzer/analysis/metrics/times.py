@@ -27,8 +27,8 @@ def of_a_loop(dumps: pl.DataFrame) -> pl.Series:
             last cycle, null before the first one.
     """
     ends = dumps.with_row_index("row").drop_nulls()
-    found = [_of_process(part) for part in ends.partition_by("process", maintain_order=True)]
-    table = pl.concat(found) if found else ends.select("row", t_s="last_gc_s")
+    parts = [_of_process(part) for part in ends.partition_by("process", maintain_order=True)]
+    table = pl.concat(parts) if parts else ends.select("row", t_s="last_gc_s")
     rows = dumps.with_row_index("row")
     return rows.join(table, on="row", how="left", maintain_order="left")["t_s"]
 

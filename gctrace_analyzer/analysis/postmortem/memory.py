@@ -98,11 +98,14 @@ def programs(memstats: pl.DataFrame) -> list[pl.DataFrame]:
 
 def memories(memstats: pl.DataFrame) -> list[Memory]:
     """Returns one entry for each program, in the order of their first dumps."""
-    found = [_memory(part) for part in programs(memstats)]
-    if len({(each.source, each.of) for each in found}) == len(found):
-        return found
+    of_programs = [_memory(part) for part in programs(memstats)]
+    if len({(memory.source, memory.of) for memory in of_programs}) == len(of_programs):
+        return of_programs
     names = distinct_names(pl.concat([part.head(1) for part in programs(memstats)]))
-    return [replace(each, of=name or each.of) for each, name in zip(found, names, strict=True)]
+    return [
+        replace(memory, of=name or memory.of)
+        for memory, name in zip(of_programs, names, strict=True)
+    ]
 
 
 def _memory(part: pl.DataFrame) -> Memory:

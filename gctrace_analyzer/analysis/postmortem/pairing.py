@@ -75,15 +75,15 @@ def _left_unnamed(kills: list[Row], reports: list[Row]) -> list[Row]:
 
     What names nothing, as in the log of a platform, may mean a kill in any cgroup.
     """
-    unnamed = [each for each in reports if not any(each.get(name) for name in _NAMES)]
+    unnamed = [report for report in reports if not any(report.get(name) for name in _NAMES)]
     if not unnamed:
         return reports
     every = Kills([kill for kill in kills if kill["killer"] in _OF_PROCESSES])
     for take in (Kills.near, Kills.first_without_clock):
         unnamed = _left(unnamed, lambda _: every, take)
-    left = {id(each) for each in unnamed}
-    named = (each for each in reports if any(each.get(name) for name in _NAMES))
-    return [*named, *(each for each in reports if id(each) in left)]
+    left = {id(report) for report in unnamed}
+    named = (report for report in reports if any(report.get(name) for name in _NAMES))
+    return [*named, *(report for report in reports if id(report) in left)]
 
 
 def _left_by_name_and_time(kills: list[Row], reports: list[Row]) -> list[Row]:
@@ -94,7 +94,7 @@ def _left_by_name_and_time(kills: list[Row], reports: list[Row]) -> list[Row]:
         by_comm.setdefault(kill["comm"] or "", []).append(kill)
     named = {comm: Kills(rows, taken) for comm, rows in by_comm.items()}
     every = Kills(kills, taken)
-    by_kernel = [each for each in reports if not each.get("killer")]
+    by_kernel = [report for report in reports if not report.get("killer")]
 
     def of_name(report: Row) -> Kills | None:
         return next((named[name] for name in _task_names(report) if name in named), None)
@@ -103,7 +103,7 @@ def _left_by_name_and_time(kills: list[Row], reports: list[Row]) -> list[Row]:
         by_kernel = _left(by_kernel, of_name, take)
     for take in (Kills.near, Kills.line_before):
         by_kernel = _left(by_kernel, lambda _: every, take)
-    return [*by_kernel, *(each for each in reports if each.get("killer"))]
+    return [*by_kernel, *(report for report in reports if report.get("killer"))]
 
 
 def _left(
@@ -177,14 +177,14 @@ class Kills:
         self._sorted: dict[_Clock, dict[str | None, list[tuple[float, Row]]]] = {}
         for clock in (_wall_s, _monotonic_s, _line):
             timed = [(at, row) for row in rows if (at := clock(row)) is not None]
-            by_host = self._sorted[clock] = {_EVERY: sorted(timed, key=lambda each: each[0])}
-            for each in by_host[_EVERY]:
-                by_host.setdefault(each[1].get("host"), []).append(each)
+            by_host = self._sorted[clock] = {_EVERY: sorted(timed, key=lambda kill: kill[0])}
+            for kill in by_host[_EVERY]:
+                by_host.setdefault(kill[1].get("host"), []).append(kill)
 
     def near(self, report: Row, late_s: float = LATE_S) -> Row | None:
         """Returns the last kill in the seconds before a report, or a moment after it."""
-        found = self._last(_wall_s, report, late_s)
-        return found or self._last(_monotonic_s, report, late_s)
+        kill = self._last(_wall_s, report, late_s)
+        return kill or self._last(_monotonic_s, report, late_s)
 
     def soon(self, report: Row) -> Row | None:
         """Returns the last kill in the minute before a report."""
@@ -213,14 +213,14 @@ class Kills:
             return None
         host = report.get("host")
         # The last kill whose host is the same or unknown; of an unknown host, of all.
-        found = [
-            each
+        candidates = [
+            kill
             for each_host in ((_EVERY,) if host is None else (host, None))
-            if (each := self._last_of(each_host, clock, report, end - late_s, end + early_s))
+            if (kill := self._last_of(each_host, clock, report, end - late_s, end + early_s))
         ]
-        if not found:
+        if not candidates:
             return None
-        _, row = max(found, key=lambda each: each[0])
+        _, row = max(candidates, key=lambda kill: kill[0])
         self._taken.add(id(row))
         return row
 
@@ -228,7 +228,7 @@ class Kills:
         self, host: str | None, clock: _Clock, report: Row, begin: float, end: float
     ) -> tuple[float, Row] | None:
         kills = self._sorted[clock].get(host, [])
-        at = bisect_right(kills, end, key=lambda each: each[0])
+        at = bisect_right(kills, end, key=lambda kill: kill[0])
         while at > 0 and kills[at - 1][0] >= begin:
             at -= 1
             row = kills[at][1]

@@ -189,7 +189,7 @@ def diagnose(
         findings += _check(DEATH_RULES, DeathFacts(death, thresholds))
     if enriched.height:
         findings += _check(OVERALL_RULES, OverallFacts(summaries, findings, thresholds))
-    sizes = {process: each.cycles for process, each in summaries.items()}
+    sizes = {process: summary.cycles for process, summary in summaries.items()}
     return _worst_first(_merge_processes(_with_causes(findings), sizes))
 
 
@@ -210,10 +210,10 @@ def _of_process(
     facts: ProcessFacts, rules: Sequence[Rule[ProcessFacts]] = PROCESS_RULES
 ) -> Iterator[Finding]:
     for rule in rules:
-        found = list(rule.check(facts))
-        if found:
+        findings = list(rule.check(facts))
+        if findings:
             facts.matched.add(rule.id)
-        yield from (replace(each, process=facts.process) for each in found)
+        yield from (replace(finding, process=facts.process) for finding in findings)
 
 
 def _without_short_starts(findings: list[Finding], processes: int) -> list[Finding]:
@@ -222,9 +222,9 @@ def _without_short_starts(findings: list[Finding], processes: int) -> list[Findi
     A few short processes, as in a crash loop, do not make the rest of the log too short.
     """
     short = log.short_log.id
-    if sum(each.id == short for each in findings) == processes:
+    if sum(finding.id == short for finding in findings) == processes:
         return findings
-    return [each for each in findings if each.id != short]
+    return [finding for finding in findings if finding.id != short]
 
 
 def _merge_processes(findings: list[Finding], sizes: Mapping[int, int]) -> list[Finding]:
@@ -235,20 +235,20 @@ def _merge_processes(findings: list[Finding], sizes: Mapping[int, int]) -> list[
         sizes: the number of cycles of each process.
     """
     by_rule: dict[str, list[Finding]] = {}
-    for each in findings:
-        by_rule.setdefault(each.id, []).append(each)
+    for finding in findings:
+        by_rule.setdefault(finding.id, []).append(finding)
     merged = []
     for same in by_rule.values():
-        others = len({each.process for each in same}) - 1
+        others = len({finding.process for finding in same}) - 1
         if not others:
             merged += same
             continue
         # Of equally bad pauses, the longest; of others, what most cycles show.
         worst = max(
             same,
-            key=lambda each: (
-                SEVERITIES.index(each.severity), each.figures.get("max_ms") or 0.0,
-                sizes.get(-1 if each.process is None else each.process, 0),
+            key=lambda finding: (
+                SEVERITIES.index(finding.severity), finding.figures.get("max_ms") or 0.0,
+                sizes.get(-1 if finding.process is None else finding.process, 0),
             ),
         )  # fmt: skip
         more = "another process" if others == 1 else f"{others:,} other processes"
@@ -258,15 +258,15 @@ def _merge_processes(findings: list[Finding], sizes: Mapping[int, int]) -> list[
 
 def _with_causes(findings: list[Finding]) -> list[Finding]:
     """Returns the findings, each with the one that explains it in the same process, if any."""
-    present = {(each.id, each.process) for each in findings if each.needs_action}
+    present = {(finding.id, finding.process) for finding in findings if finding.needs_action}
     explained = []
-    for each in findings:
+    for finding in findings:
         causes = [
             cause
-            for cause in each.explained_by
-            if present & {(cause, each.process), (cause, None)}
+            for cause in finding.explained_by
+            if present & {(cause, finding.process), (cause, None)}
         ]
-        explained.append(replace(each, because_of=causes[0]) if causes else each)
+        explained.append(replace(finding, because_of=causes[0]) if causes else finding)
     return explained
 
 
@@ -275,12 +275,12 @@ def _worst_first(findings: list[Finding]) -> list[Finding]:
     worst = _worst_effects(findings)
     return sorted(
         findings,
-        key=lambda each: (
-            -max(_consequence(each), worst.get(each.id, 0)),
-            each.because_of is not None,
-            _COST.get(_LIKE.get(each.id, each.id), len(_COST)),
+        key=lambda finding: (
+            -max(_consequence(finding), worst.get(finding.id, 0)),
+            finding.because_of is not None,
+            _COST.get(_LIKE.get(finding.id, finding.id), len(_COST)),
             # Of the two pauses of a cycle, the longer one.
-            -each.figures.get("max_ms", 0.0) if each.id in _PAUSES else 0.0,
+            -finding.figures.get("max_ms", 0.0) if finding.id in _PAUSES else 0.0,
         ),
     )
 
@@ -295,11 +295,11 @@ def _consequence(finding: Finding) -> int:
 def _worst_effects(findings: list[Finding]) -> dict[str, int]:
     """Returns the worst severity of what each finding causes, directly or not, as a number."""
     worst: dict[str, int] = {}
-    cause_of = {each.id: each.because_of for each in findings}
-    for each in findings:
-        cause, seen = each.because_of, {each.id}
+    cause_of = {finding.id: finding.because_of for finding in findings}
+    for finding in findings:
+        cause, seen = finding.because_of, {finding.id}
         while cause is not None and cause not in seen:
             seen.add(cause)
-            worst[cause] = max(worst.get(cause, 0), SEVERITIES.index(each.severity))
+            worst[cause] = max(worst.get(cause, 0), SEVERITIES.index(finding.severity))
             cause = cause_of.get(cause)
     return worst

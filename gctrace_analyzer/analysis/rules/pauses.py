@@ -93,7 +93,7 @@ def _long_pauses(
     late = not_null(warmed_up).quantile(0.99, "linear") or 0.0
     if late > t.stw_single_ms:
         severity = "bad" if late > t.stw_bad_ms else "warn"
-    shown = [duration_text(each / 1000) for each in (p99, longest, median(values))]
+    shown = [duration_text(value / 1000) for value in (p99, longest, median(values))]
     tail = f"half of these pauses take over {shown[2]}, 1 in 100 over {shown[0]}"
     if len(values) < FOR_P99:
         tail = f"half of these {len(values):,} pauses take over {shown[2]}"
@@ -142,32 +142,32 @@ def _share(facts: ProcessFacts) -> str:
 )
 def long_pauses_of_metrics(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the pauses of whole cycles, as far as metrics prove them."""
-    t, found = facts.thresholds, facts.cycle_pauses
-    if found is None or (found.p90_ms <= t.stw_warn_ms and found.max_ms <= t.stw_single_ms):
+    t, pauses = facts.thresholds, facts.cycle_pauses
+    if pauses is None or (pauses.p90_ms <= t.stw_warn_ms and pauses.max_ms <= t.stw_single_ms):
         return
     severity: Severity = "info"
-    if found.late_p99_ms > t.stw_single_ms:
-        severity = "bad" if found.late_p99_ms > t.stw_bad_ms else "warn"
-    longest = duration_text(max(found.max_ms, facts.summary.stw_max_ms or 0.0) / 1000)
+    if pauses.late_p99_ms > t.stw_single_ms:
+        severity = "bad" if pauses.late_p99_ms > t.stw_bad_ms else "warn"
+    longest = duration_text(max(pauses.max_ms, facts.summary.stw_max_ms or 0.0) / 1000)
     # A maximum is of the observed time only if it is known for all of it.
-    upto = "up to" if found.exact or facts.summary.stw_max_ms is not None else "at least"
+    upto = "up to" if pauses.exact or facts.summary.stw_max_ms is not None else "at least"
     parts = []
-    if found.p50_ms is not None:
-        parts.append(f"half of the cycles stop it for over {_ms(found.p50_ms)}")
-    if found.cycles >= FOR_P99 and found.p99_ms > t.stw_warn_ms:
-        over = "" if found.exact else "at least "
+    if pauses.p50_ms is not None:
+        parts.append(f"half of the cycles stop it for over {_ms(pauses.p50_ms)}")
+    if pauses.cycles >= FOR_P99 and pauses.p99_ms > t.stw_warn_ms:
+        over = "" if pauses.exact else "at least "
         verb = "" if parts else "stops it "
-        parts.append(f"{over}1 in 100 cycles {verb}for over {_ms(found.p99_ms)}")
+        parts.append(f"{over}1 in 100 cycles {verb}for over {_ms(pauses.p99_ms)}")
     tail = f"; {', '.join(parts)}" if parts else ""
     yield Evidence(
         severity,
         f"A GC cycle stops the program for {upto} {longest}{tail}. That is both pauses of the "
         "cycle added: metrics do not show which of them is long.",
         {
-            "p50_ms": found.p50_ms,
-            "p90_ms": found.p90_ms,
-            "p99_ms": found.p99_ms,
-            "max_ms": found.max_ms,
+            "p50_ms": pauses.p50_ms,
+            "p90_ms": pauses.p90_ms,
+            "p99_ms": pauses.p99_ms,
+            "max_ms": pauses.max_ms,
         },
         headline=f"Every request in flight stops for {upto} {longest} in a GC cycle.",
     )

@@ -311,11 +311,11 @@ def _kernel(value: dict[str, Any]) -> list[dict[str, Any]]:
     """Returns the messages of `dmesg --json` as journald records, with times since boot."""
     return [
         {
-            "message": each["msg"],
-            "__MONOTONIC_TIMESTAMP": str(numbers.real(each.get("time") or 0, 1e6)),
+            "message": entry["msg"],
+            "__MONOTONIC_TIMESTAMP": str(numbers.real(entry.get("time") or 0, 1e6)),
         }
-        for each in objects(value.get("dmesg"))
-        if "msg" in each
+        for entry in objects(value.get("dmesg"))
+        if "msg" in entry
     ]
 
 
@@ -327,9 +327,9 @@ def _hits(value: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _otlp(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yields the log records of OpenTelemetry's JSON."""
-    for each in objects(value.get("resourceLogs")):
-        resource = _attributes(_object(each.get("resource")))
-        for scope in objects(each.get("scopeLogs")):
+    for part in objects(value.get("resourceLogs")):
+        resource = _attributes(_object(part.get("resource")))
+        for scope in objects(part.get("scopeLogs")):
             for record in objects(scope.get("logRecords")):
                 at = record.get("timeUnixNano")
                 time = (
@@ -345,9 +345,9 @@ def _otlp(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _attributes(value: dict[str, Any]) -> dict[str, Any]:
     return {
-        each["key"]: _object(each.get("value")).get("stringValue")
-        for each in objects(value.get("attributes"))
-        if each.get("key") in identity_names.ATTRIBUTES
+        attribute["key"]: _object(attribute.get("value")).get("stringValue")
+        for attribute in objects(value.get("attributes"))
+        if attribute.get("key") in identity_names.ATTRIBUTES
     }
 
 

@@ -93,10 +93,12 @@ def drawn(
         MissingExtraError: the library is not installed.
     """
     if panel is not None:
-        chosen = tuple(each for each in figure.panels if each.name == panel)
+        chosen = tuple(candidate for candidate in figure.panels if candidate.name == panel)
         if not chosen:
             raise BadSettingError.unknown(
-                argument="panel", value=panel, valid=(each.name for each in figure.panels)
+                argument="panel",
+                value=panel,
+                valid=(candidate.name for candidate in figure.panels),
             )
         figure = replace(figure, panels=chosen)
     if ax is not None or backend == "matplotlib":

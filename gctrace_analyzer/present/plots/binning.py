@@ -37,8 +37,8 @@ def binned(points: pl.DataFrame, bins: int) -> pl.DataFrame:
     known = points.select("x", "y").with_columns(row=pl.int_range(pl.len()))
     known = complete(known, "x", "y")
     if len(known) <= bins:
-        found = complete(points, "x", "y").with_columns(low="y", high="y")
-        return found.drop("weight", strict=False)
+        drawn = complete(points, "x", "y").with_columns(low="y", high="y")
+        return drawn.drop("weight", strict=False)
     at = pl.col("x").to_physical().cast(pl.Float64)
     number = ((at - at.min()) / (at.max() - at.min()) * bins).floor().clip(0, bins - 1)
     y, mean = pl.col("y"), pl.col("y").mean()
@@ -52,14 +52,14 @@ def binned(points: pl.DataFrame, bins: int) -> pl.DataFrame:
     if known["x"].is_sorted():
         # Then groups are slices, which are far quicker than groups of scattered rows.
         grouped = grouped.with_columns(pl.col("bin").set_sorted())
-    found = (
+    drawn = (
         grouped.group_by("bin")
         .agg(pl.col("row").get(y.arg_max()), low=y.min(), high=y.max(), y=mean)
         .sort("bin")
     )
     # Only of the rows that are drawn
-    others = points.drop("y", "weight", strict=False)[found["row"]]
-    return others.hstack(found.select("low", "high", "y"))
+    others = points.drop("y", "weight", strict=False)[drawn["row"]]
+    return others.hstack(drawn.select("low", "high", "y"))
 
 
 def distribution(values: pl.Series, bins: int) -> tuple[pl.Series, pl.Series]:

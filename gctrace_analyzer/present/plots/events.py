@@ -97,7 +97,7 @@ def _on_episodes(episodes: int, bands: tuple[Band, ...]) -> Iterator[str]:
     """Yields what is not drawn of the episodes, or not everywhere."""
     if episodes > MOST_BANDS:
         yield f"Of {episodes:,} episodes, the {MOST_BANDS} most severe and longest are drawn."
-    if any(each.panels is not None for each in bands):
+    if any(band.panels is not None for band in bands):
         yield "Short episodes are lines, each in the chart of what it is about."
 
 
@@ -108,9 +108,9 @@ def with_deaths(report: Report, axis: Axis) -> tuple[Any, Any] | None:
     begin, end = axis.ends
     span = end - begin
     late = [
-        each.at
-        for each in _deaths(report, axis)
-        if end < each.at and (each.at - end) <= _AFTER * span
+        death.at
+        for death in _deaths(report, axis)
+        if end < death.at and (death.at - end) <= _AFTER * span
     ]
     # A line at the very end of the axis would be cut in half.
     return begin, max(late) + 0.02 * span if late else end
@@ -127,23 +127,23 @@ def placed(
         # The name of a limit is at the left, in the second row.
         taken[1].append((0.0, _width(level.name)))
     moments = tuple(
-        in_a_row(each, each.at, ends, taken) for each in _moments(report, axis, ends)
+        in_a_row(event, event.at, ends, taken) for event in _moments(report, axis, ends)
     )
     bands = tuple(
-        each if each.row is None else in_a_row(each, each.begin, ends, taken)
-        for each in _uncrowded(list(_bands(report, axis, ends)), ends)
+        event if event.row is None else in_a_row(event, event.begin, ends, taken)
+        for event in _uncrowded(list(_bands(report, axis, ends)), ends)
     )
     return bands, moments
 
 
 def _uncrowded(bands: list[Band], ends: tuple[Any, Any]) -> list[Band]:
     """Returns the bands; thin ones without labels and in few panels, if there are many."""
-    thin = [_share(each.end, ends) - _share(each.begin, ends) < _THIN for each in bands]
+    thin = [_share(band.end, ends) - _share(band.begin, ends) < _THIN for band in bands]
     if sum(thin) <= _MANY_THIN:
         return bands
     return [
-        replace(each, row=None, panels=_PANELS.get(each.name)) if is_thin else each
-        for each, is_thin in zip(bands, thin, strict=True)
+        replace(band, row=None, panels=_PANELS.get(band.name)) if is_thin else band
+        for band, is_thin in zip(bands, thin, strict=True)
     ]
 
 
@@ -153,21 +153,21 @@ def is_flipped(name: str, at: Any, ends: tuple[Any, Any]) -> bool:
 
 
 def in_a_row(
-    each: Placed, at: Any, ends: tuple[Any, Any], taken: list[list[tuple[float, float]]]
+    event: Placed, at: Any, ends: tuple[Any, Any], taken: list[list[tuple[float, float]]]
 ) -> Placed:
     """Returns the band or moment with the first row where its label covers none in `taken`.
 
     Adds the place of the label to `taken`, which has a list for each row.
     """
     share = _share(at, ends)
-    width = _width(each.name)
-    flipped = is_flipped(each.name, at, ends)
+    width = _width(event.name)
+    flipped = is_flipped(event.name, at, ends)
     low, high = (share - width, share) if flipped else (share, share + width)
     for number, row in enumerate(taken):
         if all(high <= begin or low >= end for begin, end in row):
             row.append((low, high))
-            return replace(each, row=number)
-    return replace(each, row=None)
+            return replace(event, row=number)
+    return replace(event, row=None)
 
 
 def _width(name: str) -> float:
@@ -209,16 +209,16 @@ def _joined(lasted: pl.DataFrame, near_s: float) -> list[tuple[float, float]]:
         return []
     end = pl.col("end_s").cum_max()
     far = (pl.col("start_s") - end.shift()).fill_null(0) > near_s
-    found = lasted.group_by(far.cum_sum().alias("part"), maintain_order=True).agg(
+    joined = lasted.group_by(far.cum_sum().alias("part"), maintain_order=True).agg(
         pl.col("start_s").first(), pl.col("end_s").max()
     )
-    return list(found.select("start_s", "end_s").iter_rows())
+    return list(joined.select("start_s", "end_s").iter_rows())
 
 
 def _moments(report: Report, axis: Axis, ends: tuple[Any, Any]) -> list[Moment]:
     deaths = list(_deaths(report, axis))
     others = [*_restarts(axis), *(_of_supervisor(report, deaths) if axis.is_time else ())]
-    within = [each for each in (*deaths, *others) if ends[0] <= each.at <= ends[1]]
+    within = [moment for moment in (*deaths, *others) if ends[0] <= moment.at <= ends[1]]
     return within[:MOST_MOMENTS]
 
 
@@ -259,5 +259,5 @@ def _of_supervisor(report: Report, deaths: list[Moment]) -> Iterator[Moment]:
             named=True
         ):
             at = row["logged_at"]
-            if all(abs(at - each.at) > timedelta(seconds=_SAME_S) for each in deaths):
+            if all(abs(at - death.at) > timedelta(seconds=_SAME_S) for death in deaths):
                 yield Moment(at, names[row["event"]], "info")

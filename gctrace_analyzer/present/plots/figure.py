@@ -146,17 +146,17 @@ class Panel:
     def extent(self, axis: Literal["x", "y"]) -> tuple[float, float]:
         """Returns the lowest and the highest value that is drawn; of a log axis, above 0."""
         several = [
-            each
+            values
             for mark in self.marks
-            for each in ((mark.x,) if axis == "x" else (mark.y, mark.low, mark.high))
-            if each is not None and each.dtype.is_numeric()
+            for values in ((mark.x,) if axis == "x" else (mark.y, mark.low, mark.high))
+            if values is not None and values.dtype.is_numeric()
         ]
         if self.log_x if axis == "x" else self.log_y:
-            several = [each.filter(each > 0) for each in several]
+            several = [values.filter(values > 0) for values in several]
         ends = [
             float(end)
-            for each in several
-            for end in (each.min(), each.max())
+            for values in several
+            for end in (values.min(), values.max())
             if isinstance(end, int | float) and math.isfinite(end)
         ]
         return (min(ends), max(ends)) if ends else (0.0, 0.0)
@@ -165,7 +165,7 @@ class Panel:
     def time_range(self) -> Any:
         """The first and the last moment of a panel whose horizontal axis is time."""
         several = [mark.x for mark in self.marks if mark.x.count()]
-        lows, highs = [each.min() for each in several], [each.max() for each in several]
+        lows, highs = [values.min() for values in several], [values.max() for values in several]
         return min(lows), max(highs)  # type: ignore[type-var]  # all of them are of one type
 
     @property
@@ -184,10 +184,10 @@ class Panel:
         peak = None
         if self.ceiling is not None and self.ceiling < high:
             high, peak = self.ceiling, high
-        near = [each for each in self.levels if each.y <= _LEVEL_ROOM * high]
-        above = tuple(each for each in self.levels if each not in near)
-        top = max([high, *(each.y for each in near)])
-        highest = max((each.y for each in near), default=0.0)
+        near = [level for level in self.levels if level.y <= _LEVEL_ROOM * high]
+        above = tuple(level for level in self.levels if level not in near)
+        top = max([high, *(level.y for level in near)])
+        highest = max((level.y for level in near), default=0.0)
         # An area shows amounts by its size, which only starts at 0.
         varies = (
             top - low >= LEAST_CUT * top
@@ -251,7 +251,7 @@ class Figure:
 
     def bands_of(self, panel: str) -> tuple[Band, ...]:
         """Returns the bands to draw in a panel."""
-        return tuple(each for each in self.bands if each.panels is None or panel in each.panels)
+        return tuple(band for band in self.bands if band.panels is None or panel in band.panels)
 
     def noting(self, *notes: str) -> Figure:
         """Returns the plot with more notes."""
@@ -260,12 +260,12 @@ class Figure:
     @property
     def all_notes(self) -> tuple[str, ...]:
         """The notes, and what vertical axes leave out: 0, or what is above them."""
-        drawn = [each for each in self.panels if each.drawn]
-        cut = [each.title for each in drawn if each.span.is_cut]
+        drawn = [panel for panel in self.panels if panel.drawn]
+        cut = [panel.title for panel in drawn if panel.span.is_cut]
         above = [
-            ABOVE.format(each.title.partition(",")[0], "; ".join(each.above))
-            for each in drawn
-            if each.above
+            ABOVE.format(panel.title.partition(",")[0], "; ".join(panel.above))
+            for panel in drawn
+            if panel.above
         ]
         return (*self.notes, *above, *([CUT.format(" and ".join(cut))] if cut else []))
 

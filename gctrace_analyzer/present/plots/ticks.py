@@ -57,7 +57,7 @@ def times(begin: X, end: X, most: int = MOST) -> list[tuple[X, str]]:
     """
     if isinstance(begin, datetime) and isinstance(end, datetime):
         epoch = _EPOCH if begin.tzinfo else _EPOCH.replace(tzinfo=None)
-        low, high = ((each - epoch).total_seconds() for each in (begin, end))
+        low, high = ((at - epoch).total_seconds() for at in (begin, end))
         return [
             (epoch + timedelta(seconds=at), _of_day(epoch + timedelta(seconds=at), step))
             for at, step in _steps(low, high, most)
@@ -71,7 +71,7 @@ def _steps(low: float, high: float, most: int) -> list[tuple[float, float]]:
     span = high - low
     if span <= 0:
         return [(low, 0.001 if low % 1 else 1.0)]
-    step = next((each for each in STEPS_S if span / each <= most), STEPS_S[-1])
+    step = next((step for step in STEPS_S if span / step <= most), STEPS_S[-1])
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     stride = max(1, math.ceil((last - first) / most))
     return [(number * step, step) for number in range(first, last + 1, stride)]
@@ -111,7 +111,9 @@ def linear(low: float, high: float, most: int = 5) -> list[float]:
     if span <= 0 or not math.isfinite(span):
         return [low]
     power = 10.0 ** math.floor(math.log10(span / most))
-    step = next(each * power for each in (1, 2, 2.5, 5, 10) if span / (each * power) <= most)
+    step = next(
+        factor * power for factor in (1, 2, 2.5, 5, 10) if span / (factor * power) <= most
+    )
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     return [float(f"{number * step:.12g}") for number in range(first, last + 1)]
@@ -130,5 +132,5 @@ def logarithmic(low: float, high: float) -> list[float]:
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if len(decades) <= 5 else (1,)
     ticks = (float(f"{step}e{decade}") for decade in decades for step in steps)
-    found = [tick for tick in ticks if low <= tick <= high]
-    return found if len(found) > 1 or low == high else linear(low, high, 4)
+    inside = [tick for tick in ticks if low <= tick <= high]
+    return inside if len(inside) > 1 or low == high else linear(low, high, 4)
