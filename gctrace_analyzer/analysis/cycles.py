@@ -71,9 +71,7 @@ def elapsed_s(within: Within = each_process) -> pl.Expr:
     return pl.col("end_s") - within(pl.col("end_s").shift()).fill_null(first)
 
 
-def share_of_cpu(
-    spent_ms: pl.Expr, cpus: pl.Expr, elapsed_s: pl.Expr, within: Within = each_process
-) -> pl.Expr:
+def share_of_cpu(spent_ms: pl.Expr, cpus: pl.Expr, elapsed_s: pl.Expr) -> pl.Expr:
     """Returns the share of all CPU that a single cycle took since the one before, at most 1.
 
     Null for the first cycle of a log that starts later than its process: when the cycle before
@@ -88,11 +86,10 @@ def share_of_cpu(
         spent_ms: the CPU time.
         cpus: the CPUs there are.
         elapsed_s: what `elapsed_s` returns.
-        within: what `within_process` returns.
 
     Source: gcAssistAlloc in runtime/mgcmark.go takes the time by the clock.
     """
-    return share_of_capacity(spent_ms, capacity_s(cpus, elapsed_s, within))
+    return share_of_capacity(spent_ms, capacity_s(cpus, elapsed_s))
 
 
 def capacity_s(cpus: pl.Expr, elapsed_s: pl.Expr, within: Within = each_process) -> pl.Expr:
@@ -141,9 +138,7 @@ def _gc_cpu(within: Within) -> tuple[list[pl.Expr], pl.Expr]:
     return spent, share.alias("gc_cpu_share")
 
 
-def effective_gogc(
-    live_before: pl.Expr | None = None, within: Within = each_process
-) -> pl.Expr:
+def effective_gogc(within: Within = each_process) -> pl.Expr:
     """Returns the GOGC that would have set this goal, given the live heap of the cycle before.
 
     From Go 1.18 on stacks and globals count as well. The printed sizes are truncated to whole
@@ -152,13 +147,11 @@ def effective_gogc(
     raised the goal.
 
     Args:
-        live_before: the live heap of the cycle before, if a column has it already.
         within: what `within_process` returns.
 
     Source: gcControllerState.commit, runtime/mgcpacer.go.
     """
-    live = before("heap_live_mib", within) if live_before is None else live_before
-    return gogc_of_goal(live, *roots_before(within))
+    return gogc_of_goal(before("heap_live_mib", within), *roots_before(within))
 
 
 def roots_before(

@@ -291,11 +291,7 @@ def _thrash(thrashing: Part, t: Thresholds) -> Row:
         # Of heaps of a few MiB, cycles without room are not marked one by one.
         duty = duty if left_pct else ""
     reason += duty
-    reason += {
-        "certain": ", and the runtime's CPU limiter was active.",
-        "likely": ", and the runtime's CPU limiter was probably active.",
-        "unlikely": ".",
-    }[state]
+    reason += limiter.IN_WORDS[state]
     return _episode(
         thrashing,
         "limit-thrash",

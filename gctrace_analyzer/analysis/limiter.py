@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 
 Verdict = Literal["certain", "likely", "unlikely"]
 
+IN_WORDS = {
+    "certain": ", and the runtime's CPU limiter was active.",
+    "likely": ", and the runtime's CPU limiter was probably active.",
+    "unlikely": ".",
+}
+"""How each verdict ends a sentence."""
+
 _STEPS = ("gap", "first_pause", "mark", "second_pause")
 
 _BACKGROUND = 0.25

@@ -18,10 +18,12 @@ from gctrace_analyzer.analysis.totals import Totals
 from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
-from gctrace_analyzer.ingest.rows import distinct, is_one_process, since
+from gctrace_analyzer.ingest.rows import distinct, since, within_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from gctrace_analyzer.ingest.rows import Within
 
 
 @frozen
@@ -108,7 +110,6 @@ def summarize(
     *,
     durations: pl.DataFrame | None = None,
     spans: pl.DataFrame | None = None,
-    cpu_limit: float | None = None,
     impossible: Mapping[str, int] | None = None,
     notes: Sequence[str] = (),
 ) -> Summary:
@@ -119,14 +120,13 @@ def summarize(
         processes: `schema.PROCESSES` of these cycles.
         durations: what `correct_durations` returns for these cycles, if it is known already.
         spans: what `spans.of_cycles` returns for them, if it is known already.
-        cpu_limit: the CPUs that the program may use, if known.
         impossible: number of values that were dropped as impossible, by column.
         notes: sentences from reading the log, which are appended to the warnings.
     """
     if durations is None:
         durations = correct_durations(cycles)
     if spans is None:
-        spans = spans_of.of_cycles(on_real_cpus(durations, cpu_limit))
+        spans = spans_of.of_cycles(on_real_cpus(durations))
     check = log_check_points(durations)
     figures = {
         **Totals.of(spans, single_pauses(spans)).figures(),
@@ -291,7 +291,7 @@ def log_check_points(corrected: pl.DataFrame) -> float | None:
     Args:
         corrected: what `correct_durations` returns.
     """
-    rows = corrected.select(_reconstructed(one=is_one_process(corrected)))
+    rows = corrected.select(_reconstructed(within_process(corrected)))
     known = rows.with_columns(_known_before()).with_columns(_bounds())
     values = known.select(_difference()).to_series()
     ends = _ends(values)
@@ -306,14 +306,11 @@ def _ends(values: pl.Series) -> list[float]:
 
 
 @cache
-def _reconstructed(*, one: bool) -> list[pl.Expr]:
+def _reconstructed(within: Within) -> list[pl.Expr]:
     """Returns the GC CPU since the start of the process, added up cycle by cycle; built once."""
     pauses = pl.col("stw_sweep_term_cpu_ms") + pl.col("stw_mark_term_cpu_ms")
     newer = pl.col("stacks_mib").is_not_null()
     gc_cpu = gc_cpu_ms()
-
-    def within(values: pl.Expr) -> pl.Expr:
-        return values if one else values.over("process")
 
     return [
         pl.col("process"),

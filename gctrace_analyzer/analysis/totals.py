@@ -86,9 +86,10 @@ def rates_of(spans: pl.DataFrame, *rates: str) -> dict[str, float | None]:
     return spans.select(quotient(rate).alias(rate) for rate in rates).row(0, named=True)
 
 
-def total(name: str) -> pl.Expr:
+def total(column: str | pl.Expr) -> pl.Expr:
     """Returns the sum of a column; null, not 0, if all values are null."""
-    return pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name)
+    values = pl.col(column) if isinstance(column, str) else column
+    return pl.when(values.count() > 0).then(values.sum())
 
 
 @frozen

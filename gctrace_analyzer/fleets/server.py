@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis.fleet import scraped
@@ -88,8 +89,9 @@ def fleet_of_server(
 def _names(asked: Question) -> list[str]:
     """Returns a name for each process; where several have one, all of their labels."""
     short = [target.name for target in asked.targets]
+    often = Counter(short)
     return [
-        name if short.count(name) == 1 else _labels(target)
+        name if often[name] == 1 else _labels(target)
         for target, name in zip(asked.targets, short, strict=True)
     ]
 

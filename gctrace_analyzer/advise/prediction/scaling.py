@@ -386,7 +386,7 @@ def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Scaling
         cores=pl.col("cpu_s").sum() / pl.col("length_s").sum(),
         procs=pl.col("procs").last(),
         limit=pl.col("memory_limit_mib").drop_nulls().last(),
-        gogc=pl.coalesce("gogc_pct", "shown_gogc").drop_nulls().last(),
+        gogc=pl.coalesce("gogc_pct", "assumed_gogc").drop_nulls().last(),
         limited=pl.col("by_limit").mean(),
     ).row(0, named=True)
     means |= {
@@ -404,8 +404,7 @@ def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Scaling
     thrash = thrash.filter(pl.col("process").is_in(own["process"].unique().implode()))
     other = means["other"] if means["other"] is not None else NON_HEAP_MIB
     live_max = summary.live_heap_max_mib or means["live"]
-    needed = needed_limit(analysis)
-    if len(thrash) and needed is not None:
+    if len(thrash) and (needed := needed_limit(analysis)) is not None:
         return thrashing(least=needed[0], largest=needed[1])
     if summary.forced_cycles > DEFAULT.forced_share * summary.cycles:
         share = 100 * summary.forced_cycles / summary.cycles

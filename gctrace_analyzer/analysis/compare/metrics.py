@@ -78,10 +78,7 @@ METRICS = (
 NAMED = {metric.name: metric for metric in METRICS}
 """The metrics by name."""
 
-_PHASES = {
-    "stw_sweep_term": "sweep termination",
-    "stw_mark_term": "mark termination",
-}
+_PHASES = {column.removesuffix("_ms"): phase for phase, column in PHASES.items()}
 
 
 def figures(summary: Summary, spans: pl.DataFrame) -> dict[str, float | None]:

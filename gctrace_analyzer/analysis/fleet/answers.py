@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.analysis import totals
 from gctrace_analyzer.analysis.fleet import names
 from gctrace_analyzer.analysis.fleet.changes import Changes, by_service, changes
 from gctrace_analyzer.analysis.fleet.history import History, history
@@ -169,11 +170,6 @@ def _latest(found: pl.DataFrame) -> pl.DataFrame:
     return found.sort("file", "process").group_by("file", maintain_order=True).last()
 
 
-def _known_sum(values: pl.Expr) -> pl.Expr:
-    """Returns the sum; null, not 0, if all values are null."""
-    return pl.when(values.count() > 0).then(values.sum())
-
-
 def _services(found: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
     sums = {
         "gc_s": "gc_cpu_s",
@@ -187,11 +183,11 @@ def _services(found: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
     by_file = (
         timed.with_columns(assist_s=assist)
         .group_by("service", "file")
-        .agg(_known_sum(pl.col(name)).alias(short) for short, name in sums.items())
+        .agg(totals.total(name).alias(short) for short, name in sums.items())
     )
     cores = by_file.group_by("service").agg(
         gc_cores=(pl.col("gc_s") / pl.col("span")).sum(),
-        gc_with_idle_cores=_known_sum(pl.col("gc_with_idle_s") / pl.col("span")),
+        gc_with_idle_cores=totals.total(pl.col("gc_with_idle_s") / pl.col("span")),
         cores=(pl.col("all_s") / pl.col("span")).sum(),
         gc_cpu_share=pl.col("gc_s").sum() / pl.col("all_s").sum(),
         assist_share_of_gc_cpu=pl.when(pl.col("gc_s").sum() > 0).then(
@@ -429,7 +425,7 @@ def _counted(last: pl.DataFrame, *by: pl.Expr) -> pl.DataFrame:
     counts = keys.group_by(by_name).agg(
         processes=pl.len(),
         services=pl.col("service").n_unique(),
-        gc_cores=pl.when(cores.count() > 0).then(cores.sum()),
+        gc_cores=totals.total(cores),
     )
     return counts.sort("processes", *by_name, descending=[True, *(False for _ in by_name)])
 

@@ -19,7 +19,10 @@ def with_state(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
         .then(pl.lit("thrashes"))
         .when(pl.col("thrash_s") > 0)
         .then(pl.lit("thrashed"))
-        .when(_has("GC015") | (pl.col("hours_to_limit") <= t.hours_to_limit))
+        .when(
+            pl.col("findings").list.contains("GC015")
+            | (pl.col("hours_to_limit") <= t.hours_to_limit)
+        )
         .then(pl.lit("near"))
     )
     return last.with_columns(
@@ -41,10 +44,6 @@ def _probable_cores() -> pl.Expr:
 def _cores() -> pl.Expr:
     """Returns the cores that a process spent on GC."""
     return pl.when(pl.col("span_s") > 0).then(pl.col("gc_cpu_s") / pl.col("span_s"))
-
-
-def _has(*ids: str) -> pl.Expr:
-    return pl.any_horizontal(pl.col("findings").list.contains(each) for each in ids)
 
 
 def _known_limit() -> pl.Expr:

@@ -169,7 +169,7 @@ def _by_usual(end: str) -> pl.Expr:
 def _usual(intervals: pl.DataFrame) -> pl.DataFrame:
     """Returns the GOGC that is assumed of each process whose GOGC is unknown.
 
-    `usual_gogc` serves to estimate the live heap; `shown_gogc` is the same where the samples are
+    `usual_gogc` serves to estimate the live heap; `assumed_gogc` is the same where the samples are
     enough to show it.
     """
     # A cycle is as long as it takes to allocate a part of its goal, so over cycles the harmonic
@@ -209,7 +209,7 @@ def _usual(intervals: pl.DataFrame) -> pl.DataFrame:
     return whole.join(halves, on="process", how="left").select(
         "process",
         usual_gogc=pl.when(assumed).then(near),
-        shown_gogc=pl.when(shown).then(near),
+        assumed_gogc=pl.when(shown).then(near),
     )
 
 

@@ -12,6 +12,7 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.episodes import runs
+from gctrace_analyzer.analysis.limiter import IN_WORDS
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import quotient, rates_of
 
@@ -50,7 +51,7 @@ def _limit_thrash(part: pl.DataFrame, t: Thresholds) -> Iterator[dict[str, Any]]
             f"the next one starts ({rates['counted_per_s'] or 0:.1f} cycles per second): the "
             "memory limit leaves hardly any room above the live heap"
         )
-        reason += ", and the runtime's CPU limiter was active." if state == "certain" else "."
+        reason += IN_WORDS[state or "unlikely"]
         yield {
             "process": part["process"][0],
             "kind": "limit-thrash",
@@ -95,7 +96,6 @@ def _windows(part: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
         limiter=pl.col("limiter_active").any(),
         limiter_share=pl.col("limiter_active").mean(),
         limiter_known=pl.col("limiter_active").count() > 0,
-        gogc_set=pl.col("gogc_pct").last(),
         gogc=pl.col("effective_gogc").median(),
         share=quotient("gc_cpu_share"),
     )

@@ -102,7 +102,7 @@ def _samples(intervals: pl.DataFrame) -> pl.DataFrame:
     cycles, both = pl.col("gc_cycles"), pl.col("goal_mib") + pl.col("goal_mib_before")
     ends = (("", "_before"), ("_before", ""))
     shows_gogc = (
-        pl.coalesce("gogc_pct", "shown_gogc").is_not_null()
+        pl.coalesce("gogc_pct", "assumed_gogc").is_not_null()
         | pl.col("live_is_read")
         | pl.col("by_limit").fill_null(value=False)
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.postmortem.facts import (
     EVICTOR,
+    NOTICES,
     REFUSED,
     proves_lack_of_memory,
 )
@@ -154,7 +155,6 @@ def _ending(row: Row) -> str:
     return f"Container OOMKilled ({code})" if code else "Container OOMKilled"
 
 
-_NOTICES = ("oom_killed_process", "oomd_killed_processes")
 _ENDS = ("failed", "restart_scheduled", "consumed")
 
 
@@ -170,7 +170,7 @@ def _incidents(table: pl.DataFrame, states: list[Row]) -> Iterator[Row]:
         key = (row["source"], row["host"], row["unit"])
         event, proven = row["event"], proves_lack_of_memory("unit_events", row)
         incident = unfinished.get(key)
-        notice = event in _NOTICES
+        notice = event in NOTICES
         if incident and notice and (gap_s(incident["last"], row) or 0) > LATE_S:
             incident = None
         if proven or (event == "main_exited" and row["signal"] == "KILL"):

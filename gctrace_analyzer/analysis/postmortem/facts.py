@@ -24,6 +24,10 @@ OF_32_BITS_MIB = (1536.0, 4096.0)
 """From and to how much memory a program has that may have run out of a 32-bit address space."""
 
 
+NOTICES = ("oom_killed_process", "oomd_killed_processes")
+"""The events of a unit that are notices of OOM kills, not ends of a process."""
+
+
 def proves_lack_of_memory(table: str, row: Mapping[str, Any]) -> bool:
     """Returns whether a record of a death proves that memory ran out.
 
@@ -38,8 +42,7 @@ def proves_lack_of_memory(table: str, row: Mapping[str, Any]) -> bool:
         case "container_states":
             return bool(row["oom_killed"])
         case "unit_events":
-            notices = ("oom_killed_process", "oomd_killed_processes")
-            return row["event"] in notices or row["result"] == "oom-kill"
+            return row["event"] in NOTICES or row["result"] == "oom-kill"
         case _:  # A kill by the kernel or another OOM killer, or the runtime's own message.
             return True
 
