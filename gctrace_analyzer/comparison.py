@@ -14,6 +14,7 @@ from gctrace_analyzer.advise.comparison import (
     Side,
     all_differences,
     compare_sides,
+    sides_of,
 )
 from gctrace_analyzer.analysis.checks import Facts, condition
 from gctrace_analyzer.analysis.compare.metrics import METRICS
@@ -60,7 +61,7 @@ class Comparison:
     @property
     def sides(self) -> tuple[Side, ...]:
         """All sides, the baseline first."""
-        return (self.before, *(pair.after for pair in self.pairs))
+        return sides_of(self.pairs)
 
     @cached_property
     def frame(self) -> pl.DataFrame:

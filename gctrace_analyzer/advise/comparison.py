@@ -302,6 +302,11 @@ def _compare_two(before: Side, after: Side) -> Pair:
     return Pair(before, after, frame, differing, no_expectation, given)
 
 
+def sides_of(pairs: Sequence[Pair]) -> tuple[Side, ...]:
+    """Returns all sides, the baseline first."""
+    return (pairs[0].before, *(pair.after for pair in pairs))
+
+
 def all_differences(pairs: Sequence[Pair]) -> tuple[Difference, ...]:
     """Returns the differences of all sides from the baseline; alike ones are one.
 

@@ -62,7 +62,6 @@ class Result:
         writers: how each of the other formats is written.
         check: returns the results of conditions.
         closing: what follows the document on standard output.
-        done: called when all is delivered.
     """
 
     code: int = 0
@@ -70,7 +69,6 @@ class Result:
     writers: Mapping[str, Writer] = field(default_factory=dict)
     check: Callable[..., Sequence[Check]] | None = None
     closing: Document = ()
-    done: Callable[[], object] | None = None
 
 
 def suffixes_of(formats: Sequence[str]) -> dict[str, str]:
@@ -119,8 +117,6 @@ def deliver(result: Result, args: argparse.Namespace) -> int:
     if kind := printed(args):
         with to_a_reader():
             _print(result, kind, Colors.of(args))
-    if result.done is not None:
-        result.done()
     return code
 
 

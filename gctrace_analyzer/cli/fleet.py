@@ -96,8 +96,6 @@ def run(args: argparse.Namespace) -> Result:
     # The next run finds them in the folder of the logs.
     written = [*args.output, *([args.reports] if args.reports else [])]
     rows = _rows(args, inputs, folder, [*written, *args.compare_with])
-    if rows is None:
-        return Result(exit_codes.INTERRUPTED)
     table = rows.collect()
     summary = after_all(
         answers(table), [(name, answers(rows_then)) for name, rows_then in earlier]
@@ -320,8 +318,7 @@ def _reports(
 
 def _rows(
     args: argparse.Namespace, inputs: list[str], folder: str | None, ignore: list[Path | str]
-) -> pl.LazyFrame | None:
-    """Returns the rows; None if the run was interrupted."""
+) -> pl.LazyFrame:
     from gctrace_analyzer.fleets.fleet import fleet
     from gctrace_analyzer.fleets.output import existing
 
@@ -360,7 +357,7 @@ def _rows(
             )
     except KeyboardInterrupt:
         say(f"gctrace-analyze: interrupted{_how_to_resume(latest, folder)}")
-        return None
+        raise
 
 
 def _inputs(words: list[str]) -> list[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli import exit_codes
-from gctrace_analyzer.cli.deliver import Result, row_writers
+from gctrace_analyzer.cli.deliver import Result, row_writers, text_writer
 from gctrace_analyzer.cli.reading import add_server, reading_inputs, say_damage
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.cli.deliver import Target
     from gctrace_analyzer.present.document import Document
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.run import Run
@@ -59,18 +58,16 @@ def read_separately(args: argparse.Namespace, **facts: Any) -> tuple[Run, list[R
 def prediction(
     run: Run,
     others: Sequence[Run],
-    args: argparse.Namespace,
     rows: pl.DataFrame,
     document: Callable[[Report, pl.DataFrame, Sequence[Report]], Document],
 ) -> Result:
     """Returns predicted rows in every format; `document` makes the text."""
-
-    def write_json(file: IO[bytes], _: Target) -> None:
-        file.write(f"{rows.write_json()}\n".encode())
-
     reports = [other.report() for other in others]
     return Result(
         code=exit_codes.INPUT if run.is_empty else 0,
         document=lambda: document(run.report(), rows, reports),
-        writers={"json": write_json, **row_writers(lambda: rows, safe=False)},
+        writers={
+            "json": text_writer(lambda: f"{rows.write_json()}\n"),
+            **row_writers(lambda: rows, safe=False),
+        },
     )

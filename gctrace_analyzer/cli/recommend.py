@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> Result:
 
     with working("trying settings"):
         rows = log.recommend(aim=args.aim, gc_cpu_target=args.gc_cpu_target, evidence=others)
-    return prediction(log, others, args, rows, document)
+    return prediction(log, others, rows, document)
 
 
 def command_parser() -> argparse.ArgumentParser:

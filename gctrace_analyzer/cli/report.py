@@ -17,6 +17,7 @@ from gctrace_analyzer.cli.deliver import (
     outputs,
     refuse_ignored,
     row_writers,
+    text_writer,
 )
 from gctrace_analyzer.cli.options import (
     OneOf,
@@ -207,10 +208,10 @@ def of_run(
     """
     from gctrace_analyzer.present.sections.report import document
 
-    def write_json(file: IO[bytes], _: Target) -> None:
+    def as_json() -> str:
         from gctrace_analyzer.present import json
 
-        file.write(json.dumps(view.report()).encode())
+        return json.dumps(view.report())
 
     def write_page(file: IO[bytes], target: Target) -> None:
         from gctrace_analyzer.present.html import report
@@ -227,7 +228,7 @@ def of_run(
         file.write(text.encode("utf-8", "replace"))
 
     writers: dict[str, Writer] = {
-        "json": write_json,
+        "json": text_writer(as_json),
         "html": write_page,
         **{kind: partial(_write_plot, view, kind, plot, page.theme) for kind in PICTURES},
         **row_writers(lambda: view.table(cast("TableName", table)), safe=safe),

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> Result:
 
     with working("trying settings"):
         rows = log.whatif(**tried, horizon=args.horizon, evidence=others)
-    return prediction(log, others, args, rows, document)
+    return prediction(log, others, rows, document)
 
 
 def command_parser() -> argparse.ArgumentParser:

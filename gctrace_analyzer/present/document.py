@@ -1,6 +1,6 @@
-"""What every output shows: a document of blocks, which text, Markdown and HTML each render.
+"""What text and Markdown show: a document of blocks. HTML has templates for single blocks.
 
-`sections/` makes the blocks; `text`, `markdown` and `html.parts` have one `match` over them.
+`sections/` makes the blocks; `text` and `markdown` have one `match` over them.
 """
 
 from __future__ import annotations
@@ -147,11 +147,10 @@ class Excerpts:
 
 @frozen
 class Code:
-    """Text to paste. A terminal leaves it out where the document has it in one line already."""
+    """Text to paste. A terminal leaves it out: the document has it in one line already."""
 
     text: str
     name: str = ""
-    in_terminal: bool = False
 
 
 @frozen

@@ -118,14 +118,14 @@ def _plain(value: Any) -> Any:
 
 def of_comparison(pairs: Sequence[Pair]) -> dict[str, Any]:
     """Returns a comparison as plain values."""
-    from gctrace_analyzer.advise.comparison import all_differences
+    from gctrace_analyzer.advise.comparison import all_differences, sides_of
     from gctrace_analyzer.present.sections.comparison import verdict
 
-    first, last = pairs[0], pairs[-1]
+    last = pairs[-1]
     return {
         "schema_version": SCHEMA_VERSION,
         "verdict": verdict(pairs),
-        "sides": [_side(first.before), *(_side(pair.after) for pair in pairs)],
+        "sides": [_side(side) for side in sides_of(pairs)],
         "comparable": all(pair.comparable for pair in pairs),
         "load_is_given": last.load_is_given,
         "differences": [difference.to_dict() for difference in all_differences(pairs)],

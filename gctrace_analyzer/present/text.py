@@ -97,8 +97,7 @@ def _rendered(block: Block) -> Iterator[Line]:  # noqa: C901  # one case for eac
         case Excerpts():
             yield from _excerpts(block)
         case Code():
-            if block.in_terminal:
-                yield ((f"  {block.text}", ""),)
+            return
         case Folded():
             yield from lines(block.blocks)
 

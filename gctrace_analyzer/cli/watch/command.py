@@ -69,7 +69,7 @@ after Ctrl-C, 2 wrong usage, 3 no usable input"""
 def run(args: argparse.Namespace) -> Result:
     """Watches to the end, and shows the report."""
     command: list[str] = args.program
-    _validate(command_parser(), args)
+    _validate(args)
     if sys.stderr is None:
         # The parent process closed standard error; the program must run nevertheless.
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # until the process ends
@@ -176,14 +176,16 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _validate(parser: Parser, args: argparse.Namespace) -> None:
+def _validate(args: argparse.Namespace) -> None:
     """Refuses options that cannot work, and converts durations to seconds."""
     if os.name == "nt":
-        parser.error("watch needs the signals and terminals of Unix; on Windows, use WSL")
+        command_parser().error(
+            "watch needs the signals and terminals of Unix; on Windows, use WSL"
+        )
     if bool(args.input) == bool(args.program):
-        parser.error("name a log, or - for standard input, or a program after --")
+        command_parser().error("name a log, or - for standard input, or a program after --")
     if args.log and not args.program:
-        parser.error("--log is for a program after --; for a pipe, use tee")
+        command_parser().error("--log is for a program after --; for a pipe, use tee")
     args.every_s = _positive_s(args.every, "every")
     args.window_s = _positive_s(args.window, "window")
     if args.input:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.comparison import all_differences
+from gctrace_analyzer.advise.comparison import all_differences, sides_of
 from gctrace_analyzer.present.document import Sentence
 from gctrace_analyzer.present.html import intervals
 from gctrace_analyzer.present.html.chart import charts_of
@@ -31,7 +31,7 @@ _MOST_RUNS = 3
 
 def dumps(pairs: Sequence[Pair], theme: Theme = "auto") -> str:
     """Returns a comparison as an HTML document that opens with the colours of `theme`."""
-    sides = [pairs[0].before, *(pair.after for pair in pairs)]
+    sides = sides_of(pairs)
     verdicts = {verdict for pair in pairs for verdict in pair.frame["verdict"]}
     is_fair = all(pair.comparable for pair in pairs)
     worse = len(pairs) == 1 and "worse" in verdicts
@@ -67,7 +67,7 @@ def _shown(pairs: Sequence[Pair]) -> dict[str, object]:
         difference for difference in all_differences(pairs) if difference.kind == "incomparable"
     ]
     return {
-        "title": ", ".join([pairs[0].before.label, *(pair.after.label for pair in pairs)]),
+        "title": ", ".join(side.label for side in sides_of(pairs)),
         "statements": [Sentence("Note", difference.sentence) for difference in broken],
         "tables": changes.settings(pairs),
         "method": rows.method(pairs),

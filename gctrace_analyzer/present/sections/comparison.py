@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.advise.comparison import all_differences
+from gctrace_analyzer.advise.comparison import all_differences, sides_of
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.present.document import (
     Folded,
@@ -82,7 +82,7 @@ def _two_sides(pair: Pair) -> Iterator[Block]:
 
 
 def _several_sides(pairs: Sequence[Pair]) -> Iterator[Block]:
-    sides = [pairs[0].before, *(pair.after for pair in pairs)]
+    sides = sides_of(pairs)
     yield Title("Go garbage collection by setting")
     yield Paragraphs([source(side, label=True) for side in sides], "bold", hanging=2)
     yield Gap()
