@@ -43,7 +43,7 @@ class Readable(Protocol):
 
 MOST_CYCLES = 500_000
 """How many cycles are kept: an hour of a program with 140 GC cycles per second. They take
-15 MiB of memory, and about 700 MiB while a report is made."""
+25 MiB of memory, and about 700 MiB while a report is made."""
 
 _OF_BYTES = ("compression", "encoding", "bytes", "damage", "first")
 """What is known about an input before its lines are read (`SourceFacts`)."""

@@ -399,11 +399,10 @@ def _add_metrics(part: Part, text: str) -> None:
 
 def _add_lines(part: Part, lines: Iterable[tuple[int, str]]) -> None:
     """Adds the messages of a document to the part of the input that is being read, one per line."""
-    frame = pl.DataFrame(
-        list(lines), schema={"line_no": pl.Int64, "text": pl.String}, orient="row"
-    )
-    if frame.is_empty():
+    rows = list(lines)
+    if not rows:
         return
+    frame = pl.DataFrame(rows, schema={"line_no": pl.Int64, "text": pl.String}, orient="row")
     known = part.wrappers.copy()
     # Several messages may be on one line of a document, so each message gets its own number.
     part.line_numbers = frame["line_no"]

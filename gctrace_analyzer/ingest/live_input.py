@@ -55,8 +55,6 @@ class LiveInput:
         """The number of lines, and of cycles without torn records, so far."""
         self.newest: dict[str, Any] | None = None
         """The newest cycle as printed; None before the first."""
-        self.has_data = False
-        """Whether any line matters."""
         self.dropped_cycles = self._dropped_lines = 0
         self._lock = Lock()
         self._blocks: deque[_Block] = deque()
@@ -79,7 +77,6 @@ class LiveInput:
             self.cycles += len(result.cycles)
             if len(result.cycles):
                 self.newest = result.cycles.row(-1, named=True)
-            self.has_data |= _matters(result)
             if packed is None:
                 self._pieces.append(data)
                 self._results.append(result)
@@ -127,10 +124,6 @@ class LiveInput:
             results = [*self._recent, *self._results]
             before = self.lines - sum(result.lines for result in results)
         return part_of_log(replace(self.facts, lines=before), iter(results))
-
-
-def _matters(result: ChunkResult) -> bool:
-    return bool(len(result.cycles) or result.companions or len(result.messages))
 
 
 def _packed(data: bytes, result: ChunkResult) -> _Block:

@@ -209,15 +209,6 @@ def before(
     return pl.when(consecutive).then(within(pl.col(name).shift()))
 
 
-def after(
-    name: str, within: Within = each_process, known_precedes: pl.Expr | None = None
-) -> pl.Expr:
-    """Returns the column's value in the next cycle; null if that line is missing.
-
-    Args:
-        name: the column.
-        within: what `within_process` returns.
-        known_precedes: what `precedes` returns, if a column has it already.
-    """
-    consecutive = precedes(within) if known_precedes is None else known_precedes
-    return pl.when(consecutive).then(within(pl.col(name).shift(-1)))
+def after(name: str, within: Within, is_next: pl.Expr) -> pl.Expr:
+    """Returns the column's value in the next cycle; null unless `precedes` (`is_next`)."""
+    return pl.when(is_next).then(within(pl.col(name).shift(-1)))

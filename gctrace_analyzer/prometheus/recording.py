@@ -44,7 +44,6 @@ class Recording:
         self._packed: gzip.GzipFile | None = gzip.GzipFile(
             filename="", mode="wb", compresslevel=_LEVEL, fileobj=self._spool, mtime=0
         )
-        self.answers = 0
         self.container_limit_bytes: float | None = None
 
     def __enter__(self) -> Self:
@@ -67,7 +66,6 @@ class Recording:
             raise ValueError
         line = json.dumps(answer, separators=(",", ":"), ensure_ascii=False)
         self._packed.write(line.encode("utf-8", "replace") + b"\n")
-        self.answers += 1
 
     def file(self) -> IO[bytes]:
         """Returns the whole file, open at its beginning; nothing can be added any more."""

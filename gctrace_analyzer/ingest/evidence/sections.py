@@ -125,8 +125,11 @@ def sections_of(text: str) -> list[Section]:
 
 def _placed(own: dict[int, str], total: int) -> str:
     """Returns lines at their places. That of the last line is the end of the text."""
-    last = max(own)
-    text = "\n".join(own.get(at, "") for at in range(last + 1))
+    parts, last = list[str](), 0
+    for at in sorted(own):
+        parts += ["\n" * (at - last), own[at]]
+        last = at
+    text = "".join(parts)
     return text if last == total - 1 else f"{text}\n"
 
 

@@ -166,4 +166,4 @@ def from_text(text: str) -> Row | None:
     except ValueError:
         return None
     dump = dump_of(value)
-    return from_record(dump) if is_record(dump) and dump is not None else None
+    return from_record(dump) if dump is not None and is_record(dump) else None

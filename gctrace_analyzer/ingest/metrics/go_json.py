@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gctrace_analyzer.ingest.evidence.message import Row
-
-Rejected = tuple[int, str, str]
+    from gctrace_analyzer.ingest.metrics.samples import Rejected
 
 _MOST_NAMES = 5
 

@@ -12,9 +12,8 @@ from gctrace_analyzer.ingest import json_values, numbers
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gctrace_analyzer.ingest.metrics.samples import Samples
+    from gctrace_analyzer.ingest.metrics.samples import Rejected, Samples
 
-Rejected = tuple[int, str, str]
 Point = tuple[int, int, float, int]
 """Series, time in µs, value, line."""
 

@@ -18,9 +18,8 @@ from gctrace_analyzer.ingest.metrics import names
 from gctrace_analyzer.ingest.metrics.samples import unix_us
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.ingest.metrics.samples import Samples
+    from gctrace_analyzer.ingest.metrics.samples import Rejected, Samples
 
-Rejected = tuple[int, str, str]
 
 _METRIC = re.compile(r'\{\s*"metric"\s*:\s*(?=\{)')
 _NAME = re.compile(r'[{,]\s*"__name__"\s*:\s*"([\w:.]+)"')
