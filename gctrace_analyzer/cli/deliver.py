@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.analysis.checks import Check
-    from gctrace_analyzer.present.document import Document
+    from gctrace_analyzer.present.document import Block, Document
 
     Writer: TypeAlias = Callable[[IO[bytes], "Target"], object]
 
@@ -128,13 +128,20 @@ def write_files(result: Result, args: argparse.Namespace) -> None:
 
 
 def _print(result: Result, kind: str, colors: Colors) -> None:
-    if kind == "text" and result.document is not None:
+    if kind == "text":
         from gctrace_analyzer.present.text import lines
 
-        show(lines((*result.document(), *result.closing)), colors)
+        show(lines(_blocks(result)), colors)
         return
     write(result, kind, sys.stdout.buffer)
     sys.stdout.buffer.flush()
+
+
+def _blocks(result: Result) -> Iterator[Block]:
+    """Yields what is shown; made when it is asked for, and so while the user sees why to wait."""
+    if result.document is not None:
+        yield from result.document()
+    yield from result.closing
 
 
 def write(result: Result, kind: str, file: IO[bytes], target: Target = _PRINTED) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from gctrace_analyzer.present.text import WIDTH, as_wide_as
+from gctrace_analyzer.present.format import WIDTH, as_wide_as
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:

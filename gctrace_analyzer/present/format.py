@@ -1,16 +1,18 @@
-"""Formats numbers, times and names for people: one function for each kind."""
+"""Formats numbers, times and names for people, and how wide a text may be."""
 
 from __future__ import annotations
 
 import re
 import textwrap
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer import units
 from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from gctrace_analyzer.analysis.summary import Summary
 
@@ -20,7 +22,27 @@ NONE = "–"
 MOST_NAME = 22
 """The longest file name, in characters, that a table row has room for."""
 
+WIDTH, WIDEST = 80, 120
+"""Columns: what the reports are designed for, and what they use at most on a wide terminal."""
+
+_WIDTH = ContextVar("width", default=WIDTH)
+
 _BARS = "▁▂▃▄▅▆▇█"
+
+
+def width() -> int:
+    """Returns how many columns a text may use."""
+    return _WIDTH.get()
+
+
+@contextmanager
+def as_wide_as(columns: int) -> Iterator[None]:
+    """Lets texts use so many columns, within limits, for as long as the context lasts."""
+    token = _WIDTH.set(min(max(columns, WIDTH), WIDEST))
+    try:
+        yield
+    finally:
+        _WIDTH.reset(token)
 
 
 def share(value: float | None) -> str:

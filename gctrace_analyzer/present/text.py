@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeAlias
 
 from gctrace_analyzer.present.document import (
@@ -21,17 +19,12 @@ from gctrace_analyzer.present.document import (
     Table,
     Title,
 )
-from gctrace_analyzer.present.format import NONE, shortened, sparkline, wrap
+from gctrace_analyzer.present.format import NONE, shortened, sparkline, width, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gctrace_analyzer.present.document import Block
-
-WIDTH, WIDEST = 80, 120
-"""Columns: what the reports are designed for, and what they use at most on a wide terminal."""
-
-_WIDTH = ContextVar("width", default=WIDTH)
 
 _LEAST_PLACE = 8
 """Columns below which a position in a file is left out."""
@@ -44,21 +37,6 @@ Line: TypeAlias = tuple[tuple[str, str], ...]
 
 LEVEL_STYLES = {"ok": "green", "info": "", "warn": "yellow", "bad": "bold red"}
 VERDICT_STYLES = {"better": "green", "worse": "bold red", "~": "dim", NONE: "dim"}
-
-
-def width() -> int:
-    """Returns how many columns a text may use."""
-    return _WIDTH.get()
-
-
-@contextmanager
-def as_wide_as(columns: int) -> Iterator[None]:
-    """Lets texts use so many columns, within limits, for as long as the context lasts."""
-    token = _WIDTH.set(min(max(columns, WIDTH), WIDEST))
-    try:
-        yield
-    finally:
-        _WIDTH.reset(token)
 
 
 def plain(blocks: Iterable[Block]) -> str:

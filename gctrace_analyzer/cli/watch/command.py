@@ -29,9 +29,11 @@ from gctrace_analyzer.units import duration_s
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
     from typing import IO, NoReturn, TextIO
 
     from gctrace_analyzer.cli.watch.session import Outcome
+    from gctrace_analyzer.present.document import Block
     from gctrace_analyzer.run import Run
 
 FORMATS = ("dashboard", "lines", "jsonl")
@@ -315,7 +317,11 @@ def _print_report(args: argparse.Namespace, whole: Run, out: TextIO) -> None:
             from gctrace_analyzer.present.sections.report import document
             from gctrace_analyzer.present.text import lines
 
-            show(lines([Gap(), *document(report)]), Colors.of(args), out)
+            def blocks() -> Iterator[Block]:
+                yield Gap()
+                yield from document(report)
+
+            show(lines(blocks()), Colors.of(args), out)
         out.flush()
     except OSError:
         if out is sys.stdout:
