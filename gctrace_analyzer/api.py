@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
     from plotly.graph_objects import Figure as PlotlyFigure
 
-    from gctrace_analyzer.arguments import ProgramFacts, ReadKwargs
+    from gctrace_analyzer.analysis.settings import ProgramFacts
     from gctrace_analyzer.comparison import Comparison
+    from gctrace_analyzer.ingest.read import InputOptions
     from gctrace_analyzer.ingest.sniff import Kind
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
     from gctrace_analyzer.live import Live
@@ -41,6 +42,14 @@ if TYPE_CHECKING:
     from gctrace_analyzer.prometheus.access import ServerOptions
 
     Runs: TypeAlias = Input | Run | Sequence[Input | Run]
+
+    class ReadKwargs(InputOptions, ProgramFacts, ServerOptions, total=False):
+        """The keyword arguments of `read`."""
+
+        thresholds: Mapping[str, float] | None
+        slo: Mapping[str, str | float] | None
+        progress: Callable[[SourceFacts], None] | None
+
 
 _Frame = TypeVar("_Frame")
 _Value = TypeVar("_Value")
@@ -322,7 +331,7 @@ def _expanded(origin: Input | Run) -> Sequence[Input | Run]:
             "no file matches this pattern",
             f"Check the pattern; the current folder is {Path.cwd()}.",
         )
-    return list(paths)
+    return paths
 
 
 def _label(side: Runs, otherwise: str) -> str:

@@ -25,7 +25,6 @@ ORDER = (
     ("units", "errors", "extras", "core", "files", "frozen", "schema"),
     ("ingest",),
     ("prometheus",),
-    ("arguments",),
     ("analysis",),
     ("advise",),
     ("present",),

@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import fields
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import polars as pl
 
@@ -33,6 +33,18 @@ code of the program, or the two values are from different moments."""
 
 MEMORY_LIMITS = {"memory_limit_mib": "GOMEMLIMIT", "container_limit_mib": "container"}
 """The settings that limit the heap, and their names in a sentence."""
+
+
+class ProgramFacts(TypedDict, total=False):
+    """Facts about the program that its log may not show; `read` and `from_frame` take them."""
+
+    gogc: str | float | None
+    memory_limit: str | float | None
+    container_limit: str | float | None
+    cpu_limit: float | None
+    go_version: str | None
+    ballast: str | float | None
+    off_heap: str | float | None
 
 
 @frozen

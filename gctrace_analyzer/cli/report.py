@@ -29,11 +29,13 @@ from gctrace_analyzer.cli.options import (
     add_output,
     add_reading,
     judging_options,
+    read_options,
     whole_number,
     with_options,
 )
 from gctrace_analyzer.cli.reading import (
     add_server,
+    fetching,
     reading,
     reading_inputs,
     say_damage,
@@ -115,11 +117,28 @@ def run(args: argparse.Namespace) -> Result:
         with reading():
             asked = question(args.inputs[0], **options)
         if len(asked.targets) > 1:
-            return _several(args, asked, options)
+            return _several(args, asked)
+        return result(_read_process(args, asked), args)
     return result(read_inputs(args), args)
 
 
-def _several(args: argparse.Namespace, asked: Question, options: dict[str, Any]) -> Result:
+def _read_process(args: argparse.Namespace, asked: Question) -> Run:
+    """Returns what a server knows of one process."""
+    from gctrace_analyzer.api import read
+    from gctrace_analyzer.prometheus.read import recorded
+
+    options = read_options(args)
+    with (
+        reading() as progress,
+        fetching() as fetched,
+        recorded(asked, args.match, args.save, fetched) as answers,
+    ):
+        options["container_limit"] = options["container_limit"] or answers.container_limit_mib
+        run = read(answers.file(), progress=progress, **_judging(args), **options)
+    return run.with_notes(with_options)
+
+
+def _several(args: argparse.Namespace, asked: Question) -> Result:
     """Ranks all processes of a selector; saves their samples if asked to."""
     given = [name for name in _OF_ONE if getattr(args, name, None) not in (None, [])]
     if given:
@@ -135,15 +154,12 @@ def _several(args: argparse.Namespace, asked: Question, options: dict[str, Any])
 
     args.formats = fleet.FORMATS
     outputs(args)
-    if args.save is not None:
-        from gctrace_analyzer.prometheus.read import recorded
+    from gctrace_analyzer.prometheus.read import SINCE, recorded
 
-        with (
-            reading_inputs(args) as how,
-            recorded(args.inputs[0], save=args.save, fetching=how["fetching"], **options),
-        ):
+    if args.save is not None:
+        with reading(), fetching() as fetched, recorded(asked, args.match, args.save, fetched):
             pass
-    ranked = fleet.of_server(args, since=options.get("since") or "1h")
+    ranked = fleet.of_server(args, since=args.since or SINCE)
     hint = f"For the report of one process: --instance {asked.targets[0].name}"
     return replace(ranked, closing=[Gap(), Paragraphs([hint])])
 
@@ -356,10 +372,13 @@ def read_inputs(args: argparse.Namespace) -> Run:
     from gctrace_analyzer.api import read
 
     with reading_inputs(args) as options:
-        strict = getattr(args, "strict", False)
-        run = read(*args.inputs, strict=strict, **judging_options(args), **options)
+        run = read(*args.inputs, **_judging(args), **options)
     say_damage(run)
     return run.with_notes(with_options)
+
+
+def _judging(args: argparse.Namespace) -> dict[str, Any]:
+    return {"strict": getattr(args, "strict", False), **judging_options(args)}
 
 
 def _selected(whole: Run, args: argparse.Namespace) -> Run:

@@ -11,7 +11,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import extras, units
-from gctrace_analyzer.arguments import InputOptions
+from gctrace_analyzer.analysis.settings import ProgramFacts
 from gctrace_analyzer.errors import BadSettingError, NoDataError, UnreadableInputError
 from gctrace_analyzer.fleets import identity, inputs, manifest
 from gctrace_analyzer.fleets.cluster import connected
@@ -19,8 +19,9 @@ from gctrace_analyzer.fleets.output import Output
 from gctrace_analyzer.fleets.scheduler import FleetRun
 from gctrace_analyzer.fleets.stretches import STRETCH_BYTES
 from gctrace_analyzer.fleets.worker import WorkerOptions
+from gctrace_analyzer.ingest.read import InputOptions
 from gctrace_analyzer.ingest.sources import is_server
-from gctrace_analyzer.prometheus.access import ReadKwargs
+from gctrace_analyzer.prometheus.access import QuestionOptions, without_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +34,7 @@ WORST = 3
 """Processes of a server whose samples are read."""
 
 
-class FleetKwargs(InputOptions, ReadKwargs, total=False):
+class FleetKwargs(InputOptions, ProgramFacts, QuestionOptions, total=False):
     """The options of `read` that `fleet` takes: of files, or of a server."""
 
 
@@ -94,13 +95,12 @@ def fleet(
     """
     several = [paths] if isinstance(paths, (str, os.PathLike)) else [*paths]
     where = os.fspath(output) if output is not None else _temporary_folder()
-    asked = {name: read.pop(name) for name in [*read] if name in ReadKwargs.__annotations__}  # type: ignore[misc]  # its keys are those of a TypedDict
+    of_server = [name for name in read if name in QuestionOptions.__annotations__]
+    asked = {name: read.pop(name) for name in of_server}  # type: ignore[misc]  # its own keys
     if any(is_server(os.fspath(path)) for path in several):
         return _of_server(several, where, asked, read, worst, progress, overwrite=overwrite)
     if asked:
-        name, value = next(iter(asked.items()))
-        expected = "an option for a server; give its address as prometheus+http://…"
-        raise BadSettingError(name, str(value), expected)
+        raise without_server(asked)
     for library in ("dask", "distributed", "fsspec"):
         extras.load(library)
     _validate(read, id, memory)
@@ -159,7 +159,7 @@ def _of_server(
         worst=worst,
         overwrite=overwrite,
         progress=progress,
-        server=asked,  # type: ignore[arg-type]  # it has the keys of ReadKwargs only
+        server=asked,  # type: ignore[arg-type]  # it has the keys of QuestionOptions only
         facts=read,
     )
 

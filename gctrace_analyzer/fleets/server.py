@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.fleets.rows import Row
-    from gctrace_analyzer.prometheus.access import ReadKwargs
+    from gctrace_analyzer.prometheus.access import QuestionOptions
     from gctrace_analyzer.prometheus.discovery import Target
     from gctrace_analyzer.prometheus.read import Question
     from gctrace_analyzer.prometheus.recording import Recording
@@ -45,7 +45,7 @@ def fleet_of_server(
     worst: int,
     overwrite: bool = False,
     progress: Callable[[Asking], None] | None = None,
-    server: ReadKwargs,
+    server: QuestionOptions,
     facts: Mapping[str, Any],
 ) -> pl.LazyFrame:
     """Returns a row for each Go process of a server (`schema.FLEET`).
@@ -59,7 +59,7 @@ def fleet_of_server(
         worst: how many processes are read sample by sample, and get recommendations.
         overwrite: discard what is in the output already.
         progress: called after each query.
-        server: `ReadKwargs`; by default the last six hours.
+        server: `QuestionOptions`; by default the last six hours.
         facts: options of `read` for the processes that are read.
 
     Raises:
@@ -107,7 +107,7 @@ def _ask(
     progress: Callable[[Asking], None] | None,
 ) -> None:
     """Saves what the server computes, group by group."""
-    groups = queries.batches(asked)
+    groups = list(queries.batches(asked))
     called = dict(zip((id(target) for target in asked.targets), names, strict=True))
     done = 0
 

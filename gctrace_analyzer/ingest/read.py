@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import field, replace
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import polars as pl
 
@@ -30,8 +30,10 @@ from gctrace_analyzer.ingest.sources import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime, tzinfo
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row, Rows
+    from gctrace_analyzer.ingest.sniff import Kind
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
 
 _COMPANIONS = ("scavenges", "pacer", "scans")
@@ -102,6 +104,18 @@ class ReadOptions:
     columns: Sequence[str] | None = None
     clock: Clock = field(default_factory=Clock)
     unpack_limit: int | None = None
+
+
+class InputOptions(TypedDict, total=False):
+    """How inputs are read; `read` and `fleet` take them."""
+
+    strict: bool
+    kind: Kind | None
+    columns: Sequence[str] | None
+    year: int | None
+    tz: str | tzinfo | None
+    start: str | datetime | None
+    unpack_limit: str | float | None
 
 
 def read_log(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
+from gctrace_analyzer.errors import BadSettingError
+
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
@@ -60,11 +62,11 @@ class Which(TypedDict, total=False):
     instance: str | None
 
 
-class ReadKwargs(Which, Access, total=False):
+class QuestionOptions(Which, Access, total=False):
     """What is asked of a server, and how it is reached."""
 
 
-class ServerOptions(ReadKwargs, total=False):
+class ServerOptions(QuestionOptions, total=False):
     """The options of `read` for a server.
 
     Attributes:
@@ -74,3 +76,10 @@ class ServerOptions(ReadKwargs, total=False):
 
     save: str | os.PathLike[str] | None
     fetching: Callable[[Progress], None] | None
+
+
+def without_server(options: Mapping[str, object]) -> BadSettingError:
+    """Returns the error that options for a server were given, and no server."""
+    name, value = next(iter(options.items()))
+    expected = "an option for a server; give its address as prometheus+http://…"
+    return BadSettingError(name, str(value), expected)

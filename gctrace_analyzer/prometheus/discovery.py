@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -94,7 +95,7 @@ def _grouped(several: Iterable[Mapping[str, Any]]) -> list[Target]:
     groups: dict[Identity, list[tuple[dict[str, str], int]]] = {}
     for series in several:
         labels = labels_of(series)
-        groups.setdefault(identity(labels), []).append((labels, _number(series)))
+        groups.setdefault(identity(labels), []).append((labels, int(value_of(series) or 0)))
     return sorted((_target(group) for group in groups.values()), key=_order)
 
 
@@ -131,11 +132,13 @@ def _order(target: Target) -> tuple[Any, ...]:
     return target.jobs, target.name, sorted(target.labels.items())
 
 
-def _number(series: Mapping[str, Any]) -> int:
+def value_of(series: Mapping[str, Any]) -> float | None:
+    """Returns the value of a series; None if it has none, or none that is finite."""
     try:
-        return int(float(series["value"][1]))
-    except (KeyError, IndexError, TypeError, ValueError, OverflowError):
-        return 0
+        value = float(series["value"][1])
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None
+    return value if math.isfinite(value) else None
 
 
 def chosen(url: str, targets_: Sequence[Target], instance: str | None) -> list[Target]:

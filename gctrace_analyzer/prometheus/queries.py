@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gctrace_analyzer.frozen import frozen
@@ -88,11 +87,6 @@ Figures: TypeAlias = "dict[str, Any]"
 """What a server computes for one process, by name; what it does not export is missing."""
 
 
-def batches(asked: Question) -> list[Batch]:
-    """Returns the processes of a question in groups that one query can be about."""
-    return [Batch(matchers, targets) for matchers, targets in _batches(asked)]
-
-
 @frozen
 class Batch:
     """Processes that one query is about, and what selects them."""
@@ -118,7 +112,7 @@ def figures(asked: Question, batch: Batch, tick: Callable[[], None]) -> list[Fig
     for name, (template, factor) in QUERIES.items():
         for series in _asked(asked, template, batch.matchers):
             row = rows.get(discovery.identity(discovery.labels_of(series)))
-            value = _value(series)
+            value = discovery.value_of(series)
             if row is not None and value is not None and row.get(name) is None:
                 row[name] = value * factor
         tick()
@@ -129,20 +123,21 @@ def figures(asked: Question, batch: Batch, tick: Callable[[], None]) -> list[Fig
     return list(rows.values())
 
 
-def _batches(asked: Question) -> Iterator[tuple[list[Matcher], Sequence[Target]]]:
+def batches(asked: Question) -> Iterator[Batch]:
+    """Yields the processes of a question in groups that one query can be about."""
     targets_ = asked.targets
     if len(targets_) <= BATCH:
-        yield asked.matchers, targets_
+        yield Batch(asked.matchers, targets_)
         return
     named = [target for target in targets_ if target.labels.get("instance")]
     by_instance = sorted(named, key=lambda target: target.labels["instance"])
     for begin in range(0, len(by_instance), BATCH):
         targets = by_instance[begin : begin + BATCH]
         instances = [target.labels["instance"] for target in targets]
-        yield [*asked.matchers, selector.one_of("instance", instances)], targets
+        yield Batch([*asked.matchers, selector.one_of("instance", instances)], targets)
     if len(named) < len(targets_):
         nameless = [target for target in targets_ if not target.labels.get("instance")]
-        yield [*asked.matchers, selector.Matcher("instance", "=", '""')], nameless
+        yield Batch([*asked.matchers, selector.Matcher("instance", "=", '""')], nameless)
 
 
 def identified(target: Target) -> dict[str, Any]:
@@ -174,23 +169,15 @@ def _asked(asked: Question, template: str, matchers: Sequence[Matcher]) -> list[
         return []
 
 
-def _value(series: Mapping[str, Any]) -> float | None:
-    try:
-        value = float(series["value"][1])
-    except (KeyError, IndexError, TypeError, ValueError):
-        return None
-    return value if math.isfinite(value) else None
-
-
 def _add_containers(
     asked: Question, rows: Sequence[dict[str, Any]], tick: Callable[[], None]
 ) -> None:
     """Adds the memory limit of each container, and whether it was killed for memory."""
-    pods = {row["pod"] for row in rows if row["pod"] and row["namespace"]}
     of_pod: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
         if row["pod"] and row["namespace"]:
             of_pod.setdefault((row["namespace"], row["pod"]), []).append(row)
+    pods = {pod for _, pod in of_pod}
     for column, template in (
         *(("container_limit_mib", template_) for template_ in _CONTAINER_LIMIT),
         ("oom_killed", _OOM_KILLED),
@@ -201,7 +188,9 @@ def _add_containers(
         for series in answers:
             labels = discovery.labels_of(series)
             key = labels.get("namespace", ""), labels.get("pod", "")
-            per_pod.setdefault(key, []).append((labels.get("container", ""), _value(series)))
+            per_pod.setdefault(key, []).append(
+                (labels.get("container", ""), discovery.value_of(series))
+            )
         for key, values in per_pod.items():
             for row in of_pod.get(key, []):
                 value = _of_container(values, row["container"])

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 from gctrace_analyzer import units
@@ -15,7 +15,7 @@ from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.sources import is_server
 from gctrace_analyzer.prometheus import address, discovery, samples, selector
-from gctrace_analyzer.prometheus.access import ServerOptions
+from gctrace_analyzer.prometheus.access import QuestionOptions, ServerOptions, without_server
 from gctrace_analyzer.prometheus.credentials import credentials
 from gctrace_analyzer.prometheus.recording import Recording
 from gctrace_analyzer.prometheus.samples import Span
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from gctrace_analyzer.ingest.sources import Input
-    from gctrace_analyzer.prometheus.access import ReadKwargs, Which
+    from gctrace_analyzer.prometheus.access import Which
     from gctrace_analyzer.prometheus.discovery import Target
     from gctrace_analyzer.prometheus.samples import Progress
     from gctrace_analyzer.prometheus.selector import Matcher
@@ -74,16 +74,21 @@ def with_answers(
     if unknown := server.keys() - ServerOptions.__annotations__:
         raise TypeError(f"read() got an unexpected keyword argument {min(unknown)!r}")  # noqa: EM102
     if not any(map(is_server, origins)):
-        name, value = next(iter(server.items()))
-        expected = "an option for a server; give its address as prometheus+http://…"
-        raise BadSettingError(name, str(value), expected)
+        raise without_server(server)
+    which = cast(
+        "QuestionOptions",
+        {name: server[name] for name in server.keys() & QuestionOptions.__annotations__},  # type: ignore[literal-required]  # a name of it
+    )
     files: list[Input] = []
     limit_mib = None
     for origin in origins:
         if not is_server(origin):
             files.append(origin)
             continue
-        answers = stack.enter_context(recorded(str(origin), **server))
+        asked = question(str(origin), **which)
+        answers = stack.enter_context(
+            recorded(asked, server.get("match"), server.get("save"), server.get("fetching"))
+        )
         files.append(answers.file())
         limit_mib = answers.container_limit_mib
     return files, limit_mib
@@ -91,30 +96,27 @@ def with_answers(
 
 @contextmanager
 def recorded(
-    url: str,
-    *,
+    asked: Question,
+    match: str | None,
     save: str | os.PathLike[str] | None = None,
     fetching: Callable[[Progress], None] | None = None,
-    **how: Unpack[ReadKwargs],
 ) -> Iterator[Recording]:
     """Asks a server for the samples of Go processes; yields its answers.
 
     Args:
-        url: the address of the server.
+        asked: what `question` returns.
+        match: what was asked for, for the error.
         save: a file for what the server answered.
         fetching: called as samples arrive.
-        how: `ReadKwargs`, as `read` takes them.
 
     Raises:
-        NoDataError: no Go process fits.
-        BadSettingError: an argument is not valid, or too many processes fit.
+        BadSettingError: too many processes fit.
         UnreadableInputError: the server does not answer, denies access or is something else.
     """
-    asked = question(url, **how)
     if len(asked.targets) > MOST_TARGETS:
         raise BadSettingError(
             argument="match",
-            value=how.get("match") or "all",
+            value=match or "all",
             expected=f"a selector for at most {MOST_TARGETS} processes; {len(asked.targets):,} fit",
         )
     with answered(asked, fetching) as answers:
@@ -139,8 +141,14 @@ def answered(
         yield answers
 
 
-def question(url: str, **how: Unpack[ReadKwargs]) -> Question:
-    """Finds the API, the time range and the processes."""
+def question(url: str, **how: Unpack[QuestionOptions]) -> Question:
+    """Finds the API, the time range and the processes.
+
+    Raises:
+        NoDataError: no Go process fits.
+        BadSettingError: an argument is not valid.
+        UnreadableInputError: the server does not answer, denies access or is something else.
+    """
     matchers = selector.parse(how.get("match"))
     where = address.parse(url)
     for name, value in (("user", where.user), ("password", where.password)):

@@ -406,6 +406,22 @@ def test_a_step_stays_below_the_points_that_prometheus_allows() -> None:
     assert len({(f["start"], f["end"]) for f in ranges}) == len(ranges)
 
 
+def test_the_report_of_a_process_asks_no_more_than_read() -> None:
+    def samples(_: Request) -> Answer:
+        labels = {"__name__": "go_memstats_next_gc_bytes", "instance": "a:1", "job": "api"}
+        return matrix(*(1.8e9 - 15 * number for number in range(9, -1, -1)), **labels)
+
+    asked_by = []
+    for ask in (
+        lambda url: gca.read(f"prometheus+{url}", since="1h"),
+        lambda url: main(["prometheus", url, "--since", "1h", "-f", "json"]),
+    ):
+        with fake(store(samples)) as other:
+            ask(other.url)
+            asked_by.append([request.query for request in other.requests])
+    assert asked_by[0] == asked_by[1]
+
+
 def test_far_too_many_samples_are_refused_before_they_are_fetched() -> None:
     def answer(request: Request) -> Answer:
         if request.query.startswith("count_over_time(go_info"):
