@@ -1,4 +1,4 @@
-"""Builds the Go programs of this folder with any version of Go."""
+"""Builds the Go programs of this folder with any version of Go, and runs them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from resource import struct_rusage
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -50,3 +55,16 @@ def built(name: str, version: str = "local") -> Path:
         shutil.copy(Path(folder) / name, partial)
         partial.replace(program)
     return program
+
+
+def ran(command: Sequence[object], log: Path, settings: Mapping[str, str]) -> struct_rusage:
+    """Runs a program to its end and returns what it used; its standard error is the log."""
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [*map(str, command)], env={**os.environ, **settings}, stderr=file
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"the program failed: see {log}")
+    return usage

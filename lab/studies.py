@@ -6,15 +6,12 @@ import argparse
 import csv
 import gzip
 import json
-import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from lab import sample
-from lab.own import ROOT, built
+from lab.own import ROOT, built, ran
 
 ABOUT = """Makes the samples for the notebooks: one program under several settings.
 
@@ -124,18 +121,10 @@ def load(
     """Runs lab/go/loads once and returns the row of the run."""
     stem = slug(name) + (f"-{repeat}" if repeat else "")
     log = SAMPLES / study / f"{stem}.log"
-    with tempfile.TemporaryDirectory() as folder, log.open("wb") as file:
+    with tempfile.TemporaryDirectory() as folder:
         truth = Path(folder) / "truth.json"
         settings = {"GODEBUG": "gctrace=1", "GOGC": "100", **env}
-        process = subprocess.Popen(
-            [str(built("loads")), *words, "-truth", str(truth)],
-            env={**os.environ, **settings},
-            stderr=file,
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            sys.exit(f"the program failed: see {log}")
+        usage = ran([built("loads"), *words, "-truth", truth], log, settings)
         found = json.loads(truth.read_text())
     print(f"{log.relative_to(ROOT)}: {found['NumGC']} cycles", flush=True)
     limit = env.get("GOMEMLIMIT", "").removesuffix("MiB")

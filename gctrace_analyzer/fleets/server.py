@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.prometheus.access import QuestionOptions
     from gctrace_analyzer.prometheus.discovery import Target
     from gctrace_analyzer.prometheus.read import Question
-    from gctrace_analyzer.prometheus.recording import Recording
 
 SINCE = "6h"
 
@@ -133,17 +132,12 @@ def _read(asked: Question, name: str, facts: Mapping[str, Any]) -> list[Row]:
     identity = {name_: known[name_] for name_ in ("service", "namespace", "pod", "container")}
     try:
         with answered(asked) as answers:
+            limit = facts.get("container_limit") or answers.container_limit_mib
             rows = rows_of(
-                read(answers.file(), **_with_limit(facts, answers)),
+                read(answers.file(), **{**facts, "container_limit": limit}),
                 Item(name, name, None),
                 {name: value for name, value in identity.items() if value},
             )
             return [{**row, "server": asked.server.url} for row in rows]
     except GctraceError:
         return []
-
-
-def _with_limit(facts: Mapping[str, Any], answers: Recording) -> dict[str, Any]:
-    """Returns the facts with the limit of the container, unless they have one."""
-    limit = facts.get("container_limit") or answers.container_limit_mib
-    return {**facts, "container_limit": limit}

@@ -5,14 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import os
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gctrace_analyzer as gca
-from lab.own import BUILT, ROOT, built
+from lab.own import BUILT, ROOT, built, ran
 from lab.releases.changes import RELEASES
 from lab.releases.draw import draw
 from lab.releases.page import (
@@ -72,16 +70,7 @@ def _run(version: str, number: int, seconds: float) -> dict[str, Any]:
         "-mode", "paced", "-live", LIVE_MIB, "-rate", RATE_MIB_PER_S, "-goroutines", GOROUTINES,
         "-dur", f"{seconds:g}s", "-truth", truth,
     )  # fmt: skip
-    with log.open("wb") as file:
-        process = subprocess.Popen(
-            [str(built("loads", version)), *map(str, words)],
-            env={**os.environ, **settings},
-            stderr=file,
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        sys.exit(f"the program failed: see {log}")
+    usage = ran([built("loads", version), *words], log, settings)
     figures = gca.read(log, gogc=100, go_version=version).summary().to_dict()
     allocated = json.loads(truth.read_text())["units_64KiB"] * UNIT_MIB
     return {
