@@ -19,14 +19,15 @@ ROOT = HERE.parent
 BUILT = ROOT / "build" / "lab"
 
 
-def built(name: str, version: str = "local") -> Path:
+def built(name: str, version: str = "local", tag: str = "") -> Path:
     """Builds a program of `lab/go`, unless that is done; returns its path.
 
     Args:
         name: the folder of the program.
         version: of Go from 1.9 on, such as 1.19.13; `local` is that of this machine.
+        tag: of files that are built with it only; with `metrics` the program's own go.mod counts.
     """
-    program = BUILT / f"{name}-{version}"
+    program = BUILT / "-".join(filter(None, (name, tag, version)))
     if program.exists():
         return program
     if not shutil.which("go"):
@@ -34,14 +35,15 @@ def built(name: str, version: str = "local") -> Path:
     BUILT.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         source = shutil.copytree(HERE / "go" / name, Path(folder) / "source")
-        # Go 1.16 and later need a module; up to 1.10 the file is ignored.
-        (source / "go.mod").write_text(f"module {name}\n\ngo 1.9\n")
+        if tag != "metrics":
+            # Go 1.16 and later need a module; up to 1.10 the file is ignored.
+            (source / "go.mod").write_text(f"module {name}\n\ngo 1.9\n")
         # A flag that every release accepts: this machine's GOFLAGS may be too new for old ones.
         # Go 1.19 mistakes a toolchain in the module cache for a module unless the index is off.
         toolchain = version if version == "local" else f"go{version}"
         settings = {"GOTOOLCHAIN": toolchain, "GOFLAGS": "-p=2", "GODEBUG": "goindex=0"}
         done = subprocess.run(
-            ["go", "build", "-o", f"{folder}/{name}", "."],
+            ["go", "build", "-tags", tag, "-o", f"{folder}/{name}", "."],
             cwd=source,
             env={**os.environ, **settings},
             check=False,
