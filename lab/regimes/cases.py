@@ -113,7 +113,7 @@ def ours() -> list[Case]:
         own("change-gogc-1", "GOGC=50", "80 gogc=800,140 exit", "-live 1"),
         own("change-gogc-20-swing", "GOGC=200", "60 gogc=25,140 gogc=100,200 exit", "-live 20 -shape swing"),
         own("change-gogc-150", "", "20 gogc=50,40 exit", "-live 150 -pause 0"),
-        own("change-gogc-off", "", "60 gogc=off collect=30,100 gogc=200,160 exit", "-live 8", note="GOGC off without a limit: only forced cycles"),
+        own("change-gogc-off", "", "60 gogc=off collect=30,85 gogc=200,150 exit", "-live 8", note="GOGC off without a limit: only forced cycles"),
         own("change-gogc-small", "GOGC=100", "100 gogc=150,200 exit", "-live 3"),
         own("change-procs-5", "", "60 procs=1,120 procs=8,180 exit", "-live 5"),
         own("change-gogc-procs-60", "GOGC=75", "40 gogc=150 procs=1,80 exit", "-live 60 -pause 0"),

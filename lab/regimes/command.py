@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.regimes.cases import every
+from lab.regimes import cases, others
 from lab.regimes.recorder import NOTE, record
+from lab.services.build import BuildError
 
 if TYPE_CHECKING:
     import argparse
@@ -34,9 +35,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> None:
     """Records what is chosen; the manifest keeps the rows of the others."""
     begins = tuple(given.only.split(",")) if given.only else ("",)
-    cases = [case for case in every() if case.name.startswith(begins)]
+    chosen = [
+        case for case in (*cases.every(), *others.every()) if case.name.startswith(begins)
+    ]
     if given.list:
-        for case in cases:
+        for case in chosen:
             env = " ".join(f"{name}={value}" for name, value in case.env.items())
             print(f"{case.name:28} {env:32} {case.plan}")
         return
@@ -46,8 +49,12 @@ def run(given: argparse.Namespace) -> None:
     manifest = given.folder / "manifest.json"
     known = json.loads(manifest.read_text())["logs"] if manifest.exists() else []
     rows = {row["log"]: row for row in known}
-    for case in cases:
-        recording = record(case)
+    for case in chosen:
+        try:
+            recording = record(case)
+        except BuildError as error:
+            print(f"{case.name} is left out: {error}", file=sys.stderr)
+            continue
         (given.folder / recording.row["log"]).write_bytes(recording.log)
         rows[recording.row["log"]] = recording.row
         ordered = [rows[name] for name in sorted(rows)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab.own import built
-from lab.services.build import HOME, binary, go_version, title
+from lab.services.build import HOME, BuildError, build, go_version, title
 from lab.services.processes import STARTED, Process, start, start_load, stop_all
 from lab.services.recorder import prepare, run_loads, wait_for_port
 
@@ -88,6 +87,9 @@ def _own(case: Case, env: dict[str, str], log: Any, path: Path) -> tuple[str, st
 def _real(case: Case, env: dict[str, str], log: Any, path: Path) -> tuple[str, str]:
     program = case.program
     assert program is not None
+    if not build([program]):
+        message = f"{program.name} cannot be had here"
+        raise BuildError(message)
     prepare(program)
     for load in program.sidecars:
         start_load(load, 3600, subprocess.DEVNULL)
@@ -139,7 +141,7 @@ def _regimes(env: dict[str, str], changes: list[str]) -> Iterator[dict[str, Any]
     rows = [now]
     for line in changes:
         at, cycles, *settings = line.split()
-        new = {"first_gc": int(cycles) + 1, "from_s": float(at)}
+        new: dict[str, Any] = {"first_gc": int(cycles) + 1, "from_s": float(at)}
         names = {"gogc": "gogc", "limit": "memory_limit_mib", "procs": "procs"}
         for setting in settings:
             name, _, value = setting.partition("=")

@@ -15,7 +15,7 @@ from lab.services import inputs
 from lab.services.programs import Debian, Module, Program, Source, Tool, Wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 HOME = ROOT / ".services"
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
@@ -94,7 +94,8 @@ def binary(source: Source) -> Path:
             go = "-".join(filter(None, (source.go, source.experiment)))
             return HOME / "bin" / f"{name}-{source.version}-go{go}"
         case Wrapped():
-            return HOME / "bin" / f"{source.name}-all-{source.version}-go{source.go}"
+            kind = "retuned" if source.retuned else "all"
+            return HOME / "bin" / f"{source.name}-{kind}-{source.version}-go{source.go}"
         case Tool():
             return goroot(source.go) / source.path
         case _:
@@ -118,7 +119,8 @@ def title(source: Source) -> str:
         case Module():
             return f"{source.package} {source.version}"
         case Wrapped():
-            return f"{source.module} {source.version}, with all of runtime/metrics"
+            more = "retuned while it runs" if source.retuned else "with all of runtime/metrics"
+            return f"{source.module} {source.version}, {more}"
         case Tool():
             return f"{Path(source.path).name} go{source.go}"
         case _:
@@ -191,23 +193,47 @@ func main() {{
 """
 
 
+RETUNED_WRAPPER = """\
+package main
+
+import (
+	"os"
+
+	program "{module}/{package}"
+{plugins})
+
+var _ = os.Args
+
+func main() {{
+	go follow(func(string, float64) {{}})
+	program.{call}
+}}
+"""
+PLAN = ROOT / "lab" / "go" / "settings"
+
+
 def build_wrapped(source: Wrapped) -> None:
-    """Builds the program with a page that has all of runtime/metrics."""
+    """Builds the program with a page of runtime/metrics, or with a plan of its settings."""
     plugins = "".join(f'\t_ "{source.module}/{each}"\n' for each in source.plugins)
-    main = WRAPPER.format(
+    wrapper = RETUNED_WRAPPER if source.retuned else WRAPPER
+    main = wrapper.format(
         module=source.module, package=source.package, plugins=plugins, call=source.call
     )
     module = Module(source.module, source.version, ".", source.go)
-    build_module(module, target=binary(source), main=main)
+    beside = ("plan.go", "limit_new.go", "limit_old.go") if source.retuned else ()
+    files = {name: (PLAN / name).read_text() for name in beside}
+    build_module(module, target=binary(source), files={"main.go": main, **files})
 
 
-def build_module(source: Module, *, target: Path | None = None, main: str = "") -> None:
+def build_module(
+    source: Module, *, target: Path | None = None, files: Mapping[str, str] | None = None
+) -> None:
     """Builds the program in a temporary module that requires its version.
 
     Args:
         source: what to build.
         target: the executable; usually `binary` of the source.
-        main: Go code of a main package in the temporary module.
+        files: Go code of a main package in the temporary module, by the name of the file.
     """
     minor = int(source.go.split(".")[1])
     target = target or binary(source)
@@ -227,8 +253,8 @@ def build_module(source: Module, *, target: Path | None = None, main: str = "") 
     env |= {"GOEXPERIMENT": source.experiment} if source.experiment else {}
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "go.mod").write_text(go_mod)
-        if main:
-            (Path(folder) / "main.go").write_text(main)
+        for name, text in (files or {}).items():
+            (Path(folder) / name).write_text(text)
         command = ["nice", "go", "build", *flags, "-o", str(target), source.package]
         output(command, cwd=folder, env=env, go=source.go)
 

@@ -70,6 +70,42 @@ def line_protocol(lines: int) -> Iterator[str]:
         yield f"cpu,{tags} user={chance.random():.4f},system={chance.random():.4f},n={each}i\n"
 
 
+def functions_go() -> Iterator[str]:
+    """A package without imports, for the compilers of all releases."""
+    yield "package functions\n"
+    for each in range(3000):
+        yield f"""
+func F{each}(a []int, m map[string]int, s string) (n int) {{
+	for i, x := range a {{
+		switch {{
+		case x > {each}:
+			n += len(s) * i
+			m[s+"{each}"] = n
+		case x%3 == 1:
+			n -= m[s] << uint(i&7)
+			a = append(a, n)
+		default:
+			func(b []int) {{ n ^= cap(b) + len(m) }}(a[i:])
+		}}
+	}}
+	return n + {each}
+}}
+"""
+
+
+def functions_js() -> Iterator[str]:
+    for each in range(30_000):
+        yield f"""
+export class C{each} extends Map {{
+  static [`n${{{each}}}`] = {each};
+  f{each}({{ a = {each}, ...rest }}, ...b) {{
+    const sum = b.map((x) => x ** 2 + a).reduce((x, y) => x + y, 0);
+    return {{ sum, text: `${{sum}} {sentence(random.Random(each), 8)}`, ...rest }};
+  }}
+}}
+"""
+
+
 def zone() -> Iterator[str]:
     yield "$ORIGIN example.test.\n$TTL 3600\n"
     yield "@ IN SOA ns.example.test. admin.example.test. 1 7200 3600 1209600 3600\n"
@@ -114,6 +150,13 @@ def puts() -> Iterator[str]:
     value = base64.b64encode(sentence(random.Random(9), 60).encode()).decode()
     keys = [base64.b64encode(f"key-{each:04}".encode()).decode() for each in range(20)]
     yield json.dumps({"success": [{"requestPut": {"key": k, "value": value}} for k in keys]})
+
+
+def alerts() -> Iterator[str]:
+    """Alerts for Alertmanager."""
+    yield json.dumps(
+        [{"labels": {"alertname": f"a{each}", "zone": "eu"}} for each in range(60)]
+    )
 
 
 def key_range() -> Iterator[str]:
@@ -245,6 +288,8 @@ FILES: dict[str, Callable[[], Iterator[str]]] = {
     "data.json": data,
     "metrics.txt": metrics,
     "influx-4000.txt": lambda: line_protocol(4000),
+    "functions.go": functions_go,
+    "functions.js": functions_js,
     "example.zone": zone,
     "queries.txt": queries,
     "openmetrics.txt": openmetrics,
@@ -258,4 +303,6 @@ FILES: dict[str, Callable[[], Iterator[str]]] = {
     "influxdb.toml": lambda: iter([INFLUXDB]),
     "coredns.conf": lambda: iter([COREDNS]),
     "nats.conf": lambda: iter([NATS]),
+    "alertmanager.yml": lambda: iter(["route: {receiver: none}\nreceivers: [{name: none}]\n"]),
+    "alerts.json": alerts,
 }

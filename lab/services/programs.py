@@ -36,7 +36,8 @@ class Module:
 class Wrapped:
     """A program of a Go module whose process also serves all of runtime/metrics.
 
-    `package` has the function `call` that is its `main`; METRICS names the address.
+    `package` has the function `call` that is its `main`; METRICS names the address. One that is
+    `retuned` serves none, but changes its settings as PLAN says (lab/go/settings/plan.go).
     """
 
     name: str
@@ -47,6 +48,7 @@ class Wrapped:
     go: str
     # Packages that only register themselves.
     plugins: tuple[str, ...] = ()
+    retuned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
