@@ -248,9 +248,8 @@ def _verdict(
         get("memory_limit_source") == "inferred" and finite(get("memory_limit_mib"))
     )
     low, value, high = (get(f"memory_limit_mib{end}") for end in ("_low", "", "_high"))
-    within = finite(value) and abs(value - truth.limit_mib) <= max(
-        LIMIT_WITHIN * truth.limit_mib, LIMIT_WITHIN_MIB
-    )
+    most = max(LIMIT_WITHIN * truth.limit_mib, LIMIT_WITHIN_MIB)
+    within = value is not None and abs(value - truth.limit_mib) <= most
     inside = (low or 0) <= truth.limit_mib <= (math.inf if high is None else high)
     # Where a GOGC explains the goals as well, only the interval speaks of the limit.
     either = get("set_by") == "either" and low is not None
@@ -263,7 +262,7 @@ def _verdict(
         false_limit=claimed if never else None,
         limit=(within or (either and inside)) if in_force else None,
         inside=(inside and (finite(value) or either)) if in_force else None,
-        error=value / truth.limit_mib - 1 if in_force and finite(value) else None,
+        error=value / truth.limit_mib - 1 if in_force and value is not None else None,
         said=in_words(row),
     )
 
@@ -315,7 +314,7 @@ def shown(value: float | None) -> str:
 
 
 def verdicts(
-    chosen: Sequence[Log], regimes_of: Callable[[gca.Run], pl.DataFrame]
+    chosen: Sequence[Log], regimes_of: Callable[[Any], pl.DataFrame]
 ) -> Iterator[Verdict]:
     """Yields how the regimes of the logs were seen."""
     for log in chosen:

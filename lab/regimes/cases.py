@@ -41,6 +41,11 @@ class Case:
     regimes: tuple[dict[str, Any], ...] = ()
     note: str = ""
 
+    @property
+    def log(self) -> str:
+        """The path of the log; one with metrics has a folder of its own."""
+        return f"{self.name}/run.log" if self.tag == "metrics" else f"{self.name}.log"
+
 
 def own(
     name: str, env: str = "", plan: str = "120 exit", words: str = "", **options: Any
@@ -75,11 +80,11 @@ def ours() -> list[Case]:
         own("live-20-swing", words="-live 20 -shape swing"),
         own("live-20-gogc-400-grow", "GOGC=400", "60 exit", "-live 20 -shape grow -every 6"),
         own("live-60-gogc-75-swing", "GOGC=75", "80 exit", "-live 60 -shape swing -pause 0"),
-        own("live-60-gogc-1600", "GOGC=1600", "14 exit", "-live 60 -pause 0"),
+        own("live-60-gogc-1600", "GOGC=1600", "20 exit", "-live 60 -pause 0"),
         own("live-150-gogc-50", "GOGC=50", "40 exit", "-live 150 -pause 0"),
-        own("live-150-gogc-800", "GOGC=800", "14 exit", "-live 150 -pause 0"),
-        own("live-500-gogc-25", "GOGC=25", "24 exit", "-live 500 -pause 0", seconds=150),
-        own("live-500-grow", "", "20 exit", "-live 500 -shape grow -every 20 -pause 0", seconds=150),
+        own("live-150-gogc-800", "GOGC=800", "24 exit", "-live 150 -pause 0"),
+        own("live-500-gogc-25", "GOGC=25", "60 exit", "-live 500 -pause 0", seconds=150),
+        own("live-500-grow", "", "40 exit", "-live 500 -shape grow -every 20 -pause 0", seconds=150),
         # Memory limits from impossible to never reached.
         own("limit-impossible-3", "GOGC=off GOMEMLIMIT=5MiB", "300 exit", "-live 3"),
         own("limit-impossible-20", "GOMEMLIMIT=15MiB", "300 exit", "-live 20"),

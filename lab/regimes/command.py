@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.regimes import cases, others
+from lab.regimes import cases, others, tiny
 from lab.regimes.recorder import NOTE, record
+from lab.regimes.tiny import scraped
 from lab.services.build import BuildError
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ def run(given: argparse.Namespace) -> None:
     """Records what is chosen; the manifest keeps the rows of the others."""
     begins = tuple(given.only.split(",")) if given.only else ("",)
     chosen = [
-        case for case in (*cases.every(), *others.every()) if case.name.startswith(begins)
+        case
+        for case in (*cases.every(), *others.every(), *tiny.states())
+        if case.name.startswith(begins)
     ]
     if given.list:
         for case in chosen:
@@ -51,11 +54,14 @@ def run(given: argparse.Namespace) -> None:
     rows = {row["log"]: row for row in known}
     for case in chosen:
         try:
-            recording = record(case)
+            recording = scraped(case) if case.tag == "metrics" else record(case)
         except BuildError as error:
             print(f"{case.name} is left out: {error}", file=sys.stderr)
             continue
-        (given.folder / recording.row["log"]).write_bytes(recording.log)
+        for name, data in recording.files.items():
+            path = given.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
         rows[recording.row["log"]] = recording.row
         ordered = [rows[name] for name in sorted(rows)]
         manifest.write_text(json.dumps({"note": NOTE, "logs": ordered}, indent=1) + "\n")

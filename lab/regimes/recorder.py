@@ -17,40 +17,45 @@ from lab.services.processes import STARTED, Process, start, start_load, stop_all
 from lab.services.recorder import prepare, run_loads, wait_for_port
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from lab.regimes.cases import Case
 
-LINE = re.compile(rb"^gc \d+ @.*|^.*MB stacks.*", re.MULTILINE)
-MOST_LINES = 400
+LINE = re.compile(rb"^gc \d+ @", re.MULTILINE)
+METRICS = "127.0.0.1:17070"
 OTHER_LINES = 20
 MOST_S = 60
 ABOUT_LOADS_S = 45
 NOTE = (
     "gctrace of programs whose settings are known; regimes: the settings from when on, first_gc is"
     " the first cycle after a change (its goal may be of either); a limit or a GOGC that is off is"
-    ' "off"; live_mib: median heap after marking; real: a program of others; logs are cut after'
-    f" {MOST_LINES} cycles"
+    ' "off"; live_mib: median heap after marking; real: a program of others'
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A log and its row of the manifest."""
+    """The files of a recording by their paths, and its row of the manifest."""
 
-    log: bytes
+    files: dict[str, bytes]
     row: dict[str, Any]
 
 
-def record(case: Case) -> Recording:
-    """Runs the program of a case until it has enough cycles."""
+def record(case: Case, watch: Callable[[], None] | None = None) -> Recording:
+    """Runs the program of a case until it has enough cycles.
+
+    Args:
+        case: what to run.
+        watch: is called all the time while it runs.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path, truth = Path(folder) / "run.log", Path(folder) / "truth.txt"
         plan = {"PLAN": case.plan, "TRUTH": str(truth)} if case.plan else {}
         env = {"GODEBUG": "gctrace=1", **case.env, **plan}
         try:
             with path.open("wb") as log:
-                program, version = (_real if case.program else _own)(case, env, log, path)
+                process, program, version = (_real if case.program else _own)(case, env, log)
+                _wait(process, path, case, watch or (lambda: None))
         finally:
             stop_all()
         changes = truth.read_text().splitlines() if truth.exists() else []
@@ -58,9 +63,9 @@ def record(case: Case) -> Recording:
     kept = _kept(text, case.cycles)
     lives = sorted(int(live) for live in re.findall(rb"->(\d+) MB, ", kept))
     row = {
-        "log": f"{case.name}.log",
+        "log": case.log,
         "program": program,
-        "go_version": version,
+        "go_version": version.split()[0],
         "real": case.program is not None,
         "env": case.env,
         "plan": case.plan,
@@ -69,22 +74,21 @@ def record(case: Case) -> Recording:
         "cycles": len(lives),
         "note": case.note,
     }
-    return Recording(kept, row)
+    return Recording({case.log: kept}, row)
 
 
-def _own(case: Case, env: dict[str, str], log: Any, path: Path) -> tuple[str, str]:
+def _own(case: Case, env: dict[str, str], log: Any) -> tuple[Process, str, str]:
     words = [*case.words.split()]
     command = [str(built("settings", case.go, case.tag)), *words]
-    child = subprocess.Popen(
-        command, env={**os.environ, **env}, stderr=log, start_new_session=True
-    )
+    every = {**os.environ, "METRICS": METRICS, **env}
+    child = subprocess.Popen(command, env=every, stderr=log, start_new_session=True)
     process = Process(child, time.monotonic())
     STARTED.append(process)
-    _wait(process, path, case)
-    return f"lab/go/settings {case.words}", f"go{case.go}"
+    tag = f" (-tags {case.tag})" if case.tag else ""
+    return process, f"lab/go/settings{tag} {case.words}".strip(), f"go{case.go}"
 
 
-def _real(case: Case, env: dict[str, str], log: Any, path: Path) -> tuple[str, str]:
+def _real(case: Case, env: dict[str, str], log: Any) -> tuple[Process, str, str]:
     program = case.program
     assert program is not None
     if not build([program]):
@@ -100,15 +104,15 @@ def _real(case: Case, env: dict[str, str], log: Any, path: Path) -> tuple[str, s
             run_loads(program.fill, 0, Path(outputs))
         for load in program.load:
             start_load(load, ABOUT_LOADS_S, subprocess.DEVNULL)
-    _wait(process, path, case)
-    return f"{title(program.source)}: {' '.join(words)}", go_version(program.source)
+    return process, f"{title(program.source)}: {' '.join(words)}", go_version(program.source)
 
 
-def _wait(process: Process, path: Path, case: Case) -> None:
+def _wait(process: Process, path: Path, case: Case, watch: Callable[[], None]) -> None:
     """Waits until the program has ended or has enough cycles."""
     end = time.monotonic() + (case.seconds or MOST_S)
     while not process.ended and time.monotonic() < end:
         time.sleep(0.1)
+        watch()
         if not case.plan and len(LINE.findall(path.read_bytes())) > case.cycles:
             break
     process.stop(grace_s=1)
@@ -121,7 +125,7 @@ def _kept(text: bytes, cycles: int) -> bytes:
         is_traced = bool(LINE.match(line))
         traced += is_traced
         others += not is_traced
-        if traced > min(cycles, MOST_LINES):
+        if traced > cycles:
             break
         if is_traced or others <= OTHER_LINES:
             lines.append(line)
