@@ -26,7 +26,7 @@ class Case:
         cycles: how many are kept.
         seconds: how long it may take.
         program: that of others.
-        regimes: the settings where the program sets them itself.
+        sets: what the program sets itself at its start where nobody else does.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Case:
     cycles: int = 400
     seconds: float = 0
     program: Program | None = None
-    regimes: tuple[dict[str, Any], ...] = ()
+    sets: dict[str, str] = field(default_factory=dict)
     note: str = ""
 
     @property

@@ -146,7 +146,7 @@ def packages() -> list[Case]:
         real("prometheus-off-130", KNOWN["prometheus"], "GOGC=off GOMEMLIMIT=130MiB", cycles=60),
         real("influxdb-gogc-10", KNOWN["influxdb"], "GOGC=10"),
         real("influxdb-limit", KNOWN["influxdb"], "GOGC=100 GOMEMLIMIT=90MiB", cycles=90),
-        real("victoria-metrics", KNOWN["victoria-metrics"], "", cycles=90),
+        real("victoria-metrics", KNOWN["victoria-metrics"], cycles=90, sets={"GOGC": "30"}, note="it sets GOGC=30 where none is set"),
         real("victoria-metrics-off-70", KNOWN["victoria-metrics"], "GOGC=off GOMEMLIMIT=70MiB", cycles=90),
         real("rclone-gogc-400", KNOWN["rclone"], "GOGC=400", cycles=60),
         real("rclone-limit", KNOWN["rclone"], "GOGC=100 GOMEMLIMIT=32MiB", cycles=120),
@@ -171,7 +171,7 @@ def packages() -> list[Case]:
         real("gojq-gogc-25", GOJQ, "GOGC=25"),
         real("gojq-off-200", GOJQ, "GOGC=off GOMEMLIMIT=200MiB"),
         real("esbuild-gogc-50", ESBUILD, "GOGC=50"),
-        real("esbuild-limit", ESBUILD, "GOMEMLIMIT=150MiB", note="it turns GOGC off where none is set"),
+        real("esbuild-limit", ESBUILD, "GOMEMLIMIT=150MiB", sets={"GOGC": "off"}, note="it turns GOGC off where none is set"),
         real("shfmt", SHFMT, "GOGC=100"),
     ]  # fmt: skip
 

@@ -69,7 +69,7 @@ def record(case: Case, watch: Callable[[], None] | None = None) -> Recording:
         "real": case.program is not None,
         "env": case.env,
         "plan": case.plan,
-        "regimes": case.regimes or list(_regimes(case.env, changes)),
+        "regimes": list(_regimes({**case.sets, **case.env}, changes)),
         "live_mib": lives[len(lives) // 2] if lives else None,
         "cycles": len(lives),
         "note": case.note,

@@ -130,13 +130,12 @@ def title(source: Source) -> str:
 def go_version(source: Source) -> str:
     """Returns the Go version, with its experiments, that the executable was built with."""
     try:
-        found = output(["go", "version", str(binary(source))])
+        printed = output(["go", "version", str(binary(source))])
     except BuildError:
-        # `go version` cannot read executables of Go 1.12 and older.
-        if isinstance(source, Debian):
-            raise
-        return f"go{source.go}"
-    return found.rpartition(": ")[2].strip()
+        printed = ""
+    version = printed.rpartition(": ")[2].strip()
+    # `go version` cannot read executables of Go 1.12 and older.
+    return version if version or isinstance(source, Debian) else f"go{source.go}"
 
 
 def origin(source: Source) -> str:
