@@ -1,0 +1,26 @@
+"""Excerpts that people posted in public: what is said about them is right."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from lab.evaluation import cases
+
+# Excerpts about which something is still wrong, and what.
+WRONG: dict[str, str] = {}
+
+
+def _parameter(case: dict[str, Any]) -> Any:
+    name = case["name"]
+    marks = [pytest.mark.xfail(reason=WRONG[name])] if name in WRONG else []
+    return pytest.param(case, id=name, marks=marks)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", [_parameter(case) for case in cases.cases()])
+def test_what_is_said_about_a_public_excerpt_is_right(case: dict[str, Any]) -> None:
+    wrong = [miss for miss in cases.missed(case) if not miss.minor]
+    assert not wrong, "\n".join(f"{json.dumps(miss.check)}: {miss.was}" for miss in wrong)
