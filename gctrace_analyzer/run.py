@@ -50,7 +50,7 @@ class RunSummary(Summary):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the figures by name, ready for JSON."""
-        return self.report.analysis.summary.to_dict()
+        return self.report.analysis.figures.to_dict()
 
     def __str__(self) -> str:
         from gctrace_analyzer.present import text
@@ -242,7 +242,7 @@ class Run:
 
     def summary(self) -> RunSummary:
         """Returns the figures of the whole input with their caveats."""
-        summary = self._analysis.summary
+        summary = self._analysis.figures
         figures = {name: getattr(summary, name) for name in Summary.__dataclass_fields__}
         return RunSummary(**figures, report=self.report())
 
@@ -401,7 +401,7 @@ class Run:
         """
         from gctrace_analyzer.analysis.checks import Facts, condition
 
-        facts = Facts(self._analysis.summary.to_dict(), lambda: self._analysis.findings)
+        facts = Facts(self._analysis.figures.to_dict(), lambda: self._analysis.findings)
         return [condition(text, FIGURES).check(facts) for text in conditions]
 
     def report(self) -> Report:

@@ -256,7 +256,9 @@ MEMSTATS = (
     Column("last_gc_unix_ns", "Int64", "ns", "end of the last cycle, since 1970", "runtime.MemStats.LastGC"),
     Column("pause_total_ns", "Int64", "ns", "stop-the-world time since the start", "runtime.MemStats.PauseTotalNs"),
     Column("last_pause_ns", "Int64", "ns", "pause of the last cycle", "runtime.MemStats.PauseNs[(NumGC+255)%256]"),
-    Column("pause_max_s", "Float64", "s", "longest pause since the start", "go_gc_duration_seconds quantile 1"),
+    Column("pause_min_s", "Float64", "s", "shortest pause of the last 256 cycles", "go_gc_duration_seconds quantile 0, PauseNs, debug.GCStats"),
+    Column("pause_p50_s", "Float64", "s", "their median", "go_gc_duration_seconds quantile 0.5, PauseNs, debug.GCStats"),
+    Column("pause_max_s", "Float64", "s", "longest pause of the last 256 cycles", "go_gc_duration_seconds quantile 1, PauseNs, debug.GCStats"),
     Column("num_gc", "Int64", "", "completed cycles", "runtime.MemStats.NumGC"),
     Column("num_forced_gc", "Int64", "", "cycles forced by the program", "runtime.MemStats.NumForcedGC"),
     Column("gc_cpu_fraction", "Float64", "0–1", "share of CPU used by GC since the start", "runtime.MemStats.GCCPUFraction"),
@@ -275,6 +277,7 @@ MEMSTATS = (
     Column("gc_cpu_assist_s", "Float64", "CPU s", "part of it in mark assists", "/cpu/classes/gc/mark/assist:cpu-seconds"),
     Column("gc_cpu_pause_s", "Float64", "CPU s", "part of it in pauses", "/cpu/classes/gc/pause:cpu-seconds"),
     Column("available_cpu_s", "Float64", "CPU s", "CPU time since the start: GOMAXPROCS × time", "/cpu/classes/total:cpu-seconds"),
+    Column("idle_cpu_s", "Float64", "CPU s", "part of it that nothing used", "/cpu/classes/idle:cpu-seconds"),
     Column("process_cpu_s", "Float64", "CPU s", "CPU time that the process used", "process_cpu_seconds_total"),
     Column("procs", "Int64", "", "GOMAXPROCS", "/sched/gomaxprocs:threads"),
     Column("limiter_last_gc", "Int64", "", "last cycle in which the GC CPU limiter was active; 0: none", "/gc/limiter/last-enabled:gc-cycle"),
@@ -321,6 +324,7 @@ INTERVALS = (
     Column("procs", "Int64", "", "GOMAXPROCS", "/sched/gomaxprocs"),
     Column("limiter_active", "Boolean", "", "whether the GC CPU limiter was active; null: unknown", "/gc/limiter/last-enabled"),
     Column("estimated", "Strings", "", "the columns that rest on an assumption", "gctrace_analyzer.analysis.metrics.intervals"),
+    Column("since_start", "Boolean", "", "whether it is the time from the start of the process to its first dump, not between two dumps", "the counters of one dump"),
     *WHERE,
 )  # fmt: skip
 

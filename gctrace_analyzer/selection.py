@@ -103,14 +103,14 @@ def _cut(analysis: Analysis, high: float) -> list[int]:
     """Returns the processes that go on after a range that ends at `high`."""
     if high == math.inf:
         return []
-    rows = analysis.intervals if analysis.by_dumps else analysis.cycles
+    rows = analysis.dumps.between if analysis.by_dumps else analysis.cycles
     at = "end_s" if analysis.by_dumps else "start_s"
     last = rows.group_by("process").agg(pl.col(at).max())
     return last.filter(pl.col(at) >= high)["process"].to_list()
 
 
 def _dumps_between(analysis: Analysis, low: float, high: float) -> Log:
-    intervals, memstats = analysis.intervals, analysis.tables["memstats"]
+    intervals, memstats = analysis.dumps.between, analysis.tables["memstats"]
     inside = intervals.filter(
         (pl.col("begin_s") >= low) & (pl.col("end_s") <= high)
     ).drop_nulls("begin_at")

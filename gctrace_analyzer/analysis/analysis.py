@@ -130,6 +130,11 @@ class Analysis:
         return self.cycles.is_empty() and self._dumps_are_enough
 
     @property
+    def has_figures(self) -> bool:
+        """Whether figures over time can be shown: from cycles, or between dumps."""
+        return self.by_dumps or not self.cycles.is_empty()
+
+    @property
     def _dumps_are_enough(self) -> bool:
         return len(self.log.tables["memstats"]) > 0 and self.dumps.are_enough
 
@@ -334,6 +339,12 @@ class Analysis:
             notes=(*log.notes, *filter(None, (agreement, self.ignored_version))),
         )
 
+    @cached_property
+    def figures(self) -> Summary:
+        """The figures of the whole log; with one dump of each process, those since its start."""
+        of_dumps = None if self.has_figures else self.dumps.summary_since_start
+        return of_dumps or self.summary
+
     @property
     def ignored_version(self) -> str | None:
         """A sentence if the Go version that was given cannot be that of the log, else None."""
@@ -480,15 +491,6 @@ class Analysis:
         from gctrace_analyzer.analysis.postmortem.unit_cpu import consumed
 
         return tuple(consumed(self.log, self.spans))
-
-    @cached_property
-    def unit_cpu_comparisons(self) -> tuple[str, ...]:
-        """Sentences that compare the CPU time of a unit's runs."""
-        if self.log.tables["memstats"].is_empty():
-            return ()
-        from gctrace_analyzer.analysis.postmortem.unit_cpu import compared
-
-        return tuple(compared(self.log.tables))
 
     @cached_property
     def rejected_reasons(self) -> list[tuple[str, int]]:

@@ -36,7 +36,8 @@ class Summary:
     marking, like the percentage that the runtime prints; `gc_cpu_with_idle_share` counts it;
     `gc_cpu_nonidle_share` subtracts it from the denominator. Durations and their totals are
     corrected for the truncation of the printed ones (see `durations`). `estimated` names the
-    figures that rest on an assumption.
+    figures that rest on an assumption. `window` is what they cover: the `log`, or with one dump of
+    each process the time `since-start` of it.
     """
 
     cycles: int
@@ -73,6 +74,7 @@ class Summary:
     log_check_points: float | None
     warnings: tuple[str, ...]
     estimated: tuple[str, ...] = ()
+    window: str = "log"
 
     @property
     def is_in_bursts(self) -> bool:
@@ -99,7 +101,9 @@ _IN_BURSTS = 0.2
 or requests at times, and idle cycles every two minutes."""
 
 FIGURES = tuple(
-    field.name for field in fields(Summary) if field.name not in ("warnings", "estimated")
+    field.name
+    for field in fields(Summary)
+    if field.name not in ("warnings", "estimated", "window")
 )
 """The names of the figures."""
 

@@ -41,7 +41,7 @@ def document(report: Report) -> dict[str, Any]:
             "levels": report.analysis.levels,
         },
         "verdict": None if report.verdict is None else report.verdict.to_dict(),
-        "summary": report.analysis.summary.to_dict(),
+        "summary": report.analysis.figures.to_dict(),
         "processes": [
             {**row, "summary": own.to_dict()} for row, own in report.analysis.per_process
         ],

@@ -111,7 +111,7 @@ def _compared(
             read = _read(path, run, given_limits=given_limits)
         except gca.GctraceError:
             return None
-    own = read.intervals
+    own = read.intervals.filter(~pl.col("since_start"))
     if own.is_empty() or own["begin_at"][0] is None:
         return None
     begin, end = own["begin_at"][0].timestamp(), own["end_at"][-1].timestamp()

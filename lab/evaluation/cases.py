@@ -179,8 +179,8 @@ def _is(value: Any, wanted: Any, check: dict[str, Any]) -> bool:
         if not isinstance(value, (int, float)):
             return False
         slack = max(check.get("abs", 0), abs(wanted) * check.get("rel", 1e-9))
-        return abs(value - wanted) <= slack
-    return bool(value == wanted)
+        return bool(abs(value - wanted) <= slack)
+    return value is wanted
 
 
 class _Said(NamedTuple):

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from gctrace_analyzer.analysis.metrics import intervals
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.analysis.analysis import Analysis
+    from gctrace_analyzer.run import Run
+
+
+def between_dumps(run: Run | Analysis) -> pl.DataFrame:
+    """Returns the intervals without the time before the first dump."""
+    return run.intervals.filter(~pl.col("since_start"))
+
 
 USUAL: dict[str, Any] = {
     "process": 0, "gc_cycles": 10, "forced_cycles": 0, "length_s": 5.0, "alloc_mib": 120.0,

@@ -11,6 +11,7 @@ import polars as pl
 
 import gctrace_analyzer as gca
 from tests.conftest import ROOT
+from tests.helpers.intervals import between_dumps
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +38,7 @@ class Recording:
 
     def processes(self) -> list[int]:
         """Returns the processes that have intervals."""
-        return sorted(self.run.intervals["process"].unique())
+        return sorted(between_dumps(self.run)["process"].unique())
 
     def figures(self, process: int) -> dict[str, Any]:
         """Returns the summary of a process."""
@@ -46,7 +47,7 @@ class Recording:
 
     def truth(self, process: int) -> dict[str, float]:
         """Returns the figures of the cycles that ended within the intervals of a process."""
-        own = self.run.intervals.filter(process=process)
+        own = between_dumps(self.run).filter(process=process)
         begin, end = own["begin_at"][0].timestamp(), own["end_at"][-1].timestamp()
         starts = self.manifest["start_unix"]
         starts = starts if isinstance(starts, list) else [starts]

@@ -19,6 +19,7 @@ from gctrace_analyzer.prometheus import queries, samples
 from gctrace_analyzer.prometheus.address import parse
 from gctrace_analyzer.prometheus.names import GO
 from gctrace_analyzer.prometheus.server import Server
+from tests.helpers.intervals import between_dumps
 from tests.helpers.prometheus import binary, exporter, free_port, running, value, wait_until
 from tests.prometheus.conftest import PASSWORD
 
@@ -212,7 +213,9 @@ def test_ctrl_c_leaves_no_file(
 def test_two_time_ranges_are_compared(
     monitored: Monitored, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    whole = gca.read_prometheus(monitored.url, instance=monitored.api, since=SPAN).intervals
+    whole = between_dumps(
+        gca.read_prometheus(monitored.url, instance=monitored.api, since=SPAN)
+    )
     begin, end = whole["begin_at"].min(), whole["end_at"].max()
     assert isinstance(begin, datetime)
     assert isinstance(end, datetime)

@@ -13,10 +13,12 @@ from gctrace_analyzer.analysis.metrics import (
     intervals,
     pause_bounds,
     phases,
+    since_start,
     thrashing,
 )
 from gctrace_analyzer.analysis.metrics.typical import summarize
 from gctrace_analyzer.analysis.pauses import BOTH
+from gctrace_analyzer.analysis.postmortem.memory import programs
 from gctrace_analyzer.analysis.summary import ignored
 
 if TYPE_CHECKING:
@@ -56,9 +58,27 @@ class Dumps:
         )
 
     @cached_property
-    def intervals(self) -> pl.DataFrame:
-        """The intervals (`schema.INTERVALS`)."""
+    def between(self) -> pl.DataFrame:
+        """The intervals between two dumps (`schema.INTERVALS`)."""
         return schema.conform("intervals", self.detailed)
+
+    @cached_property
+    def intervals(self) -> pl.DataFrame:
+        """These, and the time from the start of each process to its first dump."""
+        first = since_start.first_of_each(self._log.tables["memstats"])
+        until_first = schema.conform("intervals", self._since_start(first))
+        return pl.concat([until_first, self.between]).sort(
+            "process", ~pl.col("since_start"), nulls_last=True, maintain_order=True
+        )
+
+    @cached_property
+    def since_start(self) -> pl.DataFrame:
+        """What the last dump of each program shows of the time since it started."""
+        last = [part.tail(1) for part in programs(self._log.tables["memstats"])]
+        return self._since_start(pl.concat(last) if last else schema.empty("memstats"))
+
+    def _since_start(self, dumps: pl.DataFrame) -> pl.DataFrame:
+        return since_start.since_start(dumps, self._log.tables["cycle_pauses"], self._kinds)
 
     @property
     def are_enough(self) -> bool:
@@ -82,6 +102,14 @@ class Dumps:
         """The figures of all processes."""
         notes = (*self._log.notes, *ignored(self._log.impossible))
         return summarize(self.spans, self._pauses, notes)
+
+    @cached_property
+    def summary_since_start(self) -> Summary | None:
+        """The figures since the start of each process; None if the dumps show no costs of GC."""
+        if not since_start.shows_costs(self.since_start):
+            return None
+        notes = (*self._log.notes, *ignored(self._log.impossible))
+        return since_start.summarize(self.since_start, notes)
 
     @cached_property
     def _pauses(self) -> pl.DataFrame:

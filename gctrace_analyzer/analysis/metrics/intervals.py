@@ -25,7 +25,7 @@ YOUNG_SHARE = 0.1
 """A process is young if, at the rate of its cycles, it started less than this share of the
 observed time before the first dump. Then its start is known well enough for GCCPUFraction."""
 
-_SIZES = {
+SIZES = {
     "heap_alloc_mib": "heap_alloc_bytes",
     "heap_inuse_mib": "heap_inuse_bytes",
     "heap_sys_mib": "heap_sys_bytes",
@@ -57,12 +57,17 @@ def intervals(
     spans = _differences(rows).filter(pl.col("length_s") > 0)
     spans = _with_pauses(spans, pauses)
     spans = live_from_goal.with_live_heap(spans)
-    kind = (
-        pl.col("source")
-        .cast(pl.String)
-        .replace_strict(dict(kinds or {}), default=None, return_dtype=pl.String)
+    return spans.with_columns(
+        source_kind=source_kind(kinds or {}),
+        estimated=_estimated(),
+        since_start=pl.lit(value=False),
     )
-    return spans.with_columns(source_kind=kind, estimated=_estimated())
+
+
+def source_kind(kinds: Mapping[str, str]) -> pl.Expr:
+    """Returns the format of the source of each row."""
+    names = pl.col("source").cast(pl.String)
+    return names.replace_strict(dict(kinds), default=None, return_dtype=pl.String)
 
 
 def _rows(memstats: pl.DataFrame, settings: Settings) -> pl.DataFrame:
@@ -194,7 +199,7 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
         longest_before_ms=before("pause_max_s") * 1000,
         alloc_mib=step("total_alloc_bytes") / MIB,
         alloc_mib_per_s=step("total_alloc_bytes") / MIB / length,
-        **{name: pl.col(column) / MIB for name, column in _SIZES.items()},
+        **{name: pl.col(column) / MIB for name, column in SIZES.items()},
         memory_limit_mib=pl.col("limit_mib"),
         limit_known=pl.col("limit_known"),
         limit_is_shown=pl.col("limit_is_shown"),

@@ -31,7 +31,13 @@ def summarize(spans: pl.DataFrame, pauses: pl.DataFrame, notes: Sequence[str] = 
         notes: sentences from reading, which are appended to the warnings.
     """
     figures: dict[str, Any] = dict.fromkeys(Summary.__dataclass_fields__)
-    figures |= {"cycles": 0, "forced_cycles": 0, "missing_cycles": 0, "estimated": ()}
+    figures |= {
+        "cycles": 0,
+        "forced_cycles": 0,
+        "missing_cycles": 0,
+        "estimated": (),
+        "window": "log",
+    }
     if spans.width:
         figures |= _totals(spans, pauses).figures() | _heap(spans)
         figures |= {

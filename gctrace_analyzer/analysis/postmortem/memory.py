@@ -26,7 +26,8 @@ _IDENTITY = ("source", "host", *_NAMES)
 class Memory:
     """The dumps of one program: sizes in MiB, from the last dump unless named `_max`.
 
-    `held` is the heap that was obtained from the OS and not returned. `needed` is what the
+    `held` is the heap that was obtained from the OS and not returned; None if the dumps do not
+    say what was returned. `needed` is what the
     program keeps: its buffer pool if the dumps have one, otherwise the heap in use.
     `spare_mib` is the idle heap that was not returned, without what the program allocates until
     the heap goal: right after a cycle that is half of the goal under GOGC=100.
@@ -112,13 +113,13 @@ def _memory(part: pl.DataFrame) -> Memory:
     def mib(name: str) -> pl.Series:
         return part[name].cast(pl.Float64) / MIB
 
-    heap_sys, released, idle = (
-        mib("heap_sys_bytes"),
-        mib("heap_released_bytes"),
-        mib("heap_idle_bytes"),
+    heap_sys, released, idle, in_use = (
+        mib(f"heap_{name}_bytes") for name in ("sys", "released", "idle", "inuse")
     )
-    in_use = mib("heap_inuse_bytes").fill_null(heap_sys - idle)
-    held = heap_sys - released.fill_null(0.0) if released.count() else heap_sys
+    # HeapSys is HeapIdle + HeapInuse: two of them give the third.
+    heap_sys = heap_sys.fill_null(idle + in_use)
+    idle, in_use = idle.fill_null(heap_sys - in_use), in_use.fill_null(heap_sys - idle)
+    held = heap_sys - released
     pool, alloc = mib("pool_bytes"), mib("heap_alloc_bytes").fill_null(mib("alloc_bytes"))
     if pool.count():
         needed, needed_is = pool, "the program's own buffers"
@@ -141,7 +142,7 @@ def _memory(part: pl.DataFrame) -> Memory:
         "needed_is": needed_is if needed.count() else None,
         "idle_unreleased_mib": last(idle - released),
         "spare_mib": last(
-            _at_least_0(idle - released - _until_goal(mib("next_gc_bytes"), alloc))
+            _at_least_0(idle - released - _at_least_0(mib("next_gc_bytes") - alloc))
         ),
         "fragmentation_mib": last(in_use - alloc),
         "sys_mib": last(sys),
@@ -170,11 +171,6 @@ def last(values: pl.Series) -> Any:
     return given[-1] if len(given) else None
 
 
-def _until_goal(goal: pl.Series, alloc: pl.Series) -> pl.Series:
-    """Returns how much the program allocates before the next cycle; 0 where it is unknown."""
-    return _at_least_0(goal - alloc).fill_null(0.0)
-
-
 def _at_least_0(values: pl.Series) -> pl.Series:
     return values.clip(lower_bound=0.0)
 
@@ -194,6 +190,12 @@ def _hits(part: pl.DataFrame) -> float | None:
 
 def _advice(figures: dict[str, Any]) -> Iterator[str]:
     held, needed = figures["held_max_mib"], figures["needed_max_mib"]
+    most = figures["heap_sys_max_mib"]
+    if held is None and most and needed and most > HELD_TIMES * needed:
+        yield (
+            f"The heap holds between {needed:,.0f} and {most:,.0f} MiB: how much of it was "
+            "returned to the OS (HeapReleased) is not in the input."
+        )
     if held and needed and held > HELD_TIMES * needed and held - needed > MIN_IDLE_MIB:
         yield (
             f"The heap held up to {held:,.0f} MiB for {needed:,.0f} MiB of "

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 def fragmentation(facts: MemoryFacts) -> Iterator[Evidence]:
     """Checks how much of the heap in use holds no objects."""
     t, memory = facts.thresholds, facts.memory
-    in_use = (memory.held_mib or 0) - (memory.idle_unreleased_mib or 0)
     wasted = memory.fragmentation_mib
-    if wasted is None or not in_use:
+    if wasted is None or memory.alloc_mib is None:
         return
+    in_use = wasted + memory.alloc_mib
     if wasted > max(t.memory_min_mib, t.fragmentation_share * in_use):
         yield Evidence(
             "info",

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.ingest import numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 RING = 256
 """The runtime remembers the pauses of this many cycles (MemStats.PauseNs and PauseEnd)."""
@@ -36,6 +39,9 @@ _OWN = {
     "stackmcacheinuse": "mcache_inuse_bytes",
     "stackmcachesys": "mcache_sys_bytes",
 }
+_UNMISTAKABLE = 9
+"""Characters. In shorter names, such as `frees`, an ending makes a word of something else."""
+
 NAMES: dict[str, str] = {}
 """The columns by each spelling of their names, without case, `_`, `-`, blanks and unit."""
 
@@ -57,7 +63,7 @@ _OF_METRICS = {
     "logged_at", "elapsed_s", "source", "line_no", "process", "started_at", "go_version", "procs",
     "heap_live_bytes", "mapped_bytes", "stack_scan_bytes", "globals_scan_bytes", "gc_cpu_s",
     "gc_cpu_idle_s", "gc_cpu_assist_s", "gc_cpu_pause_s", "available_cpu_s", "process_cpu_s",
-    "limiter_last_gc",
+    "limiter_last_gc", "idle_cpu_s",
 }  # fmt: skip
 """Columns that no dump of MemStats has."""
 
@@ -90,14 +96,27 @@ def _add_spellings() -> None:
             if column.endswith(unit):
                 NAMES.setdefault(plain(column.removesuffix(unit)), column)
     NAMES.update(_OWN)
+    for name, column in [*NAMES.items()]:
+        if len(name) >= _UNMISTAKABLE:
+            NAMES.update({near: column for near in _near(name) if near not in NAMES})
+
+
+def _near(name: str) -> Iterator[str]:
+    """Yields spellings that people use for a field: HeapRelease, HeapObject, HeapAllocated."""
+    yield f"{name}s"
+    for ending in ("ed", "d", "s"):
+        if name.endswith(ending):
+            yield name.removesuffix(ending)
+    if name.endswith("alloc"):
+        yield f"{name}ated"
 
 
 _add_spellings()
 KNOWN = [c for c in schema.names("memstats") if c not in _OF_METRICS]
 INTEGERS = {c.name for c in schema.TABLES["memstats"] if c.dtype == "Int64"}
 _NOT_OF_GO = {
-    *schema.IDENTITY, "gogc_pct", "gomemlimit_bytes", "last_pause_ns", "pause_max_s", "makes",
-    "pool_bytes", "resolution_bytes", "rss_bytes",
+    *schema.IDENTITY, "gogc_pct", "gomemlimit_bytes", "last_pause_ns", "makes", "pause_max_s",
+    "pause_min_s", "pause_p50_s", "pool_bytes", "resolution_bytes", "rss_bytes",
 }  # fmt: skip
 FIGURES = set(KNOWN) - {*schema.IDENTITY}
 OF_GO = set(KNOWN) - _NOT_OF_GO
@@ -166,7 +185,10 @@ def quantity(
         scale = PREFIXES.get(unit[:1], factor)
         decimals = len(value.partition(".")[2]) if "e" not in value.lower() else 0
         return numbers.whole(value, scale), max(round(scale / 10**decimals), 1)
-    if unit:
+    if column == "gc_cpu_fraction":
+        share = numbers.real(value, 0.01 if unit == "%" else 1)
+        return (share if share is not None and share <= 1 and unit in ("", "%") else None), 1
+    if unit and (unit, column) != ("%", "gogc_pct"):
         return None, 1
     return (numbers.whole if column in INTEGERS else numbers.real)(value), 1
 
@@ -180,6 +202,22 @@ def last_pause(lengths: Any, cycles: int | None) -> int | None:
     if not isinstance(lengths, list) or not lengths or not cycles:
         return None
     return numbers.whole(lengths[(cycles + RING - 1) % RING % len(lengths)])
+
+
+def pauses(lengths_ns: Iterable[object]) -> dict[str, float]:
+    """Returns the columns that the pauses of the last cycles fill; 0 is a place without a cycle.
+
+    >>> pauses([3000000, 1000000, 2000000, 0])
+    {'pause_min_s': 0.001, 'pause_p50_s': 0.002, 'pause_max_s': 0.003}
+    """
+    known = sorted(filter(None, map(numbers.real, lengths_ns)))
+    if not known:
+        return {}
+    return {
+        "pause_min_s": known[0] / 1e9,
+        "pause_p50_s": known[len(known) // 2] / 1e9,
+        "pause_max_s": known[-1] / 1e9,
+    }
 
 
 def is_field(name: str) -> bool:

@@ -85,9 +85,22 @@ class _Columns:
             self._put("heap_alloc_bytes", rows, own["alloc_bytes"])
         if "PauseNs" in keys:
             counts = own.get("num_gc", [None] * len(rows))
-            pauses = (dump["PauseNs"] for dump in dumps)
-            last = list(map(fields.last_pause, pauses, counts))
+            rings = [dump["PauseNs"] for dump in dumps]
+            last = [
+                fields.last_pause(ring, cycles)
+                if isinstance(ring, list)
+                else numbers.whole(ring)
+                for ring, cycles in zip(rings, counts, strict=True)
+            ]
             self._put("last_pause_ns", rows, last)
+            if "PauseEnd" not in keys:
+                self._add_pauses(rows, rings)
+
+    def _add_pauses(self, rows: list[int], rings: list[Any]) -> None:
+        """Adds what the pauses show that have no times, and so are no rows of their own."""
+        known = [fields.pauses(ring if isinstance(ring, list) else ()) for ring in rings]
+        for column in ("pause_min_s", "pause_p50_s", "pause_max_s"):
+            self._put(column, rows, [of_ring.get(column) for of_ring in known])
 
     def _put(self, column: str, rows: list[int], values: list[Any]) -> None:
         """Writes the values of some rows; one that is unknown replaces no other."""

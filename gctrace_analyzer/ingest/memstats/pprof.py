@@ -33,8 +33,8 @@ def _fields_of(key: str, value: str, row: Row) -> Row:
             f"{_IN_USE_AND_SYS[key]}_sys_bytes": numbers.whole(both[2]),
         }
     if key == "PauseNs":
-        pauses = re.findall(r"\d+", value)
-        return {"pauses": [numbers.whole(pause) for pause in pauses]}
+        pauses = [numbers.whole(pause) for pause in re.findall(r"\d+", value)]
+        return {"pauses": pauses, **fields.pauses(pauses)}
     column = fields.NAMES.get(fields.plain(key))
     if column is None:
         return {}

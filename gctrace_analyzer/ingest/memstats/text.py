@@ -11,14 +11,16 @@ from gctrace_analyzer.ingest import clock, numbers
 from gctrace_analyzer.ingest.memstats import fields, json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row
 
 HINT = (
-    r"Alloc|HeapSys|HeapIdle|HeapInuse|HeapReleased|NumGC|runtime stats: |alloc_bytes|"
-    r"NextGC|StackInuse|\bSys\b|heap_(?:sys|inuse|idle|alloc)|num_gc|next_gc|total_alloc|"
-    r"alloc_(?:[kmg]i?b)\b|Mallocs|\bFrees\b|\bLookups\b|HeapObjects|StackSys|MSpan|MCache|"
+    r"Alloc|HeapSys|HeapIdle|HeapIn[uU]se|HeapRelease|NumG[cC]|runtime stats: |alloc_bytes|"
+    r"NextGC|StackInuse|\bSys\b|heap_(?:sys|inuse|idle|alloc|released?)|num_gc|next_gc|"
+    r"total_alloc|Pause(?:Ns|Total|Quantiles)|gc_cpu_fraction|\b(?:alloc|sys)=\d|"
+    r"\bGC .{0,40}% of .{0,9}CPU|\bGC CPU.{0,20}%|^\W*\d+(?:,? \d+){7}|"
+    r"^[\s#>]*\d+,(?:\s?\d+,)*\s*$|alloc_(?:[kmg]i?b)\b|Mallocs|\bFrees\b|\bLookups\b|HeapObject|StackSys|MSpan|MCache|"
     r"BuckHashSys|GCSys|OtherSys|LastGC|PauseTotalNs|NumForcedGC|GCCPUFraction|BySize|DebugGC|"
     r"(?:heap|stack)-(?:alloc|sys|idle|in-use|released)|stack-m(?:span|cache)-|total-alloc|(?:next|num)-gc|gc-pause-total|"
     r"\b(?:alloc|sys|mallocs|frees|other-sys|gc-sys): \d"
@@ -26,7 +28,7 @@ HINT = (
 
 _VALUE = (
     r"(?P<value>0x[0-9a-f]{1,16}|\d[\d,]{0,40}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,2})?)"
-    r"\s?(?P<unit>(?i:[kmgt](?:i?b(?:ytes)?)?|b(?:ytes)?|[nuµm]?s)(?![\w.]))?"
+    r"\s?(?P<unit>(?i:[kmgt](?:i?b(?:ytes)?)?|b(?:ytes)?|[nuµm]?s)(?![\w.])|%)?"
 )
 _PAIR = re.compile(
     r"(?<![\w.-])\"?(?P<key>[A-Za-z][A-Za-z_]*+(?:-[a-z]++)*+(?: (?:Alloc|Sys|GC))?)\"?\s*"
@@ -38,6 +40,21 @@ _ROW = re.compile(rf"^\W*(?P<key>[A-Z]\w{{2,15}})\s+{_VALUE}(?P<exact>)\s*(?:\(|
 """A name, its value, and perhaps what it means, as in a table."""
 
 _SIGN = re.compile("[=:＝]")
+_GO_DURATION = re.compile(r"(?<![\w.])(?:(\d{1,9})h)?(\d{1,9})m(\d{1,2}(?:\.\d{1,9})?)s\b")
+_OF_CPU = re.compile(
+    r"\bGC (?:(?:is |was |has )?(?:us|tak|took|spen)\w{0,4}\s(?:about |around |only |~ ?)?"
+    r"(?P<share>\d{1,3}(?:\.\d{1,9})?) ?% of (?:the |its |all |total |available )*CPU"
+    r"|CPU(?: fraction| usage| time| share)?\s?[:=]\s?(?P<printed>\d{1,3}(?:\.\d{1,9})?) ?%)"
+)
+"""How programs write GCCPUFraction in words."""
+
+_LENGTH = r"[\s,]*\d{1,20}(?:\.\d{1,9})?(?:[nuµm]?s\b)?"
+_PAUSES = re.compile(
+    r"\b(?:PauseNs|Pause|PauseQuantiles)\"?\s*[:=]\s*(?:\(\w{1,20}\) ?)?(?:\[\d*\][\w.]{1,20} ?)?"
+    rf"[\[{{(]?(?P<lengths>{_LENGTH}(?:{_LENGTH}){{0,300}}|\s*$)"
+)
+_MORE_PAUSES = re.compile(rf"\W*{_LENGTH}(?:{_LENGTH}){{0,300}}\W*")
+"""The pauses of MemStats or of `debug.GCStats`, on the line of their name or on the next ones."""
 
 
 def read(messages: Iterable[Message]) -> list[Row]:
@@ -45,19 +62,37 @@ def read(messages: Iterable[Message]) -> list[Row]:
 
     A dump is one line, or several nearby lines up to the first field that is repeated.
     """
+    rows = _built(messages)
+    for row in rows:
+        row.pop("last_line", None)
+        row |= _of_pauses(row.pop("pauses_ns", ()))
+    return with_distances([row for row in rows if _is_dump(row)])
+
+
+def _built(messages: Iterable[Message]) -> list[Row]:
+    """Returns the dumps with their last line and the list of their pauses."""
     rows: list[Row] = []
     building: dict[object, Row] = {}
     by_size: set[object] = set()
+    listed: object = None
     for message in messages:
         if message.text.startswith("{"):
             record = json.from_text(message.text)
             if record:
                 rows.append(place(message) | record)
                 continue
-        pairs = dict(_cockroach(message.text) or _pairs(message.text))
+        pairs: Row = dict(_cockroach(message.text) or _pairs(message.text))
+        pauses = _PAUSES.search(message.text)
+        if pauses:
+            pairs["pauses_ns"] = _lengths_ns(pauses["lengths"])
         key = message.identity() | {"line_no": 0, "logged_at": None, "monotonic_s": None}
         stream = tuple(key.values())
         row = building.get(stream)
+        if row is not None and listed == stream and _MORE_PAUSES.fullmatch(message.text):
+            row["pauses_ns"] += _lengths_ns(message.text)
+            row["last_line"] = message.line_no
+            continue
+        listed = stream if pauses else None
         if _is_of_size(message.text, pairs, by_size, stream):
             if row is not None:
                 row["last_line"] = message.line_no
@@ -70,9 +105,24 @@ def read(messages: Iterable[Message]) -> list[Row]:
             building[stream] = row
             rows.append(row)
         row |= pairs | {"last_line": message.line_no}
-    for row in rows:
-        row.pop("last_line", None)
-    return with_distances([row for row in rows if _is_dump(row)])
+    return rows
+
+
+def _lengths_ns(text: str) -> list[int]:
+    """Returns the pauses in a list, which are ns if they have no unit.
+
+    >>> _lengths_ns("41802117, 39951026"), _lengths_ns("1.5ms 230µs")
+    ([41802117, 39951026], [1500000, 230000])
+    """
+    pairs = re.findall(r"(\d+(?:\.\d+)?)([nuµm]?s\b)?", text)
+    lengths = (numbers.whole(value, fields.DURATIONS[unit or "ns"]) for value, unit in pairs)
+    return [length for length in lengths if length is not None]
+
+
+def _of_pauses(lengths_ns: Sequence[int]) -> Row:
+    """Returns the columns of a list of pauses; a single number is the pause of the last cycle."""
+    one = len(lengths_ns) == 1
+    return {"last_pause_ns": lengths_ns[0]} if one else fields.pauses(lengths_ns)
 
 
 def place(message: Message) -> Row:
@@ -122,15 +172,16 @@ def _is_dump(row: Row) -> bool:
     given = [
         name for name in fields.KNOWN if row.get(name) is not None and name in _MEMORY_FIELDS
     ]
-    return len(given) >= fields.ENOUGH
+    return len(given) >= fields.ENOUGH or row.get("gc_cpu_fraction") is not None
 
 
-_FIELDS = set(fields.KNOWN) - {"resolution_bytes"}
+_FIELDS = {*fields.KNOWN, "pauses_ns"} - {"resolution_bytes"}
 _OTHER_FIELDS = {"resolution_bytes", "rss_bytes", "gomemlimit_bytes", "pool_bytes"}
 _MEMORY_FIELDS = {
     *(name for name in fields.KNOWN if name.endswith("_bytes") and name not in _OTHER_FIELDS),
-    "num_gc",
-}
+    "num_gc", "pause_total_ns", "pause_max_s", "num_forced_gc",
+}  # fmt: skip
+"""Fields that no other program prints; two of them are a dump."""
 
 
 def _pairs(text: str) -> Iterator[tuple[str, float | int]]:
@@ -139,6 +190,9 @@ def _pairs(text: str) -> Iterator[tuple[str, float | int]]:
     If sizes are printed in a larger unit, `resolution_bytes` is the unit of the last digit.
     """
     resolution, seen = 1, set[str]()
+    if of_cpu := _OF_CPU.search(text):
+        yield "gc_cpu_fraction", float(of_cpu["share"] or of_cpu["printed"]) / 100
+    text = _GO_DURATION.sub(_in_seconds, text)
     for match in _PAIR.finditer(text) if _SIGN.search(text) else _ROW.finditer(text):
         column, factor = fields.scaled(match["key"])
         if column is None or (factor > 1 and column not in _FIELDS):
@@ -155,6 +209,11 @@ def _pairs(text: str) -> Iterator[tuple[str, float | int]]:
             yield column, number
     if resolution > 1:
         yield "resolution_bytes", resolution
+
+
+def _in_seconds(duration: re.Match[str]) -> str:
+    hours, minutes, seconds = (float(part or 0) for part in duration.groups())
+    return f"{3600 * hours + 60 * minutes + seconds:.9f}s"
 
 
 _COCKROACH = re.compile(

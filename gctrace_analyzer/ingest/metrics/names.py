@@ -40,6 +40,7 @@ RUNTIME = {
     "/cpu/classes/gc/mark/assist:cpu-seconds": ("gc_cpu_assist_s", 1.0),
     "/cpu/classes/gc/pause:cpu-seconds": ("gc_cpu_pause_s", 1.0),
     "/cpu/classes/total:cpu-seconds": ("available_cpu_s", 1.0),
+    "/cpu/classes/idle:cpu-seconds": ("idle_cpu_s", 1.0),
     "/memory/classes/total:bytes": ("sys_bytes", 1.0),
     "/memory/classes/heap/objects:bytes": ("heap_alloc_bytes", 1.0),
     "/memory/classes/heap/released:bytes": ("heap_released_bytes", 1.0),
@@ -143,6 +144,11 @@ HINTS = (
 
 _OF_RUNTIME = ("go_gc_", "go_cpu_classes_", "go_memory_", "go_sched_")
 _PAUSES = "go_gc_duration_seconds"
+_OF_QUANTILES = {
+    **dict.fromkeys(("0", "0.0"), "pause_min_s"),
+    "0.5": "pause_p50_s",
+    **dict.fromkeys(("1", "1.0"), "pause_max_s"),
+}
 _INFO = "go_info"
 _USED = ("go.memory.used", "go_memory_used_bytes", "go_memory_used")
 _PREFIXED = re.compile(r"(?<![a-z])go_(?:gc|memstats|cpu|memory|sched|info)(?![a-z])\w*$")
@@ -174,7 +180,8 @@ def metric(name: str, labels: Mapping[str, str]) -> Metric | None:
     True
     """
     if name == _PAUSES:
-        return Metric("pause_max_s") if labels.get("quantile") in ("1", "1.0") else None
+        of_quantile = _OF_QUANTILES.get(labels.get("quantile", ""))
+        return Metric(of_quantile) if of_quantile else None
     if name == _INFO:
         version = labels.get("version", "")
         return Metric(VERSION, value=version) if version.startswith("go") else None

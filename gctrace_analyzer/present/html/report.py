@@ -176,7 +176,7 @@ def _charts(
         for figure in plots.values()
         for chart in charts_of(figure, said, linked=shared is None or figure.x_range == shared)
     ]
-    if report.analysis.by_dumps and len(report.analysis.intervals) < _FEWEST_INTERVALS:
+    if report.analysis.by_dumps and len(report.analysis.dumps.between) < _FEWEST_INTERVALS:
         # Lines over a single interval are level, and say what the key figures say.
         drawn = [chart for chart in drawn if not chart.timed or chart.id.startswith("memory-")]
     groups = {
@@ -215,7 +215,7 @@ def _worst_windows(report: Report) -> Callable[[], object]:
 
 def _state(report: Report) -> list[KeyFigure]:
     """Returns the headline figures with their trends: pauses, which users notice, first."""
-    if not (report.analysis.summary.cycles or report.analysis.by_dumps):
+    if not report.analysis.has_figures:
         return figures_of_deaths(report)
     figures = overview.with_trends(report, overview.state(report))
     figures.sort(key=lambda figure: figure.label != "Pauses")

@@ -244,7 +244,7 @@ def _drawn_gogc() -> pl.Expr:
 
 def _intervals(report: Report) -> pl.DataFrame:
     """Returns the intervals between dumps with the names that cycles have."""
-    return report.analysis.intervals.with_columns(
+    return report.analysis.dumps.between.with_columns(
         wall_time=pl.col("begin_at"),
         start_s=pl.col("begin_s"),
         elapsed_s=pl.col("end_s") - pl.col("begin_s"),

@@ -16,6 +16,7 @@ from gctrace_analyzer.present.format import (
     printable,
     share,
 )
+from gctrace_analyzer.present.sections.since_start import costs_not_shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -221,7 +222,7 @@ def memory(report: Report) -> Table | None:
     known = [
         memory
         for memory in report.analysis.memory
-        if memory.held_mib is not None or memory.alloc_mib is not None
+        if {memory.held_mib, memory.alloc_mib, memory.sys_mib} != {None}
     ]
     if not known:
         return None
@@ -248,9 +249,15 @@ def _memory(memory: Memory) -> tuple[str, ...]:
 
 def memory_notes(report: Report) -> list[str]:
     """Returns sentences about what the figures of the dumps mean."""
-    return [text for memory in report.analysis.memory for text in memory.advice] + list(
-        report.analysis.unit_cpu_comparisons
-    )
+    if report.analysis.tables["memstats"].is_empty():
+        return []
+    from gctrace_analyzer.analysis.postmortem.unit_cpu import compared
+
+    return [
+        *(text for memory in report.analysis.memory for text in memory.advice),
+        *costs_not_shown(report),
+        *compared(report.analysis.tables),
+    ]
 
 
 def units(report: Report) -> Table | None:

@@ -102,7 +102,7 @@ def state(report: Report) -> list[KeyFigure]:
 def of_all(report: Report) -> str:
     """Returns that the headline figures are of all processes; empty if there is only one."""
     several = len(report.analysis.tables["processes"])
-    has_figures = report.analysis.summary.cycles or report.analysis.by_dumps
+    has_figures = report.analysis.has_figures
     return f"All {several:,} processes together" if several > 1 and has_figures else ""
 
 
@@ -322,7 +322,7 @@ def damage(report: Report) -> list[str]:
 def with_trends(report: Report, figures: Iterable[KeyFigure]) -> list[KeyFigure]:
     """Returns the figures with their values over time; one interval alone has no course."""
     analysis = report.analysis
-    if not len(analysis.trend) or (analysis.by_dumps and len(analysis.intervals) < 2):
+    if not len(analysis.trend) or (analysis.by_dumps and len(analysis.dumps.between) < 2):
         return list(figures)
     return [
         replace(figure, trend=analysis.trend[TRENDS[figure.label]].to_list())

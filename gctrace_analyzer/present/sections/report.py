@@ -41,7 +41,7 @@ def _blocks(report: Report) -> Iterator[Block]:
         yield Sentences([Sentence(*input_) for input_ in inputs], width=26, style="dim")
     yield Gap()
     yield statement(report)
-    if report.analysis.summary.cycles or report.analysis.by_dumps:
+    if report.analysis.has_figures:
         yield Gap()
         figures = overview.with_trends(report, overview.state(report))
         yield Figures(figures, overview.of_all(report))

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present.document import KeyFigure
 from gctrace_analyzer.present.format import count, duration, mib, place
+from gctrace_analyzer.present.sections.since_start import costs
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import polars as pl
 
@@ -50,7 +51,7 @@ def no_verdict(report: Report) -> tuple[str, str]:
             _KERNEL_LOG,
         )
     if report.analysis.memory:
-        return " ".join(_sizes(report)), _RECORD
+        return " ".join((*costs(report), *_sizes(report), *_scavenged(tables))), _RECORD
     return "The input does not show how the garbage collector performs.", ""
 
 
@@ -71,12 +72,20 @@ def _ran(invocations: pl.DataFrame, *, nothing: bool) -> str:
     return f"The OOM killer ran{times}{by} ({where}){of}{killed}."
 
 
+def _scavenged(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
+    """Yields how much memory was returned to the system, as the last scavenger line counts it."""
+    totals = tables["scavenges"]["released_total_kib"].drop_nulls()
+    if len(totals):
+        yield f"In all, {mib(totals[-1] / 1024)} were returned to the OS (last scavenger line)."
+
+
 def _sizes(report: Report) -> Iterator[str]:
     known = [memory for memory in report.analysis.memory if memory.needed_max_mib is not None]
     if not known:
-        yield from _counters(report.analysis.tables["memstats"])
+        held = {memory.sys_mib for memory in report.analysis.memory} - {None}
+        if len(held) == 1:
+            yield f"The runtime holds {mib(held.pop())} from the OS."
         return
-    yield "The input has sizes of memory, but not what GC costs."
     if len(known) != 1:
         return
     memory = known[0]
@@ -90,16 +99,6 @@ def _sizes(report: Report) -> Iterator[str]:
     )
     yield f"{subject} {mib(memory.needed_max_mib)}{most}{system}."
     yield from _goals(report.analysis.tables["memstats"])
-
-
-def _counters(dumps: pl.DataFrame) -> Iterator[str]:
-    """Yields what the counters of the last dump say about the time since the program started."""
-    last = dumps.row(-1, named=True)
-    cycles, pauses_ns = last["num_gc"], last["pause_total_ns"]
-    yield "The input does not show what GC costs now: that takes two dumps, some time apart."
-    if cycles:
-        paused = f", stopped for {duration(pauses_ns / 1e9)} in all" if pauses_ns else ""
-        yield f"Since it started, the program has run {cycles:,} GC cycles{paused}."
 
 
 def _goals(dumps: pl.DataFrame) -> Iterator[str]:

@@ -17,6 +17,7 @@ from gctrace_analyzer.analysis.metrics.intervals import intervals
 from gctrace_analyzer.analysis.settings import Known, Settings
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.testing import read_text
+from tests.helpers.intervals import between_dumps
 from tests.helpers.logs import logfile
 from tests.helpers.metrics import CORPUS, recording
 
@@ -30,13 +31,13 @@ def test_intervals_have_the_columns_of_the_schema() -> None:
     run = recording(RAW).run
     assert run.intervals.columns == schema.names("intervals")
     assert run.table("intervals").equals(run.intervals)
-    assert set(run.intervals["source_kind"]) == {"Prometheus JSON"}
+    assert set(between_dumps(run)["source_kind"]) == {"Prometheus JSON"}
 
 
 def test_read_columns_are_not_named_as_estimated() -> None:
-    assert recording(RAW).run.intervals["estimated"].list.len().sum() == 0
+    assert between_dumps(recording(RAW).run)["estimated"].list.len().sum() == 0
     by_goal = recording("caddy/gogc100/query-raw.json.gz").run
-    assert set(by_goal.intervals["estimated"].explode()) == {"heap_live_mib"}
+    assert set(between_dumps(by_goal)["estimated"].explode()) == {"heap_live_mib"}
     assert "live_heap_p50_mib" in by_goal.summary().estimated
     assert "live_heap_p50_mib" not in recording(RAW).run.summary().estimated
 
@@ -98,21 +99,21 @@ def test_dumps_without_times_are_placed_by_their_last_cycle(tmp_path: Path) -> N
     path.write_bytes(re.sub(rb'"time":[\d.]+,', b"", gzip.decompress(text)))
     run = gca.read(path)
     assert run.summary().gc_per_s == pytest.approx(timed.summary().gc_per_s, rel=0.02)
-    assert "end_s" in run.intervals["estimated"][0]
+    assert "end_s" in between_dumps(run)["estimated"][0]
 
 
 def test_one_process_of_several() -> None:
     run = recording("own/restart/query-raw.json.gz").run
     second = run.process(1)
-    assert set(second.intervals["process"]) == {1}
+    assert set(between_dumps(second)["process"]) == {1}
     assert second.summary().cycles == 64
 
 
 def test_a_part_of_the_time() -> None:
     run = recording(RAW).run
     part = run.between("10s", "30s")
-    assert part.intervals["begin_s"].min() >= 10  # type: ignore[operator]
-    assert part.intervals["end_s"].max() <= 30  # type: ignore[operator]
+    assert between_dumps(part)["begin_s"].min() >= 10  # type: ignore[operator]
+    assert between_dumps(part)["end_s"].max() <= 30  # type: ignore[operator]
     assert 0 < part.summary().cycles < run.summary().cycles
     with pytest.raises(BadSettingError, match="the input covers"):
         run.between("1h", "2h")
@@ -142,7 +143,7 @@ def test_the_figures_of_intervals_by_hand(tmp_path: Path) -> None:
         for ms, n in dumps
     ]
     path.write_text("time,NumGC,TotalAlloc,HeapAlloc,PauseTotalNs,Sys\n" + "\n".join(lines))
-    first, second = gca.read(path).intervals.to_dicts()
+    first, second = between_dumps(gca.read(path)).to_dicts()
     assert (first["begin_s"], first["end_s"], second["end_s"]) == (0, 0.25, 0.75)
     assert (first["gc_cycles"], second["gc_cycles"]) == (2, 8)
     assert (first["gc_per_s"], second["gc_per_s"]) == (8, 16)

@@ -15,7 +15,7 @@ from gctrace_analyzer.analysis.metrics.live_from_goal import (
 )
 from gctrace_analyzer.testing import read_text
 from gctrace_analyzer.units import MIB
-from tests.helpers.intervals import interval_rows
+from tests.helpers.intervals import between_dumps, interval_rows
 
 
 def limited(goal_mib: float, limit_mib: float, other_mib: float) -> bool | None:
@@ -249,6 +249,6 @@ def test_without_allocation_the_live_heap_is_unknown() -> None:
         f"go_gc_duration_seconds_count {100 + 80 * at} {1_700_000_000_000 + 10_000 * at}\n"
         for at, goal in enumerate(goals)
     )
-    intervals = read_text(text).intervals
+    intervals = between_dumps(read_text(text))
     assert intervals["heap_goal_mib"].null_count() == 0
     assert intervals["heap_live_mib"].null_count() == len(intervals)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.helpers.intervals import between_dumps
 from tests.helpers.scraped import compared
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def test_a_low_gogc_is_not_called_thrashing() -> None:
 def test_a_limit_that_sets_the_goal_is_read_from_the_goals() -> None:
     shown = {}
     for one in compared(given_limits=False):
-        limits = one.source.intervals["memory_limit_mib"].drop_nulls().unique()
+        limits = between_dumps(one.source)["memory_limit_mib"].drop_nulls().unique()
         if len(limits) and not one.source.memstats["gomemlimit_bytes"].count():
             shown[one.name] = (limits[0], float(one.run["env"]["GOMEMLIMIT"][:-3]))
     assert len(shown) >= 4

@@ -58,11 +58,11 @@ def test_the_heap_in_use_is_what_is_not_idle_if_no_figure_says_so(tmp_path: Path
 
 
 def test_held_but_idle_memory_is_named(tmp_path: Path) -> None:
-    header = "HeapSys,HeapIdle,HeapReleased,HeapInuse,HeapAlloc"
-    found = dump(tmp_path, header, (400, 300, 0, 100, 90))
+    header = "HeapSys,HeapIdle,HeapReleased,HeapInuse,HeapAlloc,NextGC"
+    found = dump(tmp_path, header, (400, 300, 0, 100, 90, 90))
     assert "held up to 400 MiB for 100 MiB of heap in use: 4.0 times" in found.advice[0]
     assert "300 MiB of it are idle" in found.advice[1]
-    calm = dump(tmp_path, header, (120, 20, 10, 100, 90))
+    calm = dump(tmp_path, header, (120, 20, 10, 100, 90, 90))
     assert calm.advice == ()
 
 
@@ -91,7 +91,7 @@ def memory_of(**columns: list[float | None]) -> Memory:
 def test_a_heap_that_holds_much_more_than_it_needs_is_named(
     held: int, needed: int, sentences: int
 ) -> None:
-    found = memory_of(heap_sys=[held], heap_inuse=[needed])
+    found = memory_of(heap_sys=[held], heap_inuse=[needed], heap_released=[0])
     assert len(found.advice) == sentences
 
 
@@ -102,7 +102,12 @@ def test_a_heap_that_holds_much_more_than_it_needs_is_named(
 def test_idle_memory_is_named_if_it_is_much_and_a_quarter(
     held: int, idle: int, released: int, sentences: int
 ) -> None:
-    found = memory_of(heap_sys=[held], heap_idle=[idle], heap_released=[released])
+    sizes: dict[str, list[float | None]] = {
+        "heap_sys": [held],
+        "heap_idle": [idle],
+        "heap_released": [released],
+    }
+    found = memory_of(**sizes, alloc=[held / 2], next_gc=[held / 2])
     assert found.idle_unreleased_mib == idle - released
     assert found.held_mib == held - released
     assert len(found.advice) == sentences

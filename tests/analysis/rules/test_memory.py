@@ -46,7 +46,7 @@ def test_partly_filled_spans_are_fragmentation(
 def idle_dumps(tmp_path: Path, **sizes_mib: int) -> MemoryFacts:
     """A heap of 400 MiB, of which 300 are idle."""
     usual = {"HeapSys": 400, "HeapInuse": 100, "HeapIdle": 300, "HeapReleased": 0}
-    return dumps(tmp_path, **usual | {"HeapAlloc": 90, "Sys": 420} | sizes_mib)
+    return dumps(tmp_path, **usual | {"HeapAlloc": 90, "Sys": 420, "NextGC": 90} | sizes_mib)
 
 
 @pytest.mark.parametrize(("released", "found"), [(0, 1), (250, 0)])

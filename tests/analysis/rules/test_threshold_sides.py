@@ -325,11 +325,11 @@ def test_goals_within_the_rounding_of_the_live_heap_do_not_prove_a_limit() -> No
 @pytest.mark.parametrize(
     ("figures", "found"),
     [
-        ({"held_mib": 500.0, "idle_unreleased_mib": 100.0, "fragmentation_mib": 120.1}, 1),
-        ({"held_mib": 500.0, "idle_unreleased_mib": 100.0, "fragmentation_mib": 120.0}, 0),
-        ({"held_mib": 200.0, "idle_unreleased_mib": None, "fragmentation_mib": 64.1}, 1),
-        ({"held_mib": 200.0, "idle_unreleased_mib": None, "fragmentation_mib": 64.0}, 0),
-        ({"held_mib": None, "idle_unreleased_mib": None, "fragmentation_mib": 90.0}, 0),
+        ({"alloc_mib": 279.9, "fragmentation_mib": 120.1}, 1),
+        ({"alloc_mib": 280.0, "fragmentation_mib": 120.0}, 0),
+        ({"alloc_mib": 135.9, "fragmentation_mib": 64.1}, 1),
+        ({"alloc_mib": 136.0, "fragmentation_mib": 64.0}, 0),
+        ({"alloc_mib": None, "fragmentation_mib": 90.0}, 0),
     ],
 )
 def test_fragmentation_is_compared_with_the_heap_in_use(

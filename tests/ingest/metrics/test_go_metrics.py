@@ -126,7 +126,7 @@ def test_other_lines_are_not_read_as_metrics() -> None:
 def test_odd_values_are_rejected(text: str) -> None:
     run = read_text(text)
     assert len(run.rejected)
-    assert run.summary().cycles == 0
+    assert run.cycles.is_empty()
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.errors import NoDataError, UnreadableInputError
 from gctrace_analyzer.ingest.metrics import labels, layouts
 from gctrace_analyzer.testing import read_text
+from tests.helpers.intervals import between_dumps
 from tests.helpers.metrics import CORPUS
 
 if TYPE_CHECKING:
@@ -173,26 +174,26 @@ def scrapes(times: list[int], counts: list[object], **more: str) -> list[str]:
 def test_values_that_are_no_numbers_are_unknown(tmp_path: Path) -> None:
     run = gca.read(write(tmp_path, scrapes([0, 15, 30, 45], [1, "NaN", "+Inf", 31])))
     assert run.memstats["num_gc"].to_list() == [1, None, None, 31]
-    assert run.intervals["alloc_mib"].null_count() == 0
+    assert between_dumps(run)["alloc_mib"].null_count() == 0
 
 
 def test_samples_out_of_order_and_twice_count_once(tmp_path: Path) -> None:
     lines = scrapes([30, 0, 15, 15, 30], [30, 0, 20, 20, 30])
     run = gca.read(write(tmp_path, lines))
-    assert run.intervals["gc_cycles"].to_list() == [20, 10]
+    assert between_dumps(run)["gc_cycles"].to_list() == [20, 10]
     assert len(run.processes) == 1
 
 
 def test_a_gap_is_one_interval_of_its_length(tmp_path: Path) -> None:
     run = gca.read(write(tmp_path, scrapes([0, 15, 600, 615], [0, 10, 20, 30])))
-    lengths = run.intervals["end_s"] - run.intervals["begin_s"]
+    lengths = between_dumps(run)["end_s"] - between_dumps(run)["begin_s"]
     assert lengths.to_list() == [15, 585, 15]
 
 
 def test_a_counter_that_falls_is_a_restart(tmp_path: Path) -> None:
     run = gca.read(write(tmp_path, scrapes([0, 15, 30, 45], [50, 60, 3, 9])))
-    assert run.intervals["process"].to_list() == [0, 1]
-    assert run.intervals["gc_cycles"].to_list() == [10, 6]
+    assert between_dumps(run)["process"].to_list() == [0, 1]
+    assert between_dumps(run)["gc_cycles"].to_list() == [10, 6]
     assert run.processes["ended_by"].to_list() == ["restart", "end of input"]
 
 
@@ -207,19 +208,19 @@ def test_the_same_scrape_again_is_no_interval(tmp_path: Path) -> None:
         )
     ]
     run = gca.read(write(tmp_path, lines))
-    assert run.intervals["gc_cycles"].to_list() == [10]
+    assert between_dumps(run)["gc_cycles"].to_list() == [10]
 
 
 def test_two_services_in_one_file_are_kept_apart(tmp_path: Path) -> None:
     lines = scrapes([0, 15], [0, 10], job="a") + scrapes([0, 15], [1000, 1500], job="b")
     run = gca.read(write(tmp_path, lines))
-    assert run.intervals["gc_cycles"].to_list() == [10, 500]
+    assert between_dumps(run)["gc_cycles"].to_list() == [10, 500]
     assert run.processes["ident"].to_list() == ["a", "b"]
 
 
 def test_labels_of_100_kb_are_read(tmp_path: Path) -> None:
     run = gca.read(write(tmp_path, scrapes([0, 15], [0, 10], job="x" * 100_000)))
-    assert run.intervals["gc_cycles"].to_list() == [10]
+    assert between_dumps(run)["gc_cycles"].to_list() == [10]
     assert max(map(len, run.processes["ident"])) == 200
 
 

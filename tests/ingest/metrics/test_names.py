@@ -80,7 +80,8 @@ def test_sizes_and_durations_that_grafana_formats() -> None:
     [
         ("go_gc_duration_seconds", {"quantile": "1"}, "pause_max_s"),
         ("go_gc_duration_seconds", {"quantile": "1.0"}, "pause_max_s"),
-        ("go_gc_duration_seconds", {"quantile": "0.5"}, None),
+        ("go_gc_duration_seconds", {"quantile": "0.5"}, "pause_p50_s"),
+        ("go_gc_duration_seconds", {"quantile": "0.75"}, None),
         ("go_gc_duration_seconds", {}, None),
         ("go_info", {"version": "go1.24.1"}, "go_version"),
         ("go_info", {"version": "devel"}, None),

@@ -24,6 +24,7 @@ from gctrace_analyzer.present.plots.figure import Band, Figure, Level, Mark, Pan
 from gctrace_analyzer.present.plots.kinds.overlay import overlay
 from gctrace_analyzer.testing import read_text
 from tests.conftest import ROOT, SAMPLES
+from tests.helpers.intervals import between_dumps
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -323,8 +324,8 @@ def test_metrics_have_a_timeline_of_their_intervals() -> None:
     assert "resident memory" in [mark.name for mark in heap.marks]
     assert [level.name for level in heap.levels] == ["GOMEMLIMIT 80.0 MiB"]
     cpu = next(mark for panel in figure.panels for mark in panel.marks if mark.name == "GC CPU")
-    assert cpu.y[:-1].equals(run.intervals["gc_cpu_share"], check_names=False)
-    assert cpu.x[-1] == run.intervals["end_at"].max()
+    assert cpu.y[:-1].equals(between_dumps(run)["gc_cpu_share"], check_names=False)
+    assert cpu.x[-1] == between_dumps(run)["end_at"].max()
 
 
 def test_bands_show_when_a_state_that_comes_and_goes_lasted(tmp_path: Path) -> None:

@@ -1,0 +1,108 @@
+"""What GC cost since the start of a program, as one dump of its counters shows it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.analysis.metrics import since_start
+from gctrace_analyzer.present.format import count, duration, mib, share
+from gctrace_analyzer.units import digits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from gctrace_analyzer.present.report import Report
+
+_REMEMBERED = "256 cycles"
+
+
+def costs_not_shown(report: Report) -> Iterator[str]:
+    """Yields what dumps show of the time since the start, where nothing else in the report does."""
+    analysis = report.analysis
+    if report.verdict is None or analysis.tables["memstats"].is_empty() or len(analysis.cycles):
+        return
+    rows, s = analysis.dumps.since_start, analysis.summary
+    cpu, pauses = rows["gc_cpu_share"].count() > 0, rows["stw_max_ms"].count() > 0
+    if (s.gc_cpu_share is None and cpu) or (s.stw_max_ms is None and pauses):
+        yield from costs(report)
+
+
+def costs(report: Report) -> Iterator[str]:
+    """Yields what GC cost since the start of the program, as its last dump shows it."""
+    rows = report.analysis.dumps.since_start
+    if not since_start.shows_costs(rows):
+        yield "The input has sizes of memory, but not what GC costs."
+        return
+    if len(rows) == 1:
+        row = rows.row(0, named=True)
+        cpu, pauses = _cpu_since_start(row), _pauses_since_start(row)
+        yield f"Since its start, {'; '.join(filter(None, (cpu, pauses)))}."
+        yield from _long_pause(row, report)
+    elif (s := report.analysis.figures).cycles:
+        yield (
+            f"Since they started, the {len(rows):,} programs have run {s.cycles:,} GC cycles"
+            f"{_stopped(s.stw_total_ms)}."
+        )
+    yield "What GC costs now takes two dumps, some time apart."
+
+
+def _cpu_since_start(row: Mapping[str, Any]) -> str:
+    """Returns the share of the CPU that GC took, or how much CPU time; empty if unknown."""
+    gc_s, used_s = row["gc_cpu_with_idle_s"], row["used_cpu_s"]
+    of_all = "" if row["gc_cpu_share"] is None else share(row["gc_cpu_share"])
+    if gc_s is None:
+        return of_all and f"GC has taken {of_all} of the CPU"
+    rest = of_all and f"; without idle marking it was {of_all} of all CPU"
+    of = f" of the {digits(used_s, 3)}" if used_s else ""
+    used = f" used ({share(gc_s / used_s)})" if used_s else ""
+    return f"GC has taken {digits(gc_s, 3)}{of} CPU seconds{used}, with idle marking{rest}"
+
+
+def _pauses_since_start(row: Mapping[str, Any]) -> str:
+    """Returns the number of cycles and how long they stopped the program; empty if unknown."""
+    cycles, longest = row["gc_cycles"], row["stw_max_ms"]
+    what = "GC" if cycles is None else count(cycles, "GC cycle")
+    have = "have" if cycles is not None and cycles != 1 else "has"
+    total = _stopped(row["stw_total_ms"]).removeprefix(", ")
+    mean = row["stw_mean_ms"]
+    parts = [
+        *([total.replace("stopped", f"{have} stopped", 1)] if total else []),
+        *([f"{_pause(mean)} on average"] if mean and cycles > 1 else []),
+    ]
+    text = f"{what} {', '.join(parts)}" if parts else "" if cycles is None else f"{what} ran"
+    if longest is None:
+        last = row["last_pause_ms"]
+        return text + (f"; the last pause took {_pause(last)}" if last else "")
+    if cycles == 1:
+        return text or f"a pause took {_pause(longest)}"
+    of = "" if row["pauses_are_all"] else f" of the last {_REMEMBERED}"
+    middle, least = row["stw_p50_ms"], row["stw_min_ms"]
+    median = "" if middle is None else f" (median {_pause(middle)})"
+    low = "" if least is None else f", the shortest {_pause(least)}"
+    return (
+        f"{text}{'; ' if text else ''}the longest pause{of} took {_pause(longest)}{median}{low}"
+    )
+
+
+def _pause(length_ms: float) -> str:
+    return f"{digits(length_ms, 3)} ms" if length_ms < 1000 else duration(length_ms / 1000)
+
+
+def _stopped(total_ms: float | None) -> str:
+    return (
+        "" if not total_ms else f", stopped the program for {duration(total_ms / 1000)} in all"
+    )
+
+
+def _long_pause(row: Mapping[str, Any], report: Report) -> Iterator[str]:
+    """Yields what a pause means that the size of the heap does not explain."""
+    t, heap = report.analysis.thresholds, row["heap_alloc_mib"]
+    longest, usual = row["stw_max_ms"], row["stw_p50_ms"] or row["stw_mean_ms"]
+    if heap is None or longest is None or usual is None or heap > t.small_heap_mib:
+        return
+    if longest > t.stw_bad_ms and longest > t.outlier_times * usual:
+        yield (
+            f"A heap of {mib(heap)} does not explain {_pause(longest)}: check for a lack "
+            "of CPU (a CPU quota with throttling in `cpu.stat`, or other work on the host)."
+        )
