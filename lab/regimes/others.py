@@ -48,6 +48,10 @@ def compiler(go: str) -> Program:
     return tool("pkg/tool/linux_amd64/compile", go, words)
 
 
+def objdump(go: str) -> Program:
+    return tool("pkg/tool/linux_amd64/objdump", go, "inputs/tree/pkg/tool/linux_amd64/compile")
+
+
 def retuned(
     name: str, module: str, version: str, package: str, call: str, go: str, *plugins: str
 ) -> Source:
@@ -67,10 +71,13 @@ NATS = debian(
     port=14222,
     load=KNOWN["nats"].load,
 )
-ALERTMANAGER = debian(
-    "prometheus-alertmanager",
-    "--config.file=inputs/alertmanager.yml --storage.path=run --web.listen-address=127.0.0.1:19093 --cluster.listen-address= --log.level=error",
-    "server", port=19093, load=(hey("19093/metrics", 4), hey("19093/api/v2/alerts", 2, 50, "alerts.json")),
+ELVISH = Program(
+    "elvish", "batch", Debian("elvish", "usr/bin/elvish"),
+    ("-norc", "-c", "range 300000 | each {|x| to-json [[&a=$x &b=[$x]]] } | from-json | count"),
+)  # fmt: skip
+REGISTRY = debian(
+    "docker-registry", "serve inputs/registry.yml", "server",
+    port=15000, load=(hey("15000/v2/_catalog", 2), hey("15000/v2/lab/manifests/none", 1)),
 )  # fmt: skip
 NODE_EXPORTER = debian(
     "prometheus-node-exporter", "--web.listen-address=127.0.0.1:19100 --log.level=error",
@@ -118,6 +125,12 @@ def tools() -> list[Case]:
         real("gofmt-go1.26", gofmt("1.26.8"), "GOGC=10"),
         real("gofmt-go1.27", gofmt("1.27.1"), "GOGC=150"),
         real("gofmt-go1.27-never", gofmt("1.27.1"), "GOGC=50 GOMEMLIMIT=1GiB"),
+        real("objdump-go1.9", objdump("1.9.7"), "GOGC=200"),
+        real("objdump-go1.12", objdump("1.12.17")),
+        real("objdump-go1.17", objdump("1.17.13"), "GOGC=60"),
+        real("objdump-go1.19-off", objdump("1.19.13"), "GOGC=off GOMEMLIMIT=50MiB"),
+        real("objdump-go1.21-limit", objdump("1.21.13"), "GOMEMLIMIT=20MiB"),
+        real("objdump-go1.23", objdump("1.23.12"), "GOGC=1600"),
         real("compile-go1.9", compiler("1.9.7"), "GOGC=25"),
         real("compile-go1.12", compiler("1.12.17"), "GOGC=10"),
         real("compile-go1.15", compiler("1.15.15"), "GOGC=50"),
@@ -157,9 +170,10 @@ def packages() -> list[Case]:
         real("node-exporter-gogc-10", NODE_EXPORTER, "GOGC=10"),
         real("node-exporter-limit", NODE_EXPORTER, "GOMEMLIMIT=18MiB"),
         real("node-exporter-below", NODE_EXPORTER, "GOGC=off GOMEMLIMIT=8MiB"),
-        real("alertmanager-gogc-800", ALERTMANAGER, "GOGC=800", cycles=60),
-        real("alertmanager", ALERTMANAGER, ""),
-        real("alertmanager-off-30", ALERTMANAGER, "GOGC=off GOMEMLIMIT=30MiB", cycles=120),
+        real("registry-gogc-800", REGISTRY, "GOGC=800", cycles=60),
+        real("registry", REGISTRY, ""),
+        real("registry-off-20", REGISTRY, "GOGC=off GOMEMLIMIT=20MiB"),
+        real("registry-limit", REGISTRY, "GOGC=200 GOMEMLIMIT=17MiB"),
         real("nats-gogc-50", NATS, "GOGC=50", cycles=90),
         real("nats-off-70", NATS, "GOGC=off GOMEMLIMIT=70MiB", cycles=90),
         real("restic-gogc-50", KNOWN["restic"], "GOGC=50"),
@@ -172,7 +186,20 @@ def packages() -> list[Case]:
         real("gojq-off-200", GOJQ, "GOGC=off GOMEMLIMIT=200MiB"),
         real("esbuild-gogc-50", ESBUILD, "GOGC=50"),
         real("esbuild-limit", ESBUILD, "GOMEMLIMIT=150MiB", sets={"GOGC": "off"}, note="it turns GOGC off where none is set"),
+        real("esbuild-gogc-300", ESBUILD, "GOGC=300"),
         real("shfmt", SHFMT, "GOGC=100"),
+        real("elvish", ELVISH),
+        real("elvish-gogc-30", ELVISH, "GOGC=30"),
+        real("elvish-off-20", ELVISH, "GOGC=off GOMEMLIMIT=20MiB"),
+        real("elvish-gogc-1000", ELVISH, "GOGC=1000"),
+        real("caddy-gogc-60", KNOWN["caddy"], "GOGC=60", cycles=200),
+        real("etcd-gogc-120", KNOWN["etcd"], "GOGC=120", cycles=80),
+        real("hugo-gogc-800", KNOWN["hugo"], "GOGC=800"),
+        real("promtool", KNOWN["promtool"]),
+        real("promtool-gogc-300-limit", KNOWN["promtool"], "GOGC=300 GOMEMLIMIT=60MiB"),
+        real("gojq-gogc-15", GOJQ, "GOGC=15"),
+        real("restic-off-120", KNOWN["restic"], "GOGC=off GOMEMLIMIT=120MiB"),
+        real("node-exporter-gogc-60", NODE_EXPORTER, "GOGC=60", cycles=200),
     ]  # fmt: skip
 
 

@@ -152,13 +152,6 @@ def puts() -> Iterator[str]:
     yield json.dumps({"success": [{"requestPut": {"key": k, "value": value}} for k in keys]})
 
 
-def alerts() -> Iterator[str]:
-    """Alerts for Alertmanager."""
-    yield json.dumps(
-        [{"labels": {"alertname": f"a{each}", "zone": "eu"}} for each in range(60)]
-    )
-
-
 def key_range() -> Iterator[str]:
     first, last = (base64.b64encode(key).decode() for key in (b"key-", b"key."))
     yield json.dumps({"key": first, "range_end": last})
@@ -277,6 +270,12 @@ example.test:15353 {
     errors
 }
 """
+REGISTRY = """\
+version: 0.1
+storage: {filesystem: {rootdirectory: "run/data"}}
+log: {level: panic, accesslog: {disabled: true}}
+http: {addr: "127.0.0.1:15000", debug: {addr: "127.0.0.1:15001"}}
+"""
 NATS = """\
 listen: 127.0.0.1:14222
 http: 127.0.0.1:18222
@@ -303,6 +302,5 @@ FILES: dict[str, Callable[[], Iterator[str]]] = {
     "influxdb.toml": lambda: iter([INFLUXDB]),
     "coredns.conf": lambda: iter([COREDNS]),
     "nats.conf": lambda: iter([NATS]),
-    "alertmanager.yml": lambda: iter(["route: {receiver: none}\nreceivers: [{name: none}]\n"]),
-    "alerts.json": alerts,
+    "registry.yml": lambda: iter([REGISTRY]),
 }
