@@ -32,7 +32,7 @@ A regime is one stretch of a program under one setting:
 
 GOGC    within 8 %, or inside an interval that the printed sizes leave; where a limit set every
         goal also "at least" a value that is not above it, or unknown
-claim   a limit is claimed where none ever set a goal
+claim   a limit is claimed where none ever set a goal, or another than that which was not reached
 limit   of those in force: within the larger of 12 % and 8 MiB, and inside its interval
 """
 FEWEST_CYCLES = 12
@@ -124,17 +124,19 @@ def runs(folder: Path) -> Iterator[Log]:
         if path:
             env = run.get("env", {})
             truth = Truth(1, number(env.get("GOGC")), mib(env.get("GOMEMLIMIT")))
-            truths = _thirds(path) if run.get("scenario") == "retune" else (truth,)
+            truths = _thirds(path, run) if run.get("scenario") == "retune" else (truth,)
             yield Log(f"{folder.name}/{run['dir']}", path, truths)
 
 
-def _thirds(path: Path) -> tuple[Truth, ...]:
-    """Returns the settings of a program that changes GOGC twice in its six seconds."""
+def _thirds(path: Path, run: dict[str, Any]) -> tuple[Truth, ...]:
+    """Returns the settings of a program that changes GOGC after each third of its time."""
+    words = run["args"]
+    third_s = float(words[words.index("-dur") + 1].removesuffix("s")) / 3
     starts = gca.read(path).cycles["start_s"]
-    first = {
-        gogc: int((starts < at_s).sum()) + 1 for at_s, gogc in ((0, 100), (2, 400), (4, 50))
-    }
-    return tuple(Truth(cycle, gogc, math.inf) for gogc, cycle in first.items())
+    first = [int((starts < number * third_s).sum()) + 1 for number in range(3)]
+    return tuple(
+        Truth(cycle, gogc, math.inf) for cycle, gogc in zip(first, (100, 400, 50), strict=True)
+    )
 
 
 def recorded(folder: Path) -> Iterator[Log]:
@@ -251,6 +253,7 @@ def _verdict(
     most = max(LIMIT_WITHIN * truth.limit_mib, LIMIT_WITHIN_MIB)
     within = value is not None and abs(value - truth.limit_mib) <= most
     inside = (low or 0) <= truth.limit_mib <= (math.inf if high is None else high)
+    none = math.isinf(truth.limit_mib)
     # Where a GOGC explains the goals as well, only the interval speaks of the limit.
     either = get("set_by") == "either" and low is not None
     return Verdict(
@@ -259,7 +262,7 @@ def _verdict(
         cycles=cycles,
         in_force=share,
         gogc=gogc_right(truth, cycles, share, row),
-        false_limit=claimed if never else None,
+        false_limit=claimed and (none or not (inside or within)) if never else None,
         limit=(within or (either and inside)) if in_force else None,
         inside=(inside and (finite(value) or either)) if in_force else None,
         error=value / truth.limit_mib - 1 if in_force and value is not None else None,

@@ -273,7 +273,7 @@ example.test:15353 {
 REGISTRY = """\
 version: 0.1
 storage: {filesystem: {rootdirectory: "run/data"}}
-log: {level: panic, accesslog: {disabled: true}}
+log: {level: error, accesslog: {disabled: true}}
 http: {addr: "127.0.0.1:15000", debug: {addr: "127.0.0.1:15001"}}
 """
 NATS = """\
