@@ -193,7 +193,7 @@ def packages() -> list[Case]:
         real("elvish-gogc-1000", ELVISH, "GOGC=1000"),
         real("caddy-gogc-60", KNOWN["caddy"], "GOGC=60", cycles=200),
         real("etcd-gogc-120", KNOWN["etcd"], "GOGC=120", cycles=80),
-        real("hugo-gogc-800", KNOWN["hugo"], "GOGC=800"),
+        real("hugo-gogc-30", KNOWN["hugo"], "GOGC=30"),
         real("promtool", KNOWN["promtool"]),
         real("promtool-gogc-300-limit", KNOWN["promtool"], "GOGC=300 GOMEMLIMIT=60MiB"),
         real("gojq-gogc-15", GOJQ, "GOGC=15"),
