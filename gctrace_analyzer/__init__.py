@@ -36,8 +36,8 @@ if TYPE_CHECKING:
         UnreadableInputError,
         UnwritableOutputError,
     )
-    from gctrace_analyzer.fleets.answers import FleetAnswers, fleet_answers
     from gctrace_analyzer.fleets.fleet import fleet
+    from gctrace_analyzer.fleets.fleet_answers import FleetAnswers, fleet_answers
     from gctrace_analyzer.run import Run
 
 __version__ = "0.1.0"

@@ -140,7 +140,7 @@ def read(
     settings = given(container_limit=container_limit)
     if not (server or any(map(is_server, origins))):
         return Run(read_log(origins, options, progress=progress), settings, limits, promised)
-    from gctrace_analyzer.prometheus.read import with_answers
+    from gctrace_analyzer.prometheus.question import with_answers
 
     with ExitStack() as stack:
         files, limit_mib = with_answers(origins, server, stack)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import frames
-from gctrace_analyzer.advise.comparison import (
+from gctrace_analyzer.advise.sides import (
     Change,
     Side,
     all_differences,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from gctrace_analyzer.advise.comparison import Pair
+    from gctrace_analyzer.advise.sides import Pair
     from gctrace_analyzer.analysis.checks import Check
     from gctrace_analyzer.analysis.compare.comparability import Difference
     from gctrace_analyzer.present.document import Document
@@ -158,9 +158,9 @@ class Comparison:
             theme: the colours it opens with: light, dark, or auto for those of the reader's
                 system.
         """
-        from gctrace_analyzer.present.html import comparison
+        from gctrace_analyzer.present.html import comparison_page
 
-        return comparison.dumps(self.pairs, theme)
+        return comparison_page.dumps(self.pairs, theme)
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns the frame as pandas.
@@ -180,9 +180,9 @@ class Comparison:
         return text.plain(self.document())
 
     def _repr_html_(self) -> str:
-        from gctrace_analyzer.present.html import comparison
+        from gctrace_analyzer.present.html import comparison_page
 
-        return comparison.cell(self.pairs)
+        return comparison_page.cell(self.pairs)
 
 
 def side_of(label: str, runs: Sequence[Run]) -> Side:

@@ -810,7 +810,7 @@ POST_MORTEMS = (
     Column("line_no", "Int64", "", "line number in `source`", _DEATH),
 )  # fmt: skip
 
-_HELD = "gctrace_analyzer.analysis.postmortem.memory"
+_HELD = "gctrace_analyzer.analysis.postmortem.memory_of_dumps"
 
 MEMORY = (
     Column("source", "String", "", "the input with the dumps", _HELD),

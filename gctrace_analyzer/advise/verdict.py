@@ -15,13 +15,13 @@ from gctrace_analyzer.advise.policy import as_text, lasts_text
 from gctrace_analyzer.advise.predictor import SAFE_LIMIT
 from gctrace_analyzer.advise.subject import CURED_BY_SETTINGS, GROWS, root_cause
 from gctrace_analyzer.analysis.postmortem.facts import REFUSED
-from gctrace_analyzer.analysis.rules import levels
+from gctrace_analyzer.analysis.rules import headline_levels
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
     SEVERITIES,
     percent,
 )
-from gctrace_analyzer.analysis.rules.pauses import FOR_P99
+from gctrace_analyzer.analysis.rules.long_pauses import FOR_P99
 from gctrace_analyzer.analysis.trend import changes_at
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import IN_GIB_FROM_MIB, cores_text, digits, duration_text, size_text
@@ -174,7 +174,7 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
     if idle:
         return "The program is idle, and GC runs only every two minutes"
     if short:
-        unclear = levels.costly(s, t)
+        unclear = headline_levels.costly(s, t)
         what = "The selected part" if analysis.log.selection else "The log"
         return f"{what} is {'too short to judge' if unclear else 'short, but shows no problem'}"
     start = "GC is not a problem here" if s.gc_cpu_share is not None else "No problem found"

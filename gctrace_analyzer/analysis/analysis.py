@@ -20,7 +20,7 @@ from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.goals.levels import steady, with_known_limit
 from gctrace_analyzer.analysis.goals.setters import goal_setters, limit_sets_most_goals
 from gctrace_analyzer.analysis.metrics import findings as metrics_findings
-from gctrace_analyzer.analysis.rules import diagnose, levels
+from gctrace_analyzer.analysis.rules import diagnose, headline_levels
 from gctrace_analyzer.analysis.settings import Settings, contradicted_version, known, versions
 from gctrace_analyzer.analysis.summary import Summary, diagnosed, summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds, with_promises
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.checks import ServiceLevel
     from gctrace_analyzer.analysis.metrics.dumps import Dumps
     from gctrace_analyzer.analysis.metrics.overlap import Overlap
-    from gctrace_analyzer.analysis.postmortem.memory import Memory
+    from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
     from gctrace_analyzer.analysis.postmortem.unit_cpu import Consumed
     from gctrace_analyzer.analysis.rules.finding import Finding
-    from gctrace_analyzer.analysis.rules.levels import Level
+    from gctrace_analyzer.analysis.rules.headline_levels import Level
     from gctrace_analyzer.analysis.thresholds import Quantity
     from gctrace_analyzer.ingest.read import Log
 
@@ -462,7 +462,7 @@ class Analysis:
     @cached_property
     def levels(self) -> dict[str, Level]:
         """Whether each headline figure is ok, a warning or bad."""
-        return levels.levels(self.summary, self.findings, self.thresholds)
+        return headline_levels.levels(self.summary, self.findings, self.thresholds)
 
     @cached_property
     def post_mortems(self) -> tuple[PostMortem, ...]:
@@ -479,7 +479,7 @@ class Analysis:
         """How much heap each program obtained and needed, from MemStats dumps."""
         if self.log.tables["memstats"].is_empty():
             return ()
-        from gctrace_analyzer.analysis.postmortem.memory import memories
+        from gctrace_analyzer.analysis.postmortem.memory_of_dumps import memories
 
         return tuple(memories(self.log.tables["memstats"]))
 

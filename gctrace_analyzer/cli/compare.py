@@ -219,7 +219,7 @@ def _read_as(args: argparse.Namespace) -> list[tuple[str, list[str], dict[str, A
         named = _logs_by_side(args.sides)
         own = options_per_side(read_options(args), len(named))
         return [(*side, how) for side, how in zip(named.items(), own, strict=True)]
-    from gctrace_analyzer.prometheus.read import time_range
+    from gctrace_analyzer.prometheus.question import time_range
 
     if len(args.sides) != 1 or not is_server(args.sides[0]) or len(ranges) < len(_RANGES):
         name, text = next(iter(ranges.items()))

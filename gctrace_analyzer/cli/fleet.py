@@ -142,10 +142,11 @@ def _result(
     pages: Mapping[tuple[str, int], Path],
 ) -> Result:
     from gctrace_analyzer.fleets.reports import links
-    from gctrace_analyzer.present import fleet
+    from gctrace_analyzer.present import json
+    from gctrace_analyzer.present.sections import fleet
 
     def write_page(file: IO[bytes], target: Target) -> None:
-        from gctrace_analyzer.present.html.fleet import dumps
+        from gctrace_analyzer.present.html.fleet_page import dumps
 
         text = dumps(summary, args.top, links(pages, target.path), theme=args.theme)
         file.write(text.encode("utf-8", "replace"))
@@ -155,7 +156,7 @@ def _result(
         document=lambda: fleet.document(summary, args.top),
         writers={
             **row_writers(lambda: rows, safe=args.csv_safe),
-            "json": text_writer(lambda: fleet.to_json(summary)),
+            "json": text_writer(lambda: json.of_fleet(summary)),
             "html": write_page,
         },
     )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from gctrace_analyzer.ingest.sources import SourceFacts
-    from gctrace_analyzer.prometheus.samples import Progress
+    from gctrace_analyzer.prometheus.fetch import Progress
     from gctrace_analyzer.run import Run
 
     OnProgress: TypeAlias = Callable[[SourceFacts], None]

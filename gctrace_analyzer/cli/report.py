@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.cli.deliver import Target, Writer
     from gctrace_analyzer.present.plots.palette import Theme
-    from gctrace_analyzer.prometheus.read import Question
+    from gctrace_analyzer.prometheus.question import Question
     from gctrace_analyzer.run import Run
 
 FORMATS = ("text", "json", "jsonl", "csv", "md", "html", "parquet", "png", "svg")
@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> Result:
     """Reads the inputs and analyses what is selected of them."""
     validate(args)
     if len(args.inputs) == 1 and is_server(args.inputs[0]):
-        from gctrace_analyzer.prometheus.read import question
+        from gctrace_analyzer.prometheus.question import question
 
         options = server_options(args)
         options.pop("save", None)
@@ -125,7 +125,7 @@ def run(args: argparse.Namespace) -> Result:
 def _read_process(args: argparse.Namespace, asked: Question) -> Run:
     """Returns what a server knows of one process."""
     from gctrace_analyzer.api import read
-    from gctrace_analyzer.prometheus.read import recorded
+    from gctrace_analyzer.prometheus.question import recorded
 
     options = read_options(args)
     with (
@@ -154,7 +154,7 @@ def _several(args: argparse.Namespace, asked: Question) -> Result:
 
     args.formats = fleet.FORMATS
     outputs(args)
-    from gctrace_analyzer.prometheus.read import SINCE, recorded
+    from gctrace_analyzer.prometheus.question import SINCE, recorded
 
     if args.save is not None:
         with reading(), fetching() as fetched, recorded(asked, args.match, args.save, fetched):
@@ -230,9 +230,9 @@ def of_run(
         return json.dumps(view.report())
 
     def write_page(file: IO[bytes], target: Target) -> None:
-        from gctrace_analyzer.present.html import report
+        from gctrace_analyzer.present.html import report_page
 
-        text = report.dumps(
+        text = report_page.dumps(
             view.report(),
             light=page.light,
             command=page.command or None,

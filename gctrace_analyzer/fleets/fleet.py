@@ -145,7 +145,7 @@ def _of_server(
     *,
     overwrite: bool,
 ) -> pl.LazyFrame:
-    from gctrace_analyzer.fleets.server import fleet_of_server
+    from gctrace_analyzer.fleets.server_fleet import fleet_of_server
 
     if len(paths) > 1:
         raise BadSettingError(

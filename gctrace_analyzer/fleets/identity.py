@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
-from gctrace_analyzer.analysis.fleet.names import REPLICA_SUFFIX
+from gctrace_analyzer.analysis.fleet.service_names import REPLICA_SUFFIX
 from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:

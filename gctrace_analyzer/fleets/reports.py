@@ -98,7 +98,7 @@ def links(reports: Mapping[Key, Path], page: Path | None) -> dict[Key, str]:
 
 
 def _page(run: Run, number: int, theme: Theme) -> str:
-    from gctrace_analyzer.present.html.report import dumps
+    from gctrace_analyzer.present.html.report_page import dumps
 
     own = run if len(run.processes) < 2 else run.process(number)
     return dumps(own.report(), light=True, theme=theme)

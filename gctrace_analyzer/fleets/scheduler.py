@@ -17,7 +17,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.errors import FleetStoppedError
-from gctrace_analyzer.fleets import cluster, rows, stretches, worker
+from gctrace_analyzer.fleets import cluster, fleet_rows, stretches, worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -111,7 +111,7 @@ class FleetRun:
         self._on_progress = progress or (lambda _: None)
         self._todo = [item for item in items if item.name not in output.done]
         self._items = {item.name: item for item in items}
-        self._rows: list[rows.Row] = []
+        self._rows: list[fleet_rows.Row] = []
         self._results: dict[str, dict[int, list[Any]]] = {}
         self._unsaved: set[str] = set()
         self._saved_at = self._started_at = time.monotonic()
@@ -281,7 +281,7 @@ class FleetRun:
                 problem="The scheduler was lost", hint="Start it again, with its workers."
             )
 
-    def _add(self, items: Iterable[Item], rows_: Iterable[rows.Row]) -> None:
+    def _add(self, items: Iterable[Item], rows_: Iterable[fleet_rows.Row]) -> None:
         """Takes the rows of files that are not in the output yet."""
         new = {item.name for item in items} - self._output.done - self._unsaved
         fresh = [row for row in rows_ if row["file"] in new]
@@ -310,7 +310,7 @@ class FleetRun:
         self._rows, self._unsaved = [], set()
         self._saved_at = time.monotonic()
 
-    def _crashed(self, item: Item, outcome: BaseException) -> rows.Row:
+    def _crashed(self, item: Item, outcome: BaseException) -> fleet_rows.Row:
         from distributed import KilledWorker
 
         identity = self._how.identity_of(item)
@@ -320,8 +320,10 @@ class FleetRun:
                 f"its worker died {tries} times while reading only this file: out of memory, "
                 "or a crash"
             )
-            return rows.error_row(item, "crashed", problem, identity)
-        return rows.error_row(item, "bug", f"{type(outcome).__name__}: {outcome}", identity)
+            return fleet_rows.error_row(item, "crashed", problem, identity)
+        return fleet_rows.error_row(
+            item, "bug", f"{type(outcome).__name__}: {outcome}", identity
+        )
 
     def _stopped(self, problem: str, hint: str) -> FleetStoppedError:
         self._save()

@@ -15,7 +15,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import NoDataError
-from gctrace_analyzer.fleets import figures, rows
+from gctrace_analyzer.fleets import figures, fleet_rows
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import chains
 from gctrace_analyzer.ingest.compression import compression
@@ -25,8 +25,8 @@ from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES, Source
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from gctrace_analyzer.fleets.fleet_rows import Row
     from gctrace_analyzer.fleets.inputs import Item
-    from gctrace_analyzer.fleets.rows import Row
     from gctrace_analyzer.run import Run
 
 STRETCH_BYTES = 32 << 20
@@ -194,12 +194,12 @@ def analyse(
     own = whole.line_range(stretch.before + 1, stretch.before + stretch.own)
     above = whole.cycles.filter(pl.col("line_no") <= stretch.before)
     if own.cycles.is_empty():
-        row = rows.rows_of(own, item, identity)[0] if not own.is_empty else None
+        row = fleet_rows.rows_of(own, item, identity)[0] if not own.is_empty else None
         return StretchResult(index, without_cycles=row, rejected=len(own.rejected))
     numbers = own.processes["process"].to_list()
     parts = [
         _part(whole, own, row, above, number)
-        for number, row in zip(numbers, rows.rows_of(own, item, identity), strict=True)
+        for number, row in zip(numbers, fleet_rows.rows_of(own, item, identity), strict=True)
     ]
     return StretchResult(index, tuple(parts), rejected=len(own.rejected))
 
@@ -278,7 +278,7 @@ def _row(parts: Sequence[ProcessPart]) -> Row:
     last = every[-1]
     if len(every) == 1:
         return dict(last)
-    worst = max(every, key=lambda row: rows.RANK.get(row["severity"], -1))
+    worst = max(every, key=lambda row: fleet_rows.RANK.get(row["severity"], -1))
     whole = figures.combined([part.figures for part in parts])
     warnings = dict.fromkeys(text for row in every for text in row["warnings"])
     note = (
@@ -296,10 +296,10 @@ def _row(parts: Sequence[ProcessPart]) -> Row:
             "severity": worst["severity"],
             "headline": worst["headline"],
             "findings": _findings(every),
-            "worst_episodes": rows.worst(
+            "worst_episodes": fleet_rows.worst(
                 [episode for row in every for episode in row["worst_episodes"]]
             ),
-            "limiter": rows.strongest_limiter([row["limiter"] for row in every]),
+            "limiter": fleet_rows.strongest_limiter([row["limiter"] for row in every]),
             "stretches": len(every),
             "warnings": [*warnings, note],
         }
@@ -308,9 +308,9 @@ def _row(parts: Sequence[ProcessPart]) -> Row:
 
 def _findings(every: Sequence[Row]) -> list[str]:
     """Returns the ids of all findings, worst stretch first; healthy only if all stretches are."""
-    order = sorted(every, key=lambda row: -rows.RANK.get(row["severity"], -1))
+    order = sorted(every, key=lambda row: -fleet_rows.RANK.get(row["severity"], -1))
     ids = list(dict.fromkeys(id_ for row in order for id_ in row["findings"]))
-    problems = [id_ for id_ in ids if id_ not in (rows.HEALTHY, rows.SHORT)]
+    problems = [id_ for id_ in ids if id_ not in (fleet_rows.HEALTHY, fleet_rows.SHORT)]
     return problems or ids
 
 
@@ -321,4 +321,4 @@ def _row_without_cycles(
         if result.without_cycles is not None:
             return result.without_cycles
     reasons = (result.nothing for result in results if result.nothing)
-    return rows.error_row(item, "no-records", next(reasons, "nothing in it"), identity)
+    return fleet_rows.error_row(item, "no-records", next(reasons, "nothing in it"), identity)

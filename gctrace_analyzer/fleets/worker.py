@@ -11,15 +11,15 @@ import polars as pl
 
 from gctrace_analyzer import units
 from gctrace_analyzer.errors import GctraceWarning
-from gctrace_analyzer.fleets import identity, inputs, rows, stretches
+from gctrace_analyzer.fleets import fleet_rows, identity, inputs, stretches
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.compression import compression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from gctrace_analyzer.fleets.fleet_rows import Row
     from gctrace_analyzer.fleets.inputs import Item
-    from gctrace_analyzer.fleets.rows import Row
     from gctrace_analyzer.fleets.stretches import StretchResult
     from gctrace_analyzer.ingest.sources import Source
 
@@ -155,7 +155,7 @@ def _or_error_row(item: Item, batch: Batch, work: Callable[[Item], list[Any]]) -
     if kind == "unreachable" and batch.retry:
         # `from None`, because the cause has the URL with its secrets, and workers log it.
         raise StoreUnreachableError(": ".join((item.name, problem))) from None
-    return [rows.error_row(item, kind, problem, batch.how.identity_of(item))]
+    return [fleet_rows.error_row(item, kind, problem, batch.how.identity_of(item))]
 
 
 def _rows(item: Item, how: WorkerOptions) -> list[Row]:
@@ -184,12 +184,12 @@ def _whole(file: IO[bytes], item: Item, how: WorkerOptions) -> list[Row]:
     identity_ = how.identity_of(item)
     small = item.size is not None and item.size <= how.stretch and not _compressed(file)
     if small or not how.can_split:
-        return rows.rows_of(read(file, **how.read), item, identity_)
+        return fleet_rows.rows_of(read(file, **how.read), item, identity_)
     with Source(file, unpack_limit=how.unpack_bytes) as source:
         if stretches.is_log(source):
             return _stretches(source, item, how)
     file.seek(0)
-    return rows.rows_of(read(file, **how.read), item, identity_)
+    return fleet_rows.rows_of(read(file, **how.read), item, identity_)
 
 
 def _stretches(source: Source, item: Item, how: WorkerOptions) -> list[Row]:

@@ -25,7 +25,7 @@ from gctrace_analyzer.ingest.gctrace.chunk import Reject
 from gctrace_analyzer.ingest.input import Part, read_parts
 from gctrace_analyzer.ingest.memstats import snapshots
 from gctrace_analyzer.ingest.metrics import alignment
-from gctrace_analyzer.ingest.metrics import processes as metrics
+from gctrace_analyzer.ingest.metrics import scraped_processes as metrics
 from gctrace_analyzer.ingest.sources import Source
 
 if TYPE_CHECKING:
@@ -290,10 +290,10 @@ def _unique(name: str, known: set[str]) -> str:
 def complete_part(part: Part, clock: Clock) -> list[str]:
     """Adds times, and the rows found in messages, to a part; returns notes about it."""
     if part.messages and part.memstats is None:
-        from gctrace_analyzer.ingest.memstats import tables
+        from gctrace_analyzer.ingest.memstats import printed_tables
 
         lines = pl.concat(part.messages, how="diagonal").sort("line_no", maintain_order=True)
-        part.memstats, damaged = tables.read(lines)
+        part.memstats, damaged = printed_tables.read(lines)
         part.rejected += [Reject(*row) for row in damaged]
     part.undated = _add_times(part, clock)
     _add_rows_of_messages(part)

@@ -13,7 +13,8 @@ from gctrace_analyzer.present.sections.overview import MOST_REJECTED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gctrace_analyzer.advise.comparison import Pair, Side
+    from gctrace_analyzer.advise.sides import Pair, Side
+    from gctrace_analyzer.analysis.fleet.answers import Answers
     from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.present.report import Report
 
@@ -118,7 +119,7 @@ def _plain(value: Any) -> Any:
 
 def of_comparison(pairs: Sequence[Pair]) -> dict[str, Any]:
     """Returns a comparison as plain values."""
-    from gctrace_analyzer.advise.comparison import all_differences, sides_of
+    from gctrace_analyzer.advise.sides import all_differences, sides_of
     from gctrace_analyzer.present.sections.comparison import verdict
 
     last = pairs[-1]
@@ -132,6 +133,11 @@ def of_comparison(pairs: Sequence[Pair]) -> dict[str, Any]:
         "metrics": [row for pair in pairs for row in pair.frame.to_dicts()],
         "no_expectation_because": last.no_expectation,
     }
+
+
+def of_fleet(answers: Answers) -> str:
+    """Returns the summary of a fleet as JSON text."""
+    return written({"schema_version": SCHEMA_VERSION, **answers.to_dict()})
 
 
 def _side(side: Side) -> dict[str, Any]:

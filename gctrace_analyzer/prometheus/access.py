@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gctrace_analyzer.prometheus.connection import Limits
-    from gctrace_analyzer.prometheus.samples import Progress
+    from gctrace_analyzer.prometheus.fetch import Progress
 
 
 class Access(TypedDict, total=False):

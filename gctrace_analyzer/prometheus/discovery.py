@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from gctrace_analyzer.errors import NoDataError, nearest
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.prometheus import problems
-from gctrace_analyzer.prometheus.names import FINDING
+from gctrace_analyzer.prometheus.fetched_metrics import FINDING
 from gctrace_analyzer.prometheus.problems import RefusedError
 from gctrace_analyzer.prometheus.selector import Matcher, equals, one_of, selector
 

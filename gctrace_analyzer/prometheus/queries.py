@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.prometheus import discovery, selector
+from gctrace_analyzer.prometheus.fetch import NO_LIMIT
 from gctrace_analyzer.prometheus.problems import RefusedError
-from gctrace_analyzer.prometheus.samples import NO_LIMIT
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from gctrace_analyzer.prometheus.discovery import Identity, Target
-    from gctrace_analyzer.prometheus.read import Question
+    from gctrace_analyzer.prometheus.question import Question
     from gctrace_analyzer.prometheus.selector import Matcher
 
 BATCH = 2_000

@@ -11,8 +11,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.present import markdown
-from gctrace_analyzer.present.html import ranges, tables
-from gctrace_analyzer.present.html import report as page
+from gctrace_analyzer.present.html import cycle_table, ranges, report_page
 from gctrace_analyzer.present.html.captions import statements
 from gctrace_analyzer.present.html.methodology import methodology
 from gctrace_analyzer.present.plots.accessor import on
@@ -164,7 +163,7 @@ def test_charts_name_the_process_as_the_table_of_processes_does(tmp_path: Path) 
 @pytest.mark.parametrize("name", ["steady-go1.26", "spike-go1.26", "thrash-go1.19"])
 def test_the_range_of_a_page_has_the_allocation_rate_of_the_summary(name: str) -> None:
     report = gca.read(SAMPLES / f"{name}.log").report()
-    found = tables.figures(report, axis_of(report, bins=100))
+    found = cycle_table.figures(report, axis_of(report, bins=100))
     known = [
         (rate, length)
         for rate, length in zip(found["alloc"], found["length"], strict=True)
@@ -220,13 +219,13 @@ def test_short_runs_show_milliseconds_and_several_programs_their_numbers() -> No
 
 def test_a_table_shows_no_digits_that_were_not_printed() -> None:
     report = gca.read(STEADY).report()
-    found = tables.records(report, axis_of(report, bins=100))
+    found = cycle_table.records(report, axis_of(report, bins=100))
     by_head = {each["head"]: each["values"] for each in found["columns"]}
     assert "forced" not in by_head
     for head in ("pauses, ms", "sweep term.", "mark term."):
         assert all(round(each, 3) == each for each in by_head[head])
     forced = gca.read(SAMPLES / "forced-go1.26.log").report()
-    shown = tables.records(forced, axis_of(forced, bins=100))["columns"]
+    shown = cycle_table.records(forced, axis_of(forced, bins=100))["columns"]
     assert "forced" in [each["head"] for each in shown]
 
 
@@ -399,11 +398,11 @@ def test_figures_of_all_processes_say_so(small_problem: Run) -> None:
     assert "54 % of the CPU" in plain(document(report))
     assert "\nAll 2 processes together\n  GC CPU         3.5 %" in plain(document(report))
     assert "| Figure (all 2 processes together) |" in markdown.dumps(document(report))
-    assert ">All 2 processes together<" in page.dumps(report)
+    assert ">All 2 processes together<" in report_page.dumps(report)
     assert ">All 2 processes together<" in small_problem._repr_html_()
     one = gca.read(STEADY).report()
     assert not any(
-        "processes together" in text for text in (plain(document(one)), page.dumps(one))
+        "processes together" in text for text in (plain(document(one)), report_page.dumps(one))
     )
 
 

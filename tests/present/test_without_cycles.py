@@ -9,7 +9,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.cli import main
-from gctrace_analyzer.present.html import report as page
+from gctrace_analyzer.present.html import report_page
 from gctrace_analyzer.present.sections import verdict
 from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths
 from tests.conftest import CORPUS, SAMPLES
@@ -66,7 +66,7 @@ def test_the_page_of_a_kill_has_its_figures_once() -> None:
         "Memory limit": ("none reached", "the host ran out of memory"),
         "Heap allocated": ("6,789 MiB", "last MemStats dump"),
     }
-    text = page.dumps(report)
+    text = report_page.dumps(report)
     assert 'href="#deaths"' in text
     assert 'id="GC039"' not in text
     assert "with 6,773 MiB of heap allocated or more: 92 % of what was resident" in text

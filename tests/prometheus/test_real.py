@@ -15,9 +15,9 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
 from gctrace_analyzer.cli import main
-from gctrace_analyzer.prometheus import queries, samples
+from gctrace_analyzer.prometheus import fetch, queries
 from gctrace_analyzer.prometheus.address import parse
-from gctrace_analyzer.prometheus.names import GO
+from gctrace_analyzer.prometheus.fetched_metrics import GO
 from gctrace_analyzer.prometheus.server import Server
 from tests.helpers.intervals import between_dumps
 from tests.helpers.prometheus import binary, exporter, free_port, running, value, wait_until
@@ -93,8 +93,8 @@ def test_small_pieces_have_the_samples_of_a_large_one(
 ) -> None:
     which: dict[str, Any] = {"instance": monitored.api, "since": SPAN, "until": at(monitored)}
     gca.read_prometheus(monitored.url, **which, save=tmp_path / "whole.json")
-    monkeypatch.setattr(samples, "PIECE_SAMPLES", 50)
-    monkeypatch.setattr(samples, "_SHORTEST_S", 2)
+    monkeypatch.setattr(fetch, "PIECE_SAMPLES", 50)
+    monkeypatch.setattr(fetch, "_SHORTEST_S", 2)
     gca.read_prometheus(monitored.url, **which, save=tmp_path / "pieces.json.gz")
     whole = (tmp_path / "whole.json").read_text().count("\n")
     with gzip.open(tmp_path / "pieces.json.gz") as pieces:
@@ -293,7 +293,7 @@ def test_tls_a_password_a_prefix_and_few_samples(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     url, certificate = guarded
-    monkeypatch.setattr(samples, "_SHORTEST_S", 2)
+    monkeypatch.setattr(fetch, "_SHORTEST_S", 2)
     password = tmp_path / "password"
     password.write_text(f"{PASSWORD}\n")
     path = tmp_path / "raw.json"

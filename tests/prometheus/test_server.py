@@ -339,14 +339,14 @@ def store(samples: Any) -> Callable[[Request], Answer]:
 
 
 def asked(url: str, **named: Any) -> Any:
-    from gctrace_analyzer.prometheus.read import question
+    from gctrace_analyzer.prometheus.question import question
 
     return question(url, **named)
 
 
 def recorded(url: str, **named: Any) -> list[dict[str, Any]]:
     """The answers that are saved for the only process of a store."""
-    from gctrace_analyzer.prometheus.read import answered
+    from gctrace_analyzer.prometheus.question import answered
 
     with answered(asked(url, **named)) as answers:
         lines = gzip.decompress(answers.file().read()).splitlines()

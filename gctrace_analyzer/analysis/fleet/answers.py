@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis import totals
-from gctrace_analyzer.analysis.fleet import names
+from gctrace_analyzer.analysis.fleet import service_names
 from gctrace_analyzer.analysis.fleet.changes import Changes, by_service, changes
 from gctrace_analyzer.analysis.fleet.history import History, history
 from gctrace_analyzer.analysis.fleet.states import with_state
@@ -125,7 +125,7 @@ def answers(rows: pl.DataFrame) -> Answers:
     found = (
         rows.filter(pl.col("error_kind").is_null() & pl.col("process").is_not_null())
         .with_columns(named=pl.col("service").is_not_null())
-        .with_columns(names.service())
+        .with_columns(service_names.service())
     )
     last = with_state(_latest(found), DEFAULT)
     services = _services(found, last)

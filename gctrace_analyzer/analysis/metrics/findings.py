@@ -13,7 +13,7 @@ from gctrace_analyzer.analysis.rules import (
     limit,
     live_heap,
     log,
-    pauses,
+    long_pauses,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ RULES: Sequence[Rule[ProcessFacts]] = (
     cpu.high_gc_cpu,
     frequency.too_frequent,
     assists.assist_pressure,
-    pauses.long_pauses_of_metrics,
+    long_pauses.long_pauses_of_metrics,
     cpu.cpu_quota_throttling,
     live_heap.live_heap_growth,
     frequency.forced_gc,

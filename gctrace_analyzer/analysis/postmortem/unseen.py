@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.analysis.postmortem.facts import Evidence
-    from gctrace_analyzer.analysis.postmortem.memory import Memory
+    from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
     from gctrace_analyzer.analysis.settings import Settings
 
 REQUEST_MORE = (
@@ -76,7 +76,7 @@ def dumps_of(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> list[Memory
     dumps = tables.get("memstats")
     if dumps is None or dumps.is_empty():
         return []
-    from gctrace_analyzer.analysis.postmortem.memory import memories
+    from gctrace_analyzer.analysis.postmortem.memory_of_dumps import memories
 
     if facts.match is not None:
         dumps = dumps.filter(process=facts.match.process)

@@ -9,9 +9,9 @@ from gctrace_analyzer.analysis.rules import (
     limit,
     live_heap,
     log,
+    long_pauses,
     marking,
     memory,
-    pauses,
 )
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
     "limit",
     "live_heap",
     "log",
+    "long_pauses",
     "marking",
     "memory",
-    "pauses",
 ]

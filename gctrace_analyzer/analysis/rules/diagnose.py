@@ -15,9 +15,9 @@ from gctrace_analyzer.analysis.rules import (
     limit,
     live_heap,
     log,
+    long_pauses,
     marking,
     memory,
-    pauses,
 )
 from gctrace_analyzer.analysis.rules.finding import (
     SEVERITIES,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.analysis.metrics.pause_bounds import CyclePauses
-    from gctrace_analyzer.analysis.postmortem.memory import Memory
+    from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
     from gctrace_analyzer.analysis.rules.registry import Facts, Rule
     from gctrace_analyzer.analysis.settings import Settings
@@ -58,10 +58,10 @@ PROCESS_RULES: tuple[Rule[ProcessFacts], ...] = (
     assists.assist_pressure,
     assists.assist_spike,
     assists.trigger_pinned_low,
-    pauses.long_sweep_termination,
-    pauses.long_mark_termination,
-    pauses.long_pauses_of_metrics,
-    pauses.pause_outliers,
+    long_pauses.long_sweep_termination,
+    long_pauses.long_mark_termination,
+    long_pauses.long_pauses_of_metrics,
+    long_pauses.pause_outliers,
     cpu.gomaxprocs_over_cpus,
     cpu.cpu_quota_throttling,
     live_heap.live_heap_growth,
@@ -118,9 +118,9 @@ _MOST_COSTLY_FIRST: tuple[Rule[Any], ...] = (
     limit.limit_without_headroom,
     cpu.cpu_quota_throttling,
     cpu.gomaxprocs_over_cpus,
-    pauses.long_mark_termination,
-    pauses.long_sweep_termination,
-    pauses.long_pauses_of_metrics,
+    long_pauses.long_mark_termination,
+    long_pauses.long_sweep_termination,
+    long_pauses.long_pauses_of_metrics,
     assists.assist_pressure,
     frequency.gc_always_on,
     frequency.too_frequent,
@@ -128,7 +128,7 @@ _MOST_COSTLY_FIRST: tuple[Rule[Any], ...] = (
 """The order of findings of the same severity: first those that cost the program most. Findings
 of other rules follow."""
 
-_PAUSES = (pauses.long_mark_termination.id, pauses.long_sweep_termination.id)
+_PAUSES = (long_pauses.long_mark_termination.id, long_pauses.long_sweep_termination.id)
 _LIKE = dict.fromkeys(_PAUSES, _PAUSES[0])
 _COST = {each.id: position for position, each in enumerate(_MOST_COSTLY_FIRST)}
 
@@ -287,7 +287,10 @@ def _worst_first(findings: list[Finding]) -> list[Finding]:
 
 def _consequence(finding: Finding) -> int:
     """Returns the severity as a number; one or two long pauses do not come before other causes."""
-    if finding.id in _PAUSES and finding.figures.get("long", math.inf) <= pauses.MOST_SINGLE:
+    if (
+        finding.id in _PAUSES
+        and finding.figures.get("long", math.inf) <= long_pauses.MOST_SINGLE
+    ):
         return min(SEVERITIES.index(finding.severity), SEVERITIES.index("warn"))
     return SEVERITIES.index(finding.severity)
 

@@ -15,7 +15,7 @@ from gctrace_analyzer.ingest.evidence import (
     printed_states,
     systemd,
 )
-from gctrace_analyzer.ingest.memstats import text
+from gctrace_analyzer.ingest.memstats import log_messages
 from gctrace_analyzer.ingest.metrics import runtime_lines
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ HINT = "|".join(
         platforms.HINT,
         pods.HINT,
         printed_states.HINT,
-        text.HINT,
+        log_messages.HINT,
         runtime_lines.HINT,
         _FATAL,
         "blob data",
@@ -69,7 +69,7 @@ def read(messages: Sequence[Message]) -> Rows:
     for reader in (oom, systemd, platforms, pods):
         for table, more in reader.read(messages).items():
             rows.setdefault(table, []).extend(more)
-    rows["memstats"] = [*text.read(messages), *runtime_lines.read(messages)]
+    rows["memstats"] = [*log_messages.read(messages), *runtime_lines.read(messages)]
     states = docker.read(messages) + printed_states.read(messages)
     rows.setdefault("container_states", []).extend(states)
     rows["runtime_fatal"] = list(_fatal(messages))

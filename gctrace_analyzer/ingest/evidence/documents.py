@@ -18,7 +18,7 @@ from gctrace_analyzer.ingest.evidence import (
 )
 from gctrace_analyzer.ingest.evidence.words import JSON_FRAGMENT
 from gctrace_analyzer.ingest.json_values import array, objects
-from gctrace_analyzer.ingest.memstats import json as memstats_json
+from gctrace_analyzer.ingest.memstats import json_records
 from gctrace_analyzer.ingest.wrappers.json_lines import source
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ def _pod_messages(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _dump(value: Any) -> list[Row]:
-    return [memstats_json.from_record(value)] if memstats_json.is_record(value) else []
+    return [json_records.from_record(value)] if json_records.is_record(value) else []
 
 
 def _object(value: Any) -> dict[str, Any]:

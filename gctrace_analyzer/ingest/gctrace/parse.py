@@ -83,14 +83,14 @@ def _parse(data: bytes) -> ChunkResult:
 
 def _with_table_rows(messages: pl.DataFrame, data: bytes) -> pl.DataFrame:
     """Returns the messages of a chunk with those lines that may be rows of a table of MemStats."""
-    from gctrace_analyzer.ingest.memstats import tables
+    from gctrace_analyzer.ingest.memstats import printed_tables
 
-    if not tables.headers(messages["text"]):
+    if not printed_tables.headers(messages["text"]):
         return messages
     lines = split(data).with_row_index("line_no", offset=1)
-    lines = lines.filter(pl.col("text").str.contains(tables.ROW_END))
+    lines = lines.filter(pl.col("text").str.contains(printed_tables.ROW_END))
     rows = strip_prefixes(lines).lines
-    rows = detached(without(rows.filter(tables.are_rows(rows["text"])), "path"))
+    rows = detached(without(rows.filter(printed_tables.are_rows(rows["text"])), "path"))
     both = pl.concat([messages, rows], how="diagonal").unique("line_no", keep="first")
     return both.sort("line_no")
 

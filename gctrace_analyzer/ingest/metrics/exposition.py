@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.ingest.metrics import labels, names
+from gctrace_analyzer.ingest.metrics import labels, metric_names
 from gctrace_analyzer.ingest.metrics.samples import unix_us
 from gctrace_analyzer.ingest.wrappers import timestamps
 
@@ -67,7 +67,7 @@ def read(text: str, samples: Samples) -> list[Rejected]:
     line = pl.col("text")
     lines = lines_of(text)
     wanted = lines.filter(
-        line.str.contains_any(list(names.HINTS))
+        line.str.contains_any(list(metric_names.HINTS))
         & ~line.str.starts_with("#")
         & ~line.str.contains(_BUCKET)
     )

@@ -11,8 +11,7 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.ingest import identity_names, json_values
-from gctrace_analyzer.ingest.memstats import fields
-from gctrace_analyzer.ingest.memstats import json as memstats_json
+from gctrace_analyzer.ingest.memstats import fields, json_records
 from gctrace_analyzer.ingest.metrics.samples import completed, unix_us
 
 if TYPE_CHECKING:
@@ -66,11 +65,11 @@ def read(lines: Iterable[tuple[int, str]]) -> tuple[pl.DataFrame, pl.DataFrame, 
         except ValueError:
             rejected.append((line_no, json_values.CUT, text[:500]))
             continue
-        if (dump := memstats_json.dump_of(value)) is not None:
+        if (dump := json_records.dump_of(value)) is not None:
             dumps.append(dump)
             others.append({"line_no": line_no, **_times(value), **_identity(value)})
             texts.append(text[:500])
-    columns, impossible = memstats_json.columns(dumps)
+    columns, impossible = json_records.columns(dumps)
     for row, names_of_row in impossible.items():
         reason = f"impossible values of {', '.join(names_of_row[:_MOST_NAMES])}"
         rejected.append((others[row]["line_no"], reason, texts[row]))
@@ -87,7 +86,7 @@ def read(lines: Iterable[tuple[int, str]]) -> tuple[pl.DataFrame, pl.DataFrame, 
 
 def figures(dumps: list[Mapping[str, Any]]) -> pl.DataFrame:
     """Returns the columns that dumps fill, one row each, and those that follow from others."""
-    columns, _ = memstats_json.columns(dumps)
+    columns, _ = json_records.columns(dumps)
     types = schema.polars_schema("memstats")
     return completed(
         pl.DataFrame([_series(key, values, types.get(key)) for key, values in columns.items()])
@@ -96,7 +95,7 @@ def figures(dumps: list[Mapping[str, Any]]) -> pl.DataFrame:
 
 def pauses_of(documents: Iterable[tuple[int, Mapping[str, Any]]]) -> pl.DataFrame:
     """Returns each pause in the rings of documents of expvar once, as `pauses` does."""
-    dumps = ((line_no, memstats_json.dump_of(value) or {}) for line_no, value in documents)
+    dumps = ((line_no, json_records.dump_of(value) or {}) for line_no, value in documents)
     return pauses([_ring(line_no, dump) for line_no, dump in dumps if _has_ring(dump)])
 
 

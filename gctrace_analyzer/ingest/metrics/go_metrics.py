@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.ingest import json_values, numbers
-from gctrace_analyzer.ingest.metrics import names
+from gctrace_analyzer.ingest.metrics import metric_names
 from gctrace_analyzer.ingest.metrics.exposition import numbered
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def is_json(head: str) -> bool:
     """Returns whether a text that begins like this is such JSON with Go metrics."""
     if head.lstrip()[:1] not in ("{", "[") or not _JSON.search(head):
         return False
-    return any(names.may_be_read(name or key) for name, key in _JSON_NAMES.findall(head))
+    return any(metric_names.may_be_read(name or key) for name, key in _JSON_NAMES.findall(head))
 
 
 def is_log(head: str) -> bool:
@@ -57,7 +57,7 @@ def is_log(head: str) -> bool:
         return False
     forms = (re.compile(_ON_SIGNAL), re.compile(_GAUGE))
     metrics = (form.match(line) for line in lines for form in forms)
-    return any(names.may_be_read(metric["name"]) for metric in metrics if metric)
+    return any(metric_names.may_be_read(metric["name"]) for metric in metrics if metric)
 
 
 def read_log(text: str, samples: Samples) -> list[Rejected]:
@@ -107,7 +107,7 @@ def _labels(text: str | None) -> dict[str, str]:
 
 def _series(name: str, labels: dict[str, str], samples: Samples) -> int | None:
     """Returns the number of a series, whose name begins with that of the service and the host."""
-    service = names.service_of(name) or labels.pop("service", "")
+    service = metric_names.service_of(name) or labels.pop("service", "")
     return samples.series_of(name, {**labels, **({"app": service} if service else {})})
 
 
@@ -127,7 +127,7 @@ def _rejected(others: pl.DataFrame) -> list[Rejected]:
     return [
         (line_no, "not a line of go-metrics", text)
         for line_no, text, name in named.select("line_no", "text", "name").iter_rows()
-        if names.may_be_read(name)
+        if metric_names.may_be_read(name)
     ]
 
 

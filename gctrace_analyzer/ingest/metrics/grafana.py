@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from gctrace_analyzer.ingest.metrics import labels as label_text
-from gctrace_analyzer.ingest.metrics import names
+from gctrace_analyzer.ingest.metrics import metric_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,8 +48,8 @@ def is_table(head: str) -> bool:
     if not cells & set(_TIME):
         return False
     if any(_VALUE.fullmatch(cell) for cell in cells) and cells & set(_NAME):
-        return any(hint in head for hint in names.HINTS)
-    return any(hint in first for hint in names.HINTS)
+        return any(hint in head for hint in metric_names.HINTS)
+    return any(hint in first for hint in metric_names.HINTS)
 
 
 def read(text: str, samples: Samples) -> list[Rejected]:

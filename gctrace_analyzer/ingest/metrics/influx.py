@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.ingest.memstats import fields
-from gctrace_analyzer.ingest.metrics import names
+from gctrace_analyzer.ingest.metrics import metric_names
 from gctrace_analyzer.ingest.metrics.exposition import numbered
 from gctrace_analyzer.ingest.metrics.samples import unix_us
 
@@ -59,7 +59,7 @@ def is_influx(head: str) -> bool:
     lines = every[:_SAMPLE_LINES]
     dated = sum(_DATED.match(line) is not None for line in lines)
     if 2 * dated > len(lines) and (
-        any(hint in head for hint in names.HINTS) or _has_dump(every)
+        any(hint in head for hint in metric_names.HINTS) or _has_dump(every)
     ):
         return True
     return dated == len(lines) == _SAMPLE_LINES
@@ -88,7 +88,7 @@ def read(text: str, samples: Samples) -> list[Rejected]:
         rejected += _damaged(cut, "the input ends inside this line")
         parts = parts.head(len(parts) - len(cut))
     # Lines of a log, such as Telegraf's own, are none.
-    meant = line.str.contains_any([*names.HINTS, "memstats"])
+    meant = line.str.contains_any([*metric_names.HINTS, "memstats"])
     rejected += _damaged(parts.filter(pl.col("head").is_null() & meant), "not line protocol")
     long = _fields(parts.drop_nulls("head"))
     pairs = long.select("head", "field").unique(maintain_order=True)
@@ -154,12 +154,12 @@ def _named(measurement: str, field: str, *, is_dump: bool) -> tuple[str | None, 
     ('go_memstats_NumGC', {})
     """
     if field in _VALUES:
-        return (measurement if names.may_be_read(measurement) else None), {}
+        return (measurement if metric_names.may_be_read(measurement) else None), {}
     if measurement == _PAUSES:
         if field in _OF_PAUSES:
             return f"{_PAUSES}_{field}", {}
         return _PAUSES, {"quantile": field}
-    if names.may_be_read(field):
+    if metric_names.may_be_read(field):
         return field, {}
     return _of_memstats(field) if is_dump else None, {}
 

@@ -10,8 +10,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.ingest import json_values, numbers
-from gctrace_analyzer.ingest.memstats import json, text
-from gctrace_analyzer.ingest.metrics import go_json, names
+from gctrace_analyzer.ingest.memstats import json_records, log_messages
+from gctrace_analyzer.ingest.metrics import go_json, metric_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -53,7 +53,7 @@ def read(messages: Iterable[Message]) -> list[Row]:
         ):
             dump = {}
             dumps.append(dump)
-            place = text.place(message)
+            place = log_messages.place(message)
             places.append(place if at is None else place | {"logged_at": at})
         dump |= metrics
         building[stream] = (message.line_no, dump)
@@ -65,7 +65,7 @@ def read(messages: Iterable[Message]) -> list[Row]:
         places[index] | {name: value for name, value in row.items() if value is not None}
         for index, row in zip(kept, figures, strict=True)
     ]
-    return text.with_distances(rows)
+    return log_messages.with_distances(rows)
 
 
 _PLACE = ("line_no", "logged_at", "monotonic_s")
@@ -78,13 +78,13 @@ def _metrics(line: str) -> tuple[Mapping[str, Any], datetime | None]:
             value = json_values.loads(line)
         except ValueError:
             value = None
-        if own := json.dump_of(value):
-            metrics = {name: own[name] for name in names.RUNTIME if name in own}
+        if own := json_records.dump_of(value):
+            metrics = {name: own[name] for name in metric_names.RUNTIME if name in own}
             return metrics, go_json.time_of(value)
     pairs = ((each["name"], each["value"]) for each in _PAIR.finditer(line))
     # A whole number may have more digits than a float.
     return {
         name: int(value) if value.isdigit() else numbers.real(value)
         for name, value in pairs
-        if name in names.RUNTIME
+        if name in metric_names.RUNTIME
     }, None

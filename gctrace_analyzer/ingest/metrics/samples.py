@@ -11,14 +11,16 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import identity_names, numbers
-from gctrace_analyzer.ingest.metrics import containers, names
+from gctrace_analyzer.ingest.metrics import containers
+from gctrace_analyzer.ingest.metrics.metric_names import PARTS, PER_METRIC, VERSION
+from gctrace_analyzer.ingest.metrics.metric_names import metric as metric_of
 from gctrace_analyzer.ingest.wrappers import timestamps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gctrace_analyzer.ingest.evidence.message import Row
-    from gctrace_analyzer.ingest.metrics.names import Metric
+    from gctrace_analyzer.ingest.metrics.metric_names import Metric
 
 Rejected = tuple[int, str, str]
 
@@ -71,10 +73,10 @@ class Samples:
 
     def series_of(self, name: str, labels: Mapping[str, str]) -> int | None:
         """Returns the number of a series; None if its metric is not read."""
-        metric = names.metric(name, labels)
+        metric = metric_of(name, labels)
         if metric is None:
             return None
-        own = names.PER_METRIC if metric.value is None else (*names.PER_METRIC, "version")
+        own = PER_METRIC if metric.value is None else (*PER_METRIC, "version")
         items = tuple(sorted((k, v) for k, v in labels.items() if k not in own and v))
         if metric.is_of_container:
             items = (_IS_CONTAINER, *containers.identity(labels).items())
@@ -339,14 +341,12 @@ def _pivoted(every: pl.DataFrame, samples: Samples) -> pl.DataFrame:
 
 
 def _with_versions(wide: pl.DataFrame, samples: Samples) -> pl.DataFrame:
-    if names.VERSION not in wide.columns:
+    if VERSION not in wide.columns:
         return wide
     texts = pl.Series(
         [(metric.value or "")[2:] for _, metric in samples.series], dtype=pl.String
     )
-    return wide.with_columns(
-        texts.gather(wide[names.VERSION].cast(pl.Int64)).alias(names.VERSION)
-    )
+    return wide.with_columns(texts.gather(wide[VERSION].cast(pl.Int64)).alias(VERSION))
 
 
 def completed(wide: pl.DataFrame) -> pl.DataFrame:
@@ -354,7 +354,7 @@ def completed(wide: pl.DataFrame) -> pl.DataFrame:
     wide = wide.with_columns(
         pl.lit(None, pl.Float64).alias(name)
         for name in (
-            *names.PARTS, "heap_idle_bytes", "heap_inuse_bytes", "heap_sys_bytes", "started_s",
+            *PARTS, "heap_idle_bytes", "heap_inuse_bytes", "heap_sys_bytes", "started_s",
             "heap_released_bytes", "heap_alloc_bytes", "stack_inuse_bytes", "gogc_pct",
             "gomemlimit_bytes", "mapped_bytes",
         )
@@ -383,7 +383,7 @@ def completed(wide: pl.DataFrame) -> pl.DataFrame:
         ).dt.replace_time_zone("UTC"),
     )
     types = schema.polars_schema("memstats")
-    wide = wide.drop(*names.PARTS, "started_s")
+    wide = wide.drop(*PARTS, "started_s")
     whole = [name for name in wide.columns if types.get(name) == pl.Int64]
     return wide.with_columns(pl.col(whole).round().cast(pl.Int64, strict=False))
 

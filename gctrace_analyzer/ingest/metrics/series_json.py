@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.ingest import json_values
-from gctrace_analyzer.ingest.metrics import names
+from gctrace_analyzer.ingest.metrics import metric_names
 from gctrace_analyzer.ingest.metrics.samples import unix_us
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class _Batch:
         seen = text[at : text.find("}", at, at + _LONGEST_LABELS) + 1]
         if seen in self._series_of:
             return self._series_of[seen], at + len(seen)
-        if (name := _NAME.search(seen)) and not names.may_be_read(name[1]):
+        if (name := _NAME.search(seen)) and not metric_names.may_be_read(name[1]):
             return None, at + len(seen)
         labels, end = json_values.raw_decode(text, at)
         if not _MEMBER.match(text, end):

@@ -20,7 +20,7 @@ from gctrace_analyzer.present.format import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gctrace_analyzer.advise.comparison import Pair
+    from gctrace_analyzer.advise.sides import Pair
 
 LABELS = {
     "gc_cpu_share": "GC CPU",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.advise.comparison import all_differences, sides_of
+from gctrace_analyzer.advise.sides import all_differences, sides_of
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.present.document import (
     Folded,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.advise.comparison import Pair, Side
+    from gctrace_analyzer.advise.sides import Pair, Side
     from gctrace_analyzer.present.document import Block, Document
 
 LOAD_NOTE = (

@@ -21,7 +21,7 @@ from gctrace_analyzer.present.sections.since_start import costs_not_shown
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gctrace_analyzer.analysis.postmortem.memory import Memory
+    from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
     from gctrace_analyzer.ingest.sources import SourceFacts
     from gctrace_analyzer.present.report import Report

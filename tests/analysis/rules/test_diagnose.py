@@ -29,7 +29,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
     total,
 )
-from gctrace_analyzer.analysis.rules.levels import levels
+from gctrace_analyzer.analysis.rules.headline_levels import levels
 from gctrace_analyzer.analysis.summary import MOST_DIAGNOSED, MOST_SHORT
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import LiveGrowth

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 import pytest
 
-from gctrace_analyzer.analysis.postmortem.memory import Memory
+from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
 from gctrace_analyzer.analysis.rules import (
     allocation,
     assists,
@@ -22,9 +22,9 @@ from gctrace_analyzer.analysis.rules import (
     limit,
     live_heap,
     log,
+    long_pauses,
     marking,
     memory,
-    pauses,
 )
 from gctrace_analyzer.analysis.rules.finding import MemoryFacts
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -223,9 +223,9 @@ CASES = [
     Case(marking.low_mark_throughput, "slow marking", "mark_mib_per_cpu_s", "mib_per_cpu_s", None, None, "warn"),
     Case(marking.low_mark_throughput, "slow marking", "slow_mark_ms", column("concurrent_mark_ms"), "warn", "warn", None),
     Case(marking.low_mark_throughput, "slow marking", "min_cycles", 30, "warn", "warn", "info"),
-    Case(pauses.long_sweep_termination, "long pauses", "stw_warn_ms", "p90_ms", "info", None, None, {"stw_single_ms": 100.0}),
-    Case(pauses.long_sweep_termination, "long pauses", "stw_single_ms", "p99_ms", "warn", "info", "info"),
-    Case(pauses.long_sweep_termination, "long pauses", "stw_bad_ms", "p99_ms", "bad", "warn", "warn"),
+    Case(long_pauses.long_sweep_termination, "long pauses", "stw_warn_ms", "p90_ms", "info", None, None, {"stw_single_ms": 100.0}),
+    Case(long_pauses.long_sweep_termination, "long pauses", "stw_single_ms", "p99_ms", "warn", "info", "info"),
+    Case(long_pauses.long_sweep_termination, "long pauses", "stw_bad_ms", "p99_ms", "bad", "warn", "warn"),
     Case(limit.limit_bound, "limited", "level_cycles", "cycles", "info", "info", None),
     Case(limit.limit_tight, "limited", "limit_gogc_warn", "effective_gogc_p50", None, None, "bad"),
     Case(limit.limit_tight, "limited", "limit_gogc_bad", "effective_gogc_p50", "warn", "warn", "bad"),
@@ -295,7 +295,7 @@ SAID: list[tuple[Rule[ProcessFacts], str, str, tuple[int, ...]]] = [
     (marking.idle_mark_heavy, "idle", "74 % of all marking ran on idle processors.", ()),
     # 101 MiB in 3.0006 s of CPU.
     (marking.low_mark_throughput, "slow marking", "30 cycles marked less than 100 MiB per CPU second; the slowest, 33.7 MiB.", (1, 2, 3)),
-    (pauses.long_sweep_termination, "long pauses", "The program stops for up to 7.0 ms before marking; half of these pauses take over 7.0 ms, 1 in 100 over 7.0 ms.", (1, 2, 3)),
+    (long_pauses.long_sweep_termination, "long pauses", "The program stops for up to 7.0 ms before marking; half of these pauses take over 7.0 ms, 1 in 100 over 7.0 ms.", (1, 2, 3)),
     (limit.limit_bound, "limited", "The memory limit set the goal in 59 of 60 cycles; the limit is at least 125 MiB.", ()),
     # The median of the live heap is 105 MiB, 20 MiB below the goal.
     (limit.limit_tight, "limited", "The memory limit leaves 19 % of the live heap as headroom (effective GOGC, median).", (19, 50, 6)),

@@ -11,7 +11,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.ingest.metrics import alignment
-from gctrace_analyzer.present.html import report
+from gctrace_analyzer.present.html import report_page
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS
 from tests.helpers.logs import logfile
@@ -64,7 +64,7 @@ def test_cycles_and_dumps_share_an_axis_and_the_report_says_why() -> None:
     late = (met["logged_at"] - met["wall_time"]).dt.total_microseconds() / 1e6
     assert len(met) > 20
     assert -0.1 < late.min() < late.max() < 5  # type: ignore[operator]  # both are numbers
-    page = report.dumps(run.report())
+    page = report_page.dumps(run.report())
     assert PLACED in page
     assert APART not in page
 
@@ -73,7 +73,7 @@ def test_metrics_of_another_run_place_nothing() -> None:
     run = gca.read(OWN / "gogc100" / "run.log.gz", OWN / "gogc200" / "memstats.csv.gz")
     assert started(run) is None
     assert not any(PLACED in each for each in run.summary().warnings)
-    assert APART in report.dumps(run.report())
+    assert APART in report_page.dumps(run.report())
 
 
 def test_the_start_that_is_given_is_used() -> None:

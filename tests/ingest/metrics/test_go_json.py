@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gctrace_analyzer.ingest.memstats.json import dump_of
+from gctrace_analyzer.ingest.memstats.json_records import dump_of
 from gctrace_analyzer.ingest.metrics import go_json
 from gctrace_analyzer.testing import read_text
 

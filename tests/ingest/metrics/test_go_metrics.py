@@ -8,7 +8,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.errors import UnreadableInputError
-from gctrace_analyzer.ingest.metrics import go_metrics, layouts, names
+from gctrace_analyzer.ingest.metrics import go_metrics, layouts, metric_names
 from gctrace_analyzer.testing import read_text
 from tests.helpers.metrics import CORPUS
 
@@ -94,9 +94,9 @@ def test_the_exact_metrics_of_the_same_page_count_first() -> None:
 def test_a_metric_is_what_its_name_ends_with(
     name: str, column: str | None, service: str
 ) -> None:
-    metric = names.metric(name, {})
+    metric = metric_names.metric(name, {})
     assert (metric and metric.column) == column
-    assert names.service_of(name) == service
+    assert metric_names.service_of(name) == service
 
 
 def test_a_damaged_line_is_rejected_and_the_others_are_read() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.present.html import report
+from gctrace_analyzer.present.html import report_page
 from tests.conftest import ROOT, SAMPLES
 from tests.helpers.browser import browser, opened
 
@@ -35,7 +35,7 @@ METRICS = ROOT / "tests/corpus/metrics/own/thrash-limit80/query-raw.json.gz"
 
 def saved(run: gca.Run, folder: Path, **how: Any) -> Path:
     path = folder / "report.html"
-    path.write_text(report.dumps(run.report(), **how))
+    path.write_text(report_page.dumps(run.report(), **how))
     return path
 
 
@@ -419,7 +419,7 @@ def test_a_page_opens_in_its_theme_whatever_the_system_prefers(
 ) -> None:
     path = tmp_path / "report.html"
     run = gca.read(SAMPLES / "steady-go1.26.log")
-    path.write_text(report.dumps(run.report(), theme=theme))
+    path.write_text(report_page.dumps(run.report(), theme=theme))
     look = "getComputedStyle(document.body).backgroundColor"
     with opened(browser, path, color_scheme=system) as (page, wrong):
         drawn_whole(page)

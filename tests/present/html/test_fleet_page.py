@@ -10,7 +10,7 @@ import pytest
 from gctrace_analyzer.analysis.fleet.answers import answers
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.fleets.output import Output, existing
-from gctrace_analyzer.present.html import fleet as page_of
+from gctrace_analyzer.present.html import fleet_page
 from tests.conftest import SAMPLES
 from tests.helpers.browser import browser, opened
 from tests.helpers.fleet import rows_of
@@ -147,7 +147,7 @@ def test_the_page_fits_and_passes_the_accessibility_rules(
 
 def test_a_page_has_no_rows_without_values_and_no_columns_without_any(page: Path) -> None:
     rows = existing(str(page.parent.parent / "fleet.parquet")).collect()
-    html = page_of.dumps(answers(rows))
+    html = fleet_page.dumps(answers(rows))
     assert "GOMEMLIMIT too close" in html
     heads = html.partition("GOMEMLIMIT too close to the live heap</h2>")[2].partition(
         "</thead>"

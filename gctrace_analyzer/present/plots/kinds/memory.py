@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.postmortem.memory import programs
+from gctrace_analyzer.analysis.postmortem.memory_of_dumps import programs
 from gctrace_analyzer.present.format import count
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.prometheus.discovery import host_of, is_ip, labels_of
-from gctrace_analyzer.prometheus.names import CONTAINER, GO, SERIES, any_of
+from gctrace_analyzer.prometheus.fetched_metrics import CONTAINER, GO, SERIES, any_of
 from gctrace_analyzer.prometheus.problems import RefusedError
 from gctrace_analyzer.prometheus.selector import Matcher, equals, one_of, selector
 from gctrace_analyzer.units import duration_text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.memstats import fields
-from gctrace_analyzer.ingest.metrics import names
+from gctrace_analyzer.ingest.metrics import metric_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ def _are_of_memstats(keys: tuple[str, ...]) -> bool:
 
 def _are_of_runtime(keys: Iterable[str]) -> bool:
     """Returns whether these are names of runtime/metrics, at least enough for a dump."""
-    return len(names.RUNTIME.keys() & set(keys)) >= fields.ENOUGH
+    return len(metric_names.RUNTIME.keys() & set(keys)) >= fields.ENOUGH
 
 
 def dump_of(value: Any) -> Mapping[str, Any] | None:
@@ -117,7 +117,11 @@ class _Columns:
 def _meanings(keys: tuple[str, ...]) -> list[tuple[str, str, int]]:
     """Returns the names that are read, the column of each and its unit in bytes."""
     if _are_of_runtime(keys):
-        return [(key, names.RUNTIME[key][0], 1) for key in names.RUNTIME if key in keys]
+        return [
+            (key, metric_names.RUNTIME[key][0], 1)
+            for key in metric_names.RUNTIME
+            if key in keys
+        ]
     scaled = ((key, *fields.scaled(key)) for key in keys)
     return [
         (key, column, by) for key, column, by in scaled if column in fields.FIGURES and column

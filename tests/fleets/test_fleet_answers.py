@@ -12,13 +12,14 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.fleet.answers import answers
-from gctrace_analyzer.present import fleet as shown
 from gctrace_analyzer.present import markdown
-from gctrace_analyzer.present.html import fleet as page_of
+from gctrace_analyzer.present.html import fleet_page
+from gctrace_analyzer.present.json import of_fleet
+from gctrace_analyzer.present.sections import fleet as shown
 from tests.helpers.fleet import row
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.fleets.rows import Row
+    from gctrace_analyzer.fleets.fleet_rows import Row
 
 
 def fleet_of(*many: Row) -> pl.DataFrame:
@@ -125,10 +126,10 @@ def test_the_answers_fit_a_terminal_and_are_markdown_and_json() -> None:
     page = markdown.dumps(shown.document(found))
     assert "| api-9.log | thrashing |" in page
     assert "long\\|\\<b\\>.log | Access Denied |" in page
-    assert "<b>" not in page_of.dumps(found)
-    html = page_of.dumps(found)
+    assert "<b>" not in fleet_page.dumps(found)
+    html = fleet_page.dumps(found)
     assert "1 process is thrashing. The worst is api-9.log" in html
     assert "<script>alert" not in html
-    document = json.loads(shown.to_json(found))
+    document = json.loads(of_fleet(found))
     assert document["totals"]["thrashing"] == 1
     assert document["services"][0]["stw_p99_ms"] is None

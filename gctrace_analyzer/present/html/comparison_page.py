@@ -6,9 +6,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.comparison import all_differences, sides_of
+from gctrace_analyzer.advise.sides import all_differences, sides_of
 from gctrace_analyzer.present.document import Sentence
-from gctrace_analyzer.present.html import intervals
+from gctrace_analyzer.present.html import interval_chart
 from gctrace_analyzer.present.html.chart import charts_of
 from gctrace_analyzer.present.html.embed import embedded
 from gctrace_analyzer.present.html.parts import environment
@@ -20,7 +20,7 @@ from gctrace_analyzer.present.sections import comparison as rows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gctrace_analyzer.advise.comparison import Pair, Side
+    from gctrace_analyzer.advise.sides import Pair, Side
     from gctrace_analyzer.present.plots.figure import Figure
     from gctrace_analyzer.present.plots.palette import Theme
 
@@ -41,7 +41,7 @@ def dumps(pairs: Sequence[Pair], theme: Theme = "auto") -> str:
         **_shown(pairs),
         heading=rows.verdict(pairs),
         level="warn" if worse or not is_fair else "ok" if "better" in verdicts else "none",
-        plots=intervals.of_pairs(pairs),
+        plots=interval_chart.of_pairs(pairs),
         more=list(rows.further_tables(pairs[0])) if len(pairs) == 1 else [],
         notes_on_input=list(_notes(pairs, sides)),
     )

@@ -12,7 +12,7 @@ from gctrace_analyzer.present.sections import changes
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gctrace_analyzer.advise.comparison import Pair
+    from gctrace_analyzer.advise.sides import Pair
 
     Kind = Literal["better", "worse", "same", "untested"]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from gctrace_analyzer.analysis.rules import pauses
+from gctrace_analyzer.analysis.rules import long_pauses
 from tests.helpers.facts import facts_of, log_of, matches
 
 
@@ -25,9 +25,11 @@ def with_pauses(count: int, **pauses_ms: str) -> str:
     [("4.0", []), ("6.0", ["info"]), ("12", ["warn"]), ("30", ["bad"])],
 )
 def test_one_long_pause_is_enough(longest: str, severities: list[str]) -> None:
-    found = matches(pauses.long_mark_termination, facts_of(with_pauses(60, c30=longest)))
+    found = matches(long_pauses.long_mark_termination, facts_of(with_pauses(60, c30=longest)))
     assert [each.severity for each in found] == severities
-    assert not matches(pauses.long_sweep_termination, facts_of(with_pauses(60, c30=longest)))
+    assert not matches(
+        long_pauses.long_sweep_termination, facts_of(with_pauses(60, c30=longest))
+    )
 
 
 def test_a_long_pause_of_the_start_up_is_a_note() -> None:
@@ -37,19 +39,19 @@ def test_a_long_pause_of_the_start_up_is_a_note() -> None:
             line.replace("+5+0.02 ms clock", "+5+30 ms clock") if number == at else line
             for number, line in enumerate(lines)
         )
-        (finding,) = matches(pauses.long_mark_termination, facts_of(text))
+        (finding,) = matches(long_pauses.long_mark_termination, facts_of(text))
         assert finding.severity == severity
         assert "up to 30 ms" in finding.evidence
 
 
 def test_a_single_pause_has_no_median() -> None:
-    (finding,) = matches(pauses.long_mark_termination, facts_of(with_pauses(1, c1="11.5")))
+    (finding,) = matches(long_pauses.long_mark_termination, facts_of(with_pauses(1, c1="11.5")))
     assert finding.evidence == "The program stops once, for 12 ms, after marking."
 
 
 def test_many_pauses_above_a_millisecond_are_a_note() -> None:
     text = log_of(60).replace(": 0.02+5", ": 1.4+5")
-    (finding,) = matches(pauses.long_sweep_termination, facts_of(text))
+    (finding,) = matches(long_pauses.long_sweep_termination, facts_of(text))
     assert finding.severity == "info"
     assert "before marking" in finding.evidence
 
@@ -58,20 +60,22 @@ def test_the_advice_does_not_mention_releases_that_the_log_excludes() -> None:
     facts = facts_of(log_of(60).replace("0.02+5+0.02", "1.4+5+1.4"))
     newer = replace(facts, go_versions=((1, 19), None))
     older = replace(facts, go_versions=((1, 6), (1, 17)))
-    for rule in (pauses.long_sweep_termination, pauses.long_mark_termination):
+    for rule in (long_pauses.long_sweep_termination, long_pauses.long_mark_termination):
         assert "Go" not in matches(rule, newer)[0].advice.replace("GOMAXPROCS", "")
         assert "Go" in matches(rule, older)[0].advice.replace("GOMAXPROCS", "")
 
 
 def test_a_single_outlier_is_a_note() -> None:
-    (finding,) = matches(pauses.pause_outliers, facts_of(with_pauses(60, c30="7.0")))
+    (finding,) = matches(long_pauses.pause_outliers, facts_of(with_pauses(60, c30="7.0")))
     assert finding.severity == "info"
     assert finding.examples == ("gc 30",)
     assert "1 pause was" in finding.evidence
 
 
 def test_outliers_that_nothing_explains_point_to_the_host() -> None:
-    (finding,) = matches(pauses.pause_outliers, facts_of(with_pauses(60, c20="3.0", c40="3.0")))
+    (finding,) = matches(
+        long_pauses.pause_outliers, facts_of(with_pauses(60, c20="3.0", c40="3.0"))
+    )
     assert "2 pauses were far longer" in finding.evidence
     assert "look at the host" in finding.evidence
 
@@ -80,16 +84,16 @@ def test_outliers_that_grow_with_the_heap_do_not_point_to_the_host() -> None:
     grown = with_pauses(60, **{f"c{n}": f"0.0{20 + n}"[:5] for n in range(1, 59)}, c60="3.0")
     facts = facts_of(grown)
     cycles = facts.cycles.with_columns(heap_live_mib=facts.cycles["gc_num"])
-    (finding,) = matches(pauses.pause_outliers, replace(facts, cycles=cycles))
+    (finding,) = matches(long_pauses.pause_outliers, replace(facts, cycles=cycles))
     assert "look at the host" not in finding.evidence
 
 
 def test_ordinary_pauses_are_no_finding() -> None:
     facts = facts_of(log_of(60))
     for rule in (
-        pauses.long_sweep_termination,
-        pauses.long_mark_termination,
-        pauses.pause_outliers,
+        long_pauses.long_sweep_termination,
+        long_pauses.long_mark_termination,
+        long_pauses.pause_outliers,
     ):
         assert not matches(rule, facts)
 
@@ -121,7 +125,7 @@ def test_pauses_that_depend_on_something_do_not_point_to_the_host(
     }  # fmt: skip
     same = dict.fromkeys(("heap_live_mib", "stacks_mib", "procs"), pl.Series([1.0] * 60))
     cycles = facts.cycles.with_columns(stw_total_ms=pause, **{**same, **depends}).head(count)
-    (found,) = matches(pauses.pause_outliers, replace(facts, cycles=cycles))
+    (found,) = matches(long_pauses.pause_outliers, replace(facts, cycles=cycles))
     assert ("look at the host" in found.evidence) is host
 
 
@@ -130,13 +134,13 @@ def test_far_pauses_of_both_phases_are_counted() -> None:
     for ms, number in ((0.5, "1 pause was"), (0.51, "1 pause was"), (1.01, "2 pauses were")):
         sweep = pl.when(pl.col("gc_num") == 9).then(ms).otherwise(0.025)
         cycles = facts.cycles.with_columns(stw_sweep_term_ms=sweep)
-        (found,) = matches(pauses.pause_outliers, replace(facts, cycles=cycles))
+        (found,) = matches(long_pauses.pause_outliers, replace(facts, cycles=cycles))
         assert found.evidence.startswith(number)
 
 
 def test_a_single_long_pause_is_not_said_to_happen_every_time() -> None:
     def headline(text: str) -> str:
-        return matches(pauses.long_mark_termination, facts_of(text))[0].headline
+        return matches(long_pauses.long_mark_termination, facts_of(text))[0].headline
 
     assert headline(with_pauses(60, c30="30")) == (
         "One pause after marking stopped every request in flight for 30 ms."

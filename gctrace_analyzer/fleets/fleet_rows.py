@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.postmortem.memory import last
+from gctrace_analyzer.analysis.postmortem.memory_of_dumps import last
 from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.analysis.summary import FIGURES
 from gctrace_analyzer.analysis.thresholds import DEFAULT

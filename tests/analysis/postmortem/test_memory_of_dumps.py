@@ -9,14 +9,14 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.postmortem.memory import memories
+from gctrace_analyzer.analysis.postmortem.memory_of_dumps import memories
 from gctrace_analyzer.units import MIB
 from tests.helpers.logs import logfile
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gctrace_analyzer.analysis.postmortem.memory import Memory
+    from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
 
 
 def test_the_heap_in_use_is_compared_with_the_live_heap(tmp_path: Path) -> None:

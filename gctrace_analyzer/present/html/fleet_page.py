@@ -6,10 +6,11 @@ from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.present import fleet, fleet_tables
+from gctrace_analyzer.present import fleet_tables
 from gctrace_analyzer.present.format import count, mib, milliseconds, printable, share
 from gctrace_analyzer.present.html.embed import embedded
 from gctrace_analyzer.present.html.parts import environment
+from gctrace_analyzer.present.sections import fleet
 from gctrace_analyzer.present.sections.verdict import WORDS
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gctrace_analyzer.ingest.evidence.message import Message
-from gctrace_analyzer.ingest.memstats import text as memstats_text
+from gctrace_analyzer.ingest.memstats import log_messages
 from gctrace_analyzer.ingest.memstats.fields import OF_GO
 from gctrace_analyzer.testing import read_text
 from tests.helpers.lines import LINES
@@ -50,7 +50,7 @@ def test_clocks_that_are_set_back_show_no_distances(tmp_path: Path) -> None:
 
 
 def dumps(*lines: str) -> list[dict[str, Any]]:
-    return memstats_text.read(Message(n, line) for n, line in enumerate(lines, 1))
+    return log_messages.read(Message(n, line) for n, line in enumerate(lines, 1))
 
 
 @settings(max_examples=30)
@@ -215,7 +215,7 @@ def test_fields_up_to_eight_lines_apart_are_one_dump(apart: int, together: bool)
 def test_dumps_of_two_programs_may_be_mixed() -> None:
     messages = [Message(1, "Alloc = 1 Sys = 5", ident="a"), Message(2, "Alloc = 2", ident="b"),
                 Message(3, "NumGC = 7", ident="a"), Message(4, "Sys = 9", ident="b")]  # fmt: skip
-    rows = memstats_text.read(messages)
+    rows = log_messages.read(messages)
     assert [(row["ident"], row["alloc_bytes"], row["sys_bytes"], row.get("num_gc")) for row in rows] == [
         ("a", 1, 5, 7), ("b", 2, 9, None)
     ]  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gctrace_analyzer.ingest.memstats.json import from_record, from_text, is_record
+from gctrace_analyzer.ingest.memstats.json_records import from_record, from_text, is_record
 from gctrace_analyzer.testing import read_text
 from tests.helpers.memstats import DUMPS, MEMSTATS, row_of
 

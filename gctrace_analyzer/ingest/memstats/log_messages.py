@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.ingest import clock, numbers
-from gctrace_analyzer.ingest.memstats import fields, json
+from gctrace_analyzer.ingest.memstats import fields, json_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -77,7 +77,7 @@ def _built(messages: Iterable[Message]) -> list[Row]:
     listed: object = None
     for message in messages:
         if message.text.startswith("{"):
-            record = json.from_text(message.text)
+            record = json_records.from_text(message.text)
             if record:
                 rows.append(place(message) | record)
                 continue

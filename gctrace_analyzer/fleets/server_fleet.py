@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer.analysis.fleet import scraped
 from gctrace_analyzer.analysis.fleet.answers import answers as answers_of
 from gctrace_analyzer.errors import GctraceError
+from gctrace_analyzer.fleets.fleet_rows import rows_of
 from gctrace_analyzer.fleets.inputs import Item
 from gctrace_analyzer.fleets.output import Output, span_of
-from gctrace_analyzer.fleets.rows import rows_of
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.prometheus import queries
 from gctrace_analyzer.prometheus.address import parse
-from gctrace_analyzer.prometheus.read import answered, question
+from gctrace_analyzer.prometheus.question import answered, question
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import polars as pl
 
-    from gctrace_analyzer.fleets.rows import Row
+    from gctrace_analyzer.fleets.fleet_rows import Row
     from gctrace_analyzer.prometheus.access import QuestionOptions
     from gctrace_analyzer.prometheus.discovery import Target
-    from gctrace_analyzer.prometheus.read import Question
+    from gctrace_analyzer.prometheus.question import Question
 
 SINCE = "6h"
 

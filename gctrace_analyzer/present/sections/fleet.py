@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present.document import (
     Figures,
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.fleet.changes import Changes
     from gctrace_analyzer.present.document import Block, Document
 
-SCHEMA_VERSION = 1
 MOST_ROWS = 10
 _GO_LINE = "collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)"
 """The option of `collectors.NewGoCollector` with which a program exports its GC CPU."""
@@ -47,21 +44,6 @@ def document(answers: Answers, most: int = MOST_ROWS) -> Document:
         Gap(),
         Paragraphs(notes(answers), "dim", indent=2),
     ]
-
-
-def to_json(answers: Answers) -> str:
-    """Returns the summary as one JSON object; unknown values are null."""
-    document = {"schema_version": SCHEMA_VERSION, **answers.to_dict()}
-    return json.dumps(finite(document), indent=2, ensure_ascii=False) + "\n"
-
-
-def finite(value: Any) -> Any:
-    """Returns a document of plain values with null for infinite values and NaN."""
-    if isinstance(value, dict):
-        return {name: finite(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def facts(answers: Answers) -> list[str]:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.ingest.metrics import names
+from gctrace_analyzer.ingest.metrics import metric_names
 from gctrace_analyzer.ingest.metrics.grafana import _UNITS
 
 UNIT_OF_COLUMN = {"_bytes": "bytes", "_ns": "seconds", "_s": "seconds", "_pct": "percent"}
@@ -19,11 +19,11 @@ def prometheus_name(runtime: str) -> str:
     return re.sub(r"\W", "_", f"go{path}_{unit}")
 
 
-@pytest.mark.parametrize("name", names.RUNTIME)
+@pytest.mark.parametrize("name", metric_names.RUNTIME)
 def test_a_metric_of_the_runtime_has_the_same_column_in_prometheus(name: str) -> None:
-    column, factor = names.RUNTIME[name]
+    column, factor = metric_names.RUNTIME[name]
     known = schema.names("memstats")
-    assert column in (*known, *names.PARTS)
+    assert column in (*known, *metric_names.PARTS)
     # The runtime's units are those of the columns: bytes, seconds, percent and counts.
     assert factor == 1
     unit = name.partition(":")[2]
@@ -35,7 +35,7 @@ def test_a_metric_of_the_runtime_has_the_same_column_in_prometheus(name: str) ->
         assert end == "_s"
     if unit in ("objects", "gc-cycles", "threads"):
         assert end is None
-    in_prometheus = names._PROMETHEUS
+    in_prometheus = metric_names._PROMETHEUS
     found = {
         each: of for each, of in in_prometheus.items()
         if each.removesuffix("_total") == prometheus_name(name)
@@ -44,9 +44,9 @@ def test_a_metric_of_the_runtime_has_the_same_column_in_prometheus(name: str) ->
         assert each == (column, 1)
 
 
-@pytest.mark.parametrize("name", names._PROMETHEUS)
+@pytest.mark.parametrize("name", metric_names._PROMETHEUS)
 def test_prometheus_counts_in_seconds_and_bytes(name: str) -> None:
-    column, factor = names._PROMETHEUS[name]
+    column, factor = metric_names._PROMETHEUS[name]
     if column.endswith("_ns"):
         assert "seconds" in name
         assert factor == 1e9
@@ -55,9 +55,9 @@ def test_prometheus_counts_in_seconds_and_bytes(name: str) -> None:
     assert ("bytes" in name or "memlimit" in name) == column.endswith("_bytes")
 
 
-@pytest.mark.parametrize("name", names._OTEL)
+@pytest.mark.parametrize("name", metric_names._OTEL)
 def test_opentelemetry_counts_in_the_units_of_the_columns(name: str) -> None:
-    column, factor = names._OTEL[name]
+    column, factor = metric_names._OTEL[name]
     assert factor == 1
     assert column in schema.names("memstats")
 
@@ -107,28 +107,29 @@ def test_sizes_and_durations_that_grafana_formats() -> None:
 def test_a_series_fills_the_column_of_its_name(
     name: str, labels: dict[str, str], column: str | None
 ) -> None:
-    found = names.metric(name, labels)
+    found = metric_names.metric(name, labels)
     assert (found and found.column) == column
     if column is not None:
-        assert names.may_be_read(name)
-        assert any(hint in name for hint in names.HINTS)
+        assert metric_names.may_be_read(name)
+        assert any(hint in name for hint in metric_names.HINTS)
 
 
 def test_a_metric_without_a_prefix_counts_before_one_with_it() -> None:
     plain, prefixed, longer = (
-        names.metric(f"{prefix}go_gc_heap_goal_bytes", {}) for prefix in ("", "a_", "abc_")
+        metric_names.metric(f"{prefix}go_gc_heap_goal_bytes", {})
+        for prefix in ("", "a_", "abc_")
     )
     assert plain is not None
     assert prefixed is not None
     assert longer is not None
     assert plain.rank < prefixed.rank < longer.rank
-    of_memstats = names.metric("go_memstats_next_gc_bytes", {})
+    of_memstats = metric_names.metric("go_memstats_next_gc_bytes", {})
     assert of_memstats is not None
     assert of_memstats.rank < plain.rank
 
 
 def test_the_version_of_go_is_the_value_of_its_metric() -> None:
-    found = names.metric("go_info", {"version": "go1.24.1"})
+    found = metric_names.metric("go_info", {"version": "go1.24.1"})
     assert found is not None
     assert found.value == "go1.24.1"
 
@@ -138,7 +139,7 @@ def test_the_version_of_go_is_the_value_of_its_metric() -> None:
 def test_a_longer_prefix_counts_after_a_shorter_one(plain: str, length: int) -> None:
     """A wrapped registerer may be wrapped again; the plain name counts before both."""
     prefixes = ("", "x" * length + "_", "x" * (length + 1) + "_")
-    found = [names.metric(prefix + plain, {}) for prefix in prefixes]
+    found = [metric_names.metric(prefix + plain, {}) for prefix in prefixes]
     ranks = [each.rank for each in found if each is not None]
     assert len(set(ranks)) == 3
     assert ranks == sorted(ranks)
@@ -146,10 +147,12 @@ def test_a_longer_prefix_counts_after_a_shorter_one(plain: str, length: int) -> 
 
 def test_counters_of_the_runtime_may_lack_their_suffix() -> None:
     for name in ("go_gc_cycles_forced_gc_cycles", "go_gc_heap_allocs_bytes"):
-        assert names.metric(name, {}) == names.metric(f"{name}_total", {})
-        assert names.metric(name, {}) is not None
+        assert metric_names.metric(name, {}) == metric_names.metric(f"{name}_total", {})
+        assert metric_names.metric(name, {}) is not None
     # Here the suffix makes another metric.
-    alloc, total = (names.metric(f"go_memstats_alloc_bytes{end}", {}) for end in ("", "_total"))
+    alloc, total = (
+        metric_names.metric(f"go_memstats_alloc_bytes{end}", {}) for end in ("", "_total")
+    )
     assert alloc is not None
     assert total is not None
     assert alloc.column != total.column

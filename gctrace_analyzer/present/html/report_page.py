@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer import __version__
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import milliseconds, printable, share
-from gctrace_analyzer.present.html import ranges, tables
+from gctrace_analyzer.present.html import cycle_table, ranges
 from gctrace_analyzer.present.html.captions import statements
 from gctrace_analyzer.present.html.chart import charts_of
 from gctrace_analyzer.present.html.embed import embedded, without_script
@@ -104,7 +104,7 @@ def dumps(
         axis = axis_of(report, bins=_LIGHT_BINS if light else BINS)
         plots = _plots(axis, report, worst)
     charts = _charts(plots, report, axis.processes)
-    records = tables.records(report, axis, _LIGHT_ROWS if light else tables.MOST_ROWS)
+    records = cycle_table.records(report, axis, _LIGHT_ROWS if light else cycle_table.MOST_ROWS)
     zero = axis.zero if isinstance(axis.zero, datetime) else None
     drawn = [chart for several in charts.values() for chart in several]
     problems = [_linked(problem, axis) for problem in findings.problems(report)]
@@ -132,7 +132,7 @@ def dumps(
         "tables": list(_tables(report)),
         "memory_notes": evidence.memory_notes(report),
         "records": {**records, "held": len(records["length"])},
-        "first": list(tables.first_page(records, zero)),
+        "first": list(cycle_table.first_page(records, zero)),
         "examples": overview.rejected_examples(report),
         "notes_on_input": [*overview.damage(report), *report.analysis.summary.warnings],
         "methodology": methodology(report),
@@ -143,7 +143,7 @@ def dumps(
     if light:
         shown |= without_script(theme)
     else:
-        figures = tables.figures(report, axis)
+        figures = cycle_table.figures(report, axis)
         shown |= embedded(drawn, zero, figures=figures, records=records, theme=theme)
     return environment().get_template("report.html.j2").render(**shown)
 

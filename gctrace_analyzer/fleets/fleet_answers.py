@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.fleet.answers import Answers, after_all, answers
-from gctrace_analyzer.present import fleet, markdown, text
+from gctrace_analyzer.present import markdown, text
 from gctrace_analyzer.present.format import count
-from gctrace_analyzer.present.html import fleet as html
+from gctrace_analyzer.present.html import fleet_page
+from gctrace_analyzer.present.sections import fleet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +37,7 @@ class FleetAnswers(Answers):
         return markdown.dumps(fleet.document(self))
 
     def _repr_html_(self) -> str:
-        return html.cell(self)
+        return fleet_page.cell(self)
 
 
 def fleet_answers(

@@ -14,11 +14,11 @@ from gctrace_analyzer import units
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.sources import is_server
-from gctrace_analyzer.prometheus import address, discovery, samples, selector
+from gctrace_analyzer.prometheus import address, discovery, fetch, selector
 from gctrace_analyzer.prometheus.access import QuestionOptions, ServerOptions, without_server
 from gctrace_analyzer.prometheus.credentials import credentials
+from gctrace_analyzer.prometheus.fetch import Span
 from gctrace_analyzer.prometheus.recording import Recording
-from gctrace_analyzer.prometheus.samples import Span
 from gctrace_analyzer.prometheus.server import Server
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.sources import Input
     from gctrace_analyzer.prometheus.access import Which
     from gctrace_analyzer.prometheus.discovery import Target
-    from gctrace_analyzer.prometheus.samples import Progress
+    from gctrace_analyzer.prometheus.fetch import Progress
     from gctrace_analyzer.prometheus.selector import Matcher
 
 SINCE = "1h"
@@ -132,12 +132,12 @@ def answered(
     """Yields the samples of all processes of a question, and those of their containers."""
     server, targets, span = asked.server, asked.targets, asked.span
     with Recording(asked.name) as answers:
-        for answer in samples.fetched(server, asked.matchers, targets, span, fetching):
+        for answer in fetch.fetched(server, asked.matchers, targets, span, fetching):
             answers.add(answer)
-        for answer in samples.of_containers(server, targets, span):
+        for answer in fetch.of_containers(server, targets, span):
             answers.add(answer)
             if len(targets) == 1 and answers.container_limit_bytes is None:
-                answers.container_limit_bytes = samples.memory_limit_bytes(answer, targets[0])
+                answers.container_limit_bytes = fetch.memory_limit_bytes(answer, targets[0])
         yield answers
 
 
