@@ -1,4 +1,4 @@
-"""Delivers what a command has found: which formats and files are written, and the exit code."""
+"""Delivers the result of a command: which files and formats are written and printed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import field
 from functools import partial
 from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
 
-from gctrace_analyzer.cli import fail_on
+from gctrace_analyzer.cli import exit_codes
+from gctrace_analyzer.cli.fail_on import report_checks
 from gctrace_analyzer.cli.screen import Colors, show, to_a_reader, working
 from gctrace_analyzer.errors import BadSettingError, nearest
 from gctrace_analyzer.files import write_atomically
@@ -57,14 +58,16 @@ class Result:
     """What a command has found, ready to be printed or written in any of its formats.
 
     Attributes:
-        code: the exit code, if no check of `--fail-on` decides it.
+        is_empty: whether the input has nothing to analyse.
+        program_code: the exit code of the program that was run, if one was.
         document: makes what `text` and `md` show; None if everything is printed already.
         writers: how each of the other formats is written.
         check: returns the results of conditions.
         closing: what follows the document on standard output.
     """
 
-    code: int = 0
+    is_empty: bool = False
+    program_code: int | None = None
     document: Callable[[], Document] | None = None
     writers: Mapping[str, Writer] = field(default_factory=dict)
     check: Callable[..., Sequence[Check]] | None = None
@@ -107,17 +110,18 @@ def printed(args: argparse.Namespace) -> str | None:
 
 
 def deliver(result: Result, args: argparse.Namespace) -> int:
-    """Checks, writes and prints a result as the options ask for, and returns the exit code."""
+    """Checks, writes and prints a result as the options ask for; returns the exit code."""
     if result.document is None:
-        return result.code
-    code = result.code
+        return exit_codes.of_result(result)
+    checks: Sequence[Check] = ()
     if result.check is not None and (args.fail_on or args.junit):
-        code = fail_on.report_checks(args, result.check(*args.fail_on)) or code
+        checks = result.check(*args.fail_on)
+        report_checks(args, checks)
     write_files(result, args)
     if kind := printed(args):
         with to_a_reader():
             _print(result, kind, Colors.of(args))
-    return code
+    return exit_codes.of_result(result, checks)
 
 
 def write_files(result: Result, args: argparse.Namespace) -> None:

@@ -1,7 +1,25 @@
-"""The exit codes of every command.
+"""The exit code of every command, decided by what happened."""
 
-0 means analysed. `watch` returns the exit code of the program it started.
-"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.errors import (
+    BadSettingError,
+    GctraceError,
+    MissingExtraError,
+    ProgramError,
+    UnwritableOutputError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gctrace_analyzer.analysis.checks import Check
+    from gctrace_analyzer.cli.deliver import Result
+
+DONE = 0
+"""The input was analysed, and no `--fail-on` condition is true."""
 
 CHECK_FAILED = 1
 """A `--fail-on` condition is true."""
@@ -17,3 +35,30 @@ BUG = 70
 
 INTERRUPTED = 130
 """Ctrl-C (128 + SIGINT)."""
+
+_USAGE_ERRORS = (BadSettingError, MissingExtraError, UnwritableOutputError)
+
+
+def of_result(result: Result, checks: Iterable[Check] = ()) -> int:
+    """Returns the exit code of a command that ended, with the checks of its result."""
+    if result.program_code is not None:
+        return result.program_code
+    held = {check.held for check in checks}
+    if True in held:
+        return CHECK_FAILED
+    return INPUT if None in held or result.is_empty else DONE
+
+
+def of_error(err: Exception) -> int:
+    """Returns the exit code of a command that failed."""
+    if isinstance(err, ProgramError):
+        return err.code or INPUT
+    if isinstance(err, _USAGE_ERRORS) or is_about_standard_output(err):
+        return USAGE
+    return INPUT if isinstance(err, GctraceError) else BUG
+
+
+def is_about_standard_output(err: Exception) -> bool:
+    """Returns whether standard output could not be written."""
+    # Inputs and output files raise errors of this package, so only standard output is left.
+    return isinstance(err, OSError) and not isinstance(err, GctraceError) and not err.filename

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from gctrace_analyzer.cli import exit_codes
 from gctrace_analyzer.cli.deliver import Result, row_writers, suffixes_of, text_writer, validate
 from gctrace_analyzer.cli.options import (
     OneOf,
@@ -152,7 +151,7 @@ def _result(
         file.write(text.encode("utf-8", "replace"))
 
     return Result(
-        code=exit_codes.INPUT if 0 < summary.totals.files == summary.totals.unread else 0,
+        is_empty=0 < summary.totals.files == summary.totals.unread,
         document=lambda: fleet.document(summary, args.top),
         writers={
             **row_writers(lambda: rows, safe=args.csv_safe),

@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from gctrace_analyzer.cli import exit_codes
 from gctrace_analyzer.cli.options import as_option, wrapped
 from gctrace_analyzer.cli.screen import discard_output, say
-from gctrace_analyzer.errors import (
-    BadSettingError,
-    GctraceError,
-    MissingExtraError,
-    ProgramError,
-    UnwritableOutputError,
-    nearest,
-)
+from gctrace_analyzer.errors import BadSettingError, GctraceError, nearest
 
 if TYPE_CHECKING:
     import argparse
@@ -42,8 +35,6 @@ file of that name is given as `./compare`."""
 
 _WITH_PROCESSES = ("watch", "fleet", "prometheus")
 """The commands that run other processes, or have threads that a server answers."""
-
-_USAGE_ERRORS = (BadSettingError, MissingExtraError, UnwritableOutputError)
 
 
 class Command(Protocol):
@@ -91,7 +82,7 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:
         # Whoever reads the output has closed it, as `head` does.
         discard_output()
-        return 0
+        return exit_codes.DONE
     except KeyboardInterrupt:
         return exit_codes.INTERRUPTED
     except Exception as err:
@@ -101,7 +92,7 @@ def main(argv: list[str] | None = None) -> int:
             traceback.print_exc()
         else:
             say(f"gctrace-analyze: {_visible(_message(err))}")
-        return _exit_code(err)
+        return exit_codes.of_error(err)
     return code
 
 
@@ -123,26 +114,13 @@ def _message(err: Exception) -> str:
         return wrapped(err.message(as_option))
     if isinstance(err, GctraceError):
         return err.message(as_option)
-    if _is_about_standard_output(err):
+    if exit_codes.is_about_standard_output(err):
         discard_output()
         return f"standard output: {getattr(err, 'strerror', None) or err}"
     return (
         f"a bug in gctrace-analyzer: {type(err).__name__}: {err}\n"
         "  Please report it with the traceback that --debug prints."
     )
-
-
-def _exit_code(err: Exception) -> int:
-    if isinstance(err, ProgramError):
-        return err.code or exit_codes.INPUT
-    if isinstance(err, _USAGE_ERRORS) or _is_about_standard_output(err):
-        return exit_codes.USAGE
-    return exit_codes.INPUT if isinstance(err, GctraceError) else exit_codes.BUG
-
-
-def _is_about_standard_output(err: Exception) -> bool:
-    # Inputs and output files raise errors of this package, so only standard output is left.
-    return isinstance(err, OSError) and not isinstance(err, GctraceError) and not err.filename
 
 
 def _run(words: list[str]) -> int:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 THEMES = ("auto", "light", "dark")
 
 _NOT_OPTIONS = {
+    "command": "COMMAND",
     "condition": "--fail-on",
     "finding": "LINE",
     "headers": "--header",

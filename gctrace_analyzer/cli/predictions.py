@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.cli import exit_codes
 from gctrace_analyzer.cli.deliver import Result, row_writers, text_writer
 from gctrace_analyzer.cli.reading import add_server, reading_inputs, say_damage
 
@@ -64,7 +63,7 @@ def prediction(
     """Returns predicted rows in every format; `document` makes the text."""
     reports = [other.report() for other in others]
     return Result(
-        code=exit_codes.INPUT if run.is_empty else 0,
+        is_empty=run.is_empty,
         document=lambda: document(run.report(), rows, reports),
         writers={
             "json": text_writer(lambda: f"{rows.write_json()}\n"),

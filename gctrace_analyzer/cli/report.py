@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, cast, get_args
 
-from gctrace_analyzer.cli import exit_codes, fail_on
+from gctrace_analyzer.cli import fail_on
 from gctrace_analyzer.cli.deliver import (
     PICTURES,
     ROWS,
@@ -202,7 +202,7 @@ def result(whole: Run, args: argparse.Namespace) -> Result:
         plot=args.plot or PLOTS[0],
         safe=args.csv_safe,
     )
-    return replace(view, code=exit_codes.INPUT if whole.is_empty else 0, closing=_NEXT)
+    return replace(view, is_empty=whole.is_empty, closing=_NEXT)
 
 
 def of_run(

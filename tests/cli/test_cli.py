@@ -65,7 +65,7 @@ def complaint(
     [
         ([], "no FILE given\n  Try gctrace-analyze --help."),
         (["explian"], "explian: no such command or file. Did you mean explain?"),
-        (["help", "compre"], "compre: no such command. Did you mean compare?"),
+        (["help", "compre"], "Did you mean compare?"),
         ([STEADY, "--fromat", "csv"], "unknown option --fromat. Did you mean --format?"),
         ([STEADY, "-f", "xml"], "'xml' for --format.\n  Expected one of text, json, "),
         ([STEADY, "-o", "report.docx"], "Expected a file name ending in .txt"),

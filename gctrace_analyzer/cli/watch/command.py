@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.cli import exit_codes
 from gctrace_analyzer.cli.deliver import Result, suffixes_of, write_files
 from gctrace_analyzer.cli.options import (
     OneOf,
@@ -91,9 +90,7 @@ def run(args: argparse.Namespace) -> Result:
         _print_nothing_found(outcome, command, args)
     if outcome.signal:
         _die_by_signal(outcome.signal)
-    if command:
-        return Result(outcome.code or 0)
-    return Result(0 if has_data else exit_codes.INPUT)
+    return Result(is_empty=not has_data, program_code=(outcome.code or 0) if command else None)
 
 
 def command_parser() -> Parser:
