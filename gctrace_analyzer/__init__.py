@@ -74,7 +74,7 @@ _HOMES = {
     "Comparison": "comparison",
     **dict.fromkeys(("overlay", "side_by_side"), "api"),
     "fleet": "fleets.fleet",
-    **dict.fromkeys(("FleetAnswers", "fleet_answers"), "fleets.answers"),
+    **dict.fromkeys(("FleetAnswers", "fleet_answers"), "fleets.fleet_answers"),
     **dict.fromkeys(
         ("add_metrics", "compare", "cycles", "from_frame", "read", "read_prometheus"),
         "api",

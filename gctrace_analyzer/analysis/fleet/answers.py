@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis import totals
 from gctrace_analyzer.analysis.fleet import service_names
 from gctrace_analyzer.analysis.fleet.changes import Changes, by_service, changes
 from gctrace_analyzer.analysis.fleet.history import History, history
+from gctrace_analyzer.analysis.fleet.services import services
 from gctrace_analyzer.analysis.fleet.states import with_state
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.analysis.totals import total
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ OUTLYING = {
 
 _MAD_OF_NORMAL = 0.6745
 """The median absolute deviation (MAD) of a normal distribution with standard deviation 1."""
-
-_ENDS = ("", "_low", "_high")
 
 
 @frozen
@@ -122,18 +121,18 @@ class Answers:
 
 def answers(rows: pl.DataFrame) -> Answers:
     """Returns the answers for the rows of `schema.FLEET`."""
-    found = (
+    processes = (
         rows.filter(pl.col("error_kind").is_null() & pl.col("process").is_not_null())
         .with_columns(named=pl.col("service").is_not_null())
         .with_columns(service_names.service())
     )
-    last = with_state(_latest(found), DEFAULT)
-    services = _services(found, last)
+    last = with_state(_latest(processes), DEFAULT)
+    ranked = services(processes, last)
     thrash = _thrash(last)
     return Answers(
-        totals=_totals(rows, found, services, thrash),
+        totals=_totals(rows, processes, ranked, thrash),
         processes=_processes(last),
-        services=services,
+        services=ranked,
         thrash=thrash,
         limits=_limits(last, DEFAULT),
         versions=_counted(last, _version().alias("go")),
@@ -144,94 +143,34 @@ def answers(rows: pl.DataFrame) -> Answers:
     )
 
 
-def since(found: Answers, earlier: Answers, name: str) -> Answers:
+def since(now: Answers, earlier: Answers, name: str) -> Answers:
     """Returns the answers with what changed since an earlier run, whose name is `name`."""
-    before, after = (by_service(each.services, each.processes) for each in (earlier, found))
-    return replace(found, changes=changes(before, after, name, earlier.totals.gc_cores))
+    before, after = (by_service(run.services, run.processes) for run in (earlier, now))
+    return replace(now, changes=changes(before, after, name, earlier.totals.gc_cores))
 
 
-def after_all(found: Answers, earlier: Sequence[tuple[str, Answers]]) -> Answers:
+def after_all(now: Answers, earlier: Sequence[tuple[str, Answers]]) -> Answers:
     """Returns the answers with what changed since the latest earlier run, and the history.
 
     Args:
-        found: the answers about this run.
+        now: the answers about this run.
         earlier: the name of each earlier run and its answers, the earliest first.
     """
     if not earlier:
-        return found
+        return now
     name, latest = earlier[-1]
-    runs = [(name, each.services) for name, each in earlier] + [("this run", found.services)]
-    changed = since(found, latest, name)
+    runs = [(name, run.services) for name, run in earlier] + [("this run", now.services)]
+    changed = since(now, latest, name)
     return replace(changed, history=history(runs)) if len(earlier) > 1 else changed
 
 
-def _latest(found: pl.DataFrame) -> pl.DataFrame:
+def _latest(processes: pl.DataFrame) -> pl.DataFrame:
     """Returns the last process of each file."""
-    return found.sort("file", "process").group_by("file", maintain_order=True).last()
-
-
-def _services(found: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
-    sums = {
-        "gc_s": "gc_cpu_s",
-        "gc_with_idle_s": "gc_cpu_with_idle_s",
-        "all_s": "capacity_cpu_s",
-        "span": "span_s",
-        "assist_s": "assist_s",
-    }
-    timed = found.filter(pl.col("gc_cpu_s").is_not_null() & (pl.col("span_s") > 0))
-    assist = pl.col("assist_share_of_gc_cpu").fill_null(0) * pl.col("gc_cpu_s")
-    by_file = (
-        timed.with_columns(assist_s=assist)
-        .group_by("service", "file")
-        .agg(totals.total(name).alias(short) for short, name in sums.items())
-    )
-    cores = by_file.group_by("service").agg(
-        gc_cores=(pl.col("gc_s") / pl.col("span")).sum(),
-        gc_with_idle_cores=totals.total(pl.col("gc_with_idle_s") / pl.col("span")),
-        cores=(pl.col("all_s") / pl.col("span")).sum(),
-        gc_cpu_share=pl.col("gc_s").sum() / pl.col("all_s").sum(),
-        assist_share_of_gc_cpu=pl.when(pl.col("gc_s").sum() > 0).then(
-            pl.col("assist_s").sum() / pl.col("gc_s").sum()
-        ),
-        gc_cpu_h=pl.col("gc_s").sum() / 3600,
-    )
-    counted = found.group_by("service").agg(
-        files=pl.col("file").filter(pl.col("server").is_null()).n_unique(),
-        processes=pl.len(),
-        short=pl.col("short").sum(),
-        killed=(pl.col("oom_kills") > 0).sum(),
-    )
-    saved = [f"saved_{what}{end}" for what in ("cores", "heap_mib") for end in _ENDS]
-    now = last.group_by("service").agg(
-        pl.col("live_heap_p50_mib").median(),
-        pl.col("heap_peak_mib").max(),
-        pl.col("stw_p99_ms").max(),
-        pl.col("stw_max_ms").max(),
-        pl.col("gc_per_s").mean(),
-        probable_cores=pl.col("probable_cores").sum(),
-        advised=pl.col("advice_changes").sum(),
-        advised_setting=_advised_setting().drop_nulls().mode().sort().first(),
-        advised_settings=_advised_setting().drop_nulls().n_unique(),
-        without_advice=pl.col("saved_cores").is_null().sum(),
-        **{name: pl.col(name).sum() for name in saved},
-    )
-    whole = counted.join(cores, on="service", how="left").join(now, on="service", how="left")
-    by_cores = whole.sort(
-        "probable_cores", "service", descending=[True, False], nulls_last=True
-    )
-    return by_cores.drop("probable_cores")
-
-
-def _advised_setting() -> pl.Expr:
-    """Returns the recommended setting as environment variables, null where it is the present."""
-    gogc, limit = pl.col("advice_gogc"), pl.col("advice_memory_limit_mib")
-    percent = gogc.cast(pl.Int64).cast(pl.String).fill_null("off")
-    of_limit = pl.format(" GOMEMLIMIT={}MiB", limit.cast(pl.Int64)).fill_null("")
-    return pl.when("advice_changes").then(pl.format("GOGC={}{}", percent, of_limit))
+    return processes.sort("file", "process").group_by("file", maintain_order=True).last()
 
 
 def _totals(
-    rows: pl.DataFrame, found: pl.DataFrame, services: pl.DataFrame, thrash: pl.DataFrame
+    rows: pl.DataFrame, known: pl.DataFrame, services: pl.DataFrame, thrash: pl.DataFrame
 ) -> Totals:
     unread = rows.filter(pl.col("error_kind").is_not_null())
     files = rows.filter(pl.col("server").is_null())["file"].n_unique()
@@ -242,16 +181,16 @@ def _totals(
     return Totals(
         files=files,
         unread=len(unread),
-        processes=len(found),
-        short=int(found["short"].sum()),
+        processes=len(known),
+        short=int(known["short"].sum()),
         without_program=files
         - len(unread)
-        - found.filter(pl.col("server").is_null())["file"].n_unique(),
-        services=found.filter("named")["service"].n_unique(),
-        unnamed=int((~found["named"]).sum()),
-        cycles=int(found["cycles"].sum()),
-        killed=int((found["oom_kills"] > 0).sum()),
-        unmeasured=len(found.filter(pl.col("gc_cpu_s").is_null() & (pl.col("cycles") > 0))),
+        - known.filter(pl.col("server").is_null())["file"].n_unique(),
+        services=known.filter("named")["service"].n_unique(),
+        unnamed=int((~known["named"]).sum()),
+        cycles=int(known["cycles"].sum()),
+        killed=int((known["oom_kills"] > 0).sum()),
+        unmeasured=len(known.filter(pl.col("gc_cpu_s").is_null() & (pl.col("cycles") > 0))),
         thrashing=int(thrash["state"].eq("thrashes").sum()),
         advised=int(services["advised"].sum()),
         **sums,  # type: ignore[arg-type]  # the four that may be None
@@ -420,12 +359,12 @@ def _limit() -> pl.Expr:
 def _counted(last: pl.DataFrame, *by: pl.Expr) -> pl.DataFrame:
     """Counts the processes by the values of `by`; adds their services and GC cores."""
     keys = last.with_columns(by)
-    by_name = [each.meta.output_name() for each in by]
+    by_name = [key.meta.output_name() for key in by]
     cores = pl.col("gc_cores")
     counts = keys.group_by(by_name).agg(
         processes=pl.len(),
         services=pl.col("service").n_unique(),
-        gc_cores=totals.total(cores),
+        gc_cores=total(cores),
     )
     return counts.sort("processes", *by_name, descending=[True, *(False for _ in by_name)])
 

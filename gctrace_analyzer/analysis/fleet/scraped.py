@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.fleet.states import of_server
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def rows(
     """
     span = pl.col("covered_s")
     frame = pl.DataFrame(figures, schema=_TYPES).with_columns(
-        _state(t), file=pl.Series("file", names, pl.String)
+        of_server(t), file=pl.Series("file", names, pl.String)
     )
     known = frame.with_columns(
         process=pl.lit(0),
@@ -74,67 +75,6 @@ def rows(
     )
     types = schema.polars_schema("fleet")
     return known.select(
-        (pl.col(name) if name in known.columns else pl.lit(None)).cast(each).alias(name)
-        for name, each in types.items()
+        (pl.col(name) if name in known.columns else pl.lit(None)).cast(dtype).alias(name)
+        for name, dtype in types.items()
     )
-
-
-def _state(t: Thresholds) -> list[pl.Expr]:
-    """Returns the state, the finding behind it, how bad it is, and the sentence that says why."""
-    per_cycle = pl.col("alloc_mib_per_cycle") / pl.col("heap_goal_mib")
-    limited = pl.col("memory_limit_mib").is_not_null() & (
-        pl.col("gc_per_s") > t.server_min_per_s
-    )
-    of_container = pl.col("rss_max_mib") / pl.col("container_limit_mib")
-    often = pl.format(
-        "A cycle for every {} % of the heap goal under GOMEMLIMIT.", _percent(per_cycle)
-    )
-    rules: list[tuple[pl.Expr, str, pl.Expr]] = [
-        (
-            pl.col("limiter_changes") > 0,
-            "thrashing",
-            pl.lit("The runtime's CPU limiter was active."),
-        ),
-        (
-            pl.col("gc_cpu_share") > t.server_thrash_gc_cpu_share,
-            "thrashing",
-            pl.format("{} % of all CPU is spent on GC.", _percent(pl.col("gc_cpu_share"))),
-        ),
-        (limited & (per_cycle < t.server_thrash_cycle_share), "thrashing", often),
-        (
-            pl.col("oom_killed").fill_null(value=False),
-            "killed",
-            pl.lit("The container was killed for memory."),
-        ),
-        (limited & (per_cycle < t.server_near_cycle_share), "near", often),
-        (
-            pl.col("heap_live_mib") > t.fleet_limit_share * pl.col("memory_limit_mib"),
-            "near",
-            pl.lit("GOMEMLIMIT is too close to the live heap."),
-        ),
-        (
-            of_container > t.server_container_share,
-            "near",
-            pl.format("{} % of the container's memory was used.", _percent(of_container)),
-        ),
-    ]
-    state: pl.Expr = pl.lit(None, pl.String)
-    headline: pl.Expr = pl.lit(None, pl.String)
-    for condition, name, why in reversed(rules):
-        holds = condition.fill_null(value=False)
-        state = pl.when(holds).then(pl.lit(name)).otherwise(state)
-        headline = pl.when(holds).then(why).otherwise(headline)
-    ids = {"thrashing": "GC016", "killed": "GC039", "near": "GC015"}
-    severities = {"thrashing": "bad", "killed": "bad", "near": "warn"}
-    return [
-        state.alias("state"),
-        headline.alias("headline"),
-        pl.concat_list(state.replace_strict(ids, default=None))
-        .list.drop_nulls()
-        .alias("findings"),
-        state.replace_strict(severities, default=None).alias("severity"),
-    ]
-
-
-def _percent(share: pl.Expr) -> pl.Expr:
-    return (100 * share).round(0).cast(pl.Int64, strict=False)

@@ -1,4 +1,4 @@
-"""Which processes of a fleet thrash, or are near a limit, and what they are ordered by."""
+"""Which processes of a fleet thrash, or are near a limit, and what orders them."""
 
 from __future__ import annotations
 
@@ -62,3 +62,68 @@ def _hours_to_limit(t: Thresholds) -> pl.Expr:
     regular = (pl.col("span_s") >= t.growth_min_span_s) & (high <= t.growth_regular_times * low)
     grows = (low > 0) & regular
     return pl.when(grows & _known_limit().is_not_null()).then(hours.fill_null(0.0))
+
+
+def of_server(t: Thresholds) -> list[pl.Expr]:
+    """Returns what the means of a server show: state, finding, severity, and the reason.
+
+    A server gives one figure for the whole time range, so it shows no episodes (see
+    `analysis.episodes`) but only that a process thrashed for most of it.
+    """
+    per_cycle = pl.col("alloc_mib_per_cycle") / pl.col("heap_goal_mib")
+    limited = pl.col("memory_limit_mib").is_not_null() & (
+        pl.col("gc_per_s") > t.server_min_per_s
+    )
+    of_container = pl.col("rss_max_mib") / pl.col("container_limit_mib")
+    often = pl.format(
+        "A cycle for every {} % of the heap goal under GOMEMLIMIT.", _percent(per_cycle)
+    )
+    rules: list[tuple[pl.Expr, str, pl.Expr]] = [
+        (
+            pl.col("limiter_changes") > 0,
+            "thrashing",
+            pl.lit("The runtime's CPU limiter was active."),
+        ),
+        (
+            pl.col("gc_cpu_share") > t.server_thrash_gc_cpu_share,
+            "thrashing",
+            pl.format("{} % of all CPU is spent on GC.", _percent(pl.col("gc_cpu_share"))),
+        ),
+        (limited & (per_cycle < t.server_thrash_cycle_share), "thrashing", often),
+        (
+            pl.col("oom_killed").fill_null(value=False),
+            "killed",
+            pl.lit("The container was killed for memory."),
+        ),
+        (limited & (per_cycle < t.server_near_cycle_share), "near", often),
+        (
+            pl.col("heap_live_mib") > t.fleet_limit_share * pl.col("memory_limit_mib"),
+            "near",
+            pl.lit("GOMEMLIMIT is too close to the live heap."),
+        ),
+        (
+            of_container > t.server_container_share,
+            "near",
+            pl.format("{} % of the container's memory was used.", _percent(of_container)),
+        ),
+    ]
+    state: pl.Expr = pl.lit(None, pl.String)
+    headline: pl.Expr = pl.lit(None, pl.String)
+    for condition, name, why in reversed(rules):
+        holds = condition.fill_null(value=False)
+        state = pl.when(holds).then(pl.lit(name)).otherwise(state)
+        headline = pl.when(holds).then(why).otherwise(headline)
+    ids = {"thrashing": "GC016", "killed": "GC039", "near": "GC015"}
+    severities = {"thrashing": "bad", "killed": "bad", "near": "warn"}
+    return [
+        state.alias("state"),
+        headline.alias("headline"),
+        pl.concat_list(state.replace_strict(ids, default=None))
+        .list.drop_nulls()
+        .alias("findings"),
+        state.replace_strict(severities, default=None).alias("severity"),
+    ]
+
+
+def _percent(share: pl.Expr) -> pl.Expr:
+    return (100 * share).round(0).cast(pl.Int64, strict=False)

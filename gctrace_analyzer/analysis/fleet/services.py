@@ -1,0 +1,78 @@
+"""The services of a fleet: their figures, and their rank by the cores that they spend on GC."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from gctrace_analyzer.analysis.totals import quotient, total
+
+_ENDS = ("", "_low", "_high")
+
+
+def services(rows: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
+    """Returns one row per service, those that spend the most cores on GC first.
+
+    Args:
+        rows: every process with its `service`.
+        last: the last process of each file, with the columns of `states.with_state`.
+    """
+    counted = rows.group_by("service").agg(
+        files=pl.col("file").filter(pl.col("server").is_null()).n_unique(),
+        processes=pl.len(),
+        short=pl.col("short").sum(),
+        killed=(pl.col("oom_kills") > 0).sum(),
+    )
+    saved = [f"saved_{what}{end}" for what in ("cores", "heap_mib") for end in _ENDS]
+    now = last.group_by("service").agg(
+        pl.col("live_heap_p50_mib").median(),
+        pl.col("heap_peak_mib").max(),
+        pl.col("stw_p99_ms").max(),
+        pl.col("stw_max_ms").max(),
+        pl.col("gc_per_s").mean(),
+        probable_cores=pl.col("probable_cores").sum(),
+        advised=pl.col("advice_changes").sum(),
+        advised_setting=_advised_setting().drop_nulls().mode().sort().first(),
+        advised_settings=_advised_setting().drop_nulls().n_unique(),
+        without_advice=pl.col("saved_cores").is_null().sum(),
+        **{name: pl.col(name).sum() for name in saved},
+    )
+    whole = counted.join(_gc_cpu(rows), on="service", how="left")
+    ranked = whole.join(now, on="service", how="left").sort(
+        "probable_cores", "service", descending=[True, False], nulls_last=True
+    )
+    return ranked.drop("probable_cores")
+
+
+def _gc_cpu(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the GC CPU of each service; the processes of a file ran one after the other."""
+    spans = rows.filter(pl.col("gc_cpu_s").is_not_null() & (pl.col("span_s") > 0)).select(
+        "service",
+        "file",
+        "gc_cpu_s",
+        idle_cpu_s=pl.col("gc_cpu_with_idle_s") - pl.col("gc_cpu_s"),
+        assist_cpu_s=pl.col("assist_share_of_gc_cpu") * pl.col("gc_cpu_s"),
+        capacity_s="capacity_cpu_s",
+        capacity_time_s="span_s",
+    )
+    by_file = spans.group_by("service", "file").agg(
+        gc_cores=quotient("gc_cpu_cores"),
+        gc_with_idle_cores=quotient("gc_cpu_with_idle_cores"),
+        cores=quotient("cpus"),
+    )
+    cores = by_file.group_by("service").agg(
+        map(total, ("gc_cores", "gc_with_idle_cores", "cores"))
+    )
+    shares = spans.group_by("service").agg(
+        gc_cpu_share=quotient("gc_cpu_share"),
+        assist_share_of_gc_cpu=quotient("assist_share_of_gc_cpu"),
+        gc_cpu_h=pl.col("gc_cpu_s").sum() / 3600,
+    )
+    return cores.join(shares, on="service")
+
+
+def _advised_setting() -> pl.Expr:
+    """Returns the recommended setting as environment variables, null where it is the present."""
+    gogc, limit = pl.col("advice_gogc"), pl.col("advice_memory_limit_mib")
+    percent = gogc.cast(pl.Int64).cast(pl.String).fill_null("off")
+    of_limit = pl.format(" GOMEMLIMIT={}MiB", limit.cast(pl.Int64)).fill_null("")
+    return pl.when("advice_changes").then(pl.format("GOGC={}{}", percent, of_limit))
