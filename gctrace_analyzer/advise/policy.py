@@ -1,9 +1,8 @@
 """The policy: which setting to recommend, from candidates ranked by an objective, or no change.
 
-Here alone a candidate is turned down: it thrashes, does not fit the container, leaves no room above
-the live heap, or gains too little. What a replay predicts has a gain whose certainty was measured.
-What is scaled from metrics has none, so there the number of cycles decides: a change has to make GC
-clearly rarer, or the heap clearly smaller.
+What must not be recommended at all is decided in `turned_down`. What a replay predicts has a gain
+whose certainty was measured. What is scaled from metrics has none, so there the number of cycles
+decides: a change has to make GC clearly rarer, or the heap clearly smaller.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.advise.candidates import (
     HEADROOM,
     STEP,
-    TIGHT,
     Candidate,
     candidates,
     has_valid_limit,
@@ -34,6 +32,7 @@ from gctrace_analyzer.advise.objective import (
     score,
 )
 from gctrace_analyzer.advise.refusal import FEW_CYCLES
+from gctrace_analyzer.advise.turned_down import fits, is_turned_down
 from gctrace_analyzer.advise.whatif import agree
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError
@@ -102,7 +101,7 @@ def recommend(
         for candidate in candidates(predictor, gc_cpu_target).values()
     ]
     agree([present, *rows])
-    rows = [row for row in rows if not _is_turned_down(row, predictor)]
+    rows = [row for row in rows if not is_turned_down(row, predictor)]
     # GOGC has the same effect without a code change, so a ballast is listed, never advised.
     scored = sorted(
         rows,
@@ -124,17 +123,6 @@ def recommend(
     return _frame(ranked)
 
 
-def _is_turned_down(row: Row, predictor: Predictor) -> bool:
-    """Returns whether a setting must not be recommended, whatever it gains."""
-    squeezed = row["rule"] == "squeezed"
-    thrashes = row["thrash"] != "no" and not (squeezed and row["thrash"] == "risk")
-    if row["refused"] is not None or thrashes or not _fits(row, predictor):
-        return True
-    # After thrashing, a limit must leave room for the largest live heap of the whole log.
-    limit, least = row["memory_limit_mib"], predictor.least_limit_mib
-    return bool(predictor.whole is not None and limit and least is not None and limit < least)
-
-
 def _best(
     scored: list[Row], present: Row, predictor: Predictor, aim: str, target: float | None
 ) -> tuple[Row | None, str]:
@@ -145,10 +133,10 @@ def _best(
         return None, "no other setting fits"
     if (longer := _longer(scored, present, predictor)) is not None:
         return longer, ""
-    fits = _fits(present, predictor)
-    if not fits or present["thrash"] == "certain":
+    present_fits = fits(present, predictor)
+    if not present_fits or present["thrash"] == "certain":
         best = scored[0]
-        if not fits:
+        if not present_fits:
             best["why"] += (
                 f"; the present peak of {present['memory_peak_mib']:,.0f} MiB does not fit into "
                 f"90 % of the container's {predictor.room_mib:,.0f} MiB"
@@ -286,7 +274,7 @@ def _longer(scored: list[Row], present: Row, predictor: Predictor) -> Row | None
 
 def _explain_no_change(present: Row, predictor: Predictor, reason: str) -> None:
     """Writes into the present row why no change is recommended."""
-    if not _fits(present, predictor):
+    if not fits(present, predictor):
         present["why"] = (
             "no setting fits the container: raise its memory limit, or reduce the live heap"
         )
@@ -307,7 +295,7 @@ def _others(rows: list[Row], most: int) -> list[Row]:
 
 def _useful(rows: list[Row], present: Row, predictor: Predictor, aim: str) -> list[Row]:
     """Returns the settings that serve the aim; all if the present setting cannot stay."""
-    if aim == "balanced" or present["thrash"] != "no" or not _fits(present, predictor):
+    if aim == "balanced" or present["thrash"] != "no" or not fits(present, predictor):
         return rows
     return [row for row in rows if cost(row, aim) < cost(present, aim)]
 
@@ -337,18 +325,6 @@ def lasts_text(row: Row) -> str:
         duration_text(3600 * row[f"lasts_h{end}"]) for end in ("_low", "", "_high")
     )
     return f"{middle} ({low} to {high})"
-
-
-def _fits(row: Row, predictor: Predictor) -> bool:
-    """Returns whether the memory stays within what the container leaves to this process."""
-    room = predictor.room_mib
-    if room is None or row["heap_peak_mib_high"] is None:
-        return True
-    if row["memory_limit_mib"] and not row["now"]:
-        # The limit bounds the heap, even if the interval extends beyond it.
-        return bool(row["fits"]) and row["memory_limit_mib"] <= TIGHT * room
-    other = row["memory_peak_mib"] - row["heap_peak_mib"]
-    return bool(row["heap_peak_mib_high"] + other <= HEADROOM * room)
 
 
 def _guard(rows: list[Row], present: Row, predictor: Predictor) -> Row | None:

@@ -111,17 +111,18 @@ def printed(args: argparse.Namespace) -> str | None:
 
 def deliver(result: Result, args: argparse.Namespace) -> int:
     """Checks, writes and prints a result as the options ask for; returns the exit code."""
-    if result.document is None:
-        return exit_codes.of_result(result)
     checks: Sequence[Check] = ()
     if result.check is not None and (args.fail_on or args.junit):
         checks = result.check(*args.fail_on)
         report_checks(args, checks)
-    write_files(result, args)
-    if kind := printed(args):
-        with to_a_reader():
-            _print(result, kind, Colors.of(args))
-    return exit_codes.of_result(result, checks)
+    if result.document is not None:
+        write_files(result, args)
+        if kind := printed(args):
+            with to_a_reader():
+                _print(result, kind, Colors.of(args))
+    return exit_codes.of_result(
+        checks, is_empty=result.is_empty, program_code=result.program_code
+    )
 
 
 def write_files(result: Result, args: argparse.Namespace) -> None:

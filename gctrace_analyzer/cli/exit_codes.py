@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gctrace_analyzer.analysis.checks import Check
-    from gctrace_analyzer.cli.deliver import Result
 
 DONE = 0
 """The input was analysed, and no `--fail-on` condition is true."""
@@ -39,14 +38,20 @@ INTERRUPTED = 130
 _USAGE_ERRORS = (BadSettingError, MissingExtraError, UnwritableOutputError)
 
 
-def of_result(result: Result, checks: Iterable[Check] = ()) -> int:
-    """Returns the exit code of a command that ended, with the checks of its result."""
-    if result.program_code is not None:
-        return result.program_code
+def of_result(checks: Iterable[Check], *, is_empty: bool, program_code: int | None) -> int:
+    """Returns the exit code of a command that ended.
+
+    Args:
+        checks: the conditions of `--fail-on`, checked.
+        is_empty: whether the input has nothing to analyse.
+        program_code: the exit code of the program that was run, if one was.
+    """
+    if program_code is not None:
+        return program_code
     held = {check.held for check in checks}
     if True in held:
         return CHECK_FAILED
-    return INPUT if None in held or result.is_empty else DONE
+    return INPUT if None in held or is_empty else DONE
 
 
 def of_error(err: Exception) -> int:

@@ -8,12 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.postmortem.facts import (
-    EVICTOR,
-    NOTICES,
-    REFUSED,
-    proves_lack_of_memory,
-)
+from gctrace_analyzer.analysis.postmortem.facts import EVICTOR, REFUSED
 from gctrace_analyzer.analysis.postmortem.pairing import (
     LATE_S,
     complete,
@@ -21,6 +16,7 @@ from gctrace_analyzer.analysis.postmortem.pairing import (
     same_host,
     without_kill,
 )
+from gctrace_analyzer.analysis.postmortem.proof import NOTICES, is_kill, is_proven
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
@@ -55,7 +51,7 @@ def _kills(table: pl.DataFrame) -> list[Row]:
     by_sizes: dict[Hashable, Row] = {}
     by_victim: dict[Hashable, Row] = {}
     rows = [
-        {**row, "kind": _kind(row), "proven": proves_lack_of_memory("oom_kills", row)}
+        {**row, "kind": _kind(row), "proven": is_proven("oom_kills", row)}
         for row in table.iter_rows(named=True)
     ]
     repeated: set[int] = set()
@@ -106,7 +102,7 @@ def _states(table: pl.DataFrame, kills: list[Row]) -> Iterator[Row]:
     rows = table.sort("oom_killed", descending=True, nulls_last=True).to_dicts()
     known_pods = {row["pod"] for row in rows if row["oom_killed"] and row["container"]}
     for row in rows:
-        if not row["oom_killed"] and row["exit_code"] != 137:
+        if not is_kill("container_states", row):
             continue
         if row["pod"] in known_pods and not row["container"]:
             # A list of pods names no containers.
@@ -120,7 +116,7 @@ def _states(table: pl.DataFrame, kills: list[Row]) -> Iterator[Row]:
         ]
         report = {
             "kind": _ending(row),
-            "proven": proves_lack_of_memory("container_states", row),
+            "proven": is_proven("container_states", row),
             "logged_at": row["finished_at"] or row["logged_at"],
             "comm": None,
             "container": row["container"],
@@ -168,12 +164,12 @@ def _incidents(table: pl.DataFrame, states: list[Row]) -> Iterator[Row]:
     unfinished: dict[Hashable, Row] = {}
     for row in table.iter_rows(named=True):
         key = (row["source"], row["host"], row["unit"])
-        event, proven = row["event"], proves_lack_of_memory("unit_events", row)
+        event, proven = row["event"], is_proven("unit_events", row)
         incident = unfinished.get(key)
         notice = event in NOTICES
         if incident and notice and (gap_s(incident["last"], row) or 0) > LATE_S:
             incident = None
-        if proven or (event == "main_exited" and row["signal"] == "KILL"):
+        if is_kill("unit_events", row):
             if incident is None:
                 incident = {
                     **row, "kind": "Unit killed for memory", "proven": False,
@@ -244,7 +240,7 @@ def _fatal(table: pl.DataFrame) -> Iterator[Row]:
             **row,
             "kind": REFUSED,
             "is_unusable": row["kind"] == "unusable address",
-            "proven": proves_lack_of_memory("runtime_fatal", row),
+            "proven": is_proven("runtime_fatal", row),
             "killer": "the Go runtime",
             "comm": row["ident"],
             "pid": row["log_pid"],

@@ -24,29 +24,6 @@ OF_32_BITS_MIB = (1536.0, 4096.0)
 """From and to how much memory a program has that may have run out of a 32-bit address space."""
 
 
-NOTICES = ("oom_killed_process", "oomd_killed_processes")
-"""The events of a unit that are notices of OOM kills, not ends of a process."""
-
-
-def proves_lack_of_memory(table: str, row: Mapping[str, Any]) -> bool:
-    """Returns whether a record of a death proves that memory ran out.
-
-    A container that ended with exit code 137, or a unit whose process got SIGKILL, may have been
-    killed by anyone.
-
-    Args:
-        table: the table that the record is from.
-        row: the record.
-    """
-    match table:
-        case "container_states":
-            return bool(row["oom_killed"])
-        case "unit_events":
-            return row["event"] in NOTICES or row["result"] == "oom-kill"
-        case _:  # A kill by the kernel or another OOM killer, or the runtime's own message.
-            return True
-
-
 @frozen
 class Death:
     """The end of a process, as all records of it together describe it.

@@ -1,0 +1,51 @@
+"""Decides whether the record of a death proves that memory ran out.
+
+A container that ended with exit code 137, or a unit whose process got SIGKILL, may have been
+killed by anyone. Such a record is a death, but its post-mortem says that it is not proven.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NOTICES = ("oom_killed_process", "oomd_killed_processes")
+"""The events of a unit that are notices of OOM kills, not ends of a process."""
+
+_SIGKILL_CODE = 137
+"""Exit code of a container whose process got SIGKILL (128 + 9)."""
+
+
+def is_kill(table: str, row: Mapping[str, Any]) -> bool:
+    """Returns whether a record is of a death by SIGKILL, or of memory that ran out.
+
+    Args:
+        table: the table that the record is from.
+        row: the record.
+    """
+    match table:
+        case "container_states":
+            killed = row["exit_code"] == _SIGKILL_CODE
+        case "unit_events":
+            killed = row["event"] == "main_exited" and row["signal"] == "KILL"
+        case _:  # Only deaths are in the other tables.
+            killed = True
+    return killed or is_proven(table, row)
+
+
+def is_proven(table: str, row: Mapping[str, Any]) -> bool:
+    """Returns whether a record proves that memory ran out.
+
+    Args:
+        table: the table that the record is from.
+        row: the record.
+    """
+    match table:
+        case "container_states":
+            return bool(row["oom_killed"])
+        case "unit_events":
+            return row["event"] in NOTICES or row["result"] == "oom-kill"
+        case _:  # A kill by the kernel or another OOM killer, or the runtime's own message.
+            return True
