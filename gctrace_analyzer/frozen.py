@@ -33,6 +33,25 @@ def frozen(cls: type[Class]) -> type[Class]:
     return dataclass(frozen=True, slots=True, eq=False, repr=False)(cls)
 
 
+class Plain:
+    """A record that is printed as JSON."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the fields by name, ready for JSON: tables as rows, tuples as lists."""
+        record: Any = self
+        return {field.name: _plain(getattr(self, field.name)) for field in fields(record)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "to_dicts"):
+        return value.to_dicts()
+    return value.to_dict() if isinstance(value, Plain) else value
+
+
 def _equal(self: Any, other: Any) -> Any:
     if other.__class__ is not self.__class__:
         return NotImplemented

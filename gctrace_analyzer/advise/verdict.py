@@ -7,7 +7,6 @@ which knows the setting.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.advise.observed import ROOMY_LIMIT, more_limit_mib
@@ -23,7 +22,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.long_pauses import FOR_P99
 from gctrace_analyzer.analysis.trend import changes_at
-from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.units import IN_GIB_FROM_MIB, cores_text, digits, duration_text, size_text
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ _PAUSES = 2
 
 
 @frozen
-class Verdict:
+class Verdict(Plain):
     """The first lines of a report.
 
     Attributes:
@@ -67,10 +66,6 @@ class Verdict:
     finding: str | None = None
     process: int | None = None
     start_s: float | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the verdict, ready for JSON."""
-        return asdict(self)
 
 
 def verdict(analysis: Analysis, advice: Advice) -> Verdict | None:

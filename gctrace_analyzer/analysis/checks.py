@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 import operator
 import re
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import units
@@ -21,7 +20,7 @@ from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.analysis.rules.registry import RULES, find_rule
 from gctrace_analyzer.errors import BadSettingError, nearest
-from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.frozen import Plain, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -323,7 +322,7 @@ WINDOW_S = 10.0
 
 
 @frozen
-class ServiceLevel:
+class ServiceLevel(Plain):
     """A promise and how far it was kept.
 
     Attributes:
@@ -338,10 +337,6 @@ class ServiceLevel:
     limit: float
     within_share: float | None
     worst: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the values by name, ready for JSON."""
-        return asdict(self)
 
 
 def service_levels(

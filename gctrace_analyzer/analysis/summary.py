@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, fields
+from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import Totals
 from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
-from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
 from gctrace_analyzer.ingest.rows import distinct, since, within_process
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Summary:
+class Summary(Plain):
     """What the garbage collector did, in numbers; None where the log has no such figure.
 
     Shares are 0–1. `gc_cpu_*` and `assist_share_of_cpu` are shares of `cpus` × time, summed over
@@ -89,11 +89,6 @@ class Summary:
         if self.stw_share is None or not self.gc_cpu_share:
             return None
         return min(self.stw_share / self.gc_cpu_share, 1.0)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the figures by name, ready for JSON."""
-        lists = {"warnings": list(self.warnings), "estimated": list(self.estimated)}
-        return {**asdict(self), **lists}
 
 
 _IN_BURSTS = 0.2

@@ -9,7 +9,7 @@ file, because only its settings can still be changed.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -21,7 +21,7 @@ from gctrace_analyzer.analysis.fleet.services import services
 from gctrace_analyzer.analysis.fleet.states import with_state
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import total
-from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.frozen import Plain, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ _MAD_OF_NORMAL = 0.6745
 
 
 @frozen
-class Totals:
+class Totals(Plain):
     """Counts and sums over the whole fleet; None if no file has the figure.
 
     `files` is 0 if a server gave the rows. `unmeasured` processes do not export their GC CPU.
@@ -74,7 +74,7 @@ class Totals:
 
 
 @frozen
-class Answers:
+class Answers(Plain):
     """The answers, each a table with the worst rows first.
 
     Attributes:
@@ -109,14 +109,11 @@ class Answers:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the answers as plain values, ready for JSON."""
-        others = ("totals", "processes", "changes", "history")
-        tables = [field.name for field in fields(self) if field.name not in others]
-        return {
-            "totals": asdict(self.totals),
-            **{name: getattr(self, name).to_dicts() for name in tables},
-            **({} if self.changes is None else {"changes": self.changes.to_dict()}),
-            **({} if self.history is None else {"history": self.history.to_dict()}),
+        known = {
+            name: value for name, value in Plain.to_dict(self).items() if value is not None
         }
+        del known["processes"]  # Most of them are in the rows of the fleet already.
+        return known
 
 
 def answers(rows: pl.DataFrame) -> Answers:

@@ -5,11 +5,9 @@ Files and pods have other names on another day, so services are compared, not pr
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
-from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.frozen import Plain, frozen
 
 CHANGED = {"gc_cores": 0.01, "gc_cpu_share": 0.002, "live_heap_p50_mib": 1.0}
 """The figures that are compared, and the least difference that counts, in cores, 0–1 and MiB:
@@ -21,7 +19,7 @@ LEAST_CHANGE = 0.10
 
 
 @frozen
-class Changes:
+class Changes(Plain):
     """The changes since an earlier run.
 
     Attributes:
@@ -41,17 +39,6 @@ class Changes:
     services: pl.DataFrame
     figures: pl.DataFrame
     thrashing: pl.DataFrame
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the changes as plain values, ready for JSON."""
-        return {
-            "since": self.since,
-            "gc_cores_before": self.gc_cores_before,
-            **{
-                name: getattr(self, name).to_dicts()
-                for name in ("services", "figures", "thrashing")
-            },
-        }
 
 
 def changes(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.frozen import Plain, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,7 @@ FIGURES = ("gc_cores", "live_heap_p50_mib")
 
 
 @frozen
-class History:
+class History(Plain):
     """The figures of each service in several runs.
 
     Attributes:
@@ -27,10 +27,6 @@ class History:
 
     runs: tuple[str, ...]
     services: pl.DataFrame
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the history as plain values, ready for JSON."""
-        return {"runs": list(self.runs), "services": self.services.to_dicts()}
 
 
 def history(runs: Sequence[tuple[str, pl.DataFrame]]) -> History:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.processes import distinct_names
 from gctrace_analyzer.schema import IDENTITY
 from gctrace_analyzer.units import MIB
@@ -23,7 +23,7 @@ _IDENTITY = ("source", "host", *_NAMES)
 
 
 @frozen
-class Memory:
+class Memory(Plain):
     """The dumps of one program: sizes in MiB, from the last dump unless named `_max`.
 
     `held` is the heap that was obtained from the OS and not returned; None if the dumps do not
@@ -59,10 +59,6 @@ class Memory:
     pool_hit_share: float | None
     resolution_mib: float | None
     advice: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the figures by name, ready for JSON."""
-        return {**asdict(self), "advice": list(self.advice)}
 
 
 HELD_TIMES = 1.5

@@ -7,7 +7,7 @@ Proof of an OOM kill is a record of the kernel or of systemd-oomd, a container s
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -27,7 +27,7 @@ from gctrace_analyzer.analysis.postmortem.match import Match, listed_tasks, matc
 from gctrace_analyzer.analysis.settings import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.totals import rates_of
-from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.units import MIB
 
@@ -46,7 +46,7 @@ _RECENT = 5
 
 
 @frozen
-class PostMortem:
+class PostMortem(Plain):
     """One death with all known facts; sizes in MiB, None where unknown."""
 
     kind: str
@@ -82,11 +82,6 @@ class PostMortem:
     preventable: str
     source: str | None
     line_no: int | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the facts by name, ready for JSON."""
-        lists = {name: list(getattr(self, name)) for name in ("match_by", "reading", "advice")}
-        return {**asdict(self), **lists}
 
 
 _NAMES = tuple(field.name for field in fields(PostMortem))

@@ -15,7 +15,6 @@ from gctrace_analyzer.present.document import (
     Paragraphs,
     Sentence,
     Sentences,
-    Statement,
     Title,
 )
 from gctrace_analyzer.present.sections import advice, evidence, findings, overview, verdict
@@ -40,7 +39,7 @@ def _blocks(report: Report) -> Iterator[Block]:
     if inputs := evidence.inputs(report):
         yield Sentences([Sentence(*input_) for input_ in inputs], width=26, style="dim")
     yield Gap()
-    yield statement(report)
+    yield verdict.shown(report)
     if report.analysis.has_figures:
         yield Gap()
         figures = overview.with_trends(report, overview.state(report))
@@ -57,12 +56,6 @@ def title(report: Report) -> Title:
     """Returns the inputs, and what is known about the program and the time they cover."""
     name, *facts = report.facts
     return Title("Go garbage collection", name, facts)
-
-
-def statement(report: Report) -> Statement:
-    """Returns the verdict: consequence and cause, what changed when it began, what to do."""
-    shown = verdict.shown(report)
-    return Statement(shown.level, shown.word, shown.sentence, shown.action)
 
 
 def _what_happened(report: Report) -> Iterator[Block]:
