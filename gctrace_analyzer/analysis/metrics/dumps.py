@@ -18,7 +18,7 @@ from gctrace_analyzer.analysis.metrics import (
 )
 from gctrace_analyzer.analysis.metrics.typical import summarize
 from gctrace_analyzer.analysis.pauses import BOTH
-from gctrace_analyzer.analysis.postmortem.memory import programs
+from gctrace_analyzer.analysis.postmortem.memory_of_dumps import programs
 from gctrace_analyzer.analysis.summary import ignored
 
 if TYPE_CHECKING:
