@@ -238,17 +238,21 @@ def _killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
         times = f" {len(deaths):,} times" if len(deaths) > 1 else ""
         first = f", first{at}" if len(deaths) > 1 and at else at
         return (
-            f"The Go runtime ended the program{name}{times} because it got no more memory{first}"
-            f"{size}. {why}"
+            f"The Go runtime ended the program{name}{times} {death.cause}{first}{size}. {why}"
         ).rstrip()
     if len(deaths) > 1:
         program = (
-            f"The program{name} was" if len(victims) == 1 else f"{len(victims)} programs were"
+            f"{death.subject}{name} was"
+            if len(victims) == 1
+            else f"{len(victims)} programs were"
         )
         first = f", first{at}" if at else ""
-        killed = f"{program} killed {len(deaths):,} times because memory ran out{first}{size}."
+        times = "" if len(victims) == len(deaths) else f" {len(deaths):,} times"
+        causes = {other.cause for other in deaths}
+        cause = causes.pop() if len(causes) == 1 else "for lack of memory"
+        killed = f"{program} killed{times} {cause}{first}{size}."
         return f"{killed} {why}".rstrip()
-    return f"The program{name} was killed because memory ran out{at}{size}. {why}".rstrip()
+    return f"{death.subject}{name} was killed {death.cause}{at}{size}. {why}".rstrip()
 
 
 _IN_WHOLE_FROM_MIB = 10.0

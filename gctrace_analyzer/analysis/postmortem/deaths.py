@@ -100,6 +100,11 @@ def _states(table: pl.DataFrame, kills: list[Row]) -> Iterator[Row]:
     # Events that prove the kill come first; the other events of the same container are then
     # skipped.
     rows = table.sort("oom_killed", descending=True, nulls_last=True).to_dicts()
+    ended = {
+        row["container_id"] or row["name"] or row["container"] or ""
+        for row in rows
+        if row["exit_code"] is not None or row["status"] in ("exited", "dead", "terminated")
+    }
     known_pods = {row["pod"] for row in rows if row["oom_killed"] and row["container"]}
     for row in rows:
         if not is_kill("container_states", row):
@@ -124,6 +129,10 @@ def _states(table: pl.DataFrame, kills: list[Row]) -> Iterator[Row]:
             "name": row["name"] or row["container"],
             "container_id": row["container_id"],
             "limit_bytes": row["memory_limit_bytes"],
+            "used_bytes": row["memory_used_bytes"],
+            "failcnt": row["failcnt"],
+            "stop_requested": row["stop_requested"],
+            "is_inside": row["event"] == "oom" and identifier not in ended,
             "scope": "memcg" if row["oom_killed"] else None,
             "restart_count": row["restart_count"],
             "source": row["source"],
@@ -132,7 +141,11 @@ def _states(table: pl.DataFrame, kills: list[Row]) -> Iterator[Row]:
         for kill in known:
             # The state is that of the last kill.
             at = ("logged_at",) if len(known) == 1 else ()
-            complete(kill, report, ("name", "limit_bytes", "restart_count", *at))
+            complete(
+                kill,
+                report,
+                ("name", "limit_bytes", "used_bytes", "failcnt", "restart_count", *at),
+            )
         if known or (identifier and identifier in seen_ids):
             continue
         seen_ids.add(identifier)
@@ -148,6 +161,8 @@ def _ending(row: Row) -> str:
     code = "" if row["exit_code"] is None else f"exit code {row['exit_code']}"
     if not row["oom_killed"]:
         return code.capitalize()
+    if row["event"] == "oom":
+        return "OOM kill in a container"
     return f"Container OOMKilled ({code})" if code else "Container OOMKilled"
 
 
@@ -240,6 +255,7 @@ def _fatal(table: pl.DataFrame) -> Iterator[Row]:
             **row,
             "kind": REFUSED,
             "is_unusable": row["kind"] == "unusable address",
+            "is_impossible": row["kind"] == "impossible size",
             "proven": is_proven("runtime_fatal", row),
             "killer": "the Go runtime",
             "comm": row["ident"],

@@ -9,16 +9,17 @@ import polars as pl
 from gctrace_analyzer.analysis.postmortem.facts import EVICTOR
 from gctrace_analyzer.analysis.postmortem.match import listed_tasks
 from gctrace_analyzer.analysis.postmortem.unseen import (
-    BUILD_FOR_64_BITS,
-    CHECK_LIMITS,
+    FIND_SIZE,
     MOST_OF_LIMIT,
     REQUEST_MORE,
     advice_on_unseen,
     dumps_of,
+    of_runtime,
     reading_of_unseen,
     without_limits,
 )
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.units import MIB, duration_text, size_text
 
 if TYPE_CHECKING:
@@ -83,6 +84,12 @@ _COMPARE_TOTAL = (
 )
 
 
+_FIND_FILES = (
+    "Find out which files the program maps (`pmap -x`, /proc/PID/smaps), and whether the limit "
+    "leaves room for them."
+)
+
+
 @frozen
 class Explanation:
     """What the facts mean (`reading`), what to do, and whether Go could have prevented it.
@@ -105,16 +112,9 @@ def explain_death(
         tables: the tables of the log.
         settings: the known settings.
     """
-    if not facts.death.proven:
-        return Explanation(
-            (
-                "Exit code 137 means SIGKILL, which any process may have sent. It does not "
-                "prove that memory was the reason; the kernel's log of that minute would show it.",
-            ),
-            ("Next time, save the output of `journalctl -k` or `dmesg` on the host.",),
-            "cannot tell",
-        )
     reading = [*_about_limit(facts, tables), *_about_runtime(facts.death)]
+    if (decided := _without_the_heap(facts, reading)) is not None:
+        return decided
     limit, live = facts.limit.limit_mib, facts.minute.live_mib
     ceiling = limit if limit is not None else facts.memory.resident_mib
     if live is None:
@@ -123,8 +123,8 @@ def explain_death(
         actions = advice_on_unseen(facts, dumps, settings)
         return Explanation(tuple(reading), tuple(actions), "cannot tell")
     if not ceiling and facts.death.by_runtime:
-        to_do = [CHECK_LIMITS, *([BUILD_FOR_64_BITS] if facts.death.may_be_of_32_bits else [])]
-        return Explanation((*reading, *_about_growth(facts)), tuple(to_do), "cannot tell")
+        to_do = tuple(of_runtime(facts.death))
+        return Explanation((*reading, *_about_growth(facts)), to_do, "cannot tell")
     if not ceiling:
         grew = tuple(_about_growth(facts))
         reading += grew or (
@@ -172,6 +172,36 @@ def explain_death(
     return Explanation((*reading, *growth), advice_lines, preventable)
 
 
+def _unproven(death: Death) -> Explanation:
+    """Returns the explanation of an end by SIGKILL, which anybody may have sent."""
+    stopped = (
+        "It was asked to stop shortly before, and SIGKILL follows if that takes too long. "
+        if death.stop_requested
+        else ""
+    )
+    reading = (
+        f"{stopped}Exit code 137 means SIGKILL, which any process may have sent. It does not prove "
+        "that memory was the reason; the kernel's log of that minute would show it."
+    )
+    advice = "Next time, save the output of `journalctl -k` or `dmesg` on the host."
+    return Explanation((reading,), (advice,), "cannot tell")
+
+
+def _without_the_heap(facts: Evidence, reading: list[str]) -> Explanation | None:
+    """Returns the explanation if memory, or the Go heap, is not known to be the cause."""
+    if not facts.death.proven:
+        return _unproven(facts.death)
+    if facts.death.is_impossible:
+        return Explanation(tuple(reading), (FIND_SIZE,), "no")
+    if not facts.death.is_of_files:
+        return None
+    of_files = (
+        f"Most of its {facts.memory.resident_mib or 0:,.0f} MiB of resident memory was pages of "
+        "files (mmap), which are not Go heap: neither GOGC nor GOMEMLIMIT changes them."
+    )
+    return Explanation((*reading, of_files), (_FIND_FILES,), "no")
+
+
 def _in_spite_of(facts: Evidence, gomemlimit: float | None) -> str | None:
     """Returns what a kill means although GOMEMLIMIT left room below the limit, if it did."""
     limit = facts.limit.limit_mib
@@ -199,22 +229,34 @@ def _in_spite_of(facts: Evidence, gomemlimit: float | None) -> str | None:
 
 def _about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
     death = facts.death
+    if death.is_inside:
+        yield (
+            "The input shows that a process in it was killed, not that it ended: it may still be "
+            "running (a `die` event or an exit code would show the end)."
+        )
     if death.killer == EVICTOR:
         yield _eviction(facts)
+    elif death.pressure_pct is not None:
+        yield _pressure(death)
+    elif death.killer == "earlyoom":
+        yield _little_available(death)
     elif facts.death.scope == "global":
         rank = _rank(death, tables)
         yield f"The host ran out of memory; the program was within its limits.{rank}"
     elif facts.death.scope == "memcg" and facts.limit.limit_mib is None:
+        hits = f" {death.failcnt:,} times" if (death.failcnt or 0) > 1 else ""
         yield (
-            "It reached the memory limit of its cgroup (container or unit); the input does not "
-            "show how high it is."
+            f"It reached the memory limit of its cgroup (container or unit){hits}; the input does "
+            "not show how high it is."
         )
     elif facts.limit.limit_mib is not None and facts.limit.limit_is:
         resident = facts.memory.resident_mib
         if facts.death.not_before_at is None or resident is None:
+            used = "" if death.used_bytes is None else _with_used(death.used_bytes / MIB)
+            hits = f" The limit was hit {death.failcnt:,} times." if death.failcnt else ""
             yield (
-                f"It reached {facts.limit.limit_is}: {size_text(facts.limit.limit_mib)}."
-                f"{_restarts(death)}"
+                f"It reached {facts.limit.limit_is}: {size_text(facts.limit.limit_mib)}{used}."
+                f"{hits}{_restarts(death)}"
             )
             return
         share = 100 * resident / facts.limit.limit_mib
@@ -235,6 +277,39 @@ def _eviction(facts: Evidence) -> str:
     return (
         f"{reason}: it used {used:,.0f} MiB and requests {request / MIB:,.0f} MiB; pods that use "
         "more than they request are evicted first."
+    )
+
+
+def _with_used(used_mib: float) -> str:
+    return f", with {size_text(used_mib)} in use"
+
+
+def _pressure(death: Death) -> str:
+    """Returns what memory pressure is, and how high it was."""
+    window = death.pressure_window_s
+    how_long = "" if window is None else f" for over {duration_text(window)}"
+    return (
+        f"{death.killer} killed it for memory pressure: the processes of "
+        f"{short_name(death.pressure_cgroup or '')} waited for memory {death.pressure_pct:.4g} % "
+        f"of the time, above its limit of {death.pressure_limit_pct:.4g} %{how_long}. Pressure is "
+        "time lost, not a size: other programs in that group, or swapping, may be its cause."
+    )
+
+
+def _little_available(death: Death) -> str:
+    """Returns how much memory there was when earlyoom acted, by its own threshold."""
+    limit, available, host = (
+        death.available_limit_pct,
+        death.available_bytes,
+        death.host_bytes,
+    )
+    threshold = "its own threshold" if limit is None else f"its own threshold of {limit:.4g} %"
+    if not available or not host:
+        return f"earlyoom ends programs at {threshold}, before the kernel runs out of memory."
+    return (
+        f"{100 * available / host:.4g} % of the host's memory ({available / MIB:,.0f} of "
+        f"{host / MIB:,.0f} MiB) was available, at or below {threshold}; the kernel had not run "
+        "out of memory."
     )
 
 
@@ -267,6 +342,13 @@ def _about_runtime(death: Death) -> Iterator[str]:
     asked, used = death.requested_bytes, death.in_use_bytes
     asked_text = "memory" if asked is None else size_text(asked / MIB)
     used_text = "" if used is None else f", which had {size_text(used / MIB)} in use"
+    if death.is_impossible:
+        yield (
+            f"The program asked for a block of a size that no memory has: negative, or more than a "
+            f"machine can address{used_text.replace('which', 'when the runtime')}. Memory is not "
+            "short: this is a bug, such as a length read from damaged data, or an overflow."
+        )
+        return
     if death.is_unusable:
         yield (
             f"The Go runtime{used_text}{',' if used_text else ''} asked for {asked_text}, and the "
@@ -276,7 +358,11 @@ def _about_runtime(death: Death) -> Iterator[str]:
         )
         return
     causes = "an address-space limit (`ulimit -v`) or no free memory at all"
-    if death.may_be_of_32_bits:
+    if death.errno is not None:
+        causes = "the commit limit of Windows (memory and page file together) was reached"
+    elif death.is_of_32_bits:
+        causes = f"the address space of a 32-bit program ({death.goarch}) is used up"
+    elif death.may_be_of_32_bits:
         causes = f"the end of a 32-bit address space, {causes}"
     yield (
         f"The operating system refused {asked_text} to the Go runtime{used_text}: {causes}. It "

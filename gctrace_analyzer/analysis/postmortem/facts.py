@@ -20,6 +20,9 @@ REFUSED = "Out of memory in the Go runtime"
 EVICTOR = "kubelet"
 """The killer of pods on a node that runs low on memory."""
 
+OF_32_BITS = ("386", "arm", "mipsx")
+"""The names of 32-bit architectures in the names of assembly files of the runtime."""
+
 OF_32_BITS_MIB = (1536.0, 4096.0)
 """From and to how much memory a program has that may have run out of a 32-bit address space."""
 
@@ -52,7 +55,23 @@ class Death:
     shmem_rss_bytes: int | None = None
     requested_bytes: int | None = None
     in_use_bytes: int | None = None
+    used_bytes: int | None = None
+    failcnt: int | None = None
+    file_rss_bytes: int | None = None
+    reason: str | None = None
+    pressure_cgroup: str | None = None
+    pressure_pct: float | None = None
+    pressure_limit_pct: float | None = None
+    pressure_window_s: float | None = None
+    available_bytes: int | None = None
+    host_bytes: int | None = None
+    available_limit_pct: float | None = None
+    stop_requested: bool | None = None
+    is_inside: bool | None = None
     is_unusable: bool | None = None
+    is_impossible: bool | None = None
+    goarch: str | None = None
+    errno: int | None = None
     source: str | None = None
     line_no: int | None = None
 
@@ -68,6 +87,34 @@ class Death:
         return self.comm or self.name or self.unit or self.container or self.pod
 
     @property
+    def is_of_files(self) -> bool:
+        """Whether most of the resident memory was pages of files, which are not Go heap."""
+        own = (self.anon_rss_bytes or 0) + (self.shmem_rss_bytes or 0)
+        return (self.file_rss_bytes or 0) > own
+
+    @property
+    def subject(self) -> str:
+        """What ended; of a container or unit only that a process in it did may be known."""
+        if not self.is_inside:
+            return "The program"
+        return f"A process in the {'unit' if self.unit else 'container'}"
+
+    @property
+    def cause(self) -> str:
+        """Why it ended, as a part of a sentence."""
+        if self.is_impossible:
+            return "because it asked for a block of memory of an impossible size"
+        if self.by_runtime:
+            return "because it got no more memory"
+        if self.reason == "memory_pressure":
+            return f"by {self.killer} for memory pressure"
+        if self.killer == "systemd-oomd" and self.reason is None:
+            return "by systemd-oomd"
+        if self.killer == "earlyoom":
+            return "by earlyoom because little memory was available"
+        return "because memory ran out"
+
+    @property
     def group(self) -> str | None:
         """The name of what has the memory limit."""
         return self.oom_memcg or self.unit or self.name or self.container
@@ -78,10 +125,17 @@ class Death:
         return self.kind == REFUSED
 
     @property
+    def is_of_32_bits(self) -> bool:
+        """Whether the traceback is that of a 32-bit program."""
+        return self.goarch in OF_32_BITS
+
+    @property
     def may_be_of_32_bits(self) -> bool:
         """Whether a death by the runtime may be the end of a 32-bit address space."""
-        if self.is_unusable:
+        if self.is_unusable or self.is_of_32_bits:
             return True
+        if self.goarch is not None:
+            return False
         if self.requested_bytes is None or self.in_use_bytes is None:
             return False
         low, high = OF_32_BITS_MIB

@@ -55,6 +55,8 @@ class PostMortem(Plain):
     not_before_at: datetime | None
     monotonic_s: float | None
     killer: str | None
+    cause: str
+    subject: str
     victim: str | None
     pid: int | None
     scope: str | None
@@ -143,6 +145,8 @@ def _post_mortem(
     return PostMortem(
         **{name: known[name] for name in _NAMES if name in known},
         victim=death.victim,
+        subject=death.subject,
+        cause=death.cause,
         process=process,
         match_by=match.match_by if match else (),
         confidence=match.confidence if match else None,
@@ -263,7 +267,9 @@ def _gap_s(death: Death, last: Row) -> float | None:
 def _resident_bytes(death: Death, tasks: pl.DataFrame) -> int | None:
     """Returns the resident memory at death; without a record of the kill, what was listed."""
     if death.anon_rss_bytes is not None:
-        return death.anon_rss_bytes + (death.shmem_rss_bytes or 0)
+        own = death.anon_rss_bytes + (death.shmem_rss_bytes or 0)
+        # The pages of files can be dropped, so they count only if they are nearly everything.
+        return own + (death.file_rss_bytes or 0) if death.is_of_files else own
     listed = listed_tasks(tasks, death.source, death.line_no)
     listed = listed.filter(pl.col("pid") == (death.pid or -1))
     sizes = listed["rss_bytes"].drop_nulls()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.analysis.postmortem.facts import Evidence
+    from gctrace_analyzer.analysis.postmortem.facts import Death, Evidence
     from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
     from gctrace_analyzer.analysis.settings import Settings
 
@@ -26,6 +26,20 @@ CHECK_LIMITS = (
     "memory of the host; GOMEMLIMIT makes GC run earlier, if the live heap fits."
 )
 BUILD_FOR_64_BITS = "If the program is a 32-bit one (GOARCH=386 or arm), build it for 64 bits."
+
+FREE_COMMIT = (
+    "Enlarge the page file of Windows, or free memory: Task Manager shows what is committed. "
+    "GOMEMLIMIT makes GC run earlier, if the live heap fits."
+)
+FIND_PRESSURE = (
+    "Find out what needs memory in that group (`systemd-cgtop -m`, `memory.pressure` of the "
+    "cgroup), and give it more, or a higher ManagedOOMMemoryPressureLimit. A smaller Go heap "
+    "helps only if the heap is most of it."
+)
+FIND_SIZE = (
+    "Find the call in the traceback that allocates, and check the length that it passes: it comes "
+    "from data that is damaged, or was calculated with an overflow."
+)
 
 MOST_OF_LIMIT = 0.9
 """Share of the limit. A live heap above it leaves less than a tenth to everything else, and a
@@ -104,9 +118,23 @@ def without_limits(limit_mib: float) -> str:
     )
 
 
+def of_runtime(death: Death) -> Iterator[str]:
+    """Yields what to do about a death by the Go runtime, without what the heap did."""
+    if death.errno is not None:
+        yield FREE_COMMIT
+        return
+    if death.may_be_of_32_bits:
+        is_known = death.is_of_32_bits
+        yield "Build the program for 64 bits." if is_known else BUILD_FOR_64_BITS
+    if not death.is_of_32_bits:
+        yield CHECK_LIMITS
+
+
 def advice_on_unseen(facts: Evidence, dumps: list[Memory], settings: Settings) -> Iterator[str]:
     """Yields what can be done at once, and what to record before the next kill."""
     limit, victim = facts.limit.limit_mib, facts.death.victim
+    if facts.death.pressure_pct is not None:
+        yield FIND_PRESSURE
     is_go = (
         facts.death.by_runtime
         or bool(dumps)
@@ -132,9 +160,7 @@ def advice_on_unseen(facts: Evidence, dumps: list[Memory], settings: Settings) -
         "whether the live heap grew or the heap goal was above the limit."
     )
     if facts.death.by_runtime:
-        if facts.death.may_be_of_32_bits:
-            yield BUILD_FOR_64_BITS
-        yield CHECK_LIMITS
+        yield from of_runtime(facts.death)
     elif facts.death.killer == EVICTOR:
         yield REQUEST_MORE
     elif limit is None and facts.death.scope != "global":

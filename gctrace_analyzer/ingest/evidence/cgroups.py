@@ -1,8 +1,21 @@
-"""Finds the unit, container and pod in the path of a control group."""
+"""Finds what the path of a control group names, and reads its memory files that people paste.
+
+The files are `memory.max`, `memory.current`, `memory.peak` and `memory.events` of version 2, and
+`memory.limit_in_bytes`, `memory.usage_in_bytes`, `memory.max_usage_in_bytes`, `memory.failcnt` and
+`memory.oom_control` of version 1 (Documentation/admin-guide/cgroup-v1/memory.rst, cgroup-v2.rst).
+"""
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.ingest import numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gctrace_analyzer.ingest.evidence.message import Message, Row, Rows
 
 _UNIT = re.compile(r"(?<![^/])[^/]+\.(?:service|scope|slice)(?=/|$)")
 _CONTAINER = re.compile(r"(?:^|[-/:])([0-9a-f]{64})(?=\.scope|/|$)")
@@ -47,3 +60,84 @@ def short_name(path: str) -> str:
 
 def _plain(name: str) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), name)
+
+
+_FILES = {
+    "max": "memory_limit_bytes",
+    "limit_in_bytes": "memory_limit_bytes",
+    "peak": "memory_used_bytes",
+    "max_usage_in_bytes": "memory_used_bytes",
+    "current": "current_bytes",
+    "usage_in_bytes": "current_bytes",
+    "failcnt": "failcnt",
+}
+_FILE = re.compile(
+    rf"(?:^|[\s/(])(?P<path>\S*/)?memory\.(?P<file>{'|'.join(_FILES)})\s*[:=]?\s*(?P<value>\d{{1,20}})\b"
+)
+_EVENT = re.compile(
+    r"(?:^|[\s/:])(?P<event>low|high|max|oom|oom_kill|oom_group_kill)\s+(?P<n>\d{1,12})\b"
+)
+_NAMED = re.compile(r"memory\.(?:events|oom_control)")
+HINT = (
+    r"memory\.(?:max|peak|current|limit_in_bytes|usage_in_bytes|max_usage|failcnt|events)|"
+    r"^(?:low|high|max|oom|oom_kill) \d|oom_kill \d"
+)
+
+
+_LEAST_EVENTS = 3
+"""Of the five lines of `memory.events`. A line `max 7` alone may be anything."""
+
+
+def read_files(messages: Sequence[Message]) -> Row | None:
+    """Returns the row of the control group whose files the messages show; None without any."""
+    row: Row = {}
+    events: dict[str, int] = {}
+    line_no = None
+    named = False
+    for message in messages:
+        named |= _NAMED.search(message.text) is not None
+        for match in _FILE.finditer(message.text):
+            value = numbers.whole(match["value"])
+            if value is not None and value < numbers.ADDRESSABLE_BYTES:
+                row[_FILES[match["file"]]] = value
+                row |= {"cgroup": match["path"]} if match["path"] else {}
+                line_no = line_no or message.line_no
+        for match in _EVENT.finditer(message.text):
+            events[match["event"]] = int(match["n"])
+            line_no = line_no or message.line_no
+    current = row.pop("current_bytes", None)
+    path = row.pop("cgroup", "")
+    if named or len(events) >= _LEAST_EVENTS:
+        row |= _of_events(events)
+    if row.keys() <= {"memory_used_bytes"}:
+        return None
+    row.setdefault("memory_used_bytes", current)
+    return row | {
+        "line_no": line_no,
+        "container_id": container_id(path),
+        "status": "running",
+    }
+
+
+def _of_events(events: dict[str, int]) -> Row:
+    row: Row = {}
+    if "max" in events:
+        row["failcnt"] = events["max"]
+    if events.get("oom_kill"):
+        row |= {"oom_killed": True, "event": "oom"}
+    return row
+
+
+def joined(group: Row | None, rows: Rows) -> list[Row]:
+    """Adds the limit of a control group to the only kill in one, or returns it as a row."""
+    if group is None:
+        return []
+    kills = [row for row in rows.get("oom_kills", []) if row.get("scope") == "memcg"]
+    if len(kills) != 1:
+        return [group]
+    kill = kills[0]
+    of_kill = {"limit_bytes": "memory_limit_bytes", "failcnt": "failcnt"}
+    for column, name in of_kill.items():
+        if kill.get(column) is None:
+            kill[column] = group.get(name)
+    return []

@@ -1,6 +1,8 @@
-"""Reads Kubernetes container states that a Go program prints as values: maps and API types.
+"""Reads Kubernetes container states that programs and people print.
 
-`kubectl get pod -o go-template` prints maps; controllers log the types of k8s.io/api.
+`kubectl get pod -o go-template` prints maps, and controllers log the types of k8s.io/api.
+Dashboards, alerts and people name the reason OOMKilled as a field, a cell or a part of a sentence,
+with the names and the exit code next to it or on the next lines.
 """
 
 from __future__ import annotations
@@ -8,16 +10,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.ingest import numbers
+from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.evidence import kubernetes
 from gctrace_analyzer.ingest.evidence.docker import with_signal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row
 
-HINT = r"xitCode:-?\d+[ ,](?:finishedAt|Signal):"
+HINT = r"xitCode:-?\d+[ ,](?:finishedAt|Signal):|OOMKilled"
 
 _CODE = r"xitCode:(?P<code>-?\d{1,10})"
 # Not beyond the code of the next state: each would be searched again from every one before it.
@@ -118,3 +120,129 @@ def _iso(text: str) -> str | None:
         return None
     day, clock, fraction, zone = match.groups()
     return f"{day}T{clock}{(fraction or '')[:7]}{zone.strip()}"
+
+
+_NAMES_OF_STATES = r"(?:reason|status|state|last state|terminated)"
+_ENDED = re.compile(
+    r"(?:"
+    rf"(?i:\b{_NAMES_OF_STATES})\"?\s*[:=]\s*\\*\"?"
+    r"(?:Terminated[^\w]{1,3}(?:reason[:=] ?)?)?OOMKilled"
+    r"|(?i:terminated|killed|died|exited|restarted|failed)\s*(?:\(|-|:|,|\bwith\b|\bas\b|"
+    r"\bdue to\b|\bbecause of\b|\breason\b|\s){1,3}\s*\"?OOMKilled"
+    r"|(?:was|were|been|got|is|are)\s+\"?OOMKilled"
+    r"|[,;|\t(\[]\s*\"?OOMKilled\"?\s*(?:[,;|\t)\]]|$)"
+    r"|OOMKilled\"?\s*[:=]\s*\"?[Tt]rue"
+    r"|\b(?:[Cc]ontainer|[Pp]od)\s+\S{1,253}\s+OOMKilled"
+    r")"
+)
+_NOT = re.compile(
+    r"\b(?:not|isn't|wasn't|never|no longer|without)\b.{0,20}OOMKilled|OOMKilled.{0,3}\?|"
+    r"\bif\b.{0,60}OOMKilled|OOMKilled\"?\s*[:=]\s*\"?[Ff]alse"
+)
+
+_NAME = r"[a-z0-9][a-z0-9.-]{0,252}"
+_POD_NAMED = re.compile(
+    r"\b[Pp]ods?(?:_?[Nn]ame)?[\"']?\s?[/=: ]\s?\\*[\"']?"
+    rf"(?:(?P<namespace>{_NAME})/)?(?P<pod>{_NAME})"
+)
+_CONTAINER_NAMED = re.compile(
+    rf"\b[Cc]ontainer(?:_?[Nn]ame)?[\"']?\s?[=: ]\s?\\*[\"']?(?P<container>{_NAME})"
+)
+_NAMESPACE = re.compile(rf"\bnamespace[\"']?\s?[=: ]\s?\\*[\"']?(?P<namespace>{_NAME})")
+_POD_CELL = re.compile(r"[a-z0-9][a-z0-9-]*-(?:[a-f0-9]{8,10}-[a-z0-9]{5}|\d{1,4})")
+_EXIT = re.compile(
+    r"(?i)\bexit\s?_?code\"?\s?[:=]?\s?\"?(?P<code>\d{1,3})\b|[,;|\t]\s*(?P<cell>137)\b"
+)
+_RESTARTS = re.compile(r"(?i)\brestart(?:s|\s?_?count)\"?\s?[:=]\s?\"?(?P<n>\d{1,6})\b")
+_AT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)")
+_FINISHED = re.compile(r"(?i)\bfinished(?:at)?\"?\s?[:=]\s")
+_WORDS = {
+    "terminated",
+    "with",
+    "reason",
+    "is",
+    "was",
+    "has",
+    "in",
+    "killed",
+    "oomkilled",
+    "state",
+}
+_NEXT_LINES = 3
+"""Fields of the same state that follow on lines of their own."""
+
+
+def read_words(messages: Sequence[Message], taken: Collection[int]) -> list[Row]:
+    """Returns one row per container that was killed.
+
+    Args:
+        messages: all messages.
+        taken: the numbers of lines that another reader understood.
+    """
+    rows: dict[tuple[object, ...], Row] = {}
+    for at, message in enumerate(messages):
+        if "OOMKilled" not in message.text or message.line_no in taken:
+            continue
+        if (
+            "xitCode:" in message.text
+            or _NOT.search(message.text)
+            or not _ENDED.search(message.text)
+        ):
+            continue
+        row = _row_of(message)
+        for near in messages[at + 1 : at + 1 + _NEXT_LINES]:
+            if near.line_no - message.line_no > _NEXT_LINES or "OOMKilled" in near.text:
+                break
+            row = _facts_of(near.text) | row
+        key = tuple(
+            row.get(name) for name in ("pod", "container", "logged_at", "restart_count")
+        )
+        rows.setdefault(key if any(key) else (message.line_no,), with_signal(row))
+    return list(rows.values())
+
+
+def _row_of(message: Message) -> Row:
+    known = {
+        "logged_at": message.logged_at,
+        "namespace": message.namespace,
+        "pod": message.pod,
+        "container": message.container,
+    }
+    place = {"line_no": message.line_no, "oom_killed": True, "reason": "OOMKilled"}
+    given = {name: value for name, value in known.items() if value is not None}
+    at = _AT.search(message.text)
+    dated = {"logged_at": json_values.iso_utc(at[0])} if at else {}
+    return {**dated, **_cells(message.text), **_facts_of(message.text), **given, **place}
+
+
+def _facts_of(text: str) -> Row:
+    """Returns the names and numbers that a line has about a container."""
+    row: Row = {}
+    for pattern in (_NAMESPACE, _POD_NAMED, _CONTAINER_NAMED):
+        if match := pattern.search(text):
+            row |= {
+                name: value
+                for name, value in match.groupdict().items()
+                if value and value not in _WORDS
+            }
+    if match := _EXIT.search(text):
+        row["exit_code"] = numbers.whole(match["code"] or match["cell"])
+    if match := _RESTARTS.search(text):
+        row["restart_count"] = numbers.whole(match["n"])
+    if _FINISHED.search(text) and (at := _AT.search(text)):
+        row["finished_at"] = json_values.iso_utc(at[0])
+    return row
+
+
+def _cells(text: str) -> Row:
+    """Returns pod, container and restarts of a row of a table without names."""
+    cells = [cell.strip(' "') for cell in re.split(r"[,;|\t]", text)]
+    row: Row = {}
+    for before, cell, after in zip(["", *cells], cells, [*cells[1:], ""], strict=False):
+        if _POD_CELL.fullmatch(cell) and "pod" not in row:
+            row["pod"] = cell
+            if after and cell.startswith(after):
+                row |= {"container": after, "name": after}
+        elif cell in ("Terminated", "OOMKilled") and before.isdigit():
+            row.setdefault("restart_count", numbers.whole(before))
+    return row

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HINT = (
     r"OOM killer|[Mm]ain process exited|entered failed|failed\.$|Failed with result|Consumed |"
     r"cheduled restart|holdoff|scheduling restart|systemd-oomd killed|due to (?:memory|swap)|"
-    r"SIGKILL to cgroup"
+    r"SIGKILL to cgroup|Killed /\S|\d% > \d"
 )
 
 # A unit is a whole word: without the assertion, searching a long line takes quadratic time.
@@ -50,6 +50,11 @@ _USED = re.compile(
     r"Killed (?P<cgroup>/\S+) due to (?:memory|swap) used(?: \((?P<used>\d{1,30})\) / total "
     r"\((?P<total>\d{1,30})\))?"
 )
+_OOMD_CUT = re.compile(
+    r"systemd-oomd.{0,40}?Killed (?P<cgroup>/\S+\.(?:service|scope|slice))(?:\s|$)"
+)
+"""A message that a pager cut, or a terminal wrapped, before its reason."""
+
 # Talos 1.12 and later, in machined's log: oom.go logs the group with zap.
 _TALOS = re.compile(
     r"^(?:\[talos\] )?Sending SIGKILL to cgroup \{.{0,400}?"
@@ -84,10 +89,18 @@ def read(messages: Iterable[Message]) -> Rows:
     events: list[Row] = []
     kills: list[Row] = []
     failed: dict[tuple[str | None, str], int] = {}
+    cut: tuple[int, str] = (-1, "")
     for message in messages:
         text = message.text
-        if "due to " in text and (row := _oomd_kill(text)):
+        if message.line_no == cut[0] + 1 and kills and (row := _oomd_kill(f"{cut[1]} {text}")):
+            kills[-1] |= row
+        elif "due to " in text and (row := _oomd_kill(text)):
             kills.append(message.place() | {"killer": "systemd-oomd"} | row)
+        elif match := _OOMD_CUT.search(f"{message.ident} {text}"):
+            cut = (message.line_no, f"{text.rstrip()}")
+            kills.append(
+                message.place() | {"killer": "systemd-oomd"} | _of_cgroup(match["cgroup"])
+            )
         elif match := _TALOS.search(text):
             facts = {"killer": "Talos", "reason": "memory_pressure"}
             kills.append(message.place() | facts | _of_cgroup(match["cgroup"]))

@@ -12,7 +12,9 @@ COARSE = (
     "f memory|emory:|VirtualAlloc|usable range|address space c|led process|process exited|"
     "onsumed |failed|estart|to cgroup|blob data|MESSAGE|runtime stats|xitCode:|sending SIG|"
     "emory limit|Error R1|running mem=|"
-    "ax Memory Used|signal: killed|ow on resource: m|iction manager: |Evicted|CrashLoop|"
+    "ax Memory Used|signal: killed|memory\\.|running mem|sample#|sysMap|largeAlloc|asm_|"
+    "Sent interrupt|"
+    "ow on resource: m|iction manager: |Evicted|CrashLoop|"
     "OutOfMemoryE|Exited |xited with code 137|"
     "total:bytes|goal:bytes|live:bytes|allocs:bytes|total:gc-"
 )

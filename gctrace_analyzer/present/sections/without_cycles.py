@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from gctrace_analyzer.present.document import KeyFigure
-from gctrace_analyzer.present.format import count, duration, mib, place
+from gctrace_analyzer.present.format import count, duration, mib, place, share
 from gctrace_analyzer.present.sections.since_start import costs
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    import polars as pl
-
     from gctrace_analyzer.present.report import Report
 
+_MOST_CONTAINERS = 3
 _RECORD = (
     "Run the program with GODEBUG=gctrace=1 and keep its standard error, or record several dumps "
     "with their times (all of MemStats, expvar or /metrics)."
@@ -50,9 +51,26 @@ def no_verdict(report: Report) -> tuple[str, str]:
             f"{unit} was ended by SIGKILL; the input does not show whether memory was the reason.",
             _KERNEL_LOG,
         )
+    if used := " ".join(_used_of_limits(tables["container_states"])):
+        return used, _RECORD
     if report.analysis.memory:
         return " ".join((*costs(report), *_sizes(report), *_scavenged(tables))), _RECORD
     return "The input does not show how the garbage collector performs.", ""
+
+
+def _used_of_limits(states: pl.DataFrame) -> Iterator[str]:
+    """Yields how near to its limit each container is that was not killed."""
+    sizes = ["memory_used_bytes", "memory_limit_bytes"]
+    known = states.drop_nulls(sizes).filter(~pl.col("oom_killed").fill_null(value=False))
+    for row in known.head(_MOST_CONTAINERS).iter_rows(named=True):
+        used, limit = (row[size] / MIB for size in sizes)
+        name = row["name"] or row["container"] or row["pod"]
+        over = "is over" if used > limit else "has reached" if used == limit else "is below"
+        yield (
+            f"{f'The container {name}' if name else 'It'} used up to {mib(used)} of its "
+            f"{mib(limit)} ({share(used / limit)}): it {over} its limit, and the input has no "
+            "record of a kill."
+        )
 
 
 def _ran(invocations: pl.DataFrame, *, nothing: bool) -> str:

@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis.postmortem.explanation import (
     explain_death,
 )
 from gctrace_analyzer.analysis.settings import Known, Settings
+from gctrace_analyzer.testing import read_text
 from tests.helpers.deaths import evidence
 
 FACTS: dict[str, Any] = {
@@ -420,3 +421,13 @@ def test_exit_code_137_proves_nothing() -> None:
     assert found.advice == (
         "Next time, save the output of `journalctl -k` or `dmesg` on the host.",
     )
+
+
+def test_pages_of_files_are_no_go_heap() -> None:
+    (death,) = read_text(
+        "[ 1201.114502] Killed process 2047 (app) total-vm:6291456kB, anon-rss:0kB, "
+        "file-rss:5242880kB, shmem-rss:0kB\n"
+    ).post_mortems()
+    assert death.resident_mib == 5120
+    assert "pages of files" in death.reading[-1]
+    assert death.preventable == "no"

@@ -212,3 +212,21 @@ def test_a_container_that_exited_with_137_may_have_been_killed_for_memory(
 def test_other_ends_of_containers_are_no_deaths(text: str) -> None:
     lines = "".join(f"{line}\n" for line in records(3))
     assert not read_text(f"{lines}{text}\n").post_mortems()
+
+
+@pytest.mark.parametrize(
+    ("more", "subject"),
+    [
+        ("", "A process in the container"),
+        (
+            "2026-11-21T07:36:05.5Z container die 0123456789abcdef (exitCode=137, name=api)\n",
+            "The program",
+        ),
+    ],
+)
+def test_an_oom_event_without_an_end_is_the_kill_of_a_process_in_it(
+    more: str, subject: str
+) -> None:
+    event = "2026-11-21T07:36:05.1Z container oom 0123456789abcdef (name=api)\n"
+    (death,) = read_text(event + more).post_mortems()
+    assert (death.subject, death.victim, death.proven) == (subject, "api", True)

@@ -82,6 +82,34 @@ STATES: dict[str, tuple[str, dict[str, Any]]] = {
         f'time="{AT}" level=info msg="TaskOOM event &TaskOOM{{ContainerID:0123456789abcdef,}}"',
         {"container_id": "0123456789abcdef"},
     ),
+    "App Engine, private": (
+        f"{AT} Exceeded soft private memory limit of 128 MB with 157 MB after servicing 126 "
+        "requests total.",
+        {"memory_limit_bytes": 128 * MIB, "memory_used_bytes": 157 * MIB},
+    ),
+    "Nomad, client": (
+        f'{AT} [INFO] client: task "queue" for alloc "0f3c11aa" failed: Wait returned exit code '
+        "137, signal 0, and error OOM Killed",
+        {"name": "queue", "exit_code": 137},
+    ),
+    "Mesos": (
+        f"{AT} Memory limit exceeded: Requested: 160MB Maximum Used: 161MB",
+        {"memory_limit_bytes": 160 * MIB, "memory_used_bytes": 161 * MIB},
+    ),
+    "Render": (
+        f"{AT} Ran out of memory (used over 512MB) while running your code.",
+        {"memory_limit_bytes": 512 * MIB},
+    ),
+    "Fly.io": (f"{AT} Process appears to have been OOM killed!", {}),
+    "Cloud Foundry, events": (
+        f"{AT} APP/PROC/WEB: Exited with status 137 (out of memory)",
+        {"exit_code": 137},
+    ),
+    "AWS Lambda, another run": (
+        f"{AT} REPORT RequestId: 1c2d\tMemory Size: 2688 MB\tMax Memory Used: 2581 MB\t\n\n\n"
+        f"{AT} RequestId: 3e4f Error: Runtime exited with error: signal: killed",
+        {"memory_limit_bytes": 2688 * MIB, "memory_used_bytes": 2581 * MIB},
+    ),
     "AWS Lambda": (
         f"{AT} REPORT RequestId: 1c2d\tMemory Size: 128 MB\tMax Memory Used: 128 MB\t\n"
         f"{AT} RequestId: 1c2d Error: Runtime exited with error: signal: killed",
@@ -124,8 +152,65 @@ def test_a_container_that_its_platform_killed_is_a_death(platform: str, among: i
 )
 def test_other_ends_are_no_kill_for_memory(text: str) -> None:
     run = read_text("\n".join(records(3)) + "\n" + text)
-    assert run.container_states.is_empty()
-    assert not run.post_mortems()
+    assert not run.container_states["oom_killed"].any()
+    assert not any(death.proven for death in run.post_mortems())
+
+
+STOPPED = """\
+2022-04-21T15:32:50Z  Terminated  Exit Code: 137, Exit Message: "{}"
+2022-04-21T15:32:44Z  Killing     Sent interrupt. Waiting 5s before force killing
+"""
+
+
+@pytest.mark.parametrize("words", ["OOM Killed (137)", "Docker container exited with 137"])
+def test_words_made_from_the_exit_code_after_a_stop_prove_nothing(words: str) -> None:
+    run = read_text(STOPPED.format(words))
+    (state,) = run.container_states.to_dicts()
+    assert (state["oom_killed"], state["stop_requested"]) == (None, True)
+    (death,) = run.post_mortems()
+    assert not death.proven
+    assert "It was asked to stop shortly before" in death.reading[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "REPORT RequestId: 1c2d\tMemory Size: 1536 MB\tMax Memory Used: 1536 MB\t\n",
+            "It used up to 1,536 MiB of its 1,536 MiB (100 %): it has reached its limit",
+        ),
+        (
+            "2026-11-23T10:00:01Z heroku[web.1]: Process running mem=807M(157.7%)\n"
+            "2026-11-23T10:00:01Z heroku[web.1]: Error R14 (Memory quota exceeded)\n",
+            "The container web.1 used up to 807 MiB of its 512 MiB (158 %): it is over its limit",
+        ),
+        (
+            "2026-11-23T10:00:01Z heroku[web.1]: source=web.1 sample#memory_total=307.20MB "
+            "sample#memory_rss=300.00MB sample#memory_quota=512.00MB\n",
+            "used up to 307 MiB of its 512 MiB (60.0 %): it is below its limit",
+        ),
+    ],
+)
+def test_how_near_a_container_is_to_its_limit_is_said_without_a_kill(
+    text: str, said: str
+) -> None:
+    run = read_text(text)
+    assert run.post_mortems() == []
+    assert said in " ".join(str(run.summary()).split())
+
+
+def test_earlyoom_acts_at_its_own_threshold() -> None:
+    (death,) = read_text(
+        "mem avail: 9216 of 16384 MiB (56.25%), swap free:    0 of    0 MiB ( 0.00%)\n"
+        "low memory! at or below SIGTERM limits: mem 60.00%, swap 10.00%\n"
+        + f"{CALLED}badness 310, VmRSS 3120 MiB\n"
+        * 2
+    ).post_mortems()
+    assert death.cause == "by earlyoom because little memory was available"
+    assert death.reading[0].startswith(
+        "56.25 % of the host's memory (9,216 of 16,384 MiB) was available, at or below its own "
+        "threshold of 60 %"
+    )
 
 
 CONTAINER = {

@@ -13,6 +13,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.ingest.evidence.message import Message
 from gctrace_analyzer.ingest.evidence.systemd import consumed, span_s
 from gctrace_analyzer.ingest.evidence.systemd import read as read_systemd
+from gctrace_analyzer.testing import read_text
 from tests.helpers.logs import read_lines
 
 if TYPE_CHECKING:
@@ -216,3 +217,27 @@ def test_pressure_and_memory_of_the_host_have_their_figures() -> None:
     assert (pressure["pressure_limit_pct"], pressure["pressure_window_s"]) == (50, None)
     assert (pressure["killer"], pressure["unit"]) == ("systemd-oomd", "a.scope")
     assert (used["usage_bytes"], used["scope"], used["line_no"]) == (950, "global", 2)
+
+
+PRESSURE = (
+    "Killed /user.slice/app.slice/tmux.service due to memory pressure for /user.slice being "
+    "56.11% > 50.00% for > 20s with reclaim activity"
+)
+
+
+@pytest.mark.parametrize("wrapped_at", [None, " due to", " being"])
+def test_pressure_is_explained_as_pressure_also_if_a_terminal_wrapped_it(
+    wrapped_at: str | None,
+) -> None:
+    text = PRESSURE if wrapped_at is None else PRESSURE.replace(wrapped_at, f"\n {wrapped_at}")
+    run = read_text(f"Jul 05 17:33:19 web1 systemd-oomd[1599]: {text}\n")
+    (death,) = run.post_mortems()
+    assert (death.victim, death.killer) == ("tmux.service", "systemd-oomd")
+    assert death.cause == "by systemd-oomd for memory pressure"
+    assert "waited for memory 56.11 % of the time, above its limit of 50 %" in death.reading[0]
+
+
+def test_a_kill_whose_reason_a_pager_cut_is_read() -> None:
+    run = read_text("juil. 05 17:33:19 web1 systemd-oomd[1]: Killed /a/b.scope\n")
+    (death,) = run.post_mortems()
+    assert (death.victim, death.cause) == ("b.scope", "by systemd-oomd")

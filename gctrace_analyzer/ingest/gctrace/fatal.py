@@ -1,0 +1,106 @@
+"""Reads how the Go runtime ends a program to which the system gives no memory.
+
+Each program says so once: in one line, or in two that follow each other, with a traceback after
+them (runtime/mem_*.go, malloc.go, panic.go of Go 1.0 to 1.26).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.ingest import numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gctrace_analyzer.ingest.evidence.message import Message, Row
+
+HINT = (
+    r"runtime: out of memory|fatal error: |runtime: VirtualAlloc|not in usable range|"
+    r"runtime: address space conflict|runtime\.sysMap\(|runtime\.largeAlloc\(|/asm_\w+\.s:"
+)
+
+_OUT_OF_MEMORY = re.compile(
+    # Whatever precedes it is a prefix of a log.
+    r"(?<![\w.])(?:"
+    r"(?:(?P<fatal>fatal error: )(?:runtime: |\w{1,20}: )?|runtime: )"
+    r"(?:out of memory(?: \(stackalloc\)| allocating [A-Za-z ]{1,40})?|cannot allocate memory)"
+    r"(?:: cannot allocate (?P<requested>-?\d{1,30})-byte block "
+    r"\((?P<in_use>\d{1,30}) in use\))?"
+    # Windows: no memory, and no room in the paging file
+    r"|runtime: VirtualAlloc of (?P<asked>\d{1,30}) bytes failed with errno=(?P<errno>8|1455)"
+    r")[\s\"'`]*$"
+)
+_UNUSABLE = re.compile(r"not in usable range|runtime: address space conflict")
+"""The system gave the runtime memory at an address that it cannot use, in a 32-bit program."""
+
+_ARGUMENTS = re.compile(
+    r"runtime\.(?:sysMap\(0x[0-9a-f]{1,16}\??, |largeAlloc\()0x(?P<size>[0-9a-f]{1,16})\b"
+)
+"""The size is an argument of these functions in a traceback."""
+
+_ASSEMBLY = re.compile(r"/asm_(?P<goarch>[a-z0-9]+)\.s:\d")
+_SAME_DEATH_LINES = 3
+_TRACEBACK_LINES = 200
+_SAME_DEATH_S = 10.0
+_MOST_BYTES = numbers.ADDRESSABLE_BYTES
+
+
+def read(messages: Sequence[Message]) -> list[Row]:
+    """Returns one row per program that ended."""
+    rows: list[Row] = []
+    ended: Message | None = None
+    before: Message | None = None
+    unusable_line = -_SAME_DEATH_LINES
+    for message in messages:
+        if _UNUSABLE.search(message.text):
+            unusable_line = message.line_no
+        match = _OUT_OF_MEMORY.search(message.text)
+        if not match:
+            if rows and message.line_no - rows[-1]["line_no"] <= _TRACEBACK_LINES:
+                _add_traceback(rows[-1], message.text)
+            continue
+        if match["fatal"] and before and before is not ended and _is_same(before, message):
+            ended = before = message
+            continue
+        rows.append(_row(message, match))
+        if message.line_no - unusable_line < _SAME_DEATH_LINES:
+            rows[-1]["kind"] = "unusable address"
+        before = message
+        ended = message if match["fatal"] else ended
+    return rows
+
+
+def _is_same(before: Message, message: Message) -> bool:
+    """Returns whether a program said that it ended right after it said why."""
+    near = 0 <= message.line_no - before.line_no <= _SAME_DEATH_LINES
+    about = (before.identity(), message.identity())
+    names = ("host", "ident", "log_pid", "unit", "container", "container_id", "pod")
+    same = all(about[0][name] == about[1][name] for name in names)
+    if before.logged_at and message.logged_at:
+        near &= abs((message.logged_at - before.logged_at).total_seconds()) <= _SAME_DEATH_S
+    return near and same
+
+
+def _row(message: Message, match: re.Match[str]) -> Row:
+    printed = match["requested"] or match["asked"]
+    requested = numbers.whole(printed)
+    impossible = printed is not None and not (
+        requested is not None and 0 <= requested <= _MOST_BYTES
+    )
+    return message.identity() | {
+        "kind": "impossible size" if impossible else "out of memory",
+        "requested_bytes": None if impossible else requested or None,
+        "in_use_bytes": numbers.whole(match["in_use"]),
+        "errno": numbers.whole(match["errno"]),
+    }
+
+
+def _add_traceback(row: Row, text: str) -> None:
+    if (call := _ARGUMENTS.search(text)) and row["requested_bytes"] is None:
+        size = int(call["size"], 16)
+        if row["kind"] == "out of memory" and size <= _MOST_BYTES:
+            row["requested_bytes"] = size
+    if assembly := _ASSEMBLY.search(text):
+        row.setdefault("goarch", assembly["goarch"])

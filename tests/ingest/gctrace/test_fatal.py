@@ -1,0 +1,90 @@
+"""The Go runtime's own end: how many programs, how large the allocation, which system."""
+
+from __future__ import annotations
+
+import pytest
+
+from gctrace_analyzer.testing import read_text
+
+GIB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        (
+            "Mar  4 02:11:09 nas app[410]: fatal error: runtime: out of memory\n"
+            "Mar  4 05:40:31 nas app[622]: fatal error: runtime: out of memory\n"
+            "Mar  4 09:02:55 nas app[815]: fatal error: runtime: out of memory\n",
+            3,
+        ),
+        (
+            "2026-03-04T02:11:09Z fatal error: runtime: out of memory\n"
+            "2026-03-04T05:11:09Z fatal error: runtime: out of memory\n",
+            2,
+        ),
+        ("crash-1.txt:fatal error: out of memory\ncrash-2.txt:fatal error: out of memory\n", 2),
+        (
+            "runtime: out of memory: cannot allocate 64-byte block (8 in use)\n"
+            "fatal error: out of memory\n",
+            1,
+        ),
+        (
+            "2026-03-04T02:11:09.1Z runtime: out of memory: cannot allocate 64-byte block "
+            "(8 in use)\n2026-03-04T02:11:09.2Z fatal error: out of memory\n" * 2,
+            2,
+        ),
+    ],
+)
+def test_each_program_that_ended_counts_once(text: str, number: int) -> None:
+    assert len(read_text(text).runtime_fatal) == number
+
+
+@pytest.mark.parametrize(
+    ("line", "size"),
+    [
+        ("runtime.sysMap(0xc5b5b20000, 0x80000000, 0xc4204b2300, 0xf166f8)", 2 * GIB),
+        ("runtime.sysMap(0xc000400000, 0x40000000, 0x1e?)", GIB),
+        ("runtime.largeAlloc(0x80000000, 0x1, 0xc420)", 2 * GIB),
+    ],
+)
+def test_the_size_is_an_argument_in_the_traceback(line: str, size: int) -> None:
+    run = read_text(f"fatal error: runtime: out of memory\n\nruntime stack:\n{line}\n")
+    assert run.runtime_fatal["requested_bytes"].to_list() == [size]
+    shown = f"{size >> 20:,} MiB"
+    assert shown in run.post_mortems()[0].reading[0]
+
+
+@pytest.mark.parametrize("size", ["-8289131749560221696", "8289131749560221696"])
+def test_a_size_that_no_memory_has_is_a_bug_and_no_shortage(size: str) -> None:
+    run = read_text(
+        f"runtime: out of memory: cannot allocate {size}-byte block (10485760 in use)\n"
+        "fatal error: out of memory\n"
+    )
+    row = run.runtime_fatal.row(0, named=True)
+    assert (row["kind"], row["requested_bytes"]) == ("impossible size", None)
+    assert row["in_use_bytes"] == 10_485_760
+    (death,) = run.post_mortems()
+    assert "10.0 MiB in use" in death.reading[0]
+    assert "bug" in death.reading[0]
+    assert death.preventable == "no"
+
+
+def test_the_commit_limit_of_windows_is_named() -> None:
+    line = "runtime: VirtualAlloc of 536870912 bytes failed with errno={}\nfatal error: out of memory\n"
+    (death,) = read_text(line.format(1455)).post_mortems()
+    assert "commit limit of Windows" in death.reading[0]
+    assert "ulimit" not in " ".join((*death.reading, *death.advice))
+
+
+@pytest.mark.parametrize(
+    ("goarch", "said"),
+    [("386", "32-bit program (386) is used up"), ("amd64", "an address-space limit")],
+)
+def test_the_traceback_shows_the_architecture(goarch: str, said: str) -> None:
+    (death,) = read_text(
+        "runtime: out of memory: cannot allocate 67108864-byte block (1583972352 in use)\n"
+        f"fatal error: out of memory\n\t/usr/local/go/src/runtime/asm_{goarch}.s:1373 +0x1\n"
+    ).post_mortems()
+    assert said in death.reading[0]
+    assert ("32-bit" in death.reading[0]) is (goarch == "386")
