@@ -171,7 +171,7 @@ def _retuned(corpus: Path) -> Iterator[Log]:
 
 
 def _study(table: Path) -> Iterator[Log]:
-    for row in csv.DictReader(table.open()):
+    for row in csv.DictReader(table.read_text().splitlines()):
         if row["gogc"]:
             truth = Truth(1, number(row["gogc"]), number(row["memory_limit_mib"] or "off"))
             name = f"{table.parent.name}/{row['log']}"
