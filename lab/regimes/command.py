@@ -22,7 +22,9 @@ ABOUT = """Records programs whose settings are known at every moment, and change
     lab/record settings -o FOLDER --only go1.9,limit-tight-5
 
 FOLDER gets a log of each, and manifest.json with the settings from when on. Half of them are
-programs of others; only the settings are compared, so other work may use the machine.
+programs of others; only the settings are compared, so other work may use the machine. The
+states of a tiny service (--only tiny/) are judged by their pauses too: `chrt -f 10 lab/record …`
+puts them before other work.
 """
 
 
