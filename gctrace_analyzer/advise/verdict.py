@@ -13,7 +13,7 @@ from gctrace_analyzer.advise.observed import ROOMY_LIMIT, more_limit_mib
 from gctrace_analyzer.advise.policy import as_text, lasts_text
 from gctrace_analyzer.advise.predictor import SAFE_LIMIT
 from gctrace_analyzer.advise.subject import CURED_BY_SETTINGS, GROWS, root_cause
-from gctrace_analyzer.analysis.postmortem.facts import REFUSED
+from gctrace_analyzer.analysis.postmortem.death import REFUSED
 from gctrace_analyzer.analysis.rules import headline_levels
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,

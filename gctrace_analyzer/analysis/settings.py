@@ -411,9 +411,10 @@ def _of_kill(
     limit = kill["limit_bytes"]
     if kill["scope"] != "memcg" or not limit:
         return {}
+    from gctrace_analyzer.analysis.postmortem.death import Death
     from gctrace_analyzer.analysis.postmortem.match import listed_tasks, match_process
 
-    match = match_process(kill, all_processes)
+    match = match_process(Death.of(kill), all_processes)
     if match is None or match.process not in tables["processes"]["process"]:
         return {}
     where = f"OOM kill, {PurePath(str(kill['source'])).name}:{kill['line_no']}"

@@ -5,13 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from gctrace_analyzer.analysis.postmortem.facts import (
-    Death,
-    Evidence,
-    LastMinute,
-    Limit,
-    Resident,
-)
+from gctrace_analyzer.analysis.postmortem.death import Death
+from gctrace_analyzer.analysis.postmortem.facts import Evidence, LastMinute, Limit, Resident
 from gctrace_analyzer.analysis.postmortem.match import Match
 
 

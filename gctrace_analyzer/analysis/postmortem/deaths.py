@@ -6,12 +6,12 @@ container; `pairing.py` decides which of them mean the same death.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.postmortem.facts import EVICTOR, REFUSED
+from gctrace_analyzer.analysis.postmortem.death import EVICTOR, REFUSED, Death
 from gctrace_analyzer.analysis.postmortem.pairing import (
     LATE_S,
-    complete,
     gap_s,
     same_host,
     without_kill,
@@ -29,74 +29,68 @@ NESTED_S = 2
 """Seconds. The manager of a user's units reports a kill in one of them at the same time."""
 
 
-def deaths(tables: Mapping[str, pl.DataFrame]) -> list[Row]:
+def deaths(tables: Mapping[str, pl.DataFrame]) -> list[Death]:
     """Returns every death with what all reports say about it.
 
-    A row has the columns of the table it is from, and `kind` and `proven`. Kills come first, then
-    containers, units and what the Go runtime reports, each in the order of the log.
+    Kills come first, then containers, units and what the Go runtime reports, each in the order
+    of the log.
     """
     kills = _kills(tables["oom_kills"])
     states = list(_states(tables["container_states"], kills))
     incidents = list(_incidents(tables["unit_events"], states))
-    reports = [*states, *(report for report in incidents if report["proven"])]
+    reports = [*states, *(report for report in incidents if report.proven)]
     alone = {id(report) for report in without_kill(kills, reports)}
     # The end of a unit without a word about memory is no death, but may name the unit of a kill.
-    without_kill(kills, [report for report in incidents if not report["proven"]])
+    without_kill(kills, [report for report in incidents if not report.proven])
     left = [report for report in reports if id(report) in alone]
     return [*kills, *left, *_fatal(tables["runtime_fatal"])]
 
 
-def _kills(table: pl.DataFrame) -> list[Row]:
+def _kills(table: pl.DataFrame) -> list[Death]:
     """Returns the recorded kills; one that several inputs contain is returned once."""
-    by_sizes: dict[Hashable, Row] = {}
-    by_victim: dict[Hashable, Row] = {}
-    rows = [
-        {**row, "kind": _kind(row), "proven": is_proven("oom_kills", row)}
+    kills = [
+        Death.of(
+            row,
+            kind="Eviction" if row["killer"] == EVICTOR else "OOM kill",
+            proven=is_proven("oom_kills", row),
+        )
         for row in table.iter_rows(named=True)
     ]
+    by_sizes: dict[Hashable, int] = {}
+    by_victim: dict[Hashable, int] = {}
     repeated: set[int] = set()
     # What the kubelet reports has no sizes, and comes after the kernel's.
-    for row in sorted(rows, key=_is_kubelets):
-        victim = (row["pid"], row["comm"])
-        sizes = (*victim, row["total_vm_bytes"], row["anon_rss_bytes"])
-        if row["killer"] == EVICTOR:
-            sizes = (EVICTOR, row["pod"], row["container"], row["anon_rss_bytes"])
-        same = by_victim.get(victim) if _is_kubelets(row) else by_sizes.get(sizes)
-        if same and same["source"] != row["source"] and same_host(same, row):
-            _join(same, row)
-            repeated.add(id(row))
+    for number in sorted(range(len(kills)), key=lambda number: _is_kubelets(kills[number])):
+        kill = kills[number]
+        victim = (kill.pid, kill.comm)
+        sizes: tuple[object, ...] = (*victim, kill.total_vm_bytes, kill.anon_rss_bytes)
+        if kill.killer == EVICTOR:
+            sizes = (EVICTOR, kill.pod, kill.container, kill.anon_rss_bytes)
+        same = by_victim.get(victim) if _is_kubelets(kill) else by_sizes.get(sizes)
+        if same is not None and _is_of_another_input(kills[same], kill):
+            kills[same] = kills[same].joined(kill)
+            repeated.add(number)
         if None not in sizes:
-            by_sizes.setdefault(sizes, row)
-        by_victim.setdefault(victim, row)
-    return [row for row in rows if id(row) not in repeated]
+            by_sizes.setdefault(sizes, number)
+        by_victim.setdefault(victim, number)
+    return [kill for number, kill in enumerate(kills) if number not in repeated]
 
 
-def _kind(row: Row) -> str:
-    return "Eviction" if row["killer"] == EVICTOR else "OOM kill"
+def _is_kubelets(kill: Death) -> bool:
+    return kill.reported_by == "kubelet"
 
 
-def _is_kubelets(row: Row) -> bool:
-    return bool(row["reported_by"] == "kubelet")
+def _is_of_another_input(one: Death, other: Death) -> bool:
+    return one.source != other.source and same_host(one, other)
 
 
-def _join(one: Row, other: Row) -> None:
-    """Completes a kill with another record of it; the place is that of the longer record."""
-    if _known(other) > _known(one):
-        one |= {name: other[name] for name in ("source", "line_no")}
-    one |= {name: value for name, value in other.items() if one[name] is None}
-
-
-def _known(row: Row) -> int:
-    return sum(value is not None for value in row.values())
-
-
-def _states(table: pl.DataFrame, kills: list[Row]) -> Iterator[Row]:
+def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
     """Yields containers that were killed, unless a record of that kill names the container."""
     seen_ids: set[str] = set()
-    by_pod: dict[Hashable, list[Row]] = {}
-    in_container = [kill for kill in kills if kill["container_id"]]
-    for kill in kills:
-        by_pod.setdefault((kill["pod"], kill["container"]), []).append(kill)
+    by_pod: dict[Hashable, list[int]] = {}
+    in_container = [number for number, kill in enumerate(kills) if kill.container_id]
+    for number, kill in enumerate(kills):
+        by_pod.setdefault((kill.pod, kill.container), []).append(number)
     # Events that prove the kill come first; the other events of the same container are then
     # skipped.
     rows = table.sort("oom_killed", descending=True, nulls_last=True).to_dicts()
@@ -117,35 +111,27 @@ def _states(table: pl.DataFrame, kills: list[Row]) -> Iterator[Row]:
             identifier = f"{row['pod']} {row['restart_count']}"
         known = by_pod.get((row["pod"], row["container"]), []) if row["pod"] else []
         known = known or [
-            kill for kill in in_container if _overlap(identifier, kill["container_id"])
+            number
+            for number in in_container
+            if _overlap(identifier, kills[number].container_id or "")
         ]
-        report = {
-            "kind": _ending(row),
-            "proven": is_proven("container_states", row),
-            "logged_at": row["finished_at"] or row["logged_at"],
-            "comm": None,
-            "container": row["container"],
-            "pod": row["pod"],
-            "name": row["name"] or row["container"],
-            "container_id": row["container_id"],
-            "limit_bytes": row["memory_limit_bytes"],
-            "used_bytes": row["memory_used_bytes"],
-            "failcnt": row["failcnt"],
-            "stop_requested": row["stop_requested"],
-            "is_inside": row["event"] == "oom" and identifier not in ended,
-            "scope": "memcg" if row["oom_killed"] else None,
-            "restart_count": row["restart_count"],
-            "source": row["source"],
-            "line_no": row["line_no"],
-        }
-        for kill in known:
+        report = Death.of(
+            row,
+            kind=_ending(row),
+            proven=is_proven("container_states", row),
+            logged_at=row["finished_at"] or row["logged_at"],
+            name=row["name"] or row["container"],
+            limit_bytes=row["memory_limit_bytes"],
+            used_bytes=row["memory_used_bytes"],
+            is_inside=row["event"] == "oom" and identifier not in ended,
+            memory_request_bytes=None,
+            scope="memcg" if row["oom_killed"] else None,
+        )
+        for number in known:
             # The state is that of the last kill.
             at = ("logged_at",) if len(known) == 1 else ()
-            complete(
-                kill,
-                report,
-                ("name", "limit_bytes", "used_bytes", "failcnt", "restart_count", *at),
-            )
+            names = ("name", "limit_bytes", "used_bytes", "failcnt", "restart_count", *at)
+            kills[number] = kills[number].completed(report, names)
         if known or (identifier and identifier in seen_ids):
             continue
         seen_ids.add(identifier)
@@ -169,75 +155,76 @@ def _ending(row: Row) -> str:
 _ENDS = ("failed", "restart_scheduled", "consumed")
 
 
-def _incidents(table: pl.DataFrame, states: list[Row]) -> Iterator[Row]:
+def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
     """Yields every end of a unit by SIGKILL; `proven` if systemd says that memory was the cause.
 
     An incident begins with a notice of a kill or the exit of the main process, and ends when the
     unit has failed, which takes minutes if other processes of the unit have to be stopped.
     """
-    begun: list[Row] = []
-    unfinished: dict[Hashable, Row] = {}
+    begun: list[Death] = []
+    unfinished: dict[Hashable, tuple[int, Death]] = {}
     for row in table.iter_rows(named=True):
         key = (row["source"], row["host"], row["unit"])
-        event, proven = row["event"], is_proven("unit_events", row)
+        event = Death.of(
+            row,
+            kind="Unit killed for memory",
+            proven=is_proven("unit_events", row),
+            name=row["unit"],
+            killer="systemd-oomd" if row["event"] == "oomd_killed_processes" else None,
+        )
+        is_notice = row["event"] in NOTICES
         incident = unfinished.get(key)
-        notice = event in NOTICES
-        if incident and notice and (gap_s(incident["last"], row) or 0) > LATE_S:
+        if incident and is_notice and (gap_s(incident[1], event) or 0) > LATE_S:
             incident = None
         if is_kill("unit_events", row):
             if incident is None:
-                incident = {
-                    **row, "kind": "Unit killed for memory", "proven": False,
-                    "killer": None, "comm": None, "name": row["unit"], "last": row,
-                }  # fmt: skip
-                unfinished[key] = incident
-                begun.append(incident)
-            incident["proven"] |= proven
-            if notice:
-                incident["last"] = row
-            if event == "oomd_killed_processes":
-                incident["killer"] = "systemd-oomd"
-        if event in _ENDS:
+                incident = (len(begun), event)
+                begun.append(event)
+            number, last = incident
+            first = begun[number]
+            begun[number] = replace(
+                first,
+                proven=first.proven or event.proven,
+                killer=event.killer or first.killer,
+            )
+            unfinished[key] = (number, event if is_notice else last)
+        if row["event"] in _ENDS:
             unfinished.pop(key, None)
     yield from _of_one_unit(begun, states)
 
 
-def _of_one_unit(incidents: list[Row], states: list[Row]) -> Iterator[Row]:
+def _of_one_unit(incidents: list[Death], states: list[Death]) -> Iterator[Death]:
     """Yields the incidents except those that another report repeats.
 
     These are units around the one that was killed, scopes of containers whose state is known,
     and messages that several inputs contain.
     """
-    containers = {state["container_id"] for state in states}
+    containers = {state.container_id for state in states}
     inner = {
         _seconds(incident)
         for incident in incidents
-        if incident["proven"] and not _is_around(incident["unit"])
+        if incident.proven and not _is_around(incident.unit)
     }
-    of_unit: dict[Hashable, Row] = {}
+    of_unit: dict[Hashable, Death] = {}
     for incident in incidents:
-        repeated = of_unit.setdefault((incident["unit"], incident["logged_at"]), incident)
+        same = of_unit.setdefault((incident.unit, incident.logged_at), incident)
         if (
-            incident["unit"].endswith(".slice")
-            or (incident["container_id"] and incident["container_id"] in containers)
-            or (_is_around(incident["unit"]) and not inner.isdisjoint(_around(incident)))
-            or (
-                incident["logged_at"]
-                and repeated["source"] != incident["source"]
-                and same_host(repeated, incident)
-            )
+            (incident.unit or "").endswith(".slice")
+            or (incident.container_id and incident.container_id in containers)
+            or (_is_around(incident.unit) and not inner.isdisjoint(_around(incident)))
+            or (incident.logged_at and _is_of_another_input(same, incident))
         ):
             continue
         yield incident
 
 
-def _seconds(incident: Row) -> tuple[str | None, int | None]:
+def _seconds(incident: Death) -> tuple[str | None, int | None]:
     """Returns the host and the second of an incident."""
-    at = incident["logged_at"]
-    return incident["host"], int(at.timestamp()) if at else None
+    at = incident.logged_at
+    return incident.host, int(at.timestamp()) if at else None
 
 
-def _around(incident: Row) -> set[tuple[str | None, int | None]]:
+def _around(incident: Death) -> set[tuple[str | None, int | None]]:
     """Returns the host, with the seconds around an incident."""
     host, at = _seconds(incident)
     if at is None:
@@ -245,19 +232,19 @@ def _around(incident: Row) -> set[tuple[str | None, int | None]]:
     return {(host, second) for second in range(at - NESTED_S, at + NESTED_S + 1)}
 
 
-def _is_around(unit: str) -> bool:
-    return unit.startswith("user@") or unit.endswith(".slice")
+def _is_around(unit: str | None) -> bool:
+    return (unit or "").startswith("user@") or (unit or "").endswith(".slice")
 
 
-def _fatal(table: pl.DataFrame) -> Iterator[Row]:
+def _fatal(table: pl.DataFrame) -> Iterator[Death]:
     for row in table.iter_rows(named=True):
-        yield {
-            **row,
-            "kind": REFUSED,
-            "is_unusable": row["kind"] == "unusable address",
-            "is_impossible": row["kind"] == "impossible size",
-            "proven": is_proven("runtime_fatal", row),
-            "killer": "the Go runtime",
-            "comm": row["ident"],
-            "pid": row["log_pid"],
-        }
+        yield Death.of(
+            row,
+            kind=REFUSED,
+            is_unusable=row["kind"] == "unusable address",
+            is_impossible=row["kind"] == "impossible size",
+            proven=is_proven("runtime_fatal", row),
+            killer="the Go runtime",
+            comm=row["ident"],
+            pid=row["log_pid"],
+        )

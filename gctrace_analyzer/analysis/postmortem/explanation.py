@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.postmortem.facts import EVICTOR
+from gctrace_analyzer.analysis.postmortem.death import EVICTOR
 from gctrace_analyzer.analysis.postmortem.match import listed_tasks
 from gctrace_analyzer.analysis.postmortem.unseen import (
     FIND_SIZE,
@@ -25,7 +25,8 @@ from gctrace_analyzer.units import MIB, duration_text, size_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from gctrace_analyzer.analysis.postmortem.facts import Death, Evidence
+    from gctrace_analyzer.analysis.postmortem.death import Death
+    from gctrace_analyzer.analysis.postmortem.facts import Evidence
     from gctrace_analyzer.analysis.settings import Settings
 
 OFF_HEAP_SHARE = 0.3

@@ -9,7 +9,7 @@ those of the kernel, so these two kinds of process ids never match.
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
@@ -18,6 +18,9 @@ from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
+
+    from gctrace_analyzer.analysis.postmortem.death import Death
 
 Confidence = Literal["high", "medium", "low"]
 Row = dict[str, Any]
@@ -42,15 +45,12 @@ class Match:
     confidence: Confidence
 
 
-def match_process(kill: Row, processes: pl.DataFrame) -> Match | None:
-    """Returns the process that was killed according to `kill`, a row of `oom_kills`.
-
-    Returns None if it is unknown.
-    """
+def match_process(kill: Death, processes: pl.DataFrame) -> Match | None:
+    """Returns the process that was killed; None if it is unknown."""
     matches: list[tuple[tuple[str, ...], int]] = []
     rows = processes.to_dicts()
     for row in rows:
-        if kill.get("host") and row["host"] and kill["host"] != row["host"]:
+        if kill.host and row["host"] and kill.host != row["host"]:
             continue
         if _started_later(kill, row) or _outlived(kill, row):
             continue
@@ -67,7 +67,7 @@ def match_process(kill: Row, processes: pl.DataFrame) -> Match | None:
     return _only_recent_process(kill, rows)
 
 
-def match_all(kills: Sequence[Row], processes: pl.DataFrame) -> list[Match | None]:
+def match_all(kills: Sequence[Death], processes: pl.DataFrame) -> list[Match | None]:
     """Returns the process of each kill.
 
     A process that nothing but its time, or its being the only one, connects with the kills of
@@ -86,10 +86,10 @@ def match_all(kills: Sequence[Row], processes: pl.DataFrame) -> list[Match | Non
     ]
 
 
-def _victim(kill: Row) -> object:
+def _victim(kill: Death) -> object:
     """Returns what identifies a victim, as far as it is known."""
     names = ("container_id", "name", "unit", "pid", "comm")
-    return next(((name, kill[name]) for name in names if kill.get(name)), None)
+    return next(((name, value) for name in names if (value := getattr(kill, name))), None)
 
 
 def listed_tasks(tasks: pl.DataFrame, source: object, line_no: int | None) -> pl.DataFrame:
@@ -98,26 +98,25 @@ def listed_tasks(tasks: pl.DataFrame, source: object, line_no: int | None) -> pl
     return tasks.filter(same_line & (pl.col("source").cast(pl.String) == str(source)))
 
 
-def _agreeing(kill: Row, row: Row) -> list[str]:
+def _agreeing(kill: Death, row: Row) -> list[str]:
     """Returns what the kill and the process have in common."""
     agrees = []
     by_docker = bool(_CONTAINER_ID.fullmatch(row["ident"] or ""))
-    if kill.get("pid") and kill["pid"] == row["log_pid"] and not by_docker:
+    if kill.pid and kill.pid == row["log_pid"] and not by_docker:
         agrees.append("pid")
-    if unit := kill.get("unit"):
+    if unit := kill.unit:
         stem = unit.rpartition(".")[0]
         if unit == row["unit"] or (not row["unit"] and stem and stem == row["ident"]):
             agrees.append("unit")
-    if identifier := kill.get("container_id"):
+    if identifier := kill.container_id:
         known = row["container_id"] or (row["ident"] if by_docker else None)
         if known and (identifier.startswith(known) or known.startswith(identifier)):
             agrees.append("container")
-    if kill.get("pod") and kill["pod"] == row["pod"]:
-        same = not kill.get("container") or kill["container"] == row["container"]
+    if kill.pod and kill.pod == row["pod"]:
+        same = not kill.container or kill.container == row["container"]
         agrees += ["pod"] if same else []
-    comm = kill.get("comm")
     names = [name for name in (row["ident"], row["container"]) if name]
-    if comm and any(task_name(name) == comm for name in names):
+    if kill.comm and any(task_name(name) == kill.comm for name in names):
         agrees.append("comm")
     return agrees
 
@@ -127,26 +126,25 @@ def task_name(name: str) -> str:
     return name.encode()[:_COMM_BYTES].decode(errors="ignore")
 
 
-def _latest(kill: Row) -> datetime | None:
+def _latest(kill: Death) -> datetime | None:
     """Returns when the killed process was alive for certain, and soon died."""
-    at: datetime | None = kill.get("not_before_at") or kill.get("logged_at")
-    return at
+    return kill.not_before_at or kill.logged_at
 
 
-def _started_later(kill: Row, row: Row) -> bool:
+def _started_later(kill: Death, row: Row) -> bool:
     """Returns True if the process started after the kill."""
     at, started = _latest(kill), row["started_at"]
     return bool(at and started and started > at + timedelta(seconds=1))
 
 
-def _outlived(kill: Row, row: Row) -> bool:
+def _outlived(kill: Death, row: Row) -> bool:
     """Returns True if the process was scraped after a kill between two scrapes."""
-    if not kill.get("not_before_at") or not row["ended_at"]:
+    if not kill.not_before_at or not row["ended_at"]:
         return False
-    return bool(row["ended_at"] >= kill["logged_at"])
+    return bool(row["ended_at"] >= kill.logged_at)
 
 
-def _only_recent_process(kill: Row, rows: Sequence[Row]) -> Match | None:
+def _only_recent_process(kill: Death, rows: Sequence[Row]) -> Match | None:
     """Returns the process that ended shortly before the kill, if there is only one."""
     at = _latest(kill)
     if len(rows) == 1 and (at is None or rows[0]["ended_at"] is None):

@@ -8,6 +8,7 @@ systemd and container engines report as an OOM kill is always a kill by the kern
 from __future__ import annotations
 
 from bisect import bisect_right
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.postmortem.match import NEAR, task_name
@@ -16,9 +17,9 @@ from gctrace_analyzer.ingest.evidence import cgroups
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from gctrace_analyzer.analysis.postmortem.match import Row
+    from gctrace_analyzer.analysis.postmortem.death import Death
 
-    _Clock = Callable[[Row], float | None]
+    _Clock = Callable[[Death], float | None]
 
 EARLY_S = 1.0
 """Seconds. Timestamps may be truncated, so a report may seem to precede the kill."""
@@ -48,102 +49,101 @@ _FACTS = (
 )  # fmt: skip
 
 
-def without_kill(kills: Iterable[Row], reports: list[Row]) -> list[Row]:
+def without_kill(kills: list[Death], reports: list[Death]) -> list[Death]:
     """Returns the reports of deaths that no recorded kill explains.
 
     The kills that explain the others are completed with what those know.
     """
-    by_unit: dict[str, list[Row]] = {}
-    unknown: list[Row] = []
-    kills = list(kills)
+    by_unit: dict[str, list[int]] = {}
+    unknown: list[int] = []
     reports = _left_unnamed(kills, reports)
-    for kill in kills:
-        for unit in {kill["unit"], *cgroups.units(kill["cgroup"])} - {None}:
-            by_unit.setdefault(unit, []).append(kill)
-        if kill["killer"] == "kernel" and not any(kill.get(name) for name in _PLACES):
-            unknown.append(kill)
-    of_units = {unit: Kills(rows) for unit, rows in by_unit.items()}
-    # A unit is killed as often as the kernel or systemd says, whichever is more. What is left
-    # after comparing the times belongs together too, as the clock of `dmesg -T` may be wrong.
+    for number, kill in enumerate(kills):
+        own = (kill.unit,) if kill.unit else ()
+        for unit in {*own, *cgroups.units(kill.cgroup)}:
+            by_unit.setdefault(unit, []).append(number)
+        if kill.killer == "kernel" and not _has_any(kill, _PLACES):
+            unknown.append(number)
+    of_units = {unit: Kills(kills, numbers) for unit, numbers in by_unit.items()}
+    # Both report the same kills: the larger number counts. What is left after comparing the
+    # times belongs together too, as the clock of `dmesg -T` may be wrong.
     for take in (Kills.near, Kills.first):
-        reports = _left(reports, lambda report: of_units.get(report.get("unit") or ""), take)
-    return _left_by_name_and_time(unknown, reports)
+        reports = _left(reports, lambda report: of_units.get(report.unit or ""), take)
+    return _left_by_name_and_time(kills, unknown, reports)
 
 
-def _left_unnamed(kills: list[Row], reports: list[Row]) -> list[Row]:
+def _has_any(death: Death, names: Iterable[str]) -> bool:
+    return any(getattr(death, name) for name in names)
+
+
+def _left_unnamed(kills: list[Death], reports: list[Death]) -> list[Death]:
     """Returns the reports without those that name no program and come right after a kill.
 
     What names nothing, as in the log of a platform, may mean a kill in any cgroup.
     """
-    unnamed = [report for report in reports if not any(report.get(name) for name in _NAMES)]
+    unnamed = [report for report in reports if not _has_any(report, _NAMES)]
     if not unnamed:
         return reports
-    every = Kills([kill for kill in kills if kill["killer"] in _OF_PROCESSES])
+    every = Kills(kills, [n for n, kill in enumerate(kills) if kill.killer in _OF_PROCESSES])
     for take in (Kills.near, Kills.first_without_clock):
         unnamed = _left(unnamed, lambda _: every, take)
     left = {id(report) for report in unnamed}
-    named = (report for report in reports if any(report.get(name) for name in _NAMES))
+    named = (report for report in reports if _has_any(report, _NAMES))
     return [*named, *(report for report in reports if id(report) in left)]
 
 
-def _left_by_name_and_time(kills: list[Row], reports: list[Row]) -> list[Row]:
+def _left_by_name_and_time(
+    kills: list[Death], numbers: list[int], reports: list[Death]
+) -> list[Death]:
     """Returns the reports that none of the kills in an unknown cgroup explains."""
     taken: set[int] = set()
-    by_comm: dict[str, list[Row]] = {}
-    for kill in kills:
-        by_comm.setdefault(kill["comm"] or "", []).append(kill)
-    named = {comm: Kills(rows, taken) for comm, rows in by_comm.items()}
-    every = Kills(kills, taken)
-    by_kernel = [report for report in reports if not report.get("killer")]
+    by_comm: dict[str, list[int]] = {}
+    for number in numbers:
+        by_comm.setdefault(kills[number].comm or "", []).append(number)
+    named = {comm: Kills(kills, own, taken) for comm, own in by_comm.items()}
+    every = Kills(kills, numbers, taken)
+    by_kernel = [report for report in reports if not report.killer]
 
-    def of_name(report: Row) -> Kills | None:
+    def of_name(report: Death) -> Kills | None:
         return next((named[name] for name in _task_names(report) if name in named), None)
 
     for take in (Kills.soon, Kills.first_without_clock):
         by_kernel = _left(by_kernel, of_name, take)
     for take in (Kills.near, Kills.line_before):
         by_kernel = _left(by_kernel, lambda _: every, take)
-    return [*by_kernel, *(report for report in reports if report.get("killer"))]
+    return [*by_kernel, *(report for report in reports if report.killer)]
 
 
 def _left(
-    reports: list[Row],
-    kills_of: Callable[[Row], Kills | None],
-    take: Callable[[Kills, Row], Row | None],
-) -> list[Row]:
+    reports: list[Death],
+    kills_of: Callable[[Death], Kills | None],
+    take: Callable[[Kills, Death], int | None],
+) -> list[Death]:
     """Returns the reports that none of the kills explains; completes the kills of the others."""
     left = []
     for report in reports:
         kills = kills_of(report)
-        kill = take(kills, report) if kills else None
-        if kill is None:
+        number = take(kills, report) if kills else None
+        if kills is None or number is None:
             left.append(report)
         else:
-            complete(kill, report, _FACTS)
+            kills.all[number] = kills.all[number].completed(report, _FACTS)
     return left
 
 
-def complete(kill: Row, report: Row, names: Iterable[str]) -> None:
-    """Adds what only the report knows to the row of a kill."""
-    kill |= {name: report.get(name) for name in names if kill.get(name) is None}
-
-
-def _task_names(report: Row) -> Iterator[str]:
+def _task_names(report: Death) -> Iterator[str]:
     """Yields what the kernel may call a process of a unit or container."""
-    unit = report.get("unit") or ""
-    for name in (unit.rpartition(".")[0], report.get("name"), report.get("container")):
+    for name in ((report.unit or "").rpartition(".")[0], report.name, report.container):
         if name:
             yield task_name(name)
 
 
-def same_host(one: Row, other: Row) -> bool:
-    """Returns False if two rows are of different hosts."""
-    hosts = (one.get("host"), other.get("host"))
-    return None in hosts or hosts[0] == hosts[1]
+def same_host(one: Death, other: Death) -> bool:
+    """Returns False if two records are of different hosts."""
+    return None in (one.host, other.host) or one.host == other.host
 
 
-def gap_s(one: Row, other: Row) -> float | None:
-    """Returns the time from one row to another, on a clock that both have."""
+def gap_s(one: Death, other: Death) -> float | None:
+    """Returns the time from one record to another, on a clock that both have."""
     for clock in (_wall_s, _monotonic_s):
         begin, end = clock(one), clock(other)
         if begin is not None and end is not None:
@@ -151,105 +151,105 @@ def gap_s(one: Row, other: Row) -> float | None:
     return None
 
 
-def _wall_s(row: Row) -> float | None:
-    return row["logged_at"].timestamp() if row.get("logged_at") else None
+def _wall_s(death: Death) -> float | None:
+    return death.logged_at.timestamp() if death.logged_at else None
 
 
-def _monotonic_s(row: Row) -> float | None:
-    return row.get("monotonic_s")
+def _monotonic_s(death: Death) -> float | None:
+    return death.monotonic_s
 
 
-def _line(row: Row) -> float | None:
-    undated = _wall_s(row) is None and _monotonic_s(row) is None
-    return row["line_no"] if undated else None
+def _line(death: Death) -> float | None:
+    undated = death.logged_at is None and death.monotonic_s is None
+    return death.line_no if undated else None
 
 
 class Kills:
-    """Kills that reports may be about; each is given to one report only.
+    """Some of all kills that reports may be about, by number; each is given to one report only.
 
     They are sorted, because a log may have thousands. Several collections may share the set of
-    those that are given already, by their `id`.
+    those that are given already.
     """
 
-    def __init__(self, rows: list[Row], taken: set[int] | None = None) -> None:
-        self._rows = list(rows)
+    def __init__(
+        self, every: list[Death], numbers: list[int], taken: set[int] | None = None
+    ) -> None:
+        self.all = every
+        self._numbers = list(numbers)
         self._taken = set[int]() if taken is None else taken
-        self._sorted: dict[_Clock, dict[str | None, list[tuple[float, Row]]]] = {}
+        self._sorted: dict[_Clock, dict[str | None, list[tuple[float, int]]]] = {}
         for clock in (_wall_s, _monotonic_s, _line):
-            timed = [(at, row) for row in rows if (at := clock(row)) is not None]
-            by_host = self._sorted[clock] = {_EVERY: sorted(timed, key=lambda kill: kill[0])}
+            timed = [(at, n) for n in numbers if (at := clock(every[n])) is not None]
+            by_host = self._sorted[clock] = {_EVERY: sorted(timed, key=itemgetter(0))}
             for kill in by_host[_EVERY]:
-                by_host.setdefault(kill[1].get("host"), []).append(kill)
+                by_host.setdefault(every[kill[1]].host, []).append(kill)
 
-    def near(self, report: Row, late_s: float = LATE_S) -> Row | None:
+    def near(self, report: Death, late_s: float = LATE_S) -> int | None:
         """Returns the last kill in the seconds before a report, or a moment after it."""
         kill = self._last(_wall_s, report, late_s)
-        return kill or self._last(_monotonic_s, report, late_s)
+        return self._last(_monotonic_s, report, late_s) if kill is None else kill
 
-    def soon(self, report: Row) -> Row | None:
+    def soon(self, report: Death) -> int | None:
         """Returns the last kill in the minute before a report."""
         return self.near(report, NEAR.total_seconds())
 
-    def line_before(self, report: Row) -> Row | None:
+    def line_before(self, report: Death) -> int | None:
         """Returns the last kill on an earlier line of the same input, if neither is dated."""
         return self._last(_line, report, float("inf"), 0.0)
 
-    def first(self, report: Row) -> Row | None:
+    def first(self, report: Death) -> int | None:
         """Returns the first kill that is left."""
         return self._first(report, lambda _: True)
 
-    def first_without_clock(self, report: Row) -> Row | None:
+    def first_without_clock(self, report: Death) -> int | None:
         """Returns the first kill that is left and has no clock in common with the report."""
-        return self._first(report, lambda row: gap_s(row, report) is None)
+        return self._first(report, lambda kill: gap_s(kill, report) is None)
 
     def _last(
-        self,
-        clock: _Clock,
-        report: Row,
-        late_s: float,
-        early_s: float = EARLY_S,
-    ) -> Row | None:
+        self, clock: _Clock, report: Death, late_s: float, early_s: float = EARLY_S
+    ) -> int | None:
         if (end := clock(report)) is None:
             return None
-        host = report.get("host")
-        # The last kill whose host is the same or unknown; of an unknown host, of all.
+        # Prefer kills of the same host; without a host, take the last kill of any.
+        hosts = (_EVERY,) if report.host is None else (report.host, None)
         candidates = [
             kill
-            for each_host in ((_EVERY,) if host is None else (host, None))
-            if (kill := self._last_of(each_host, clock, report, end - late_s, end + early_s))
+            for host in hosts
+            if (kill := self._last_of(host, clock, report, end - late_s, end + early_s))
         ]
         if not candidates:
             return None
-        _, row = max(candidates, key=lambda kill: kill[0])
-        self._taken.add(id(row))
-        return row
+        _, number = max(candidates, key=itemgetter(0))
+        self._taken.add(number)
+        return number
 
     def _last_of(
-        self, host: str | None, clock: _Clock, report: Row, begin: float, end: float
-    ) -> tuple[float, Row] | None:
+        self, host: str | None, clock: _Clock, report: Death, begin: float, end: float
+    ) -> tuple[float, int] | None:
         kills = self._sorted[clock].get(host, [])
-        at = bisect_right(kills, end, key=lambda kill: kill[0])
+        at = bisect_right(kills, end, key=itemgetter(0))
         while at > 0 and kills[at - 1][0] >= begin:
             at -= 1
-            row = kills[at][1]
-            if id(row) in self._taken:
+            number = kills[at][1]
+            if number in self._taken:
                 del kills[at]
-            elif _comparable(clock, row, report):
+            elif _comparable(clock, self.all[number], report):
                 return kills[at]
         return None
 
-    def _first(self, report: Row, fits: Callable[[Row], bool]) -> Row | None:
-        while self._rows and id(self._rows[0]) in self._taken:
-            del self._rows[0]
-        for row in self._rows[:MOST_COMPARED]:
-            if id(row) not in self._taken and same_host(row, report) and fits(row):
-                self._taken.add(id(row))
-                return row
+    def _first(self, report: Death, fits: Callable[[Death], bool]) -> int | None:
+        while self._numbers and self._numbers[0] in self._taken:
+            del self._numbers[0]
+        for number in self._numbers[:MOST_COMPARED]:
+            kill = self.all[number]
+            if number not in self._taken and same_host(kill, report) and fits(kill):
+                self._taken.add(number)
+                return number
         return None
 
 
-def _comparable(clock: _Clock, row: Row, report: Row) -> bool:
+def _comparable(clock: _Clock, kill: Death, report: Death) -> bool:
     if clock is _line:
-        return bool(row["source"] == report["source"])
+        return kill.source == report.source
     # The time since the boot may be that of another boot.
-    return clock is _wall_s or _wall_s(row) is None or _wall_s(report) is None
+    return clock is _wall_s or kill.logged_at is None or report.logged_at is None

@@ -17,7 +17,6 @@ from gctrace_analyzer.analysis.goals.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.postmortem.deaths import deaths
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S, explain_death
 from gctrace_analyzer.analysis.postmortem.facts import (
-    Death,
     Evidence,
     LastMinute,
     Limit,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
+    from gctrace_analyzer.analysis.postmortem.death import Death
     from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.ingest.read import Log
 
@@ -105,25 +105,24 @@ def post_mortems(
         enriched: returns what `episodes.enrich` returns; only called if there is a death.
         intervals: returns the spans between the dumps or scrapes of a process.
     """
-    reports = deaths(log.tables)
-    matches = match_all(reports, log.all_processes)
+    every = deaths(log.tables)
+    matches = match_all(every, log.all_processes)
     elsewhere = log.selection.without_end if log.selection else ()
     return [
         _post_mortem(death, match, log.tables, enriched(), intervals, settings)
-        for death, match in zip(reports, matches, strict=True)
+        for death, match in zip(every, matches, strict=True)
         if not (match and match.process in elsewhere)
     ]
 
 
 def _post_mortem(
-    row: Row,
+    death: Death,
     match: Match | None,
     tables: Mapping[str, pl.DataFrame],
     enriched: pl.DataFrame,
     intervals: Callable[[int], pl.DataFrame],
     settings: Settings,
 ) -> PostMortem:
-    death = Death.of(row)
     cycles = enriched.filter(process=match.process) if match else enriched.clear()
     minute = _last_cycles(death, cycles) if match else LastMinute()
     memory = _memory_at_death(death, minute.heap_end_mib, tables)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.postmortem.death import Death
 from gctrace_analyzer.analysis.postmortem.match import Row, match_process
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import MIB, duration_text
@@ -51,7 +52,7 @@ def _consumed(row: Row, log: Log, spans: pl.DataFrame) -> Consumed:
     tables, processes = log.tables, log.all_processes
     # Only gctrace has the GC CPU of a whole process.
     processes = processes if len(tables["cycles"]) else processes.clear()
-    match = match_process({**row, "pid": None}, processes)
+    match = match_process(Death.of(row), processes)
     spent = share = process = None
     complete = False
     if match and match.match_by[0] in ("unit", "container") and _is_whole(match.process, log):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.postmortem.facts import EVICTOR
+from gctrace_analyzer.analysis.postmortem.death import EVICTOR
 from gctrace_analyzer.units import size_text
 
 if TYPE_CHECKING:
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.analysis.postmortem.facts import Death, Evidence
+    from gctrace_analyzer.analysis.postmortem.death import Death
+    from gctrace_analyzer.analysis.postmortem.facts import Evidence
     from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
     from gctrace_analyzer.analysis.settings import Settings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.postmortem.facts import REFUSED
+from gctrace_analyzer.analysis.postmortem.death import REFUSED
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
     count,

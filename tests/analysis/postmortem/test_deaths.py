@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -10,6 +11,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.postmortem.death import Death
 from gctrace_analyzer.analysis.postmortem.deaths import _states
 from tests.helpers.logs import KILL, logfile, read_lines, records
 
@@ -274,8 +276,8 @@ def test_of_several_states_of_a_container_the_one_that_proves_the_kill_counts(
     unknown = {"container_id": "a" * 64, "exit_code": 137, "oom_killed": None}
     rows = [{**dict.fromkeys(types), **row} for row in (unproven, unknown, proven)][::order]
     (found,) = _states(pl.DataFrame(rows, schema=types), [])
-    assert found["proven"] is True
-    assert found["kind"] == "Container OOMKilled (exit code 137)"
+    assert found.proven is True
+    assert found.kind == "Container OOMKilled (exit code 137)"
     # Of other exits there is no death.
     fine = [{**row, "exit_code": 0, "oom_killed": False} for row in rows]
     assert list(_states(pl.DataFrame(fine, schema=types), [])) == []
@@ -286,15 +288,15 @@ def test_the_state_of_a_killed_pod_completes_the_kill() -> None:
     state = {"pod": "api-0", "container": "api", "exit_code": 137, "oom_killed": True,
              "memory_limit_bytes": 64, "restart_count": 3, "name": "api"}  # fmt: skip
     table = pl.DataFrame([{**dict.fromkeys(types), **state}], schema=types)
-    names = ("name", "limit_bytes", "restart_count", "container_id")
-    kill: dict[str, Any] = {**dict.fromkeys(names), "pod": "api-0", "container": "api"}
-    assert list(_states(table, [kill])) == []
-    assert (kill["limit_bytes"], kill["restart_count"], kill["name"]) == (64, 3, "api")
-    for other in ({"pod": "api-1"}, {"container": "proxy"}):
-        assert len(list(_states(table, [{**kill, **other}]))) == 1
+    kill = Death(pod="api-0", container="api")
+    kills = [kill]
+    assert list(_states(table, kills)) == []
+    assert (kills[0].limit_bytes, kills[0].restart_count, kills[0].name) == (64, 3, "api")
+    for other in (replace(kill, pod="api-1"), replace(kill, container="proxy")):
+        assert len(list(_states(table, [other]))) == 1
     # Without a pod, the id of the container decides.
     alone = table.with_columns(
         pod=pl.lit(None, pl.String), container_id=pl.lit("a" * 64, pl.String)
     )
-    assert len(list(_states(alone, [{**kill, "pod": None}]))) == 1
-    assert list(_states(alone, [{**kill, "pod": None, "container_id": "a" * 12}])) == []
+    assert len(list(_states(alone, [replace(kill, pod=None)]))) == 1
+    assert list(_states(alone, [replace(kill, pod=None, container_id="a" * 12)])) == []

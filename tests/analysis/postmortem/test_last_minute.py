@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.postmortem.facts import Death, LastMinute, Limit, Resident
+from gctrace_analyzer.analysis.postmortem.death import Death
+from gctrace_analyzer.analysis.postmortem.facts import LastMinute, Limit, Resident
 from gctrace_analyzer.analysis.postmortem.post_mortems import (
     _last_cycles,
     _last_scrapes,

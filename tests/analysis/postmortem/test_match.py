@@ -10,6 +10,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.postmortem.death import Death
 from gctrace_analyzer.analysis.postmortem.match import (
     Match,
     listed_tasks,
@@ -35,7 +36,7 @@ def matched(kill: dict[str, Any], *processes: dict[str, Any]) -> Match | None:
         for name, dtype in schema.polars_schema("processes").items()
         if name in names
     }
-    return match_process(kill, pl.DataFrame(rows, schema=types))
+    return match_process(Death(**kill), pl.DataFrame(rows, schema=types))
 
 
 @pytest.mark.parametrize(
@@ -227,7 +228,7 @@ def test_one_process_is_not_the_victim_of_two_kills() -> None:
     types = {k: v for k, v in schema.polars_schema("processes").items() if k in names}
     one = pl.DataFrame([{**dict.fromkeys(names), "process": 0}], schema=types)
     low = Match(0, ("only program",), "low")
-    api, again, web = {"pid": 1, "comm": "api"}, {"pid": 1, "comm": "api"}, {"pid": 2}
+    api, again, web = Death(pid=1, comm="api"), Death(pid=1, comm="api"), Death(pid=2)
     assert match_all([api], one) == [low]
     assert match_all([api, again], one) == [low, low]
     assert match_all([api, web], one) == [None, None]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis.postmortem.facts import Death, Limit
+from gctrace_analyzer.analysis.postmortem.death import Death
+from gctrace_analyzer.analysis.postmortem.facts import Limit
 from gctrace_analyzer.analysis.postmortem.post_mortems import _limit
 from gctrace_analyzer.analysis.settings import Known, Settings
 from tests.helpers.corpus import INPUTS, expectation, named, read

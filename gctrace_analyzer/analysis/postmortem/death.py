@@ -1,0 +1,164 @@
+"""The record of a death: what the kernel, systemd, a container engine or the Go runtime reports."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.units import MIB
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+REFUSED = "Out of memory in the Go runtime"
+"""The kind of a death by the Go runtime itself, to which the system gave no memory."""
+
+EVICTOR = "kubelet"
+"""The killer of pods on a node that runs low on memory."""
+
+OF_32_BITS = ("386", "arm", "mipsx")
+"""The names of 32-bit architectures in the names of assembly files of the runtime."""
+
+OF_32_BITS_MIB = (1536.0, 4096.0)
+"""From and to how much memory a program has that may have run out of a 32-bit address space."""
+
+
+@frozen
+class Death:
+    """The end of a process, as one record of it or all together describe it.
+
+    The fields are those of the tables that the records are from, and `kind` and `proven`.
+    """
+
+    kind: str = ""
+    proven: bool = True
+    logged_at: datetime | None = None
+    not_before_at: datetime | None = None
+    monotonic_s: float | None = None
+    host: str | None = None
+    killer: str | None = None
+    reported_by: str | None = None
+    scope: str | None = None
+    pid: int | None = None
+    comm: str | None = None
+    name: str | None = None
+    unit: str | None = None
+    cgroup: str | None = None
+    container: str | None = None
+    container_id: str | None = None
+    pod: str | None = None
+    pod_uid: str | None = None
+    limit_bytes: int | None = None
+    oom_memcg: str | None = None
+    restart_count: int | None = None
+    memory_request_bytes: int | None = None
+    total_vm_bytes: int | None = None
+    anon_rss_bytes: int | None = None
+    shmem_rss_bytes: int | None = None
+    requested_bytes: int | None = None
+    in_use_bytes: int | None = None
+    used_bytes: int | None = None
+    failcnt: int | None = None
+    file_rss_bytes: int | None = None
+    reason: str | None = None
+    pressure_cgroup: str | None = None
+    pressure_pct: float | None = None
+    pressure_limit_pct: float | None = None
+    pressure_window_s: float | None = None
+    available_bytes: int | None = None
+    host_bytes: int | None = None
+    available_limit_pct: float | None = None
+    stop_requested: bool | None = None
+    is_inside: bool | None = None
+    is_unusable: bool | None = None
+    is_impossible: bool | None = None
+    goarch: str | None = None
+    errno: int | None = None
+    source: str | None = None
+    line_no: int | None = None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any], **known: Any) -> Death:
+        """Returns the death that a row of a table describes, with what else is known of it."""
+        values = {name: row[name] for name in _FIELDS if name in row} | known
+        return cls(**values | {"source": str(row["source"]) if row.get("source") else None})
+
+    def completed(self, other: Death, names: Iterable[str]) -> Death:
+        """Returns the death with what only another record of it knows."""
+        unknown = (name for name in names if getattr(self, name) is None)
+        return replace(self, **{name: getattr(other, name) for name in unknown})
+
+    def joined(self, other: Death) -> Death:
+        """Returns the death as both records describe it; the place is that of the longer one."""
+        place = max(self, other, key=_known)
+        both = self.completed(other, _FIELDS)
+        return replace(both, source=place.source, line_no=place.line_no)
+
+    @property
+    def victim(self) -> str | None:
+        """The name of what ended."""
+        return self.comm or self.name or self.unit or self.container or self.pod
+
+    @property
+    def is_of_files(self) -> bool:
+        """Whether most of the resident memory was pages of files, which are not Go heap."""
+        own = (self.anon_rss_bytes or 0) + (self.shmem_rss_bytes or 0)
+        return (self.file_rss_bytes or 0) > own
+
+    @property
+    def subject(self) -> str:
+        """What ended; of a container or unit only that a process in it did may be known."""
+        if not self.is_inside:
+            return "The program"
+        return f"A process in the {'unit' if self.unit else 'container'}"
+
+    @property
+    def cause(self) -> str:
+        """Why it ended, as a part of a sentence."""
+        if self.is_impossible:
+            return "because it asked for a block of memory of an impossible size"
+        if self.by_runtime:
+            return "because it got no more memory"
+        if self.reason == "memory_pressure":
+            return f"by {self.killer} for memory pressure"
+        if self.killer == "systemd-oomd" and self.reason is None:
+            return "by systemd-oomd"
+        if self.killer == "earlyoom":
+            return "by earlyoom because little memory was available"
+        return "because memory ran out"
+
+    @property
+    def group(self) -> str | None:
+        """The name of what has the memory limit."""
+        return self.oom_memcg or self.unit or self.name or self.container
+
+    @property
+    def by_runtime(self) -> bool:
+        """Whether the Go runtime ended the program itself."""
+        return self.kind == REFUSED
+
+    @property
+    def is_of_32_bits(self) -> bool:
+        """Whether the traceback is that of a 32-bit program."""
+        return self.goarch in OF_32_BITS
+
+    @property
+    def may_be_of_32_bits(self) -> bool:
+        """Whether a death by the runtime may be the end of a 32-bit address space."""
+        if self.is_unusable or self.is_of_32_bits:
+            return True
+        if self.goarch is not None:
+            return False
+        if self.requested_bytes is None or self.in_use_bytes is None:
+            return False
+        low, high = OF_32_BITS_MIB
+        return low * MIB <= self.requested_bytes + self.in_use_bytes <= high * MIB
+
+
+_FIELDS = tuple(field.name for field in fields(Death))
+
+
+def _known(death: Death) -> int:
+    return sum(getattr(death, name) is not None for name in _FIELDS)
