@@ -169,13 +169,7 @@ def live(
     year: int | None = None,
     tz: str | tzinfo | None = None,
     start: str | datetime | None = None,
-    gogc: str | float | None = None,
-    memory_limit: str | float | None = None,
-    container_limit: str | float | None = None,
-    cpu_limit: float | None = None,
-    go_version: str | None = None,
-    ballast: str | float | None = None,
-    off_heap: str | float | None = None,
+    **facts: Unpack[ProgramFacts],
 ) -> Live:
     """Returns an empty log, to which lines are added as the program writes them.
 
@@ -183,10 +177,8 @@ def live(
     """
     from gctrace_analyzer.live import Live
 
-    given = given_settings(
-        gogc, memory_limit, container_limit, cpu_limit, go_version, ballast, off_heap
-    )
-    return Live(how=_options(year=year, tz=tz, start=start), settings=given)
+    how = _options(year=year, tz=tz, start=start)
+    return Live(how=how, settings=given_settings(**facts))
 
 
 def _options(

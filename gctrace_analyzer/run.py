@@ -62,6 +62,18 @@ class RunSummary(Summary):
         return _notebook_cell(self.report)
 
 
+class _Table:
+    """The table that was read and has the name of the attribute."""
+
+    def __set_name__(self, _: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, run: Run | None, _: type) -> pl.DataFrame:
+        if run is None:
+            return self  # type: ignore[return-value]  # of the class
+        return run.analysis.log.tables[self._name]
+
+
 class Run:
     """The garbage collection of one service, read from its logs.
 
@@ -69,6 +81,35 @@ class Run:
     from `summary()`, `pauses()` and `windows()`, explanations from `findings()` and
     `post_mortems()`, advice from `whatif()` and `recommend()`.
     """
+
+    cycles = _Table()
+    """The GC cycles, one row per cycle, with values as printed (`schema.CYCLES`)."""
+    processes = _Table()
+    """The processes in the log, one row per program run (`schema.PROCESSES`)."""
+    scavenges = _Table()
+    """What the scavenger printed (`GODEBUG=scavtrace=1`)."""
+    pacer = _Table()
+    """What the pacer printed (`GODEBUG=gcpacertrace=1`)."""
+    scans = _Table()
+    """What `GODEBUG=gctrace=2` printed about scanning (Go 1.25 and later)."""
+    rejected = _Table()
+    """Lines that look like runtime output but could not be parsed, with the reason."""
+    memstats = _Table()
+    """Dumps of runtime.MemStats, one row per dump."""
+    cycle_pauses = _Table()
+    """The pauses that MemStats dumps remember, one row per cycle (`schema.CYCLE_PAUSES`)."""
+    oom_kills = _Table()
+    """Processes killed for memory, one row per kill."""
+    oom_invocations = _Table()
+    """Invocations of the OOM killer that killed nothing."""
+    oom_tasks = _Table()
+    """The tasks that the kernel listed when its OOM killer ran."""
+    unit_events = _Table()
+    """Exits, kills, restarts and CPU accounting of systemd units."""
+    container_states = _Table()
+    """States of containers, as Docker and Kubernetes report them."""
+    runtime_fatal = _Table()
+    """The Go runtime's own out-of-memory errors."""
 
     def __init__(
         self,
@@ -93,79 +134,9 @@ class Run:
         return _notebook_cell(self.report())
 
     @property
-    def cycles(self) -> pl.DataFrame:
-        """The GC cycles, one row per cycle, with values as printed (`schema.CYCLES`)."""
-        return self._log.tables["cycles"]
-
-    @property
-    def processes(self) -> pl.DataFrame:
-        """The processes in the log, one row per program run (`schema.PROCESSES`)."""
-        return self._log.tables["processes"]
-
-    @property
-    def scavenges(self) -> pl.DataFrame:
-        """What the scavenger printed (`GODEBUG=scavtrace=1`)."""
-        return self._log.tables["scavenges"]
-
-    @property
-    def pacer(self) -> pl.DataFrame:
-        """What the pacer printed (`GODEBUG=gcpacertrace=1`)."""
-        return self._log.tables["pacer"]
-
-    @property
-    def scans(self) -> pl.DataFrame:
-        """What `GODEBUG=gctrace=2` printed about scanning (Go 1.25 and later)."""
-        return self._log.tables["scans"]
-
-    @property
-    def rejected(self) -> pl.DataFrame:
-        """Lines that look like runtime output but could not be parsed, with the reason."""
-        return self._log.tables["rejected"]
-
-    @property
-    def memstats(self) -> pl.DataFrame:
-        """Dumps of runtime.MemStats, one row per dump."""
-        return self._log.tables["memstats"]
-
-    @property
-    def cycle_pauses(self) -> pl.DataFrame:
-        """The pauses that MemStats dumps remember, one row per cycle (`schema.CYCLE_PAUSES`)."""
-        return self._log.tables["cycle_pauses"]
-
-    @property
     def intervals(self) -> pl.DataFrame:
         """What happened between successive dumps or scrapes (`schema.INTERVALS`)."""
         return self._analysis.intervals
-
-    @property
-    def oom_kills(self) -> pl.DataFrame:
-        """Processes killed for memory, one row per kill."""
-        return self._log.tables["oom_kills"]
-
-    @property
-    def oom_invocations(self) -> pl.DataFrame:
-        """Invocations of the OOM killer that killed nothing."""
-        return self._log.tables["oom_invocations"]
-
-    @property
-    def oom_tasks(self) -> pl.DataFrame:
-        """The tasks that the kernel listed when its OOM killer ran."""
-        return self._log.tables["oom_tasks"]
-
-    @property
-    def unit_events(self) -> pl.DataFrame:
-        """Exits, kills, restarts and CPU accounting of systemd units."""
-        return self._log.tables["unit_events"]
-
-    @property
-    def container_states(self) -> pl.DataFrame:
-        """States of containers, as Docker and Kubernetes report them."""
-        return self._log.tables["container_states"]
-
-    @property
-    def runtime_fatal(self) -> pl.DataFrame:
-        """The Go runtime's own out-of-memory errors."""
-        return self._log.tables["runtime_fatal"]
 
     @property
     def sources(self) -> tuple[SourceFacts, ...]:

@@ -168,59 +168,45 @@ class Drawing:
         return f"<plot {self._name}: call it to draw it>"
 
 
+class _Plot:
+    """The plot that has the name of the attribute."""
+
+    def __set_name__(self, _: type, name: PlotName) -> None:
+        self._name = name
+
+    def __get__(self, plots: Plots | None, _: type) -> Drawing:
+        if plots is None:
+            return self  # type: ignore[return-value]  # of the class
+        return Drawing(plots.report, self._name)
+
+
 class Plots:
     """The plots of a run: `run.plot.timeline()` and the others. See `Drawing` for arguments."""
 
+    timeline = _Plot()
+    """Heap, GC CPU, mark assist, pauses and allocation over time, with episodes."""
+    pauses = _Plot()
+    """Pauses by phase: their distribution, and over time."""
+    frequency = _Plot()
+    """Time between cycles: over time, and its distribution."""
+    assist = _Plot()
+    """Mark assist against allocation rate."""
+    live_heap = _Plot()
+    """The live heap with its growth and the time until it reaches the limit."""
+    goal = _Plot()
+    """The heap goal, what sets it, and the effective GOGC."""
+    mmu = _Plot()
+    """Minimum mutator utilization by window length."""
+    trade_off = _Plot()
+    """GC CPU against peak heap, with the present and the recommended setting."""
+    memory = _Plot()
+    """Heap obtained from the system and heap needed, from MemStats."""
+
     def __init__(self, report: Callable[[], Report]) -> None:
-        self._report = report
+        self.report = report
 
     def __repr__(self) -> str:
         return "<plots: " + ", ".join(PLOTS) + ">"
-
-    @property
-    def timeline(self) -> Drawing:
-        """Heap, GC CPU, mark assist, pauses and allocation over time, with episodes."""
-        return Drawing(self._report, "timeline")
-
-    @property
-    def pauses(self) -> Drawing:
-        """Pauses by phase: their distribution, and over time."""
-        return Drawing(self._report, "pauses")
-
-    @property
-    def frequency(self) -> Drawing:
-        """Time between cycles: over time, and its distribution."""
-        return Drawing(self._report, "frequency")
-
-    @property
-    def assist(self) -> Drawing:
-        """Mark assist against allocation rate."""
-        return Drawing(self._report, "assist")
-
-    @property
-    def live_heap(self) -> Drawing:
-        """The live heap with its growth and the time until it reaches the limit."""
-        return Drawing(self._report, "live_heap")
-
-    @property
-    def goal(self) -> Drawing:
-        """The heap goal, what sets it, and the effective GOGC."""
-        return Drawing(self._report, "goal")
-
-    @property
-    def mmu(self) -> Drawing:
-        """Minimum mutator utilization by window length."""
-        return Drawing(self._report, "mmu")
-
-    @property
-    def trade_off(self) -> Drawing:
-        """GC CPU against peak heap, with the present and the recommended setting."""
-        return Drawing(self._report, "trade_off")
-
-    @property
-    def memory(self) -> Drawing:
-        """Heap obtained from the system and heap needed, from MemStats."""
-        return Drawing(self._report, "memory")
 
     def draw(self, name: PlotName, **options: Unpack[DrawOptions]) -> Drawn:
         """Draws the plot with this name.
@@ -229,6 +215,6 @@ class Plots:
             BadSettingError: there is no such plot, panel or backend, or too few axes.
             MissingExtraError: the library is not installed.
         """
-        figure = described(self._report(), name, options.get("bins", BINS))
+        figure = described(self.report(), name, options.get("bins", BINS))
         backend, ax = options.get("backend", "plotly"), options.get("ax")
         return drawn(figure, backend, ax, options.get("panel"))
