@@ -68,25 +68,39 @@ def dumps(
         links: the reports that rows link to.
         theme: the colours that the page opens with.
     """
-    first, *others = fleet.facts(answers)
-    changes, rest = _by_age(answers)
-    linked = _Linked(answers, links or {})
-    folder = _folder(answers)
+    title, *facts = fleet.facts(answers)
+    linked, folder = _Linked(answers, links or {}), _folder(answers)
     severity, sentence = _verdict(answers)
-    return page(
-        first,
-        [*others, *([f"Files in {printable(folder)}"] if folder else [])],
-        (severity, sentence.replace(folder, "", 1) if folder else sentence),
-        [fleet_tables.processes(answers, MOST_ON_PAGE), *rest],
-        fleet.notes(answers),
-        first=most,
-        state=fleet.state(answers),
-        bars=_bars(answers, linked),
-        since="" if answers.changes is None else fleet.since(answers.changes),
-        changes=changes,
-        linked=linked,
-        folder=folder,
-        theme=theme,
+    titles = fleet_tables.TITLES_OF_CHANGES
+    rankings = fleet_tables.rankings(answers, MOST_ON_PAGE)
+    changes = [ranking for ranking in rankings if ranking.title in titles]
+    tables = [
+        fleet_tables.processes(answers, MOST_ON_PAGE),
+        *(ranking for ranking in rankings if ranking.title not in titles),
+    ]
+    shown = [
+        _ranked(number, ranking, linked, folder)
+        for number, ranking in enumerate((*changes, *tables))
+        if ranking.rows
+    ]
+    return (
+        environment()
+        .get_template("fleet.html.j2")
+        .render(
+            title=title,
+            facts=[*facts, *([f"Files in {printable(folder)}"] if folder else [])],
+            verdict=(severity, sentence.replace(folder, "", 1) if folder else sentence),
+            words=WORDS,
+            state=fleet.state(answers),
+            bars=_bars(answers, linked),
+            since="" if answers.changes is None else fleet.since(answers.changes),
+            changes=shown[: len(changes)],
+            tables=shown[len(changes) :],
+            first=most,
+            notes=fleet.notes(answers),
+            has_links=bool(linked.links),
+            **embedded([], theme=theme),
+        )
     )
 
 
@@ -106,62 +120,6 @@ def cell(answers: Answers) -> str:
             ],
             notes=fleet.notes(answers),
         )
-    )
-
-
-def page(
-    title: str,
-    facts: Sequence[str],
-    verdict: tuple[str, str],
-    tables: Sequence[Ranking],
-    notes: Sequence[str],
-    *,
-    first: int,
-    state: Sequence[tuple[str, str, str]] = (),
-    bars: Sequence[Bar] = (),
-    since: str = "",
-    changes: Sequence[Ranking] = (),
-    linked: _Linked | None = None,
-    folder: str = "",
-    theme: Theme = "auto",
-) -> str:
-    """Returns a page of ranked tables.
-
-    `verdict` is a severity and a sentence; `folder` is left out of the names of files.
-    """
-    numbered = enumerate((*changes, *tables))
-    shown = [
-        _ranked(number, ranking, linked, folder) for number, ranking in numbered if ranking.rows
-    ]
-    older = sum(bool(ranked.rows) for ranked in changes)
-    return (
-        environment()
-        .get_template("fleet.html.j2")
-        .render(
-            title=title,
-            facts=facts,
-            verdict=verdict,
-            words=WORDS,
-            state=state,
-            bars=bars,
-            since=since,
-            changes=shown[:older],
-            tables=shown[older:],
-            first=first,
-            notes=notes,
-            has_links=linked is not None and bool(linked.links),
-            **embedded([], theme=theme),
-        )
-    )
-
-
-def _by_age(answers: Answers) -> tuple[list[Ranking], list[Ranking]]:
-    """Returns the tables about changes, and the others."""
-    ranked = fleet_tables.rankings(answers, MOST_ON_PAGE)
-    titles = fleet_tables.TITLES_OF_CHANGES
-    return (
-        [ranked for ranked in ranked if ranked.title in titles],
-        [ranked for ranked in ranked if ranked.title not in titles],
     )
 
 
@@ -192,10 +150,10 @@ def _folder(answers: Answers) -> str:
     return folder if len(set(files)) > 1 and not folder.endswith("://") else ""
 
 
-def _ranked(number: int, ranking: Ranking, linked: _Linked | None, folder: str) -> Ranked:
+def _ranked(number: int, ranking: Ranking, linked: _Linked, folder: str) -> Ranked:
     rows = [
         (
-            "" if linked is None else linked.of(row),
+            linked.of(row),
             [
                 (text.removeprefix(folder), column.value(row))
                 for column, text in ranking.cells(row)
