@@ -52,6 +52,7 @@ _PRI = r"(?:<\d{1,3}>)?"
 _CALLER = r"(?: ?\[ *[CT]\d+ *\])?"
 _PRINTK = rf"\[ *(?P<monotonic_s>\d+\.\d{{3,9}})(?: *<[ \d.]*>)? *\]{_CALLER} "
 _LEVEL = r"(?:emerg|alert|crit|err|error|warn|warning|notice|info|debug)"
+_SEVERITY = r"\[?(?:[DIWEFNAT]|TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\]?:?"
 RECORD = f"(?:{'|'.join(head for head, _ in HEADS)})"
 """Matches how the lines of the runtime begin."""
 # Names that Kubernetes appends something to: a random text, or the number in a stateful set.
@@ -259,10 +260,10 @@ WRAPPERS = (
     # A comma must be followed by a quote, because a comma alone may begin a fraction of a second.
     Wrapper("CSV export", rf'(?P<at>{_ISO})(?:,"|;"?)'),
     Wrapper("table", rf"\| *(?P<at>{_ISO}) *\| *"),
-    Wrapper("timestamp", rf"\[?(?P<at>{_ISO})\]?(?:\||[ \t]+|: )"),
+    Wrapper("timestamp", rf"(?:{_SEVERITY}[ \t]+)?\[?(?P<at>{_ISO})\]?(?:\||[ \t]+|: )"),
     Wrapper("svlogd", rf"\[?(?P<at>\d{{4}}-\d\d-\d\d_{_CLOCK})\]? "),
     Wrapper("timestamp", rf"\[?(?P<at>{_DATED})\]?(?:[ \t]+|: )"),
-    Wrapper("timestamp", rf"(?P<at>{_SHORT})[ \t]+"),
+    Wrapper("timestamp", rf"\[?(?P<at>{_SHORT})\]?(?:[ \t]+|: )"),
     Wrapper(
         "timestamp",
         r"\[(?P<at>\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d(?:\.\d+)? [+-]\d{4})\][ \t]+",
@@ -273,7 +274,7 @@ WRAPPERS = (
         # Seconds, with a fraction or without, milliseconds, microseconds or nanoseconds
         r"\[?(?P<epoch_s>1\d{9}(?:\.\d{1,9}|\d{3}|\d{6}|\d{9})?)\]?(?:[ \t]+|: )",
     ),
-    Wrapper("quoted", r"(?:[ \t]*(?:>|//+|#+|\*|;|--)[ \t]+|\t[ \t]*|[ \t]{2,})"),
+    Wrapper("quoted", r"(?:[ \t]*(?:>|//+|#+|\*|;|--?|`{1,3})[ \t]+|`{1,3}|\t[ \t]*|[ \t]{2,})"),
     Wrapper("kernel log", r"kernel: (?:\[ *(?P<monotonic_s>\d+\.\d{6})\] )?"),
     Wrapper("syslog", rf"{_HOST} (?P<ident>[^\s\[\]:|]+) ?\[(?P<log_pid>\d+)\]: "),
     Wrapper("syslog", rf"{_HOST} (?P<ident>kernel): "),

@@ -156,7 +156,7 @@ def _cut(lines: pl.DataFrame, wrapper: Wrapper) -> pl.DataFrame:
     metadata = groups.drop("wrapping")
     if wrapper.name == _QUOTED:
         # Quote marks may be repeated (a reply to a reply), and a quoted comment may be indented.
-        cut = cut.str.replace(r"^(?:> ?|[ \t])+", "")
+        cut = cut.str.replace(r"^(?:> ?|[ \t]|`{1,3})+", "")
     if "labels" in metadata.columns:
         metadata = metadata.hstack(_named(metadata["labels"], _LABEL))
     if wrapper.name == "logfmt":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -341,3 +342,21 @@ def test_names_and_levels_around_a_timestamp(
     run = read_lines(tmp_path, *(line.format(record) for record in RECORDS))
     assert run.cycles["logged_at"][0] == AT
     assert run.processes["container"].to_list() == [container]
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "> ``` [Sun Feb 19 20:37:03 2023] ",
+        "```[Sun Feb 19 20:37:03 2023] ",
+        "- [Sun Feb 19 20:37:03 2023] ",
+        "E 2023-02-19T20:37:03Z ",
+        "[WARNING] 2023-02-19T20:37:03Z ",
+        "Feb 19 20:37:03: ",
+        "[Feb 19 20:37:03] ",
+    ],
+)
+def test_a_time_behind_a_small_prefix_is_read(prefix: str) -> None:
+    kill = "Out of memory: Killed process 7 (app) total-vm:9kB, anon-rss:4kB, file-rss:0kB"
+    run = gca.read(io.StringIO(f"{prefix}{kill}\n"), year=2023, tz="UTC")
+    assert run.oom_kills["logged_at"].to_list() == [datetime(2023, 2, 19, 20, 37, 3, tzinfo=UTC)]
