@@ -212,16 +212,26 @@ class NoDataError(GctraceError, ValueError):
         return cls(path, "empty (0 bytes)", hint, lines=0)
 
     @classmethod
-    def unrecognised(cls, path: str, lines: int, first: str) -> NoDataError:
-        """Returns the error for an input in which no line was recognised."""
+    def unrecognised(
+        cls, path: str, lines: int, first: str, seen: str | None = None
+    ) -> NoDataError:
+        """Returns the error for an input in which no line was recognised; `seen` is what it is."""
         count = "1 line" if lines == 1 else f"{lines:,} lines"
-        hint = (
-            "Start the program with GODEBUG=gctrace=1 and keep its standard error:\n"
-            "    GODEBUG=gctrace=1 ./server 2> run.log\n"
-            "  If this is its standard error, GC never ran: with GOGC=off and no memory limit it\n"
-            "  does not, and not before the heap has 4 MiB (at GOGC=100)."
+        problem = f"{count}, none of them gctrace output, MemStats, Go metrics or an OOM kill"
+        start = (
+            "Start the program" if seen is None else "If the program is a Go program, start it"
         )
-        problem = f"{count}, none of them gctrace output, MemStats or Go metrics"
+        hint = (
+            f"{start} with GODEBUG=gctrace=1 and keep its standard error:\n"
+            "    GODEBUG=gctrace=1 ./server 2> run.log"
+        )
+        if seen is None:
+            hint += (
+                "\n  If this is its standard error, GC never ran: with GOGC=off and no memory limit"
+                " it\n  does not, and not before the heap has 4 MiB (at GOGC=100)."
+            )
+        else:
+            problem = f"this looks like {seen}. It has {problem}"
         return cls(path, problem, hint, lines=lines, first=first)
 
     @classmethod

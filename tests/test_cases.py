@@ -15,8 +15,6 @@ WRONG = {
     "heap8gb-40p-assists-go192": "32 CPUs of a pause in old Go are taken for all CPUs",
     "redis-port-buffer-doubling-24p": "a predicted peak is below the largest live heap",
     "homelabird-good-bad": "cycles that cannot be of one process are joined",
-    "earlyoom205-ipfs-sigterm-timeout": "times that end with a colon are not read",
-    "cosmosia271-umee-quoted-fence": "a time behind a quoted fence is not read",
     "predeclared-20p-slice-growth": "goals that an allocation raised are taken for GOGC",
 }
 

@@ -61,6 +61,7 @@ class Part:
     wrappers: Counter[str] = field(default_factory=Counter)
     line_numbers: pl.Series | None = None
     newest_first: bool = False
+    beginning: str = ""
 
     @property
     def is_recognised(self) -> bool:
@@ -181,7 +182,9 @@ def read_parts(
     ):
         return parts
     export = csv_export.export_of(text) if facts.kind == "csv-export" else None
-    return [part_of_log(facts, _parsed(first, chunks, export), progress)]
+    part = part_of_log(facts, _parsed(first, chunks, export), progress)
+    part.beginning = text
+    return [part]
 
 
 def _mixed(facts: SourceFacts, text: str) -> list[Part]:
@@ -389,7 +392,10 @@ def _add_metrics(part: Part, text: str) -> None:
 
     metrics = layouts.read(text, part.facts.name)
     if metrics.is_empty:
-        raise NoDataError.no_go_metrics(part.facts.name)
+        facts = part.facts
+        if seen := sniff.foreign(text[: sniff.SNIFF_BYTES]):
+            raise NoDataError.unrecognised(facts.name, facts.lines, facts.first, seen)
+        raise NoDataError.no_go_metrics(facts.name)
     part.wrappers[layouts.NAMES[metrics.layout]] += max(len(metrics.memstats), 1)
     part.memstats = metrics.memstats if len(metrics.memstats) else None
     part.cycle_pauses = metrics.pauses if len(metrics.pauses) else None

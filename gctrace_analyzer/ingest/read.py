@@ -236,7 +236,8 @@ def _read_all(
             notes += complete_part(part, options.clock)
         part = _as_one(own)
         if not any(facts.found.values()):
-            empty.append(NoDataError.unrecognised(facts.name, facts.lines, facts.first))
+            seen = sniff.foreign(own[0].beginning)
+            empty.append(NoDataError.unrecognised(facts.name, facts.lines, facts.first, seen))
         parts.append(part)
     if empty and len(empty) == len(origins):
         raise empty[0]

@@ -89,6 +89,48 @@ def sniff(raw: bytes, text: str) -> str:
     return "log" if csv_export.export_of(text) is None else "csv-export"
 
 
+_FOREIGN = (
+    (
+        "the log of a Java VM",
+        r"\[(?:Full )?GC |\[gc[ ,\]*]|GC\(\d+\) |G1 Evacuation Pause|DefNew|ParNew|PSYoungGen|"
+        r"java\.lang\.\w+(?:Error|Exception)",
+    ),
+    (
+        "the GC trace of Node.js",
+        r"(?:Scavenge|Mark-[Cc]ompact|Mark-sweep) [^\n]*-> [\d.]+ \([\d.]+\) MB",
+    ),
+    ("the GC trace of Python", r"gc: (?:collecting generation|done)"),
+    (
+        "the output of `go tool pprof`",
+        r"flat +flat% +sum% +cum +cum%|^Type: (?:inuse|alloc)_space$",
+    ),
+    ("an execution trace of Go", r"\Ago 1\.\d\d? trace"),
+    ("the compiler's escape analysis", r"(?:escapes|moved) to heap"),
+    ("a table of goroutines, without GC cycles", r"^goroutine \d+ \[[a-z][\w ,]*\]:"),
+    ("results of `go test -bench`, without GC cycles", r"^Benchmark\S+\s+\d+\s+[\d.]+ ns/op"),
+    ("the output of top or ps", r"^ *(?:PID|USER) +(?:USER|PID) .*(?:RES|RSS|%MEM)"),
+    ("Go source code", r"^package \w+\s*$"),
+    ("a web page (HTML)", r"(?i)\A\s*<(?:!doctype html|html)"),
+    (
+        "Prometheus text without line breaks",
+        r"[^\n#]# (?:HELP|TYPE) \w+ [^\n]*# (?:HELP|TYPE) \w+ ",
+    ),
+    ("a table, but not of MemStats", r"(?:^\|[^\n]*\|[ \t]*\n){2}|^\|[ :|-]*-[ :|-]*\|?\s*$"),
+    ("a table, but not of MemStats", r"\A[^\n,;\t]+([,;\t])[^\n]*\n(?:[^\n]*\1[^\n]*\n){2}"),
+)
+"""What people take for the output of the Go runtime, and how it is recognised."""
+
+
+def foreign(text: str) -> str | None:
+    """Returns what an input is that has nothing of a Go program; None if that is unknown.
+
+    >>> foreign("[0.5s][info][gc] GC(3) Pause Young (Normal) 24M->4M(256M) 2.1ms")
+    'the log of a Java VM'
+    """
+    matches = (name for name, pattern in _FOREIGN if re.search(pattern, text, re.MULTILINE))
+    return next(matches, None)
+
+
 def may_have_documents(log: bytes) -> bool:
     """Returns whether there may be documents in a log; a quick look."""
     return len(log) <= MIXED_BYTES and core.contains_any(log, words.OF_DOCUMENTS)

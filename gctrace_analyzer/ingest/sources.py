@@ -71,7 +71,20 @@ _NOT_LOGS = {
         "a binary journal",
         "Convert it first: journalctl --file FILE -o json > journal.json",
     ),
-    b"\x7fELF": ("an executable", "Name the log it wrote, not the program."),
+    **dict.fromkeys(
+        (
+            b"\x7fELF",
+            b"MZ\x90\x00",
+            b"\xcf\xfa\xed\xfe",
+            b"\xfe\xed\xfa\xcf",
+            b"\xca\xfe\xba\xbe",
+        ),
+        ("an executable", "Name the log it wrote, not the program."),
+    ),
+    **dict.fromkeys(
+        (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"%PDF"),
+        ("a picture or a PDF", "Paste the text of the log instead."),
+    ),
 }
 _NAMED_MEMBERS = 5
 """So many files of an archive are named in the message that refuses it."""

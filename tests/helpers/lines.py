@@ -21,6 +21,7 @@ LINES = {
     "pacer_assist": "pacer: assist ratio=+1.152000e+000 (scan 0 MB in 3->4 MB) workers=0++2.500000e-001",
     "pacer_old": "pacer: H_m_prev=5369696 h_t=+4.918251e-001 H_T=6463218 h_a=+4.576438e-001 H_a=7827104 h_g=+1.000000e+000 H_g=10739392 u_a=+2.749985e-001 u_g=+2.500000e-001 W_a=711224 goalΔ=+5.081749e-001 actualΔ=-3.418128e-002 u_a/u_g=+1.099994e+000",
     "pacer_new": "pacer: 29% CPU (25 exp.) for 1428424+4952+174858 B work (174858 B exp.) in 4042536 B -> 4255528 B (∆goal 61224, cons/mark 0)",
+    "pacer_sweep15": "pacer: sweep done at heap size 41MB; allocated 2MB of spans; swept 5210 pages at +4.120000e-004 pages/byte",
     "pacer_sweep": "pacer: sweep done at heap size 1MB; allocated 0MB during sweep; swept 558 pages at 0.00106 pages/byte",
     "scan_total": "scan: total 711+9929+47161=57801 objs, 1691+1369=3060 spans",
     "scan_class": "scan: class 8B 10 objs",

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
 
 import polars as pl
+import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.ingest import input as of_input
 from gctrace_analyzer.ingest import sources
+from gctrace_analyzer.testing import read_text
 from tests.helpers.logs import KILL, records
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def exported(**fields: str) -> str:
@@ -55,3 +54,29 @@ def test_a_process_with_one_thread_of_polars_parses_one_chunk_at_a_time(
     monkeypatch.setattr(of_input, "ThreadPoolExecutor", None)
     assert gca.read(io.BytesIO(log)).cycles.equals(expected)
     assert len(expected) == 2000
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("[0.512s][info][gc] GC(3) Pause Young (Normal) 24M->4M(256M) 2.1ms\n", "a Java VM"),
+        ("0.5: [GC (Allocation Failure) 34662K->13138K(126720K), 0.008 secs]\n", "a Java VM"),
+        ("[7:0x1] 9 ms: Mark-sweep 2.1 (3.0) -> 1.9 (4.0) MB, 2.1 ms\n", "Node.js"),
+        (
+            "# HELP go_x A. # TYPE go_x gauge go_x 0 # HELP y B. # TYPE y gauge y 0\n",
+            "without line breaks",
+        ),
+        ("| setting | CPU |\n|---|---|\n| GOGC=100 | 491s |\n", "a table"),
+        ("goroutine 7 [running]:\nmain.main()\n", "a table of goroutines"),
+        ("BenchmarkSum-8   1000   1234 ns/op\nPASS\n", "go test -bench"),
+    ],
+)
+def test_a_refusal_says_what_the_input_is(text: str, seen: str) -> None:
+    with pytest.raises(NoDataError, match=f"this looks like .*{seen}.*or an OOM kill"):
+        read_text(text)
+
+
+@pytest.mark.parametrize("magic", [b"\x7fELF\x02", b"MZ\x90\x00\x03", b"\xcf\xfa\xed\xfe\x07"])
+def test_a_program_is_not_read_as_a_log(magic: bytes) -> None:
+    with pytest.raises(gca.UnreadableInputError, match="an executable"):
+        gca.read(io.BytesIO(magic + bytes(64)))

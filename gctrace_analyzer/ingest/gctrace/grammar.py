@@ -257,7 +257,10 @@ COMPANIONS = (
     Shape("pacer_assist", "pacer", "1.5", None,
           "pacer: assist ratio={assist_ratio:float} (scan {scan_work_mib:int} MB in {heap_from_mib:int}->{heap_to_mib:int} MB) "
           "workers={dedicated_workers:sint}+{fractional_workers:float}"),
-    Shape("pacer_sweep", "pacer", "1.5", None,
+    Shape("pacer_sweep15", "pacer", "1.5", "1.8",
+          "pacer: sweep done at heap size {heap_mib:int}MB; allocated {sweep_alloc_mib:int}MB of spans; "
+          "swept {swept_pages:int} pages at {pages_per_byte:float} pages/byte"),
+    Shape("pacer_sweep", "pacer", "1.9", None,
           "pacer: sweep done at heap size {heap_mib:int}MB; allocated {sweep_alloc_mib:int}MB during sweep; "
           "swept {swept_pages:int} pages at {pages_per_byte:float} pages/byte"),
     Shape("pacer_old", "pacer", "1.5", "1.17",

@@ -55,6 +55,12 @@ _CUT_SHORT = "cut short"
 _INTERRUPTED = "interrupted by another write, and the rest is missing"
 _INTERLEAVED = "two processes wrote at the same time, and their numbers cannot be separated"
 _WRONG_ORDER = "fields in an order that no Go version prints"
+_NO_COLON = "the colon after the percentage is missing"
+_OTHER_CASE = "other capital letters than the runtime prints"
+_NO_RECORD = "begins like a record, and does not go on like one of any Go version"
+
+_BEGINS = re.compile(r"gc #?\d+ @\d+(?:\.\d+)?s -?\d+%: ")
+_WITHOUT_COLON = re.compile(r"gc #?\d+ @\d+\.\d+s -?\d+% +\d+(?:\.\d+)?\+")
 
 _MAX_TEARS = 3
 """How often one record may be torn; twice was never seen in 4,369 real cycles."""
@@ -354,12 +360,21 @@ def _reason(suspect: Suspect) -> str | None:
     if suspect.kind != "head":
         return _REASONS.get(suspect.kind)
     text = suspect.text.rstrip(" .…")
+    if _WITHOUT_COLON.match(text):
+        return _NO_COLON
+    if _HEAD.match(text) and _in_any_case(_possible_shapes(text)).match(text):
+        return _OTHER_CASE
     length = _record_length(text, _possible_shapes(text))
     if length == len(text):
         return _CUT_SHORT
     if not is_record and not _CERTAINLY_A_RECORD.match(text[:length]):
-        return None
+        return _NO_RECORD if _BEGINS.match(text) else None
     return _WRONG_ORDER if _RECORD_WORDS.search(text, length) else _INTERRUPTED
+
+
+@cache
+def _in_any_case(shapes: tuple[Shape, ...]) -> re.Pattern[str]:
+    return re.compile(any_of(shapes), re.IGNORECASE)
 
 
 def _holds_two_records(text: str) -> bool:

@@ -346,3 +346,26 @@ def test_what_precedes_a_record_on_its_line_does_not_change_its_reason(
     """Such as the rest of a record whose beginning is elsewhere."""
     run = read_text(f"{APPLICATION[0]}\n{before}{TORN[:cut]}\n{APPLICATION[0]}\n")
     assert run.rejected.select("line_no", "reason").rows() == [(2, "cut short")]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("gc 7 @1.2s 3%: and then anything", "does not go on like one of any Go version"),
+        (
+            "gc 21 @8.223s 0% 0.032+3.0+0.12ms clock, 1.6+2.8/14/10+6.2ms cpu, 41->44->21 MB, "
+            "43 MB goal, 52 P",
+            "the colon after the percentage is missing",
+        ),
+        (
+            "gc 21 @8.223s 0%: 0.032+3.0+0.12 ms Clock, 1.6+2.8/14/10+6.2 ms CPU, 41->44->21 MB, "
+            "43 MB Goal, 52 P",
+            "other capital letters than the runtime prints",
+        ),
+    ],
+)
+def test_a_line_that_begins_like_a_record_is_rejected_with_its_reason(
+    line: str, reason: str
+) -> None:
+    run = read_text(f"{line}\n")
+    assert reason in run.rejected["reason"][0]

@@ -359,4 +359,6 @@ def test_names_and_levels_around_a_timestamp(
 def test_a_time_behind_a_small_prefix_is_read(prefix: str) -> None:
     kill = "Out of memory: Killed process 7 (app) total-vm:9kB, anon-rss:4kB, file-rss:0kB"
     run = gca.read(io.StringIO(f"{prefix}{kill}\n"), year=2023, tz="UTC")
-    assert run.oom_kills["logged_at"].to_list() == [datetime(2023, 2, 19, 20, 37, 3, tzinfo=UTC)]
+    assert run.oom_kills["logged_at"].to_list() == [
+        datetime(2023, 2, 19, 20, 37, 3, tzinfo=UTC)
+    ]
