@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from gctrace_analyzer import frames
-from gctrace_analyzer.advise.sides import (
-    Change,
-    Side,
-    all_differences,
-    compare_sides,
-    sides_of,
-)
+from gctrace_analyzer.advise.sides import Side, all_differences, compare_sides, sides_of
 from gctrace_analyzer.analysis.checks import Facts, condition
 from gctrace_analyzer.analysis.compare.metrics import METRICS
 from gctrace_analyzer.errors import BadSettingError
@@ -29,6 +23,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.advise.sides import Pair
     from gctrace_analyzer.analysis.checks import Check
+    from gctrace_analyzer.analysis.compare.change import Change
     from gctrace_analyzer.analysis.compare.comparability import Difference
     from gctrace_analyzer.present.document import Document
     from gctrace_analyzer.present.plots.palette import Theme
@@ -88,17 +83,21 @@ class Comparison:
         """False if the program is CPU-bound: its allocation rate is then a result."""
         return self.pairs[-1].load_is_given
 
+    def _pair(self, side: str | None) -> Pair:
+        by_label = {pair.after.label: pair for pair in self.pairs}
+        label = self.after.label if side is None else side
+        if label not in by_label:
+            raise BadSettingError.unknown(argument="side", value=label, valid=by_label)
+        return by_label[label]
+
     def rows(self, side: str | None = None) -> dict[str, dict[str, Any]]:
         """Returns the rows of a side by metric; by default those of the last one.
 
         Raises:
             BadSettingError: there is no such side.
         """
-        by_label = {pair.after.label: pair for pair in self.pairs}
-        label = self.after.label if side is None else side
-        if label not in by_label:
-            raise BadSettingError.unknown(argument="side", value=label, valid=by_label)
-        return by_label[label].rows()
+        frame = self._pair(side).frame
+        return {row["metric"]: row for row in frame.iter_rows(named=True)}
 
     def __getitem__(self, metric: str | tuple[str, str]) -> Change:
         """Returns the change of one metric: `comparison["gc_per_s"].verdict`.
@@ -107,10 +106,10 @@ class Comparison:
             BadSettingError: there is no such metric or side. It is also a KeyError.
         """
         name, side = (metric, None) if isinstance(metric, str) else metric
-        rows = self.rows(side)
-        if name not in rows:
-            raise BadSettingError.unknown(argument="metric", value=name, valid=rows)
-        return Change(**{field.name: rows[name][field.name] for field in fields(Change)})
+        changes = self._pair(side).changes
+        if name not in changes:
+            raise BadSettingError.unknown(argument="metric", value=name, valid=changes)
+        return changes[name]
 
     def check(self, *conditions: str) -> list[Check]:
         """Checks conditions on each side; each result says whether it holds, with the reason.
@@ -126,9 +125,8 @@ class Comparison:
         names = [metric.name for metric in METRICS]
         checks = []
         for pair in self.pairs:
-            rows = pair.rows()
-            values = {name: row["after"] for name, row in rows.items()}
-            facts = Facts(values, pair.after.findings, rows)
+            values = {name: change.after for name, change in pair.changes.items()}
+            facts = Facts(values, pair.after.findings, pair.changes)
             label = f"{pair.after.label}: " if len(self.pairs) > 1 else ""
             for wanted in conditions:
                 check = condition(wanted, names, changes=True).check(facts)

@@ -22,11 +22,11 @@ _METRICS = (
 """The metrics that are compared with predictions. The live heap is not compared, because
 its prediction is a mean and the report's figure is a median."""
 
-Expectation: TypeAlias = dict[str, dict[str, float | None]]
+Expectation: TypeAlias = dict[str, tuple[float | None, ...]]
 
 
 def expectation(predictor: Predictor, wanted: Setting) -> tuple[Expectation, str | None]:
-    """Returns `expected`, `expected_low` and `expected_high` by metric, or why there are none.
+    """Returns the prediction and the ends of its interval by metric, or why there are none.
 
     Args:
         predictor: what was observed before.
@@ -36,8 +36,7 @@ def expectation(predictor: Predictor, wanted: Setting) -> tuple[Expectation, str
     if row["refused"]:
         return {}, str(row["refused"])
     return {
-        name: {f"expected{end}": row[f"{name}{end}"] for end in ("", "_low", "_high")}
-        for name in _METRICS
+        name: tuple(row[f"{name}{end}"] for end in ("", "_low", "_high")) for name in _METRICS
     }, None
 
 

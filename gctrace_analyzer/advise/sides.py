@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer import schema
 from gctrace_analyzer.advise.expectation import Expectation, expectation, same_gogc
 from gctrace_analyzer.advise.prediction.pacer import snapped
 from gctrace_analyzer.analysis.compare.comparability import (
@@ -22,16 +23,16 @@ from gctrace_analyzer.analysis.spans import of_cycles
 from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import NoDataError
-from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import processes
 from gctrace_analyzer.units import size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from gctrace_analyzer.advise.advice import Advice
     from gctrace_analyzer.advise.predictor import Predictor
     from gctrace_analyzer.analysis.analysis import Analysis
+    from gctrace_analyzer.analysis.compare.change import Change
     from gctrace_analyzer.analysis.compare.compare import Measured
     from gctrace_analyzer.analysis.rules.finding import Finding
 
@@ -212,23 +213,6 @@ def _figures_of(cycles: pl.DataFrame, cpu_limit: float | None) -> dict[str, floa
     return figures(summary, spans)
 
 
-@frozen
-class Change:
-    """One metric before and after.
-
-    `verdict` is `better`, `worse`, `~` (not significant), or None if a side does not show it.
-    `delta_low` and `delta_high` bound the 95 % interval of `delta`.
-    """
-
-    metric: str
-    before: float | None
-    after: float | None
-    delta: float | None
-    delta_low: float | None
-    delta_high: float | None
-    verdict: str | None
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Pair:
     """A side compared with the baseline, metric by metric.
@@ -236,7 +220,7 @@ class Pair:
     Attributes:
         before: the baseline, with the analyses of its runs.
         after: the other side.
-        frame: `schema.COMPARISON`, one row per metric.
+        changes: the change of each metric, by its name.
         differences: other differences; those that make the comparison unfair come first.
         no_expectation: why the change cannot be predicted; None if it was, or if the settings
             are the same.
@@ -245,7 +229,7 @@ class Pair:
 
     before: Side
     after: Side
-    frame: pl.DataFrame
+    changes: Mapping[str, Change]
     differences: tuple[Difference, ...]
     no_expectation: str | None
     load_is_given: bool
@@ -255,9 +239,11 @@ class Pair:
         """Whether only the settings and the program itself can have caused the changes."""
         return not any(difference.kind == "incomparable" for difference in self.differences)
 
-    def rows(self) -> dict[str, dict[str, Any]]:
-        """Returns the rows of the frame by metric."""
-        return {row["metric"]: row for row in self.frame.iter_rows(named=True)}
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """The changes as a table (`schema.COMPARISON`)."""
+        rows = [change.to_dict() for change in self.changes.values()]
+        return pl.DataFrame(rows, schema=schema.polars_schema("comparison"))
 
 
 def compare_sides(sides: Sequence[Side]) -> tuple[Pair, ...]:
@@ -269,12 +255,12 @@ def _compare_two(before: Side, after: Side) -> Pair:
     given = before.load_is_given and after.load_is_given
     # A few cycles may seem to allocate less while marking; the other side says otherwise.
     given |= before.has_fixed_rate or after.has_fixed_rate
-    frame = compare(before.measured, after.measured, side=after.label, load_is_given=given)
+    changes = compare(before.measured, after.measured, side=after.label, load_is_given=given)
     differing = tuple(
         differences(
             (_with_same_wording(before, after), before.measured),
             (after.circumstances, after.measured),
-            {row["metric"]: row for row in frame.iter_rows(named=True)},
+            changes,
             load_is_given=given,
         )
     )
@@ -286,20 +272,16 @@ def _compare_two(before: Side, after: Side) -> Pair:
             {},
             "predictions are for the same load, and the allocation rate differs",
         )
-    if expected:
-        late = after.after_start()
-        expected = {name: {**row, "measured": late[name]} for name, row in expected.items()}
-    frame = frame.with_columns(
-        pl.col("metric")
-        .replace_strict(
-            {metric: row[name] for metric, row in expected.items()},
-            default=None,
-            return_dtype=pl.Float64,
+    late = after.after_start() if expected else {}
+    for name, (middle, low, high) in expected.items():
+        changes[name] = replace(
+            changes[name],
+            expected=middle,
+            expected_low=low,
+            expected_high=high,
+            measured=late[name],
         )
-        .alias(name)
-        for name in ("expected", "expected_low", "expected_high", "measured")
-    )
-    return Pair(before, after, frame, differing, no_expectation, given)
+    return Pair(before, after, changes, differing, no_expectation, given)
 
 
 def sides_of(pairs: Sequence[Pair]) -> tuple[Side, ...]:

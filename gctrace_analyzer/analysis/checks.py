@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gctrace_analyzer import units
 from gctrace_analyzer.analysis.pauses import single_pauses
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from gctrace_analyzer.analysis.compare.change import Change
     from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.analysis.thresholds import Quantity
 
@@ -54,12 +55,12 @@ class Facts:
     Attributes:
         figures: figures by name; of the "after" side if two sides are compared.
         findings: a function that returns the findings; only some conditions call it.
-        changes: rows of `schema.COMPARISON` by metric, if two sides are compared.
+        changes: the change of each metric, if two sides are compared.
     """
 
     figures: Mapping[str, float | None]
     findings: Callable[[], Iterable[Finding]]
-    changes: Mapping[str, Mapping[str, Any]] | None = None
+    changes: Mapping[str, Change] | None = None
 
 
 @frozen
@@ -120,19 +121,20 @@ class ChangeCondition:
 
     def check(self, facts: Facts) -> Check:
         """Returns whether the change exceeds the limit and is statistically significant."""
-        row = (facts.changes or {})[self.figure]
-        delta, low, high = (row[name] for name in ("delta", "delta_low", "delta_high"))
-        if delta is None:
+        change = (facts.changes or {})[self.figure]
+        before, delta = change.before, change.delta
+        if before is None or delta is None:
             return Check(self.text, None, f"{self.figure} is unknown for these logs")
-        reason = f"{self.figure} is {row['after']:.4g} after {row['before']:.4g}"
-        if low is None:
+        reason = f"{self.figure} is {change.after:.4g} after {before:.4g}"
+        if change.delta_low is None or change.delta_high is None:
             why = "there is no interval, because it is a maximum or there are too few cycles"
             return Check(self.text, None, f"{reason}: {why}")
-        change, *interval = (self._scaled(row["before"], value) for value in (delta, low, high))
-        reason += f", {_change_text(change, relative=self.relative)}"
-        exceeded = bool(_OPERATORS[self.comparison](change, self.limit))
+        several = (delta, change.delta_low, change.delta_high)
+        scaled, *interval = (self._scaled(before, value) for value in several)
+        reason += f", {_change_text(scaled, relative=self.relative)}"
+        exceeded = bool(_OPERATORS[self.comparison](scaled, self.limit))
         ends = " to ".join(_change_text(end, relative=self.relative) for end in interval)
-        if exceeded and row["verdict"] == "~":
+        if exceeded and change.verdict == "~":
             text = f"{reason}, but that is not significant ({ends})"
             return Check(self.text, held=False, reason=text, is_noise=True)
         return Check(self.text, exceeded, f"{reason} ({ends})")
@@ -191,10 +193,10 @@ class VerdictCondition:
         """Returns whether the figure, or any figure, has this verdict."""
         changes = facts.changes or {}
         candidates = [self.figure] if self.figure else list(changes)
-        matching = [name for name in candidates if changes[name]["verdict"] == self.verdict]
+        matching = [name for name in candidates if changes[name].verdict == self.verdict]
         if matching:
             return Check(self.text, held=True, reason=", ".join(matching))
-        if self.figure and changes[self.figure]["delta_low"] is None:
+        if self.figure and changes[self.figure].delta_low is None:
             return Check(self.text, None, f"{self.figure} is unknown for these logs")
         return Check(self.text, held=False, reason=f"nothing is {self.verdict}")
 

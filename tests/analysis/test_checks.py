@@ -20,6 +20,7 @@ from gctrace_analyzer.analysis.checks import (
     VerdictCondition,
     condition,
 )
+from gctrace_analyzer.analysis.compare.change import Change
 from gctrace_analyzer.analysis.rules.registry import RULES
 from gctrace_analyzer.analysis.summary import FIGURES
 from gctrace_analyzer.errors import BadSettingError
@@ -107,7 +108,7 @@ def test_what_a_condition_cannot_be_is_explained(text: str, expected: str) -> No
 
 
 def checked(text: str, row: dict[str, Any]) -> Check:
-    facts = Facts({"gc_per_s": row["after"]}, list, {"gc_per_s": row})
+    facts = Facts({"gc_per_s": row["after"]}, list, {"gc_per_s": Change("gc_per_s", **row)})
     return condition(text, FIGURES, changes=True).check(facts)
 
 

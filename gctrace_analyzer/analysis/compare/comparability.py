@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
-from gctrace_analyzer.analysis.compare.compare import OTHER_LOAD, other_load
+from gctrace_analyzer.analysis.compare.change import OTHER_LOAD, Change
 from gctrace_analyzer.analysis.pauses import CONTENDED_STOP_MS
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import digits
@@ -85,7 +85,7 @@ class Circumstances:
 def differences(
     before: tuple[Circumstances, Sequence[Measured]],
     after: tuple[Circumstances, Sequence[Measured]],
-    rows: Mapping[str, Mapping[str, Any]],
+    changes: Mapping[str, Change],
     *,
     load_is_given: bool,
 ) -> Iterator[Difference]:
@@ -94,10 +94,10 @@ def differences(
     Args:
         before: settings and runs of one side.
         after: settings and runs of the other side.
-        rows: `schema.COMPARISON` by metric.
+        changes: the change of each metric.
         load_is_given: False if the program allocates as fast as it can.
     """
-    yield from _load_difference(rows["alloc_mib_per_s"], load_is_given=load_is_given)
+    yield from _load_difference(changes["alloc_mib_per_s"], load_is_given=load_is_given)
     was, now = before[0], after[0]
     procs = [_procs(side[1]) for side in (before, after)]
     if procs[0] != procs[1]:
@@ -128,7 +128,7 @@ def differences(
         if old != new and (old or new):
             yield Difference("changed", what, f"{name} {old or 'none'} → {new or 'none'}")
     yield from _mixed_gogc(was, now)
-    yield from _live_heap_difference(rows["true_live_heap_mib"])
+    yield from _live_heap_difference(changes["true_live_heap_mib"])
     if not was.by_metrics and not now.by_metrics:
         yield from _contended_side(before, after)
     yield from _length_difference(before, after)
@@ -136,16 +136,16 @@ def differences(
         yield from _notes_on_side(label, side)
 
 
-def _load_difference(row: Mapping[str, Any], *, load_is_given: bool) -> Iterator[Difference]:
-    was = row["before"]
-    if not was or row["delta_low"] is None or abs(row["delta"]) <= OTHER_LOAD * was:
+def _load_difference(change: Change, *, load_is_given: bool) -> Iterator[Difference]:
+    part, ends = change.relative or 0.0, change.ends
+    if ends is None or abs(part) <= OTHER_LOAD:
         return
-    low, high = (100 * row[end] / was for end in ("delta_low", "delta_high"))
-    rates = f"{digits(was, 3)} → {digits(row['after'], 3)} MiB/s allocated"
-    interval = (
-        f"{100 * row['delta'] / was:+.0f} %, 95 % interval {_signed(low)} to {_signed(high)}"
+    low, high = (_signed(100 * end) for end in ends)
+    rates = (
+        f"{digits(change.before or 0.0, 3)} → {digits(change.after or 0.0, 3)} MiB/s allocated"
     )
-    if not other_load(dict(row)):
+    interval = f"{100 * part:+.0f} %, 95 % interval {low} to {high}"
+    if not change.is_other_load:
         yield Difference(
             "note",
             "unclear_load",
@@ -158,7 +158,7 @@ def _load_difference(row: Mapping[str, Any], *, load_is_given: bool) -> Iterator
             "load",
             f"The allocation rate differs: {rates} ({interval}). This explains part of each "
             "change. Either the load was another one, or the program allocates "
-            f"{'more' if row['delta'] > 0 else 'less'} for the same work.",
+            f"{'more' if part > 0 else 'less'} for the same work.",
         )
     else:
         yield Difference(
@@ -199,14 +199,16 @@ def _mixed_gogc(was: Circumstances, now: Circumstances) -> Iterator[Difference]:
             )
 
 
-def _live_heap_difference(row: Mapping[str, Any]) -> Iterator[Difference]:
-    if row["verdict"] in (None, "~") or abs(row["delta"]) <= OTHER_LIVE * row["before"]:
+def _live_heap_difference(change: Change) -> Iterator[Difference]:
+    if not change.is_significant or abs(change.delta or 0.0) <= OTHER_LIVE * (
+        change.before or 0.0
+    ):
         return
     yield Difference(
         "note",
         "live_heap",
-        f"The live heap of the program itself changed ({row['before']:.3g} → "
-        f"{row['after']:.3g} MiB), and with it the heap goal, heap peak and cost of a cycle.",
+        f"The live heap of the program itself changed ({change.before:.3g} → "
+        f"{change.after:.3g} MiB), and with it the heap goal, heap peak and cost of a cycle.",
     )
 
 

@@ -10,13 +10,14 @@ Method and calibration: docs/comparison.md.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from statistics import NormalDist, fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.compare.bootstrap import spreads
+from gctrace_analyzer.analysis.compare.change import Change
 from gctrace_analyzer.analysis.compare.metrics import (
     METRICS,
     NAMED,
@@ -40,9 +41,6 @@ repeated runs."""
 
 SAME_LENGTH = 1.25
 """Ratio of lengths. Above it, the longer side had more time to reach its peak."""
-
-OTHER_LOAD = 0.10
-"""Relative difference of the allocation rates. Above it, the load is different."""
 
 PROPORTIONAL = (
     "gc_per_s",
@@ -126,8 +124,8 @@ def compare(
     *,
     side: str = "after",
     load_is_given: bool = True,
-) -> pl.DataFrame:
-    """Returns the comparison of two sides (`schema.COMPARISON`), without predicted values.
+) -> dict[str, Change]:
+    """Returns the change of each metric between two sides, without predicted values.
 
     Args:
         before: the runs of one side, at least one.
@@ -136,65 +134,58 @@ def compare(
         load_is_given: False if the program allocates as fast as it can, so that its
             allocation rate is a result, not a load.
     """
-    rows = {metric.name: _row(metric, before, after) | {"side": side} for metric in METRICS}
-    load = rows["alloc_mib_per_s"]
-    if not load_is_given and load["verdict"] in _REVERSED:
-        load["verdict"] = _REVERSED[load["verdict"]]
-    if load_is_given and load["before"] and other_load(load):
-        times = load["after"] / load["before"]
+    changes = {metric.name: _change(metric, before, after, side) for metric in METRICS}
+    load = changes["alloc_mib_per_s"]
+    if not load_is_given:
+        verdict = _REVERSED.get(load.verdict or "", load.verdict)
+        changes[load.metric] = replace(load, verdict=verdict)
+    elif load.is_other_load and load.before and load.after is not None:
+        times = load.after / load.before
         for name in PROPORTIONAL:
-            if (was := rows[name]["before"]) is not None:
+            if (was := changes[name].before) is not None:
                 most = 1.0 if name.endswith("share") else math.inf
-                rows[name]["by_load"] = min(was * times, most) - was
-    return pl.DataFrame(list(rows.values()), schema=schema.polars_schema("comparison"))
+                changes[name] = replace(changes[name], by_load=min(was * times, most) - was)
+    return changes
 
 
 _BOUNDLESS = 50.0
 """Logarithm of a change; an interval that reaches that far says nothing, and is null."""
 
 
-def other_load(row: dict[str, Any]) -> bool:
-    """Returns True if the row of the allocation rate shows a different load."""
-    if row["verdict"] in (None, "~") or not row["before"]:
-        return False
-    return bool(abs(row["delta"]) > OTHER_LOAD * row["before"])
-
-
-def _row(
-    metric: Metric, before: Sequence[Measured], after: Sequence[Measured]
-) -> dict[str, Any]:
-    row: dict[str, Any] = dict.fromkeys(schema.names("comparison"))
+def _change(
+    metric: Metric, before: Sequence[Measured], after: Sequence[Measured], side: str
+) -> Change:
     (was, now), dof = _estimates(metric, [before, after])
-    row |= {
-        "metric": metric.name,
-        "unit": metric.unit,
-        "before": was.value if was else None,
-        "after": now.value if now else None,
-        "before_s": _seconds(before),
-        "after_s": _seconds(after),
-        "before_runs": was.runs if was else 0,
-        "after_runs": now.runs if now else 0,
-    }
+    change = Change(
+        metric.name,
+        before=was.value if was else None,
+        after=now.value if now else None,
+        side=side,
+        unit=metric.unit,
+        before_s=_seconds(before),
+        after_s=_seconds(after),
+        before_runs=was.runs if was else 0,
+        after_runs=now.runs if now else 0,
+    )
     if was is None or now is None:
-        return row
-    row |= {"delta": now.value - was.value, "verdict": "~"}
+        return change
+    change = replace(change, delta=now.value - was.value, verdict="~")
     if not all(_is_testable(metric, run) for run in (*before, *after)):
-        return row
-    change = now.scaled - was.scaled
+        return change
+    difference = now.scaled - was.scaled
     half = _t(dof) * math.sqrt(was.variance + now.variance)
     more_before, more_after = (
         _more_time(metric, *sides) for sides in ((before, after), (after, before))
     )
-    low, high = change - half - more_after, change + half + more_before
+    low, high = difference - half - more_after, difference + half + more_before
     floored = was.value + metric.floor
     if max(abs(low), abs(high)) < _BOUNDLESS:
         # No metric can fall below 0.
-        row["delta_low"], row["delta_high"] = (
-            max(floored * math.expm1(end), -was.value) for end in (low, high)
-        )
-    if not low <= 0 <= high:
-        row["verdict"] = "better" if high < 0 else "worse"
-    return row
+        ends = (max(floored * math.expm1(end), -was.value) for end in (low, high))
+        change = replace(change, delta_low=next(ends), delta_high=next(ends))
+    if low <= 0 <= high:
+        return change
+    return replace(change, verdict="better" if high < 0 else "worse")
 
 
 def _is_testable(metric: Metric, run: Measured) -> bool:

@@ -32,7 +32,7 @@ _MOST_RUNS = 3
 def dumps(pairs: Sequence[Pair], theme: Theme = "auto") -> str:
     """Returns a comparison as an HTML document that opens with the colours of `theme`."""
     sides = sides_of(pairs)
-    verdicts = {verdict for pair in pairs for verdict in pair.frame["verdict"]}
+    verdicts = {change.verdict for pair in pairs for change in pair.changes.values()}
     is_fair = all(pair.comparable for pair in pairs)
     worse = len(pairs) == 1 and "worse" in verdicts
     return _page(
@@ -59,8 +59,8 @@ def _shown(pairs: Sequence[Pair]) -> dict[str, object]:
         (pair,) = pairs
         return {
             "title": f"{pair.before.label} → {pair.after.label}",
-            "statements": [*rows.circumstances(pair), *rows.conclusion(pair.frame)],
-            "tables": [changes.figures(pair.frame)],
+            "statements": [*rows.circumstances(pair), *rows.conclusion(pair)],
+            "tables": [changes.figures(pair)],
             "method": rows.method(pairs),
         }
     broken = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import printable
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gctrace_analyzer.advise.sides import Pair
+    from gctrace_analyzer.analysis.compare.change import Change
 
     Kind = Literal["better", "worse", "same", "untested"]
 
@@ -73,37 +74,32 @@ class Intervals:
 def of_pairs(pairs: Sequence[Pair]) -> list[Intervals]:
     """Returns the changes from the baseline: of all metrics, or of each main one by side."""
     if len(pairs) == 1:
-        rows = [(changes.LABELS[row["metric"]], row) for row in pairs[0].rows().values()]
+        rows = [(changes.LABELS[name], row) for name, row in pairs[0].changes.items()]
         plots = [_of_rows("Changes with their 95 % intervals", "before", rows)]
     else:
         plots = [
             _of_rows(
                 changes.LABELS[metric],
                 printable(pairs[0].before.label),
-                [(printable(pair.after.label), pair.rows()[metric]) for pair in pairs],
+                [(printable(pair.after.label), pair.changes[metric]) for pair in pairs],
             )
             for metric in changes.MAIN
         ]
     return [plot for plot in plots if plot.rows]
 
 
-def _of_rows(
-    title: str, baseline: str, several: Sequence[tuple[str, dict[str, Any]]]
-) -> Intervals:
+def _of_rows(title: str, baseline: str, several: Sequence[tuple[str, Change]]) -> Intervals:
     """Returns a plot of changes relative to the value of the baseline.
 
     The axis shows factors, so that half and twice are equally far from no change.
     """
     known = [
-        (label, row)
-        for label, row in several
-        if row["before"] and row["delta"] is not None and row["verdict"] is not None
+        (label, change, part)
+        for label, change in several
+        if (part := change.relative) is not None
     ]
     ends = [
-        _factor(row, end)
-        for _, row in known
-        for end in ("delta", "delta_low", "delta_high")
-        if row[end] is not None
+        _factor(share) for _, change, part in known for share in (part, *(change.ends or ()))
     ]
     low = max(min([*ends, -_NARROWEST]), -_WIDEST)
     high = min(max([*ends, _NARROWEST]), _WIDEST)
@@ -113,32 +109,27 @@ def _of_rows(
     return Intervals(
         title,
         f"Relative to {baseline}; an interval that does not reach 0 % is significant.",
-        [_change(label, row, place) for label, row in known],
+        [_row(label, change, part, place) for label, change, part in known],
         _apart(ticks, place(0.0)),
         place(0.0),
     )
 
 
-def _change(label: str, row: dict[str, Any], place: Callable[[float], float]) -> Row:
-    verdict = row["verdict"]
-    tested = row["delta_low"] is not None
-    kind: Kind = "untested" if not tested else verdict if verdict != "~" else "same"
-    text = changes.percent(row["delta"] / row["before"])
-    if tested:
-        text = f"{text} ({changes.interval(row)})"
-    return Row(
-        label,
-        place(_factor(row, "delta")),
-        place(_factor(row, "delta_low")) if tested else None,
-        place(_factor(row, "delta_high")) if tested else None,
-        kind,
-        f"{text}, {WORDS[kind]}",
-    )
+def _row(label: str, change: Change, part: float, place: Callable[[float], float]) -> Row:
+    text = changes.percent(part)
+    if change.ends is None:
+        kind: Kind = "untested"
+        low = high = None
+    else:
+        kind = cast("Kind", change.verdict) if change.is_significant else "same"
+        low, high = (place(_factor(end)) for end in change.ends)
+        text = f"{text} ({changes.interval(change)})"
+    return Row(label, place(_factor(part)), low, high, kind, f"{text}, {WORDS[kind]}")
 
 
-def _factor(row: dict[str, Any], end: str) -> float:
+def _factor(part: float) -> float:
     """Returns the logarithm of the factor by which the figure changed."""
-    factor = 1 + row[end] / row["before"]
+    factor = 1 + part
     return math.log(factor) if factor > math.exp(-_WIDEST) else -_WIDEST
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gctrace_analyzer.advise.sides import Pair
+    from gctrace_analyzer.analysis.compare.change import Change
 
 LABELS = {
     "gc_cpu_share": "GC CPU",
@@ -75,70 +74,51 @@ _DECIDING = ("gc_cpu_share", "heap_peak_mib")
 _EXPECTED_NOTE = 'Predicted from the "before" run for the same load; 80 % interval.'
 
 
-def figures(frame: pl.DataFrame, *, headline: bool = False) -> Table:
+def figures(pair: Pair, *, headline: bool = False) -> Table:
     """Returns every figure that the logs provide, with its change."""
-    body = []
-    for row in frame.iter_rows(named=True):
-        if row["before"] is None and row["after"] is None:
-            continue
-        if headline and row["metric"] not in HEADLINES:
-            continue
-        body.append(
-            (
-                LABELS[row["metric"]],
-                value(row["metric"], row["before"]),
-                value(row["metric"], row["after"]),
-                _change(row, row["delta"]),
-                interval(row),
-                NONE if row["delta_low"] is None else row["verdict"],
-            )
+    body = [
+        (
+            LABELS[name],
+            value(name, change.before),
+            value(name, change.after),
+            NONE if change.relative is None else percent(change.relative),
+            interval(change),
+            change.verdict or NONE if change.is_tested else NONE,
         )
-    return Table(
-        ("", "before", "after", "change", "95 % interval", ""), "lrrrrl", body, verdict=5
-    )
+        for name, change in pair.changes.items()
+        if (change.before is not None or change.after is not None)
+        and (not headline or name in HEADLINES)
+    ]
+    head = ("", "before", "after", "change", "95 % interval", "")
+    return Table(head, "lrrrrl", body, verdict=5)
 
 
-def of_load(frame: pl.DataFrame) -> Table | None:
+def of_load(pair: Pair) -> Table | None:
     """Returns the part of each change that the load explains; None if the load is the same."""
     body = []
-    for row in frame.iter_rows(named=True):
-        if row["by_load"] is None or row["delta"] is None:
+    for name, change in pair.changes.items():
+        before, by_load, delta = change.before, change.by_load, change.delta
+        if before is None or by_load is None or delta is None:
             continue
-        metric, before = row["metric"], row["before"]
-        alone = before + row["by_load"]
-        explained = row["by_load"] / row["delta"] if row["delta"] else None
-        body.append(
-            (
-                LABELS[metric],
-                value(metric, before),
-                value(metric, alone),
-                value(metric, row["after"]),
-                _explained(explained, row["verdict"]),
-            )
-        )
+        explained = _explained(by_load / delta if delta else None, change.verdict)
+        ends = (before, before + by_load, change.after)
+        body.append((LABELS[name], *(value(name, end) for end in ends), explained))
     if not body:
         return None
     return Table(("Explained by the load", "before", "load alone", "after", ""), "lrrrl", body)
 
 
-def expectation(frame: pl.DataFrame) -> Table | None:
+def expectation(pair: Pair) -> Table | None:
     """Returns the predicted and the measured figures; None if nothing was predicted."""
     body = []
-    for row in frame.iter_rows(named=True):
-        low, high, after = row["expected_low"], row["expected_high"], row["measured"]
-        if row["expected"] is None or after is None:
+    for name, change in pair.changes.items():
+        low, high, after = change.expected_low, change.expected_high, change.measured
+        if change.expected is None or low is None or high is None or after is None:
             continue
-        metric = row["metric"]
-        ends = " to ".join(value(metric, end) for end in (low, high))
+        ends = f"{value(name, low)} to {value(name, high)}"
         verdict = "as predicted" if low <= after <= high else "less" if after < low else "more"
         body.append(
-            (
-                LABELS[metric],
-                value(metric, row["expected"]),
-                ends,
-                value(metric, after),
-                verdict,
-            )
+            (LABELS[name], value(name, change.expected), ends, value(name, after), verdict)
         )
     if not body:
         return None
@@ -153,44 +133,46 @@ def expectation_note(pair: Pair) -> str:
     return f"{_EXPECTED_NOTE} Both values leave out the first 0.5 s."
 
 
-def expected_and_measured(frame: pl.DataFrame) -> str | None:
+def expected_and_measured(pair: Pair) -> str | None:
     """Returns predicted and measured GC CPU and peak heap, as a sentence."""
     parts = []
-    for row in frame.filter(pl.col("metric").is_in(_DECIDING)).iter_rows(named=True):
-        if row["expected"] is None or row["measured"] is None:
-            continue
-        metric, low, high = row["metric"], row["expected_low"], row["expected_high"]
-        ends = f"{bare(value(metric, low))}–{bare(value(metric, high))}"
-        parts.append(
-            f"{LABELS[metric]} {value(metric, row['expected'])} ({ends}), "
-            f"measured {value(metric, row['measured'])}"
-        )
+    for name in _DECIDING:
+        change = pair.changes[name]
+        if change.expected is not None and change.measured is not None:
+            ends = (change.expected_low, change.expected_high)
+            low, high = (bare(value(name, end)) for end in ends)
+            parts.append(
+                f"{LABELS[name]} {value(name, change.expected)} ({low}–{high}), "
+                f"measured {value(name, change.measured)}"
+            )
     return "; ".join(parts) or None
 
 
 def settings(pairs: Sequence[Pair]) -> list[Table]:
     """Returns tables with one row per side: first the main figures, then the others."""
-    rows = [pair.rows() for pair in pairs]
     tables = []
     for title, columns in (("Setting", _SETTING_COLUMNS), ("Also", _MORE_SETTING_COLUMNS)):
         shown = [
-            column
-            for column in columns
+            (metric, head, times)
+            for metric, head, times in columns
             if any(
-                row[column[0]][end] is not None for row in rows for end in ("before", "after")
+                end is not None
+                for pair in pairs
+                for end in (pair.changes[metric].before, pair.changes[metric].after)
             )
         ]
+        first = pairs[0]
         body = [
             (
-                printable(pairs[0].before.label),
-                *(_number(rows[0][metric]["before"], times) for metric, _, times in shown),
+                printable(first.before.label),
+                *(_number(first.changes[metric].before, times) for metric, _, times in shown),
             ),
             *(
                 (
                     printable(pair.after.label),
-                    *(_cell(row[metric], times) for metric, _, times in shown),
+                    *(_cell(pair.changes[metric], times) for metric, _, times in shown),
                 )
-                for pair, row in zip(pairs, rows, strict=True)
+                for pair in pairs
             ),
         ]
         head = (title, *(head for _, head, _ in shown))
@@ -235,18 +217,11 @@ def bare(shown: str) -> str:
     return shown.partition(" ")[0]
 
 
-def _change(row: dict[str, Any], delta: float | None) -> str:
-    if delta is None or not row["before"]:
+def interval(change: Change) -> str:
+    """Formats the interval of a relative change."""
+    if change.ends is None:
         return NONE
-    return percent(delta / row["before"])
-
-
-def interval(row: dict[str, Any]) -> str:
-    """Formats the interval of a relative change (`schema.COMPARISON`)."""
-    if row["delta_low"] is None or not row["before"]:
-        return NONE
-    ends = (row[end] / row["before"] for end in ("delta_low", "delta_high"))
-    low, high = (_end(part, exact=row["verdict"] != "~") for part in ends)
+    low, high = (_end(part, exact=change.verdict != "~") for part in change.ends)
     return f"{low.removesuffix(' %') if high.endswith(' %') else low} to {high}"
 
 
@@ -268,17 +243,21 @@ def _explained(part: float | None, verdict: str | None) -> str:
     return "more than 100 % of it" if part > 1 else f"{100 * part:.0f} % of it"
 
 
-def _cell(row: dict[str, Any], times: float) -> str:
+def _cell(change: Change, times: float) -> str:
     """Formats the value of a side with its change, `~` if that is not significant.
 
-    >>> of = {"before": 4.0, "after": 1.0, "delta": -3.0, "delta_low": -3.5, "verdict": "better"}
-    >>> _cell(of, 1.0), _cell({**of, "verdict": "~"}, 1.0), _cell({**of, "delta_low": None}, 1.0)
-    ('1.00 -75 %', '1.00 ~', '1.00')
+    >>> from gctrace_analyzer.analysis.compare.change import Change
+    >>> _cell(Change("gc_per_s", 4.0, 1.0, -3.0, -3.5, -2.5, "better"), 1.0)
+    '1.00 -75 %'
+    >>> _cell(Change("gc_per_s", 4.0, 1.0, -3.0, -3.5, 0.5, "~"), 1.0)
+    '1.00 ~'
+    >>> _cell(Change("gc_per_s", 4.0, 1.0, -3.0), 1.0)
+    '1.00'
     """
-    number = _number(row["after"], times)
-    if row["delta_low"] is None or not row["before"]:
+    number = _number(change.after, times)
+    if not change.is_tested or change.relative is None:
         return number
-    return f"{number} {'~' if row['verdict'] == '~' else percent(row['delta'] / row['before'])}"
+    return f"{number} {'~' if change.verdict == '~' else percent(change.relative)}"
 
 
 def _number(value: float | None, times: float) -> str:

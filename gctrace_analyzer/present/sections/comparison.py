@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.sides import all_differences, sides_of
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -39,8 +39,6 @@ from gctrace_analyzer.present.sections.changes import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    import polars as pl
-
     from gctrace_analyzer.advise.sides import Pair, Side
     from gctrace_analyzer.present.document import Block, Document
 
@@ -68,12 +66,12 @@ def _two_sides(pair: Pair) -> Iterator[Block]:
     yield Gap()
     yield Statement("none", "", _verdict(pair))
     yield Gap()
-    yield _labelled([*circumstances(pair), *conclusion(pair.frame)])
-    yield Folded("All figures", [figures(pair.frame)], [figures(pair.frame, headline=True)])
+    yield _labelled([*circumstances(pair), *conclusion(pair)])
+    yield Folded("All figures", [figures(pair)], [figures(pair, headline=True)])
     for table, note in further_tables(pair):
         yield table
         yield _remark(note)
-    if expectation(pair.frame) is None and pair.no_expectation:
+    if expectation(pair) is None and pair.no_expectation:
         yield Gap()
         yield _remark(f"The new setting was not predicted: {pair.no_expectation}.")
     yield Gap()
@@ -124,9 +122,9 @@ def _remark(text: str) -> Paragraphs:
 
 def further_tables(pair: Pair) -> Iterator[tuple[Table, str]]:
     """Yields the tables about the load and the prediction, each with its note."""
-    if (load := of_load(pair.frame)) is not None:
+    if (load := of_load(pair)) is not None:
         yield load, LOAD_NOTE
-    if (predicted := expectation(pair.frame)) is not None:
+    if (predicted := expectation(pair)) is not None:
         yield predicted, expectation_note(pair)
 
 
@@ -195,7 +193,7 @@ def circumstances(pair: Pair) -> Iterator[Sentence]:
         yield Sentence("Same", "; ".join(same(pair)), "green")
     if changed:
         yield Sentence("Changed", ", ".join(changed), "bold")
-    if (text := expected_and_measured(pair.frame)) is not None:
+    if (text := expected_and_measured(pair)) is not None:
         yield Sentence(
             "Predicted", f"{', '.join(changed) or 'the new setting'}: {text}", "bold"
         )
@@ -217,26 +215,24 @@ def verdict(pairs: Sequence[Pair]) -> str:
 
 def _verdict(pair: Pair) -> str:
     """Returns what was gained, for what, under which load."""
-    rows = pair.rows()
-    if all(row["delta_low"] is None for row in rows.values()):
+    if not any(change.is_tested for change in pair.changes.values()):
         return "There is too little evidence to tell changes from chance."
     gained: list[str] = []
     paid: list[str] = []
     # Shares of different numbers of CPUs are no change of GC CPU.
     other_procs = any(difference.what == "procs" for difference in pair.differences)
     for metric, (less, more) in _CHANGES.items():
-        row = rows[metric]
+        change = pair.changes[metric]
         if metric == "gc_cpu_share" and other_procs:
             continue
-        if metric == "gc_per_s" and rows["gc_cpu_share"]["verdict"] is not None:
+        if metric == "gc_per_s" and pair.changes["gc_cpu_share"].verdict is not None:
             continue
-        if row["verdict"] in _VERDICTS and row["before"]:
-            part = row["delta"] / row["before"]
+        if change.is_significant and (part := change.relative) is not None:
             text = f"{percent(part).lstrip('+-')} {less if part < 0 else more}"
-            (gained if row["verdict"] == "better" else paid).append(text)
+            (gained if change.verdict == "better" else paid).append(text)
     changes = " for ".join(" and ".join(changes_) for changes_ in (gained, paid) if changes_)
     changes = changes or "No significant change of GC CPU, pauses or heap"
-    load, doubts = _load(pair, rows), " and ".join(_doubts(pair))
+    load, doubts = _load(pair), " and ".join(_doubts(pair))
     if doubts:
         load += f", {'and' if load.startswith('but') else 'but'} {doubts}"
     return f"{changes}; {load}."
@@ -251,14 +247,13 @@ def _doubts(pair: Pair) -> Iterator[str]:
         yield "other work probably competed for the CPUs of one side"
 
 
-def _load(pair: Pair, rows: dict[str, dict[str, Any]]) -> str:
+def _load(pair: Pair) -> str:
     kinds = {difference.what for difference in pair.differences}
-    alloc = rows["alloc_mib_per_s"]
-    if alloc["before"] is None or alloc["after"] is None:
+    alloc = pair.changes["alloc_mib_per_s"]
+    if alloc.before is None or alloc.after is None:
         return "the load is unknown"
     if "load" in kinds:
-        part = alloc["delta"] / alloc["before"]
-        return f"but the allocation rate differs ({percent(part)})"
+        return f"but the allocation rate differs ({percent(alloc.relative or 0.0)})"
     if "unclear_load" in kinds:
         return "the load may differ"
     return "same load" if pair.load_is_given else "the program is CPU-bound"
@@ -269,29 +264,29 @@ def _best(pairs: Sequence[Pair]) -> str:
     named = {"gc_cpu_share": "the least GC CPU", "heap_peak_mib": "the smallest heap peak"}
     parts = []
     for metric, words in named.items():
-        rows = [pair.rows()[metric] for pair in pairs if pair.rows()[metric]["verdict"]]
-        better = [row for row in rows if row["verdict"] == "better"]
+        known = [pair.changes[metric] for pair in pairs if pair.changes[metric].verdict]
+        better = [change for change in known if change.verdict == "better"]
         if better:
-            least = min(better, key=lambda row: row["after"])
-            name, number = least["side"], least["after"]
-        elif rows and all(row["verdict"] == "worse" for row in rows):
-            name, number = pairs[0].before.label, rows[0]["before"]
+            least = min(better, key=lambda change: change.after or 0.0)
+            name, number = least.side, least.after
+        elif known and all(change.verdict == "worse" for change in known):
+            name, number = pairs[0].before.label, known[0].before
         else:
             continue
         parts.append(f"{printable(name)} has {words} ({value(metric, number)})")
     return f"{', '.join(parts) or 'No side has significantly less GC CPU or a smaller heap'}."
 
 
-def conclusion(frame: pl.DataFrame) -> Iterator[Sentence]:
+def conclusion(pair: Pair) -> Iterator[Sentence]:
     """Yields which figures improved and which regressed."""
-    rows = list(frame.iter_rows(named=True))
+    changes = pair.changes.values()
     for verdict in ("better", "worse"):
-        named = [LABELS[row["metric"]] for row in rows if row["verdict"] == verdict]
+        named = [LABELS[change.metric] for change in changes if change.verdict == verdict]
         if named:
             yield _concluded(_VERDICTS[verdict], "; ".join(named))
-    if all(row["delta_low"] is None for row in rows):
+    if not any(change.is_tested for change in changes):
         yield _concluded("Unclear", "there is too little evidence to tell changes from chance")
-    elif not any(row["verdict"] in ("better", "worse") for row in rows):
+    elif not any(change.is_significant for change in changes):
         yield _concluded("Same", "no figure changed significantly")
 
 
@@ -301,14 +296,13 @@ def _concluded(word: str, sentence: str) -> Sentence:
 
 def same(pair: Pair) -> Iterator[str]:
     """Yields the circumstances that both sides share."""
-    rows = pair.rows()
     listed = {difference.what for difference in pair.differences} & {
         "unclear_load",
         "throughput",
     }
-    alloc = rows["alloc_mib_per_s"]
-    if not listed and None not in (alloc["before"], alloc["after"]):
-        rates = f"{mib_per_s(alloc['before'])} and {mib_per_s(alloc['after'])} allocated"
+    alloc = pair.changes["alloc_mib_per_s"]
+    if not listed and None not in (alloc.before, alloc.after):
+        rates = f"{mib_per_s(alloc.before)} and {mib_per_s(alloc.after)} allocated"
         yield f"load ({rates})" if pair.load_is_given else f"CPU-bound ({rates})"
     procs = sorted({n for analysis in pair.before.analyses for n in analysis.procs})
     if procs:

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from gctrace_analyzer.analysis.compare.change import Change
 from gctrace_analyzer.analysis.compare.comparability import (
     Circumstances,
     Difference,
@@ -44,7 +45,7 @@ def found(
     **rows: dict[str, Any],
 ) -> list[Difference]:
     first, second = runs or (side(), side())
-    every = {name: row | rows.get(name, {}) for name, row in ROWS.items()}
+    every = {name: Change(name, **row | rows.get(name, {})) for name, row in ROWS.items()}
     return list(differences((before, first), (after, second), every, load_is_given=given))
 
 
@@ -94,12 +95,12 @@ def test_gctrace_and_metrics_differ_by_themselves() -> None:
 @pytest.mark.parametrize(
     ("delta", "verdict", "given", "kind", "what"),
     [
-        (11.0, "+", True, "incomparable", "load"),
-        (-11.0, "-", True, "incomparable", "load"),
-        (11.0, "+", False, "note", "throughput"),
+        (11.0, "worse", True, "incomparable", "load"),
+        (-11.0, "better", True, "incomparable", "load"),
+        (11.0, "worse", False, "note", "throughput"),
         (11.0, "~", True, "note", "unclear_load"),
         (11.0, None, True, "note", "unclear_load"),
-        (10.0, "+", True, None, None),
+        (10.0, "worse", True, None, None),
     ],
 )
 def test_another_allocation_rate_is_another_load(
@@ -116,7 +117,7 @@ def test_another_allocation_rate_is_another_load(
 
 
 def test_another_live_heap_is_noted_if_it_is_certain() -> None:
-    row = {"after": 120.0, "delta": 20.0, "verdict": "+"}
+    row = {"after": 120.0, "delta": 20.0, "verdict": "worse"}
     each = only(true_live_heap_mib=row)
     assert (each.kind, each.what) == ("note", "live_heap")
     assert "(100 → 120 MiB)" in each.sentence

@@ -228,10 +228,8 @@ def test_more_allocation_is_worse_as_a_load_and_better_as_a_result() -> None:
         for name in ("svc-a", "svc-big")
     )
     for given, verdict in ((True, "worse"), (False, "better")):
-        row = compare(less, more, load_is_given=given).row(
-            by_predicate=pl.col("metric") == "alloc_mib_per_s", named=True
-        )
-        assert row["verdict"] == verdict
+        changes = compare(less, more, load_is_given=given)
+        assert changes["alloc_mib_per_s"].verdict == verdict
 
 
 def test_a_different_go_is_reported_first() -> None:

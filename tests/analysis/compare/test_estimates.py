@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gctrace_analyzer.analysis.compare.compare import Measured, compare, other_load
+from gctrace_analyzer.analysis.compare.change import Change
+from gctrace_analyzer.analysis.compare.compare import Measured, compare
 from gctrace_analyzer.analysis.compare.metrics import METRICS, Metric
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ TESTED = [metric for metric in METRICS if metric.noise is not None]
 def test_a_comparison_is_that_of_the_means_of_its_runs(
     before: list[Measured], after: list[Measured]
 ) -> None:
-    rows = {row["metric"]: row for row in compare(before, after).to_dicts()}
+    rows = {name: change.to_dict() for name, change in compare(before, after).items()}
     for metric in TESTED:
         ((was, was_variance), (now, now_variance)), dof = estimate(metric, [before, after])
         row = rows[metric.name]
@@ -111,7 +112,7 @@ def test_a_comparison_is_that_of_the_means_of_its_runs(
 
 
 def row_of(before: list[Measured], after: list[Measured], name: str, **more: Any) -> Any:
-    return compare(before, after, **more).filter(metric=name).row(0, named=True)
+    return compare(before, after, **more)[name].to_dict()
 
 
 def test_without_evidence_there_is_no_interval() -> None:
@@ -176,7 +177,8 @@ def test_what_the_load_explains_of_a_share_is_at_most_the_whole() -> None:
 def test_another_load_differs_by_more_than_a_tenth(
     verdict: str | None, before: float | None, delta: float | None, other: bool
 ) -> None:
-    assert other_load({"verdict": verdict, "before": before, "delta": delta}) is other
+    change = Change("alloc_mib_per_s", before=before, delta=delta, verdict=verdict)
+    assert change.is_other_load is other
 
 
 def test_a_longer_run_had_more_time_to_reach_its_peak() -> None:

@@ -1,0 +1,67 @@
+"""One metric of a comparison, before and after."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from gctrace_analyzer.frozen import Plain, frozen
+
+OTHER_LOAD = 0.10
+"""Relative difference of the allocation rates. Above it, the load is different."""
+
+
+@frozen
+class Change(Plain):
+    """One metric before and after.
+
+    `verdict` is `better`, `worse`, `~` (not significant), or None if a side does not show it.
+    `delta_low` and `delta_high` bound the 95 % interval of `delta`. `by_load` is the change that a
+    different load alone would cause. `expected` is predicted from the runs before, with an 80 %
+    interval, and to be compared with `measured`, which leaves out the start-up.
+    """
+
+    metric: str
+    before: float | None = None
+    after: float | None = None
+    delta: float | None = None
+    delta_low: float | None = None
+    delta_high: float | None = None
+    verdict: str | None = None
+    side: str = field(default="after", compare=False)
+    unit: str = ""
+    before_s: float = 0.0
+    after_s: float = 0.0
+    before_runs: int = 0
+    after_runs: int = 0
+    by_load: float | None = None
+    expected: float | None = None
+    expected_low: float | None = None
+    expected_high: float | None = None
+    measured: float | None = None
+
+    @property
+    def relative(self) -> float | None:
+        """The change as a share of the value before; None if that is 0, or a side is unknown."""
+        return self.delta / self.before if self.before and self.delta is not None else None
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The interval as shares of the value before; None if the change was not tested."""
+        if self.delta_low is None or self.delta_high is None or not self.before:
+            return None
+        return self.delta_low / self.before, self.delta_high / self.before
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether it is known how far chance alone changes the figure."""
+        return self.delta_low is not None
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the figure became better or worse, by more than chance explains."""
+        return self.verdict in ("better", "worse")
+
+    @property
+    def is_other_load(self) -> bool:
+        """Whether the allocation rate, if this is its change, shows a different load."""
+        return self.is_significant and abs(self.relative or 0.0) > OTHER_LOAD
