@@ -14,7 +14,6 @@ WRONG = {
     "pointer-leak-1p-three-runs": "growth within a log of a few cycles is not named",
     "heap8gb-40p-assists-go192": "32 CPUs of a pause in old Go are taken for all CPUs",
     "redis-port-buffer-doubling-24p": "a predicted peak is below the largest live heap",
-    "homelabird-good-bad": "cycles that cannot be of one process are joined",
     "predeclared-20p-slice-growth": "goals that an allocation raised are taken for GOGC",
 }
 

@@ -41,6 +41,9 @@ _DEATH = "GC039"
 _NEEDS_COSTS = (
     "Run the program with GODEBUG=gctrace=1, keep its standard error, and add it to the input."
 )
+_NEARLY_ALL = 0.9
+"""Share of the time. A log that has this much of it in one cycle shows nothing but that cycle."""
+
 _PAUSES = 2
 """Pauses of a cycle: sweep termination and mark termination."""
 
@@ -207,7 +210,9 @@ def _costs(s: Summary) -> Iterator[str]:
         cores = ""
         if s.gc_cpu_cores is not None and s.cpus is not None:
             cores = f" ({cores_text(s.gc_cpu_cores, s.cpus)})"
-        yield f"GC takes {percent(s.gc_cpu_share)} of the CPU{cores}"
+        alone = s.cycles == 1 and (s.gc_active_share or 0) > _NEARLY_ALL
+        when = " while the one cycle ran" if alone else ""
+        yield f"GC takes {percent(s.gc_cpu_share)} of the CPU{cores}{when}"
     elif s.gc_per_s is not None:
         often = f"{digits(s.gc_per_s, 3)} times a second"
         if 0 < s.gc_per_s < 1:

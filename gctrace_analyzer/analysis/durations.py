@@ -14,6 +14,7 @@ from functools import cache
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import elapsed_s
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.rows import distinct, is_one_process, not_null, within_process
 
@@ -33,29 +34,34 @@ _RATIO_MIN_MS = 0.03
 """Milliseconds. For a pause of at least this length, CPU time divided by duration gives the
 number of stopped processors, accurate to a tenth."""
 
+_BY_IDLE_THREADS = (1, 9)
+"""The last Go release that charges a pause to min(GOMAXPROCS, CPUs, 32, idle threads + 1)
+processors (gcprocs in runtime/proc.go), which shows no number of CPUs."""
+
+_ONLY_BY_IDLE_THREADS, _PERHAPS_BY_IDLE_THREADS = "gc15", ("gc15", "gc16")
+"""The format of Go 1.5, and the formats that such a release may have printed."""
+
+_MOST_CHARGED = 32
+"""Processors that such a release charges a pause to at most (_MaxGcproc)."""
+
 _VARYING = 0.15
 """Range of nine of ten values, relative to the median, of the number of stopped processors.
-Rounding explains 0.09 at most. Up to Go 1.8 a pause stops no more processors than there are idle
-threads, and at most 32 (gcprocs, runtime/proc.go): 0.24 and more in real logs. That shows no number
-of CPUs."""
-
-_VARYING_SHAPES = ("gc15", "gc16")
-"""Formats of versions whose pauses may stop a varying number of processors."""
+Rounding explains 0.09 at most, and the number of idle threads 0.24 and more in real logs."""
 
 _FEWEST = 3
-"""Pauses of such a version that show whether the number varies."""
-
-_ALL_PROCS_SHARE = 0.95
-"""Share of GOMAXPROCS. If a pause seems to have stopped a larger share, it stopped all
-processors, and the difference is rounding."""
+"""Pauses that show whether the number varies."""
 
 
-def correct_durations(cycles: pl.DataFrame) -> pl.DataFrame:
+def correct_durations(cycles: pl.DataFrame, go: tuple[int, int] | None = None) -> pl.DataFrame:
     """Returns the cycles with corrected durations, `stopped_procs`, `end_s` and `elapsed_s`.
 
     Every `_ms` column has the most probable true duration instead of the printed one.
+
+    Args:
+        cycles: as printed (`schema.CYCLES`).
+        go: the Go version, if it is known.
     """
-    corrected = with_corrected(cycles).with_columns(end_s().alias("end_s"))
+    corrected = with_corrected(cycles, go).with_columns(end_s().alias("end_s"))
     timed = corrected.with_columns(elapsed_s(within_process(cycles)).alias("elapsed_s"))
     return timed.rechunk()
 
@@ -145,18 +151,22 @@ def varies(stopped: pl.Expr) -> pl.Expr:
     return shares.quantile(0.9) - shares.quantile(0.1) > _VARYING * shares.median()
 
 
-def stopped_procs(cycles: pl.DataFrame, *, whole: bool) -> pl.Series:
+def stopped_procs(
+    cycles: pl.DataFrame, *, whole: bool, go: tuple[int, int] | None = None
+) -> pl.Series:
     """Returns how many processors a pause stopped, which is min(GOMAXPROCS, CPUs).
 
-    This is estimated from the durations and CPU times of both pauses; null if it varies.
+    This is estimated from the durations and CPU times of both pauses. It is null where the number
+    may be that of idle threads, as up to Go 1.9.
 
     Args:
         cycles: the cycles, with `process`, `procs` and the columns of the pauses.
         whole: whether some lines are of a format with whole milliseconds.
+        go: the Go version, if it is known.
 
     Source: stwprocs in gcStart, runtime/mgc.go.
     """
-    return _stopped(_with_middles(cycles, _OF_PAUSES, whole=whole))
+    return _stopped(_with_middles(cycles, _OF_PAUSES, whole=whole), go)
 
 
 def _with_middles(cycles: pl.DataFrame, names: tuple[str, ...], *, whole: bool) -> pl.DataFrame:
@@ -181,31 +191,42 @@ def _stopped_by_pauses() -> tuple[list[pl.Expr], pl.Expr]:
     return each, pl.coalesce((first + second) / 2, first, second).alias("each")
 
 
-def _stopped(rows: pl.DataFrame) -> pl.Series:
+def _stopped(rows: pl.DataFrame, go: tuple[int, int] | None) -> pl.Series:
     """Returns `stopped_procs` of what `_with_middles` returns."""
     each_pause, mean = _stopped_by_pauses()
     frame = rows.select("process", "procs", "format", *each_pause).with_columns(mean)
     each, procs = pl.col("each"), pl.col("procs")
     ratios = {"ratio": not_null(each).median()}
-    if not distinct(frame["format"]).isdisjoint(_VARYING_SHAPES):
-        may_vary = pl.col("format").is_in(_VARYING_SHAPES).any()
-        ratios["unclear"] = may_vary & (varies(each) | (each.count() < _FEWEST))
+    formats = distinct(frame["format"])
+    if not formats.isdisjoint(_PERHAPS_BY_IDLE_THREADS):
+        ratios["unclear"] = _may_be_idle_threads(each, go)
     if not (is_one_process(frame) and len(distinct(frame["procs"])) == 1):
         ratios = {name: value.over("process", "procs") for name, value in ratios.items()}
     ratio = pl.col("ratio")
     shown = ratio.round().clip(1)
     if "unclear" in ratios:
         shown = pl.when(pl.col("unclear").fill_null(value=False).not_()).then(shown)
-    is_all = ratio.is_null() | (ratio > _ALL_PROCS_SHARE * procs)
+    is_all = ratio.is_null() | (ratio > DEFAULT.stopped_share * procs)
     stopped = pl.when(is_all).then(procs).otherwise(shown)
     return frame.with_columns(**ratios).select(stopped).to_series()
 
 
-def with_corrected(cycles: pl.DataFrame) -> pl.DataFrame:
+def _may_be_idle_threads(stopped: pl.Expr, go: tuple[int, int] | None) -> pl.Expr:
+    """Returns whether the number of stopped processors may be that of idle threads."""
+    if go is not None:
+        by_idle_threads = go <= _BY_IDLE_THREADS
+        return pl.lit(by_idle_threads) | (pl.col("format") == _ONLY_BY_IDLE_THREADS).any()
+    perhaps = pl.col("format").is_in(_PERHAPS_BY_IDLE_THREADS).any()
+    only = (pl.col("format") == _ONLY_BY_IDLE_THREADS).any()
+    unsteady = varies(stopped) | (stopped.count() < _FEWEST)
+    return only | (perhaps & (unsteady | (stopped.median().round() == _MOST_CHARGED)))
+
+
+def with_corrected(cycles: pl.DataFrame, go: tuple[int, int] | None = None) -> pl.DataFrame:
     """Returns the cycles with corrected durations (`_ms` columns), and `stopped_procs`."""
     whole = _has_whole_ms(cycles)
     rows = _with_middles(cycles, (*_OF_PAUSES, *_OF_MARKING), whole=whole)
-    rows = rows.with_columns(_stopped(rows).alias("stopped_procs"))
+    rows = rows.with_columns(_stopped(rows, go).alias("stopped_procs"))
     bounds, walls, cpu_times = _corrections(whole=whole)
     corrected = rows.with_columns(**bounds).with_columns(**walls).with_columns(**cpu_times)
     return cycles.with_columns(

@@ -284,8 +284,8 @@ def log_check_points(corrected: pl.DataFrame) -> float | None:
     of a pause only the CPU time that was really lost. So the true value lies between not
     counting pauses at all and counting them on every processor. This range is used from Go
     1.18 on, because the lines do not show which version it is. In a log that starts after
-    cycle 1, the first printed percentage is assumed to be right. Missing lines and mixed
-    programs cause a difference. Returns None if nothing can be compared.
+    cycle 1, the first printed percentage is assumed to be right, and only a contradiction counts.
+    Missing lines and mixed programs cause a difference. Returns None if nothing can be compared.
 
     Args:
         corrected: what `correct_durations` returns.
@@ -360,7 +360,10 @@ def _difference() -> pl.Expr:
         .then(least - printed - 1)
         .when(most < printed)
         .then(most - printed)
-        .otherwise(pl.when(printed.is_not_null() & most.is_not_null()).then(0.0))
+        # Before the log, the GC CPU is not known well enough for an agreement to mean anything.
+        .otherwise(
+            pl.when(printed.is_not_null() & most.is_not_null() & pl.col("complete")).then(0.0)
+        )
         .alias("difference")
     )
 

@@ -26,14 +26,16 @@ class Thresholds:
     """
 
     warm_up_s: float = 0.5
-    """Seconds since the process started. The pacer needs a few cycles to find its trigger;
-    medians were stable after this time."""
+    """Seconds since the process started. Until then the pacer looks for its trigger."""
 
     min_cycles: int = 5
     """Cycles. Fewer say nothing about a distribution."""
 
     min_span_s: float = 0.4
     """Seconds. A shorter log shows only a start-up, whose cost does not matter."""
+
+    warn_min_cycles: int = 3
+    """Cycles. Shares and rates of fewer make no warning; a single pause is a fact."""
 
     short_log_cycles: int = 20
     """Cycles. Fewer are not enough for percentiles or for advice."""
@@ -45,8 +47,7 @@ class Thresholds:
     """Share of CPU. A program that spends a tenth of its CPU on GC has something to gain."""
 
     gc_cpu_bad: float = 0.25
-    """Share of CPU. The pacer plans to spend this much only while it marks
-    (gcBackgroundUtilization); here it is spent all the time."""
+    """Share of CPU. The pacer plans to spend this much while it marks, not all the time."""
 
     active_warn: float = 0.5
     """Share of time. Above it, a GC cycle is running more often than not (golang/go#14812)."""
@@ -65,12 +66,10 @@ class Thresholds:
     """Share of GC CPU. From Go 1.18 on, assists only correct mispredictions (mgcpacer.go)."""
 
     assist_warn_old: float = 0.30
-    """Share of GC CPU. Up to Go 1.17 the pacer planned for assists: 5 points of its 30 % goal
-    utilization."""
+    """Share of GC CPU. Up to Go 1.17 the pacer planned for assists: 5 of its 30 points."""
 
     assist_min_cpu_share: float = 0.01
-    """Share of all CPU. Below it, assists cost next to nothing, even if they are a large part
-    of the GC CPU."""
+    """Share of all CPU. Below it, assists cost little, even if they are much of the GC CPU."""
 
     assist_warn_cpu_share: float = 0.03
     """Share of all CPU. From here on assists are worth a warning rather than a note."""

@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 CLOCK_SLACK_S = 0.002
 """Tolerance for times, because `@` is truncated to a millisecond and phases to two digits."""
 
+SHARE_FROM_S = 0.1
+"""Seconds since the start. Before, the share of GC changes by the rounding of the time."""
+
+SHARE_SLACK = 0.98
+"""Share of the GC CPU time that a cycle shows; less after it is no rounding."""
+
 OPEN_CHAINS = 64
 """Only this many of the last processes can get more cycles; limits the cost of crash loops."""
 
@@ -131,7 +137,13 @@ def _is_later() -> pl.Expr:
     """Returns whether a cycle has a larger number than the row before, and begins after its end."""
     num = pl.col("gc_num")
     later = pl.col("start_s") >= end_s().shift() - CLOCK_SLACK_S
-    return (num > num.shift()) & later.fill_null(value=True)
+    # The GC CPU time since the start cannot fall; the printed share of all time is truncated.
+    share, end, procs = pl.col("gc_cpu_since_start_pct"), end_s(), pl.col("procs")
+    before = procs.shift() * end.shift()
+    now = before + procs * (end - end.shift())
+    fell = (share + 1) * now < SHARE_SLACK * share.shift() * before
+    falls = fell & (end.shift() > SHARE_FROM_S) & (share >= 0)
+    return (num > num.shift()) & later.fill_null(value=True) & ~falls.fill_null(value=False)
 
 
 def _kind(shape: str) -> str:
@@ -174,7 +186,7 @@ def _rows(frame: pl.DataFrame) -> Iterator[_Cycle]:
 _GC_CPU = (
     "stw_sweep_term_cpu_ms", "assist_cpu_ms", "background_cpu_ms", "stw_mark_term_cpu_ms",
 )  # fmt: skip
-_PLACE = ["gc_num", "start_s", *WALL_PHASES, "format"]
+_PLACE = ["gc_num", "start_s", *WALL_PHASES, "format", "gc_cpu_since_start_pct", "procs"]
 _NEEDED = (
     "gc_num", "start_s", *WALL_PHASES, "heap_start_mib", "heap_live_mib", "heap_goal_mib", "procs",
     "stacks_mib", "gc_cpu_since_start_pct", *_GC_CPU, "format",
@@ -273,6 +285,16 @@ class _Chain:
         self.last = cycle
 
 
+def _loses_gc_cpu(last: _Cycle, cycle: _Cycle) -> bool:
+    """Returns whether less CPU time went to GC up to a cycle than up to one before it."""
+    if last.end is None or cycle.end is None or last.share is None or cycle.share is None:
+        return False
+    before = (last.procs or 0) * last.end
+    now = before + (cycle.procs or 0) * (cycle.end - last.end)
+    fell = (cycle.share + 1) * now < SHARE_SLACK * last.share * before
+    return fell and last.end > SHARE_FROM_S and cycle.share >= 0
+
+
 def _goal_growth_pct(live: int | None, goal: int | None) -> float | None:
     """Returns by how many percent the goal exceeds the live heap of the cycle before.
 
@@ -296,6 +318,8 @@ def _sequential(runs: Iterable[tuple[_Cycle, _Cycle]]) -> list[int] | None:
     process: list[int] = []
     for first, last in runs:
         here = chains[-1].missing(first) if chains else math.inf
+        if chains and _loses_gc_cpu(chains[-1].last, first):
+            here = math.inf
         earlier = [*chains[-OPEN_CHAINS:-1], *([before_gap] if before_gap else [])]
         if min((process.missing(first) for process in earlier), default=math.inf) < here:
             return None

@@ -238,6 +238,8 @@ def _read_all(
         if not any(facts.found.values()):
             seen = sniff.foreign(own[0].beginning)
             empty.append(NoDataError.unrecognised(facts.name, facts.lines, facts.first, seen))
+        if any(map(len, part.cycles)) and (note := sniff.of_toolchain(own[0].beginning)):
+            notes.append(note)
         parts.append(part)
     if empty and len(empty) == len(origins):
         raise empty[0]

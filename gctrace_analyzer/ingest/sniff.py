@@ -131,6 +131,34 @@ def foreign(text: str) -> str | None:
     return next(matches, None)
 
 
+_GO_COMMAND = re.compile(
+    r"(?:^|[$#>%] *)((?:[A-Z][A-Z0-9_]*=\S+ +)*go (?:run|build|test)\b[^\n]{0,60})|"
+    r"^(?:\W{1,3} ?)?# (command-line-arguments)",
+    re.MULTILINE,
+)
+
+
+def of_toolchain(text: str) -> str | None:
+    """Returns a sentence if a log shows that the go command ran, whose processes print too.
+
+    >>> of_toolchain("$ GOGC=25 GODEBUG=gctrace=1 go run .")[:54]
+    'Some processes are those of `GOGC=25 GODEBUG=gctrace=1'
+    """
+    if not any(word in text for word in ("go run", "go build", "go test", "# command-line")):
+        return None
+    commands = dict.fromkeys(one or "go" for one, _ in _GO_COMMAND.findall(text))
+    if not commands:
+        return None
+    quoted = " and ".join(f"`{command.strip()}`" for command in [*commands][:_MOST_COMMANDS])
+    return (
+        f"Some processes are those of {quoted}: go, compile and link print gctrace too. Build the "
+        "program first (`go build`), and run it alone."
+    )
+
+
+_MOST_COMMANDS = 3
+
+
 def may_have_documents(log: bytes) -> bool:
     """Returns whether there may be documents in a log; a quick look."""
     return len(log) <= MIXED_BYTES and core.contains_any(log, words.OF_DOCUMENTS)

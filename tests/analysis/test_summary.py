@@ -93,3 +93,34 @@ def test_the_growth_of_the_live_heap_is_that_of_one_process() -> None:
     assert summary.live_heap_growth_mib_per_h == pytest.approx(3600)
     assert summary.live_heap_growth_mib_per_h_low == pytest.approx(3600)
     assert read_text(text + text).summary().live_heap_growth_mib_per_h is None
+
+
+START = (
+    "gc 1 @0.001s 22%: 0.052+0.74+0.018 ms clock, 0.10+0.61/0.022/0+0.036 ms cpu, 4->4->2 MB, "
+    "4 MB goal, 0 MB stacks, 0 MB globals, 2 P\n"
+)
+
+
+def test_one_cycle_makes_no_warning_and_is_too_short_to_compare() -> None:
+    run = read_text(START)
+    assert set(run.findings()["severity"]) == {"info"}
+    said = " ".join(str(run.summary()).split())
+    assert "too short to judge" in said
+    assert "too short to compare GC CPU" in said
+
+
+def test_a_log_without_its_first_cycles_is_not_said_to_agree() -> None:
+    run = read_text(
+        "gc 9 @60.210s 12%: 0.080+8450+0.27 ms clock, 0.64+4100/13200/1500+2.1 ms cpu, "
+        "7020->8611->4402 MB, 9100 MB goal, 8 P\n"
+    )
+    assert run.summary().log_check_points is None
+    said = " ".join(str(run.summary()).split())
+    assert "26 % of the CPU (2.0 of 8 CPUs) while the one cycle ran" in said
+    assert "agrees" not in said
+
+
+def test_the_processes_of_the_go_command_are_named() -> None:
+    run = read_text(f"$ GOGC=25 GODEBUG=gctrace=1 go run .\n{START}")
+    assert any("go, compile and link print gctrace too" in w for w in run.summary().warnings)
+    assert not any("compile" in w for w in read_text(START).summary().warnings)

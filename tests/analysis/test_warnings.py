@@ -154,7 +154,10 @@ def largest_difference(rows: list[dict[str, Any]]) -> float | None:
             for each, half in ((total[0], 50), (total[1], -50))
         )
         printed = row["gc_cpu_since_start_pct"]
-        found.append(least - printed - 1 if least > printed + 1 else min(most - printed, 0.0))
+        differs = least - printed - 1 if least > printed + 1 else min(most - printed, 0.0)
+        # Of a log without its beginning, only a contradiction counts.
+        if differs or first["gc_num"] == 1:
+            found.append(differs)
     return max(found, key=abs, default=None)
 
 

@@ -227,3 +227,16 @@ def test_the_core_finds_the_processes_that_python_finds(seed: int) -> None:
     found = processes(*lines)
     with core.pure_python():
         assert processes(*lines) == found
+
+
+def test_the_gc_cpu_since_the_start_cannot_fall_within_one_process() -> None:
+    run = read_text(
+        "gc 73 @2.184s 4%: 0.18+1.3+0.07 ms clock, 0.8+0.9/1.6/0.0+0.3 ms cpu, 6->7->4 MB, "
+        "8 MB goal, 4 P\n"
+        "gc 74 @2.684s 18%: 1.8+9.4+1.1 ms clock, 12+8/18/1+6 ms cpu, 220->260->180 MB, "
+        "360 MB goal, 4 P\n"
+        "gc 75 @3.012s 6%: 0.20+2.0+0.10 ms clock, 1.6+3.2/4.8/0.2+0.8 ms cpu, 10->12->7 MB, "
+        "14 MB goal, 8 P\n"
+    )
+    assert run.processes["last_gc"].to_list() == [74, 75]
+    assert "agrees" not in str(run.summary())

@@ -128,6 +128,15 @@ _MOST_COSTLY_FIRST: tuple[Rule[Any], ...] = (
 """The order of findings of the same severity: first those that cost the program most. Findings
 of other rules follow."""
 
+_OF_ONE_CYCLE: tuple[Rule[Any], ...] = (
+    long_pauses.long_sweep_termination,
+    long_pauses.long_mark_termination,
+    long_pauses.pause_outliers,
+    log.old_go,
+    log.log_incomplete,
+)
+"""The rules whose evidence is a single pause or line."""
+
 _PAUSES = (long_pauses.long_mark_termination.id, long_pauses.long_sweep_termination.id)
 _LIKE = dict.fromkeys(_PAUSES, _PAUSES[0])
 _COST = {each.id: position for position, each in enumerate(_MOST_COSTLY_FIRST)}
@@ -209,8 +218,11 @@ def _check(rules: Iterable[Rule[Facts]], facts: Facts) -> list[Finding]:
 def _of_process(
     facts: ProcessFacts, rules: Sequence[Rule[ProcessFacts]] = PROCESS_RULES
 ) -> Iterator[Finding]:
+    few = facts.cycle_pauses is None and facts.summary.cycles < facts.thresholds.warn_min_cycles
     for rule in rules:
         findings = list(rule.check(facts))
+        if few and rule not in _OF_ONE_CYCLE:
+            findings = [finding for finding in findings if finding.severity == "info"]
         if findings:
             facts.matched.add(rule.id)
         yield from (replace(finding, process=facts.process) for finding in findings)

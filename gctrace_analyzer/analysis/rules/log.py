@@ -128,7 +128,8 @@ def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
     "GC044",
     "healthy",
     meaning="No action needed.",
-    condition="There is at least one cycle, and no other finding is a warning. The evidence "
+    condition="There are at least {t.warn_min_cycles} cycles, no other finding is a warning, and "
+    "no GC CPU is above the margin. The evidence "
     "compares GC CPU with {t.gc_cpu_warn:.0%}, and the 99 % quantile of the pauses with the "
     "{t.stw_single_ms:g} ms of GC009 and GC010.",
     advice="Leave the settings alone.",
@@ -141,6 +142,10 @@ def healthy(facts: OverallFacts) -> Iterator[Evidence]:
         return
     summaries = facts.summaries.values()
     cpu = [s.gc_cpu_share for s in summaries if s.gc_cpu_share is not None]
+    if max(cpu, default=0.0) > t.gc_cpu_warn or all(
+        0 < s.cycles < t.warn_min_cycles for s in summaries
+    ):
+        return
     pauses = [s.stw_p99_ms for s in summaries if s.stw_p99_ms is not None]
     parts = []
     if cpu:

@@ -20,6 +20,7 @@ from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.sections import advice, evidence, findings, overview, verdict
 from gctrace_analyzer.present.sections.deployment import manifests
+from gctrace_analyzer.present.sections.memory_parts import memory_parts
 from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths
 
 if TYPE_CHECKING:
@@ -335,6 +336,7 @@ def _tables(report: Report) -> Iterator[Table]:
     for table in (
         *several,
         evidence.memory(report),
+        memory_parts(report),
         evidence.units(report),
         overview.rejected(report),
     ):

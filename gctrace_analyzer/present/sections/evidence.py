@@ -16,6 +16,7 @@ from gctrace_analyzer.present.format import (
     printable,
     share,
 )
+from gctrace_analyzer.present.sections.memory_parts import memory_sentences
 from gctrace_analyzer.present.sections.since_start import costs_not_shown
 
 if TYPE_CHECKING:
@@ -248,13 +249,14 @@ def _memory(memory: Memory) -> tuple[str, ...]:
 
 
 def memory_notes(report: Report) -> list[str]:
-    """Returns sentences about what the figures of the dumps mean."""
+    """Returns sentences about what the figures of the dumps and the scavenger's lines mean."""
     if report.analysis.tables["memstats"].is_empty():
-        return []
+        return [*memory_sentences(report)]
     from gctrace_analyzer.analysis.postmortem.unit_cpu import compared
 
     return [
         *(text for memory in report.analysis.memory for text in memory.advice),
+        *memory_sentences(report),
         *costs_not_shown(report),
         *compared(report.analysis.tables),
     ]

@@ -28,6 +28,8 @@ from gctrace_analyzer.units import cores_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    import polars as pl
+
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.present.report import Report
 
@@ -210,7 +212,7 @@ def self_check(report: Report) -> str | None:
         return None
     check = summary.log_check_points
     if check is None:
-        agrees = "the log prints no GC CPU percentage to compare with"
+        agrees = _not_compared(report.analysis.cycles)
     elif abs(check) < 1:
         agrees = "GC CPU as added up from the lines agrees with the runtime's own percentage"
     else:
@@ -224,6 +226,18 @@ def self_check(report: Report) -> str | None:
     return (
         f"{agrees[0].upper()}{agrees[1:]}; {read}{report.analysis.repaired:,} repaired, "
         f"{len(report.analysis.rejected):,} rejected."
+    )
+
+
+def _not_compared(cycles: pl.DataFrame) -> str:
+    """Returns why GC CPU is not compared with the percentages of the runtime."""
+    if not cycles["gc_cpu_since_start_pct"].count():
+        return "the log prints no GC CPU percentage to compare with"
+    if (cycles["gc_num"] == 1).any():
+        return "the log is too short to compare GC CPU with the runtime's own percentage"
+    return (
+        "the log begins after the first cycle, so its GC CPU cannot be compared with the runtime's "
+        "own percentage, which is since the start"
     )
 
 

@@ -19,6 +19,7 @@ from gctrace_analyzer.present.document import (
 )
 from gctrace_analyzer.present.sections import advice, evidence, findings, overview, verdict
 from gctrace_analyzer.present.sections.deployment import manifests
+from gctrace_analyzer.present.sections.memory_parts import memory_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,7 +106,7 @@ def _evidence(report: Report) -> Iterator[Block]:
         yield Heading(name, "bad")
         if sentences:
             yield Sentences([Sentence(*sentence) for sentence in sentences], width=13)
-    yield from filter(None, (evidence.memory(report),))
+    yield from filter(None, (evidence.memory(report), memory_parts(report)))
     if notes := evidence.memory_notes(report):
         yield Paragraphs(notes, indent=2)
     yield from filter(None, (evidence.units(report),))

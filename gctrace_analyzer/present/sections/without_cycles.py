@@ -12,7 +12,7 @@ from gctrace_analyzer.present.sections.since_start import costs
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from gctrace_analyzer.present.report import Report
 
@@ -54,7 +54,7 @@ def no_verdict(report: Report) -> tuple[str, str]:
     if used := " ".join(_used_of_limits(tables["container_states"])):
         return used, _RECORD
     if report.analysis.memory:
-        return " ".join((*costs(report), *_sizes(report), *_scavenged(tables))), _RECORD
+        return " ".join((*costs(report), *_sizes(report))), _RECORD
     return "The input does not show how the garbage collector performs.", ""
 
 
@@ -88,13 +88,6 @@ def _ran(invocations: pl.DataFrame, *, nothing: bool) -> str:
         else "; the input does not show what it killed"
     )
     return f"The OOM killer ran{times}{by} ({where}){of}{killed}."
-
-
-def _scavenged(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
-    """Yields how much memory was returned to the system, as the last scavenger line counts it."""
-    totals = tables["scavenges"]["released_total_kib"].drop_nulls()
-    if len(totals):
-        yield f"In all, {mib(totals[-1] / 1024)} were returned to the OS (last scavenger line)."
 
 
 def _sizes(report: Report) -> Iterator[str]:

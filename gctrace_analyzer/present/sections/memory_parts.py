@@ -1,0 +1,137 @@
+"""What the memory that a program holds consists of, and what would lower each part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gctrace_analyzer.present.document import Table
+from gctrace_analyzer.present.format import mib, share
+from gctrace_analyzer.units import MIB
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import polars as pl
+
+    from gctrace_analyzer.present.report import Report
+
+
+class _Part(NamedTuple):
+    name: str
+    size_mib: float
+    remedy: str
+
+
+_OF_RUNTIME = (
+    ("stacks", ("stack_sys_bytes", "stack_inuse_bytes"), "fewer goroutines (pprof: goroutine)"),
+    ("GC tables (GCSys)", ("gc_sys_bytes",), "a smaller heap"),
+    ("spans, caches", ("mspan_sys_bytes",), "a smaller heap of larger objects"),
+    ("BuckHashSys", ("buck_hash_sys_bytes",), "runtime.MemProfileRate"),
+    (
+        "runtime (OtherSys)",
+        ("other_sys_bytes",),
+        "no GOGC: timers, finalizers, traces, linked code",
+    ),
+)
+_MUCH = 0.25
+"""Share of what Go obtained. A part of this size is worth a row even without resident memory."""
+
+_LEAST_MIB = 64.0
+"""MiB. What makes up less memory is nobody's concern."""
+
+_MAY_BE_MADV_FREE = ("scvg", "scav14")
+"""The formats of scavenger lines that Go 1.12 to 1.15 print."""
+
+_SMALL = 0.01
+"""Share. Smaller parts are left out."""
+
+
+def memory_parts(report: Report) -> Table | None:
+    """Returns the parts of the memory of the only program, from its last dump with sizes."""
+    row = _last(report)
+    total = None if row is None else _mib(row, "rss_bytes") or _mib(row, "sys_bytes")
+    if row is None or total is None or total < _LEAST_MIB:
+        return None
+    parts = [*_parts(row)]
+    others = [part for part in parts if not part.name.startswith("heap in use")]
+    if not row["rss_bytes"] and not any(part.size_mib > _MUCH * total for part in others):
+        return None
+    rows = [
+        (part.name, mib(part.size_mib), share(part.size_mib / total), part.remedy)
+        for part in parts
+        if part.size_mib > _SMALL * total
+    ]
+    of = "resident" if row["rss_bytes"] else "of all"
+    return Table(("What the memory is", "size", of, "what lowers it"), "lrrl", rows)
+
+
+def memory_sentences(report: Report) -> Iterator[str]:
+    """Yields a sentence on memory that no GOGC changes, and on what the scavenger reports."""
+    row = _last(report)
+    sys = None if row is None else _mib(row, "sys_bytes")
+    if row is not None and sys is not None and sys > _LEAST_MIB:
+        for part in _of_runtime(row):
+            if part.size_mib > _MUCH * sys:
+                of_sys = f"{mib(part.size_mib)} of the {mib(sys)}"
+                yield (
+                    f"{of_sys} from the OS ({share(part.size_mib / sys)}) are {part.name}: not "
+                    "heap, so no GOGC lowers them."
+                )
+    yield from _scavenger(report.analysis.tables["scavenges"])
+
+
+def _last(report: Report) -> Mapping[str, int | None] | None:
+    dumps = report.analysis.tables["memstats"]
+    if len(report.analysis.memory) != 1:
+        return None
+    return dumps.row(-1, named=True)
+
+
+def _mib(row: Mapping[str, int | None], *names: str) -> float | None:
+    known = (row[name] for name in names)
+    return next((size / MIB for size in known if size is not None), None)
+
+
+def _parts(row: Mapping[str, int | None]) -> Iterator[_Part]:
+    """Yields the heap, the runtime's other memory, and what is not Go's."""
+    in_use, idle, released = (
+        _mib(row, f"heap_{name}_bytes") for name in ("inuse", "idle", "released")
+    )
+    if in_use is not None:
+        yield _Part("heap in use", in_use, "fewer live objects, a lower GOGC, GOMEMLIMIT")
+    if idle is not None and released is not None:
+        yield _Part("heap idle, kept", idle - released, "GOMEMLIMIT, debug.FreeOSMemory")
+    yield from _of_runtime(row)
+    rss, sys = _mib(row, "rss_bytes"), _mib(row, "sys_bytes")
+    if rss is not None and sys is not None and released is not None and rss > sys - released:
+        yield _Part(
+            "outside Go", rss - sys + released, "cgo, mmap, files: no GOGC or GOMEMLIMIT"
+        )
+
+
+def _of_runtime(row: Mapping[str, int | None]) -> Iterator[_Part]:
+    for name, columns, remedy in _OF_RUNTIME:
+        if size := _mib(row, *columns):
+            yield _Part(name, size, remedy)
+
+
+def _scavenger(lines: pl.DataFrame) -> Iterator[str]:
+    """Yields how much memory is idle and how much of it was returned, by the last such line."""
+    known = lines.drop_nulls("released_total_kib")
+    if known.is_empty():
+        return
+    last = known.row(-1, named=True)
+    returned = mib(last["released_total_kib"] / 1024)
+    if last["idle_mib"] is not None and last["sys_mib"] is not None:
+        yield (
+            f"The scavenger's last line: {last['idle_mib']:,} of {last['sys_mib']:,} MiB from the "
+            f"OS are idle, and {returned} were returned. Go up to 1.12 returns memory that was "
+            "idle for five minutes; until then it counts as resident."
+        )
+    else:
+        yield f"In all, {returned} were returned to the OS (last scavenger line)."
+    if last["released_total_kib"] and str(last["format"]) in _MAY_BE_MADV_FREE:
+        yield (
+            "With Go 1.12 to 1.15, returned memory may count as resident until the host needs it "
+            "(GODEBUG=madvdontneed=1 changes that)."
+        )

@@ -1,0 +1,73 @@
+"""What the memory of a program consists of, and what the scavenger reports."""
+
+from __future__ import annotations
+
+import pytest
+
+from gctrace_analyzer.present.sections.memory_parts import memory_parts, memory_sentences
+from gctrace_analyzer.testing import read_text
+
+GIB = 1 << 30
+
+
+def dump(**fields: int) -> str:
+    return "".join(f"{name} = {value}\n" for name, value in fields.items())
+
+
+OTHER = dump(Sys=6 * GIB, HeapSys=GIB, HeapInuse=GIB // 2, OtherSys=9 * GIB // 2)
+
+
+def test_memory_that_no_gogc_lowers_is_named() -> None:
+    report = read_text(OTHER).report()
+    (sentence,) = memory_sentences(report)
+    assert "4,608 MiB of the 6,144 MiB from the OS (75.0 %) are runtime (OtherSys)" in sentence
+    table = memory_parts(report)
+    assert table is not None
+    assert [row[0] for row in table.rows] == ["heap in use", "runtime (OtherSys)"]
+
+
+def test_resident_memory_that_is_not_go_is_a_part() -> None:
+    sizes = {"HeapInuse": GIB, "HeapIdle": 2 * GIB, "HeapReleased": GIB, "Sys": 3 * GIB}
+    names = {
+        "HeapInuse": "heap_inuse",
+        "HeapIdle": "heap_idle",
+        "HeapReleased": "heap_released",
+    }
+    text = "".join(
+        f"go_memstats_{names.get(name, 'sys')}_bytes {size}\n" for name, size in sizes.items()
+    )
+    table = memory_parts(read_text(f"{text}process_resident_memory_bytes {4 * GIB}\n").report())
+    assert table is not None
+    assert [row[:3] for row in table.rows] == [
+        ("heap in use", "1,024 MiB", "25.0 %"),
+        ("heap idle, kept", "1,024 MiB", "25.0 %"),
+        ("outside Go", "2,048 MiB", "50.0 %"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"HeapInuse": GIB, "HeapIdle": GIB // 8, "HeapReleased": 0, "Sys": 2 * GIB},
+        {"HeapInuse": 1 << 20, "HeapIdle": 7 << 20, "HeapReleased": 0, "Sys": 8 << 20},
+    ],
+)
+def test_an_ordinary_or_small_program_has_no_such_table(sizes: dict[str, int]) -> None:
+    assert memory_parts(read_text(dump(**sizes)).report()) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "scvg12: inuse: 20, idle: 740, sys: 760, released: 0, consumed: 760 (MB)",
+            "740 of 760 MiB from the OS are idle, and 0 MiB were returned",
+        ),
+        (
+            "scav 0 KiB work (bg), 186960 KiB work (eager), 208712 KiB now, 9% util (forced)",
+            "In all, 204 MiB were returned to the OS",
+        ),
+    ],
+)
+def test_what_the_scavenger_returned_is_said(line: str, said: str) -> None:
+    assert said in " ".join(memory_sentences(read_text(f"{line}\n").report()))
