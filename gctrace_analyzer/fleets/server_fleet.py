@@ -119,7 +119,8 @@ def _ask(
     for number, batch in enumerate(groups):
         own = [called[id(target)] for target in batch.targets]
         if not target.done.issuperset(own):
-            rows = scraped.rows(queries.figures(asked, batch, tick), own, asked.server.url)
+            figures = queries.figures(asked, batch, tick)
+            rows = scraped.rows(figures, asked.span.seconds, own, asked.server.url)
             target.add_computed(rows, len(names))
         done = (number + 1) * queries.QUERIES_PER_BATCH
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,6 +15,7 @@ from gctrace_analyzer.prometheus.selector import Matcher, equals, one_of, select
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from gctrace_analyzer.prometheus.series import Series
     from gctrace_analyzer.prometheus.server import Server
 
 _MOST_NAMED = 8
@@ -77,7 +77,7 @@ def targets(
     raise _nothing(server, matchers, begin, end)
 
 
-def _counted(server: Server, chosen: str, begin: float, end: float) -> list[dict[str, Any]]:
+def _counted(server: Server, chosen: str, begin: float, end: float) -> list[Series]:
     """Returns series, each with the number of its samples."""
     try:
         return server.instant(_over_time(chosen, begin, end), end)
@@ -87,24 +87,14 @@ def _counted(server: Server, chosen: str, begin: float, end: float) -> list[dict
         if not err.is_too_much:
             raise
         # The processes that run at the end; the number of their samples is not known.
-        now = server.instant(chosen, end)
-        return [{**series, "value": [end, "0"]} for series in now]
+        return [series._replace(value=0.0) for series in server.instant(chosen, end)]
 
 
-def _grouped(several: Iterable[Mapping[str, Any]]) -> list[Target]:
+def _grouped(several: Iterable[Series]) -> list[Target]:
     groups: dict[Identity, list[tuple[dict[str, str], int]]] = {}
-    for series in several:
-        labels = labels_of(series)
-        groups.setdefault(identity(labels), []).append((labels, int(value_of(series) or 0)))
+    for labels, value in several:
+        groups.setdefault(identity(labels), []).append((labels, int(value or 0)))
     return sorted((_target(group) for group in groups.values()), key=_order)
-
-
-def labels_of(series: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the labels of a series."""
-    labels = series.get("metric")
-    if not isinstance(labels, dict):
-        return {}
-    return {str(name): str(value) for name, value in labels.items()}
 
 
 def identity(labels: Mapping[str, str]) -> Identity:
@@ -130,15 +120,6 @@ def _target(group: list[tuple[dict[str, str], int]]) -> Target:
 
 def _order(target: Target) -> tuple[Any, ...]:
     return target.jobs, target.name, sorted(target.labels.items())
-
-
-def value_of(series: Mapping[str, Any]) -> float | None:
-    """Returns the value of a series; None if it has none, or none that is finite."""
-    try:
-        value = float(series["value"][1])
-    except (KeyError, IndexError, TypeError, ValueError):
-        return None
-    return value if math.isfinite(value) else None
 
 
 def chosen(url: str, targets_: Sequence[Target], instance: str | None) -> list[Target]:
@@ -227,7 +208,7 @@ def _values(
             answers = server.instant(f"count by ({label}) ({counted})", end)
         except RefusedError:
             continue
-        values = {value for series in answers for value in labels_of(series).values()}
+        values = {value for series in answers for value in series.labels.values()}
         if values:
             return sorted(values)
     return []

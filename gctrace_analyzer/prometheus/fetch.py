@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.prometheus.discovery import host_of, is_ip, labels_of
+from gctrace_analyzer.prometheus.discovery import host_of, is_ip
 from gctrace_analyzer.prometheus.fetched_metrics import CONTAINER, GO, SERIES, any_of
 from gctrace_analyzer.prometheus.problems import RefusedError
 from gctrace_analyzer.prometheus.selector import Matcher, equals, one_of, selector
+from gctrace_analyzer.prometheus.series import labels_of
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -319,6 +320,6 @@ def _pods(server: Server, targets: Sequence[Target], span: Span) -> dict[str, se
 def _pods_at(server: Server, addresses: set[str], span: Span) -> list[Mapping[str, str]]:
     query = selector("kube_pod_info", [one_of("pod_ip", addresses)])
     try:
-        return [labels_of(series) for series in server.instant(query, span.end)]
+        return [series.labels for series in server.instant(query, span.end)]
     except RefusedError:
         return []

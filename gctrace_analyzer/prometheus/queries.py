@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.prometheus import discovery, selector
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.prometheus.discovery import Identity, Target
     from gctrace_analyzer.prometheus.question import Question
     from gctrace_analyzer.prometheus.selector import Matcher
+    from gctrace_analyzer.prometheus.series import Series
 
 BATCH = 2_000
 """How many processes one query is about at most: an answer then has less than 1 MB."""
@@ -50,20 +51,17 @@ QUERIES: Mapping[str, tuple[str, float]] = {
     "limiter_changes": ("changes(go_gc_limiter_last_enabled_gc_cycle{S}[R])", 1),
     "restarts": ("changes(process_start_time_seconds{S}[R])", 1),
     "covered_s": ("count_over_time(go_gc_duration_seconds_count{S}[R:STEP])", 1),
-    "gogc_pct": ("last_over_time(go_gc_gogc_percent{S}[R])", 1),
+    "gogc": ("last_over_time(go_gc_gogc_percent{S}[R])", 1),
     "memory_limit_mib": ("last_over_time(go_gc_gomemlimit_bytes{S}[R])", _PER_MIB),
 }
 """A query for each figure, and what its values are multiplied by. `S` are label matchers, `R` is
 the time range. The pause of `quantile="1"` is the longest of the last 256 cycles.
 
 `covered_s` counts the steps at which a process existed: `rate` divides by the whole range, also
-for a process that was there for a part of it."""
+for a process that was there for a part of it (`analysis.fleet.scraped` corrects that)."""
 
 _STEPS = 200
 _SHORTEST_STEP_S = 1
-_RATES = (
-    "gc_per_s", "stw_share", "alloc_mib_per_s", "gc_cores", "cores", "assist_cores",
-)  # fmt: skip
 
 _CONTAINER_LIMIT = (
     'max by (namespace, pod, container) (kube_pod_container_resource_limits{S,resource="memory"})',
@@ -83,7 +81,7 @@ the time range."""
 QUERIES_PER_BATCH = len(QUERIES) + len(_CONTAINER_LIMIT) + 1
 
 
-Figures: TypeAlias = "dict[str, Any]"
+Figures: TypeAlias = "dict[str, float | str | None]"
 """What a server computes for one process, by name; what it does not export is missing."""
 
 
@@ -107,20 +105,25 @@ def figures(asked: Question, batch: Batch, tick: Callable[[], None]) -> list[Fig
         UnreadableInputError: the server does not answer.
     """
     rows: dict[Identity, Figures] = {
-        target.identity: identified(target) for target in batch.targets
+        target.identity: {**identified(target)} for target in batch.targets
     }
     for name, (template, factor) in QUERIES.items():
         for series in _asked(asked, template, batch.matchers):
-            row = rows.get(discovery.identity(discovery.labels_of(series)))
-            value = discovery.value_of(series)
-            if row is not None and value is not None and row.get(name) is None:
-                row[name] = value * factor
+            row = rows.get(discovery.identity(series.labels))
+            if row is not None and series.value is not None and row.get(name) is None:
+                row[name] = _figure(name, series.value, factor, asked.span.seconds)
         tick()
     _add_containers(asked, list(rows.values()), tick)
-    for row in rows.values():
-        _correct_rates(row, asked.span.seconds)
-        _derive(row)
     return list(rows.values())
+
+
+def _figure(name: str, value: float, factor: float, seconds: float) -> float | str | None:
+    """Returns a figure of the answer; None for a limit that is none."""
+    if name == "covered_s":
+        return min(seconds, value * _step_s(seconds))
+    if name == "gogc":
+        return "off" if value >= NO_LIMIT else f"{value:.0f}"
+    return None if value >= NO_LIMIT else value * factor
 
 
 def batches(asked: Question) -> Iterator[Batch]:
@@ -140,7 +143,7 @@ def batches(asked: Question) -> Iterator[Batch]:
         yield Batch([*asked.matchers, selector.Matcher("instance", "=", '""')], nameless)
 
 
-def identified(target: Target) -> dict[str, Any]:
+def identified(target: Target) -> dict[str, str | None]:
     """Returns what the labels of a process say about its identity."""
     labels = target.labels
     service = target.jobs[0] if target.jobs else None
@@ -154,7 +157,7 @@ def identified(target: Target) -> dict[str, Any]:
     }
 
 
-def _asked(asked: Question, template: str, matchers: Sequence[Matcher]) -> list[dict[str, Any]]:
+def _asked(asked: Question, template: str, matchers: Sequence[Matcher]) -> list[Series]:
     """Returns the result of a query; none where the server refuses or cannot compute it."""
     inner = ",".join(map(str, matchers))
     query = template.replace("{S,", f"{{{inner}," if inner else "{")
@@ -169,14 +172,12 @@ def _asked(asked: Question, template: str, matchers: Sequence[Matcher]) -> list[
         return []
 
 
-def _add_containers(
-    asked: Question, rows: Sequence[dict[str, Any]], tick: Callable[[], None]
-) -> None:
+def _add_containers(asked: Question, rows: Sequence[Figures], tick: Callable[[], None]) -> None:
     """Adds the memory limit of each container, and whether it was killed for memory."""
-    of_pod: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    of_pod: dict[tuple[str, str], list[Figures]] = {}
     for row in rows:
         if row["pod"] and row["namespace"]:
-            of_pod.setdefault((row["namespace"], row["pod"]), []).append(row)
+            of_pod.setdefault((str(row["namespace"]), str(row["pod"])), []).append(row)
     pods = {pod for _, pod in of_pod}
     for column, template in (
         *(("container_limit_mib", template_) for template_ in _CONTAINER_LIMIT),
@@ -185,12 +186,9 @@ def _add_containers(
         answers = _asked(asked, template, [selector.one_of("pod", pods)]) if pods else []
         tick()
         per_pod: dict[tuple[str, str], list[tuple[str, float | None]]] = {}
-        for series in answers:
-            labels = discovery.labels_of(series)
+        for labels, value in answers:
             key = labels.get("namespace", ""), labels.get("pod", "")
-            per_pod.setdefault(key, []).append(
-                (labels.get("container", ""), discovery.value_of(series))
-            )
+            per_pod.setdefault(key, []).append((labels.get("container", ""), value))
         for key, values in per_pod.items():
             for row in of_pod.get(key, []):
                 value = _of_container(values, row["container"])
@@ -199,7 +197,7 @@ def _add_containers(
 
 
 def _of_container(
-    values: Sequence[tuple[str, float | None]], container: str | None
+    values: Sequence[tuple[str, float | None]], container: float | str | None
 ) -> float | None:
     """Returns the value of a container; of the only one if its name is not known."""
     if container:
@@ -209,28 +207,3 @@ def _of_container(
 
 def _step_s(seconds: float) -> int:
     return max(_SHORTEST_STEP_S, round(seconds / _STEPS))
-
-
-def _correct_rates(row: dict[str, Any], seconds: float) -> None:
-    """Makes rates those of the time in which the process existed."""
-    steps = row.pop("covered_s", None)
-    if steps is None:
-        return
-    row["covered_s"] = covered = min(seconds, steps * _step_s(seconds))
-    for name in _RATES:
-        if row.get(name) is not None:
-            row[name] *= seconds / covered
-
-
-def _derive(row: dict[str, Any]) -> None:
-    """Adds what follows from the figures of one process."""
-    if (row.get("memory_limit_mib") or 0) * MIB >= NO_LIMIT:
-        row["memory_limit_mib"] = None
-    gogc = row.pop("gogc_pct", None)
-    row["gogc"] = None if gogc is None else "off" if gogc >= NO_LIMIT else f"{gogc:.0f}"
-    assist = row.pop("assist_cores", None)
-    gc, cores = row.get("gc_cores"), row.get("cores")
-    row["gc_cpu_share"] = gc / cores if gc is not None and cores else None
-    row["assist_share_of_gc_cpu"] = assist / gc if assist is not None and gc else None
-    alloc, rate = row.get("alloc_mib_per_s"), row.get("gc_per_s")
-    row["alloc_mib_per_cycle"] = alloc / rate if alloc is not None and rate else None

@@ -16,6 +16,7 @@ from gctrace_analyzer.prometheus.address import PREFIXES
 from gctrace_analyzer.prometheus.connection import FAILURES, Connection, Limits
 from gctrace_analyzer.prometheus.credentials import Credentials
 from gctrace_analyzer.prometheus.problems import NotTheApiError, RefusedError
+from gctrace_analyzer.prometheus.series import Series
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -118,14 +119,14 @@ class Server:
                 "Is this the API of Prometheus, or of something that only looks like it?",
             ) from None
 
-    def instant(self, query: str, at: float) -> list[dict[str, Any]]:
-        """Returns the result of an instant query: series with one value, or with samples.
+    def instant(self, query: str, at: float) -> list[Series]:
+        """Returns the result of an instant query.
 
         Raises:
             UnreadableInputError: the server does not answer.
             RefusedError: the server refuses the query.
         """
-        return self.document(query, at)["data"]["result"]  # type: ignore[no-any-return]
+        return [Series.of(series) for series in self.document(query, at)["data"]["result"]]
 
     def document(self, query: str, at: float) -> dict[str, Any]:
         """Returns the whole answer to an instant query."""

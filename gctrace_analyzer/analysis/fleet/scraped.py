@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -11,12 +11,12 @@ from gctrace_analyzer.analysis.fleet.states import of_server
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _TEXTS = ("service", "instance", "namespace", "pod", "container", "gogc", "go_version")
 _NUMBERS = (
-    "covered_s", "gc_cores", "cores", "gc_cpu_share", "assist_share_of_gc_cpu",
-    "gc_per_s", "stw_share", "stw_max_ms", "alloc_mib_per_s", "alloc_mib_per_cycle",
+    "covered_s", "gc_cores", "cores", "assist_cores", "gc_per_s", "stw_share", "stw_max_ms",
+    "alloc_mib_per_s",
     "heap_live_mib", "heap_live_max_mib", "heap_goal_mib", "heap_goal_max_mib", "go_memory_mib",
     "rss_max_mib", "memory_limit_mib", "container_limit_mib", "limiter_changes", "restarts",
 )  # fmt: skip
@@ -25,11 +25,16 @@ _TYPES: dict[str, pl.DataType] = {
     **dict.fromkeys(_NUMBERS, pl.Float64()),
     "oom_killed": pl.Boolean(),
 }
+_RATES = ("gc_per_s", "stw_share", "alloc_mib_per_s", "gc_cores", "cores", "assist_cores")
+"""What a server divides by the whole time range, also for a process that was not there all the
+time."""
+
 _NOTE = "Rates and means over the whole time range, computed by the server."
 
 
 def rows(
-    figures: Sequence[dict[str, Any]],
+    figures: Sequence[Mapping[str, float | str | None]],
+    range_s: float,
     names: Sequence[str],
     server: str,
     t: Thresholds = DEFAULT,
@@ -38,13 +43,21 @@ def rows(
 
     Args:
         figures: what the server computes for each process.
+        range_s: the length of the time range.
         names: what each process is called, all different.
         server: the address of the server, without secrets.
         t: what counts as thrashing, and as near a limit.
     """
     span = pl.col("covered_s")
-    frame = pl.DataFrame(figures, schema=_TYPES).with_columns(
-        of_server(t), file=pl.Series("file", names, pl.String)
+    frame = (
+        pl.DataFrame(figures, schema=_TYPES)
+        .with_columns(pl.col(_RATES) * (range_s / span).fill_null(1.0))
+        .with_columns(
+            gc_cpu_share=_ratio("gc_cores", "cores"),
+            assist_share_of_gc_cpu=_ratio("assist_cores", "gc_cores"),
+            alloc_mib_per_cycle=_ratio("alloc_mib_per_s", "gc_per_s"),
+        )
+        .with_columns(of_server(t), file=pl.Series("file", names, pl.String))
     )
     known = frame.with_columns(
         process=pl.lit(0),
@@ -78,3 +91,7 @@ def rows(
         (pl.col(name) if name in known.columns else pl.lit(None)).cast(dtype).alias(name)
         for name, dtype in types.items()
     )
+
+
+def _ratio(above: str, below: str) -> pl.Expr:
+    return pl.when(pl.col(below) != 0).then(pl.col(above) / pl.col(below))

@@ -1,0 +1,33 @@
+"""A series in the answer to an instant query."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Series(NamedTuple):
+    """Its labels and its value; None if it has none, or none that is finite."""
+
+    labels: dict[str, str]
+    value: float | None
+
+    @classmethod
+    def of(cls, series: Mapping[str, Any]) -> Series:
+        """Returns a series of an answer."""
+        try:
+            value = float(series["value"][1])
+        except (KeyError, IndexError, TypeError, ValueError):
+            value = math.nan
+        return cls(labels_of(series), value if math.isfinite(value) else None)
+
+
+def labels_of(series: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the labels of a series of any answer."""
+    labels = series.get("metric")
+    if not isinstance(labels, dict):
+        return {}
+    return {str(name): str(value) for name, value in labels.items()}
