@@ -384,21 +384,10 @@ def add_reading(
 
 def read_options(args: argparse.Namespace) -> dict[str, Any]:
     """Returns the parsed options as the arguments that `read` and `live` take."""
-    names = (
-        "gogc",
-        "memory_limit",
-        "container_limit",
-        "cpu_limit",
-        "go_version",
-        "ballast",
-        "off_heap",
-        "year",
-        "tz",
-        "start",
-        "kind",
-        "unpack_limit",
-        "columns",
-    )
+    from gctrace_analyzer.analysis.settings import ProgramFacts
+    from gctrace_analyzer.ingest.read import InputOptions
+
+    names = (*ProgramFacts.__annotations__, *InputOptions.__annotations__)
     options = {name: getattr(args, name) for name in names if name in args}
     if options.get("columns"):
         options["columns"] = options["columns"].split(",")

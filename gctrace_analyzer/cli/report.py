@@ -7,7 +7,7 @@ import shlex
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any, cast, get_args
+from typing import IO, TYPE_CHECKING, cast, get_args
 
 from gctrace_analyzer.cli import fail_on
 from gctrace_analyzer.cli.deliver import (
@@ -134,7 +134,7 @@ def _read_process(args: argparse.Namespace, asked: Question) -> Run:
         recorded(asked, args.match, args.save, fetched) as answers,
     ):
         options["container_limit"] = options["container_limit"] or answers.container_limit_mib
-        run = read(answers.file(), progress=progress, **_judging(args), **options)
+        run = read(answers.file(), progress=progress, **judging_options(args), **options)
     return run.with_notes(with_options)
 
 
@@ -372,13 +372,9 @@ def read_inputs(args: argparse.Namespace) -> Run:
     from gctrace_analyzer.api import read
 
     with reading_inputs(args) as options:
-        run = read(*args.inputs, **_judging(args), **options)
+        run = read(*args.inputs, **judging_options(args), **options)
     say_damage(run)
     return run.with_notes(with_options)
-
-
-def _judging(args: argparse.Namespace) -> dict[str, Any]:
-    return {"strict": getattr(args, "strict", False), **judging_options(args)}
 
 
 def _selected(whole: Run, args: argparse.Namespace) -> Run:

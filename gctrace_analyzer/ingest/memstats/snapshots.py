@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.schema import IDENTITY
 
 if TYPE_CHECKING:
@@ -37,6 +38,37 @@ _COUNTERS = (
 _NUMBER = re.compile(r"\d+")
 
 
+@frozen
+class File:
+    """A file whose dumps are of a single process without a name.
+
+    Attributes:
+        source: its name.
+        first: the counters of its first dump.
+        last: those of its last dump.
+        oldest_gc: the oldest cycle whose end it has, and so on.
+    """
+
+    source: str
+    first: Mapping[str, int | None]
+    last: Mapping[str, int | None]
+    oldest_gc: int
+    newest_gc: int
+    oldest_s: float
+    newest_s: float
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Its place among the files of one process."""
+        return self.newest_gc, self.last.get("total_alloc_bytes") or 0
+
+    @property
+    def rate(self) -> float | None:
+        """Cycles per second; None if it has too few cycles to tell."""
+        length_s, cycles = self.newest_s - self.oldest_s, self.newest_gc - self.oldest_gc
+        return cycles / length_s if cycles >= _START_UP and length_s > 0 else None
+
+
 def joined(
     dumps: pl.DataFrame, pauses: pl.DataFrame, commands: Mapping[str, str]
 ) -> tuple[pl.DataFrame, list[str]]:
@@ -56,9 +88,7 @@ def joined(
         return dumps, []
     proven = _with_common_ends(files, pauses)
     groups, notes = _by_name(proven, commands)
-    targets = {
-        name: group[0]["source"] for group in groups for name in (f["source"] for f in group)
-    }
+    targets = {file.source: group[0].source for group in groups for file in group}
     if not targets:
         return dumps, notes
     order = {name: place for place, name in enumerate(targets)}
@@ -71,7 +101,7 @@ def joined(
     ), notes
 
 
-def _files(dumps: pl.DataFrame, pauses: pl.DataFrame) -> list[dict[str, Any]]:
+def _files(dumps: pl.DataFrame, pauses: pl.DataFrame) -> list[File]:
     """Returns the files whose dumps are of a single process without a name, with their ends."""
     source = pl.col("source").cast(pl.String)
     unnamed = [name for name in IDENTITY if name in dumps.columns]
@@ -79,8 +109,8 @@ def _files(dumps: pl.DataFrame, pauses: pl.DataFrame) -> list[dict[str, Any]]:
     rows = dumps.with_columns(source).group_by("source", maintain_order=True).agg(
         named=pl.any_horizontal(pl.col(unnamed).is_not_null()).any(),
         rises=(pl.col("num_gc").diff() >= 0).all(),
-        **{f"{name}_first": pl.col(name).first() for name in counters},
-        **{f"{name}_last": pl.col(name).last() for name in counters},
+        first=pl.struct(counters).first(),
+        last=pl.struct(counters).last(),
     )  # fmt: skip
     rings = pauses.with_columns(source).group_by("source").agg(
         oldest_gc=pl.col("gc_num").min(),
@@ -89,14 +119,13 @@ def _files(dumps: pl.DataFrame, pauses: pl.DataFrame) -> list[dict[str, Any]]:
         newest_s=pl.col("ended_at").max().dt.epoch("us") / 1e6,
     )  # fmt: skip
     files = rows.join(rings, on="source", how="inner", maintain_order="left")
-    return files.filter(pl.col("rises") & ~pl.col("named")).to_dicts()
+    known = files.filter(pl.col("rises") & ~pl.col("named")).drop("rises", "named")
+    return [File(**row) for row in known.iter_rows(named=True)]
 
 
-def _with_common_ends(
-    files: list[dict[str, Any]], pauses: pl.DataFrame
-) -> list[list[dict[str, Any]]]:
+def _with_common_ends(files: list[File], pauses: pl.DataFrame) -> list[list[File]]:
     """Returns the files in groups that share ends of cycles, each in the order of its cycles."""
-    names = [file["source"] for file in files]
+    names = [file.source for file in files]
     common = (
         pauses.select(pl.col("source").cast(pl.String), "gc_num", "ended_at")
         .drop_nulls()
@@ -111,32 +140,28 @@ def _with_common_ends(
         merged = set().union(*(group_of[name] for name in sharing))
         for name in merged:
             group_of[name] = merged
-    by_group: dict[int, list[dict[str, Any]]] = {}
+    by_group: dict[int, list[File]] = {}
     for file in files:
-        by_group.setdefault(id(group_of[file["source"]]), []).append(file)
-    return [sorted(group, key=_order) for group in by_group.values()]
-
-
-def _order(file: Mapping[str, Any]) -> tuple[Any, ...]:
-    return file["newest_gc"], file["total_alloc_bytes_last"] or 0
+        by_group.setdefault(id(group_of[file.source]), []).append(file)
+    return [sorted(group, key=lambda file: file.order) for group in by_group.values()]
 
 
 def _by_name(
-    proven: list[list[dict[str, Any]]], commands: Mapping[str, str]
-) -> tuple[list[list[dict[str, Any]]], list[str]]:
+    proven: list[list[File]], commands: Mapping[str, str]
+) -> tuple[list[list[File]], list[str]]:
     """Returns the groups of files of one process, and notes on what is likely or open."""
-    alike: dict[tuple[str, str], list[list[dict[str, Any]]]] = {}
+    alike: dict[tuple[str, str], list[list[File]]] = {}
     joined_groups = []
     for group in proven:
-        patterns = {_NUMBER.sub("#", file["source"]) for file in group}
-        command = next((commands[f["source"]] for f in group if f["source"] in commands), None)
+        patterns = {_NUMBER.sub("#", file.source) for file in group}
+        command = next((commands[f.source] for f in group if f.source in commands), None)
         if len(patterns) == 1 and command is not None:
             alike.setdefault((patterns.pop(), command), []).append(group)
         elif len(group) > 1:
             joined_groups.append(group)
     notes: list[str] = []
     for groups in alike.values():
-        groups.sort(key=lambda group: _order(group[0]))
+        groups.sort(key=lambda group: group[0].order)
         files = [file for group in groups for file in group]
         fits = all(_continues(a[-1], b[0]) for a, b in pairwise(groups))
         if len(groups) > 1 and fits and len(files) >= FEWEST and _is_sequence(files):
@@ -157,30 +182,27 @@ def _by_name(
     return joined_groups, notes
 
 
-def _continues(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _continues(one: File, other: File) -> bool:
     """Returns whether a dump may be a later one of the same process, without common cycles."""
-    if one["newest_gc"] >= other["oldest_gc"] or one["newest_s"] >= other["oldest_s"]:
+    if one.newest_gc >= other.oldest_gc or one.newest_s >= other.oldest_s:
         return False
     for name in _COUNTERS:
-        before, after = one.get(f"{name}_last"), other.get(f"{name}_first")
+        before, after = one.last.get(name), other.first.get(name)
         if before is not None and after is not None and before > after:
             return False
-    cycles = other["oldest_gc"] - one["newest_gc"]
-    between = cycles / (other["oldest_s"] - one["newest_s"])
-    rates = [rate for rate in (_rate(one), _rate(other)) if rate is not None]
+    between = (other.oldest_gc - one.newest_gc) / (other.oldest_s - one.newest_s)
+    rates = [rate for rate in (one.rate, other.rate) if rate is not None]
     return all(_is_near(between, rate) for rate in rates) and _allocates_alike(one, other)
 
 
-def _allocates_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _allocates_alike(one: File, other: File) -> bool:
     """Returns whether cycles between two dumps allocated about as much as those before them."""
-    cycles, allocated = (
-        [file[f"{name}_last"] for file in (one, other)]
-        for name in ("num_gc", "total_alloc_bytes")
-    )
-    if None in (*cycles, *allocated) or cycles[0] >= cycles[1]:
+    first, last = one.last.get("num_gc"), other.last.get("num_gc")
+    before, after = one.last.get("total_alloc_bytes"), other.last.get("total_alloc_bytes")
+    if first is None or last is None or before is None or after is None or first >= last:
         return True
-    between = (allocated[1] - allocated[0]) / (cycles[1] - cycles[0])
-    means = (a / c for a, c in zip(allocated, cycles, strict=True) if c >= _START_UP)
+    between = (after - before) / (last - first)
+    means = (a / c for a, c in ((before, first), (after, last)) if c >= _START_UP)
     return all(_is_near(between, mean) for mean in means)
 
 
@@ -188,20 +210,14 @@ def _is_near(value: float, other: float) -> bool:
     return other / TIMES <= value <= other * TIMES
 
 
-def _rate(file: Mapping[str, Any]) -> float | None:
-    length_s = file["newest_s"] - file["oldest_s"]
-    cycles = file["newest_gc"] - file["oldest_gc"]
-    return float(cycles / length_s) if cycles >= _START_UP and length_s > 0 else None
-
-
-def _is_sequence(files: Sequence[Mapping[str, Any]]) -> bool:
+def _is_sequence(files: Sequence[File]) -> bool:
     """Returns whether the numbers in the names are in the order of the cycles."""
-    numbers = [[int(each) for each in _NUMBER.findall(file["source"])] for file in files]
+    numbers = [[int(number) for number in _NUMBER.findall(file.source)] for file in files]
     return all(a < b for a, b in pairwise(numbers))
 
 
-def _ends(files: Sequence[Mapping[str, Any]]) -> str:
-    first, last = (re.split(r"[/\\]", files[at]["source"])[-1] for at in (0, -1))
+def _ends(files: Sequence[File]) -> str:
+    first, last = (re.split(r"[/\\]", files[at].source)[-1] for at in (0, -1))
     return f"{first} to {last}"
 
 

@@ -43,7 +43,6 @@ class Row:
 class Ranges:
     """A table of rows that lead to their ranges. `align` has l, r or w (wraps) per column."""
 
-    id: str
     title: str
     head: tuple[str, ...]
     align: str
@@ -98,7 +97,7 @@ def episodes(report: Report, axis: Axis) -> Ranges:
         for row in listed.iter_rows(named=True)
     ]
     head = ("severity", "from", "to", "length", "what happened")
-    return _ranges("episodes", "Episode", head, "lrrrw", rows, several=several)
+    return _ranges("Episode", head, "lrrrw", rows, several=several)
 
 
 def phases(report: Report, axis: Axis) -> Ranges:
@@ -127,7 +126,7 @@ def phases(report: Report, axis: Axis) -> Ranges:
     head = (
         "from", "to", "length", "cycles", "GC CPU", "assists", "live heap", "allocation",
     )  # fmt: skip
-    shown = _ranges("phases", "Phase", head, "rrrrrrrr", rows, several=several)
+    shown = _ranges("Phase", head, "rrrrrrrr", rows, several=several)
     return replace(shown, left=len(whole) - len(listed))
 
 
@@ -143,12 +142,11 @@ def _process(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
 
 
 def _ranges(
-    name: str, of: str, head: tuple[str, ...], align: str, rows: list[Row], *, several: bool
+    of: str, head: tuple[str, ...], align: str, rows: list[Row], *, several: bool
 ) -> Ranges:
     process = ("process",) if several else ()
-    return Ranges(
-        name, f"{of}s", (of, *process, *head), "l" + "r" * several + align, tuple(rows)
-    )
+    columns = "l" + "r" * several + align
+    return Ranges(f"{of}s", (of, *process, *head), columns, tuple(rows))
 
 
 def _row(axis: Axis, row: dict[str, Any], *cells: str) -> Row:
