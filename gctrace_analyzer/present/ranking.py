@@ -60,14 +60,18 @@ class Ranking:
         """Yields the whole text of each column of a row."""
         yield from ((column, printable(column.text(row))) for column in self.columns)
 
+    @property
+    def left(self) -> int:
+        """How many rows are not shown."""
+        return self.total - len(self.rows)
+
     def table(self) -> Table:
         """Returns the rows as text."""
-        left = self.total - len(self.rows)
         return Table(
             (self.title, *(column.head for column in self.columns[1:])),
             "".join(column.align for column in self.columns),
             [tuple(text for _, text in self.cells(row)) for row in self.rows],
-            f"… and {left:,} more" if left > 0 else "",
+            f"… and {self.left:,} more" if self.left else "",
             tuple(column.most for column in self.columns),
         )
 

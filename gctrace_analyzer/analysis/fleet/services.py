@@ -54,15 +54,15 @@ def _gc_cpu(rows: pl.DataFrame) -> pl.DataFrame:
         capacity_s="capacity_cpu_s",
         capacity_time_s="span_s",
     )
-    by_file = spans.group_by("service", "file").agg(
+    by_file = spans.group_by("service", "file", maintain_order=True).agg(
         gc_cores=quotient("gc_cpu_cores"),
         gc_with_idle_cores=quotient("gc_cpu_with_idle_cores"),
         cores=quotient("cpus"),
     )
-    cores = by_file.group_by("service").agg(
+    cores = by_file.group_by("service", maintain_order=True).agg(
         map(total, ("gc_cores", "gc_with_idle_cores", "cores"))
     )
-    shares = spans.group_by("service").agg(
+    shares = spans.group_by("service", maintain_order=True).agg(
         gc_cpu_share=quotient("gc_cpu_share"),
         assist_share_of_gc_cpu=quotient("assist_share_of_gc_cpu"),
         gc_cpu_h=pl.col("gc_cpu_s").sum() / 3600,

@@ -14,12 +14,11 @@ from gctrace_analyzer.present.sections import fleet
 from gctrace_analyzer.present.sections.verdict import WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from typing import Any, TypeAlias
 
     from gctrace_analyzer.analysis.fleet.answers import Answers
     from gctrace_analyzer.present.plots.palette import Theme
-    from gctrace_analyzer.present.ranking import Column, Ranking
 
     Links: TypeAlias = Mapping[tuple[str, int], str]
     """The address of the report of a process, by file and number of the process."""
@@ -28,17 +27,6 @@ MOST_ON_PAGE = 1_000
 """Rows of each table on the page; its filter finds what is not among the first ones shown."""
 
 _MOST_BARS = 10
-
-
-@frozen
-class Ranked:
-    """A table of the page: cells with what they are sorted by, and a link of each row."""
-
-    id: str
-    title: str
-    columns: tuple[Column, ...]
-    rows: Sequence[tuple[str, Sequence[tuple[str, float | str | None]]]]
-    left: int
 
 
 @frozen
@@ -78,11 +66,6 @@ def dumps(
         fleet_tables.processes(answers, MOST_ON_PAGE),
         *(ranking for ranking in rankings if ranking.title not in titles),
     ]
-    shown = [
-        _ranked(number, ranking, linked, folder)
-        for number, ranking in enumerate((*changes, *tables))
-        if ranking.rows
-    ]
     return (
         environment()
         .get_template("fleet.html.j2")
@@ -94,11 +77,12 @@ def dumps(
             state=fleet.state(answers),
             bars=_bars(answers, linked),
             since="" if answers.changes is None else fleet.since(answers.changes),
-            changes=shown[: len(changes)],
-            tables=shown[len(changes) :],
+            changes=changes,
+            tables=[ranking for ranking in tables if ranking.rows],
             first=most,
             notes=fleet.notes(answers),
-            has_links=bool(linked.links),
+            linked=linked,
+            folder=folder,
             **embedded([], theme=theme),
         )
     )
@@ -148,22 +132,6 @@ def _folder(answers: Answers) -> str:
     start = commonprefix(files)  # noqa: RUF071
     folder = start[: start.rfind("/") + 1]
     return folder if len(set(files)) > 1 and not folder.endswith("://") else ""
-
-
-def _ranked(number: int, ranking: Ranking, linked: _Linked, folder: str) -> Ranked:
-    rows = [
-        (
-            linked.of(row),
-            [
-                (text.removeprefix(folder), column.value(row))
-                for column, text in ranking.cells(row)
-            ],
-        )
-        for row in ranking.rows
-    ]
-    return Ranked(
-        f"table-{number}", ranking.title, ranking.columns, rows, ranking.total - len(rows)
-    )
 
 
 def _verdict(answers: Answers) -> tuple[str, str]:
