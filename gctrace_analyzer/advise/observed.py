@@ -86,7 +86,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     cycles = without(cycles, "effective_gogc").hstack([own["effective_gogc"]])
     steady = unforced(since(cycles, DEFAULT.warm_up_s))
     calm, thrashed = longest_calm_part(cycles, analysis.episodes)
-    cpus = settings.value("cpu_limit")
+    cpus = None if own.is_empty() else own["cpus"][-1]
     load = load_of(calm, cpus)
     if load is None or (level is not None and load.cycles < DEFAULT.min_cycles):
         why = why_no_load(cycles, steady) if level is None else too_late(level)
@@ -191,8 +191,8 @@ def _warnings(
         return
     if load.is_contended:
         yield (
-            f"pauses take {load.stw_ms:.2g} ms per cycle: other work probably competes for the "
-            "CPUs, and GC CPU then looks 1.3 to 2.6 times as high as on a quiet machine"
+            f"{load.late_pauses}: other work probably competes for the CPUs, and GC CPU then "
+            "looks 1.3 to 2.6 times as high as on a quiet machine"
         )
     off = model.own.gap / load.gap_mib
     if abs(math.log(off)) > OWN_GAP:

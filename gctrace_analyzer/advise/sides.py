@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.compare.change import Change
     from gctrace_analyzer.analysis.compare.compare import Measured
     from gctrace_analyzer.analysis.rules.finding import Finding
+    from gctrace_analyzer.analysis.settings import Settings
 
 LEAST_LIVE_MIB = 20.0
 """Below this live heap, truncation to whole MiB alone changes the inferred GOGC."""
@@ -191,7 +192,7 @@ class Side:
     def after_start(self) -> dict[str, float | None]:
         """Returns the mean figures of the runs without the start-up, as predictions count."""
         figures = [part.values for part in self.measured if self.by_metrics] + [
-            _figures_of(cycles, analysis.settings.value("cpu_limit"))
+            _figures_of(cycles, analysis.settings)
             for analysis in self.analyses
             if len(cycles := analysis.cycles.filter(pl.col("start_s") >= DEFAULT.warm_up_s))
         ]
@@ -206,9 +207,9 @@ class Side:
             yield from analysis.findings
 
 
-def _figures_of(cycles: pl.DataFrame, cpu_limit: float | None) -> dict[str, float | None]:
-    durations = correct_durations(cycles)
-    spans = of_cycles(on_real_cpus(durations, cpu_limit))
+def _figures_of(cycles: pl.DataFrame, settings: Settings) -> dict[str, float | None]:
+    durations = correct_durations(cycles, settings.value("go_version"))
+    spans = of_cycles(on_real_cpus(durations, settings.value("cpu_limit")))
     summary = summarize(cycles, processes.processes(cycles), durations=durations, spans=spans)
     return figures(summary, spans)
 

@@ -181,7 +181,7 @@ class Analysis:
     @cached_property
     def durations(self) -> pl.DataFrame:
         """The cycles with durations corrected for truncation, `end_s` and `elapsed_s`."""
-        return correct_durations(self.cycles)
+        return correct_durations(self.cycles, self.settings.value("go_version"))
 
     @cached_property
     def corrected(self) -> pl.DataFrame:

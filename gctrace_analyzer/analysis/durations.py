@@ -14,6 +14,7 @@ from functools import cache
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import elapsed_s
+from gctrace_analyzer.analysis.settings import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.rows import distinct, is_one_process, not_null, within_process
@@ -34,9 +35,10 @@ _RATIO_MIN_MS = 0.03
 """Milliseconds. For a pause of at least this length, CPU time divided by duration gives the
 number of stopped processors, accurate to a tenth."""
 
-_BY_IDLE_THREADS = (1, 9)
-"""The last Go release that charges a pause to min(GOMAXPROCS, CPUs, 32, idle threads + 1)
-processors (gcprocs in runtime/proc.go), which shows no number of CPUs."""
+_BY_CPUS = (1, 10)
+"""The first Go release that charges a pause to min(GOMAXPROCS, CPUs) processors. Before, it is
+min(GOMAXPROCS, CPUs, 32, idle threads + 1), which shows no number of CPUs (gcprocs in
+runtime/proc.go)."""
 
 _ONLY_BY_IDLE_THREADS, _PERHAPS_BY_IDLE_THREADS = "gc15", ("gc15", "gc16")
 """The format of Go 1.5, and the formats that such a release may have printed."""
@@ -52,7 +54,7 @@ _FEWEST = 3
 """Pauses that show whether the number varies."""
 
 
-def correct_durations(cycles: pl.DataFrame, go: tuple[int, int] | None = None) -> pl.DataFrame:
+def correct_durations(cycles: pl.DataFrame, go: str | None = None) -> pl.DataFrame:
     """Returns the cycles with corrected durations, `stopped_procs`, `end_s` and `elapsed_s`.
 
     Every `_ms` column has the most probable true duration instead of the printed one.
@@ -151,9 +153,7 @@ def varies(stopped: pl.Expr) -> pl.Expr:
     return shares.quantile(0.9) - shares.quantile(0.1) > _VARYING * shares.median()
 
 
-def stopped_procs(
-    cycles: pl.DataFrame, *, whole: bool, go: tuple[int, int] | None = None
-) -> pl.Series:
+def stopped_procs(cycles: pl.DataFrame, *, whole: bool, go: str | None = None) -> pl.Series:
     """Returns how many processors a pause stopped, which is min(GOMAXPROCS, CPUs).
 
     This is estimated from the durations and CPU times of both pauses. It is null where the number
@@ -191,7 +191,7 @@ def _stopped_by_pauses() -> tuple[list[pl.Expr], pl.Expr]:
     return each, pl.coalesce((first + second) / 2, first, second).alias("each")
 
 
-def _stopped(rows: pl.DataFrame, go: tuple[int, int] | None) -> pl.Series:
+def _stopped(rows: pl.DataFrame, go: str | None) -> pl.Series:
     """Returns `stopped_procs` of what `_with_middles` returns."""
     each_pause, mean = _stopped_by_pauses()
     frame = rows.select("process", "procs", "format", *each_pause).with_columns(mean)
@@ -211,18 +211,19 @@ def _stopped(rows: pl.DataFrame, go: tuple[int, int] | None) -> pl.Series:
     return frame.with_columns(**ratios).select(stopped).to_series()
 
 
-def _may_be_idle_threads(stopped: pl.Expr, go: tuple[int, int] | None) -> pl.Expr:
+def _may_be_idle_threads(stopped: pl.Expr, go: str | None) -> pl.Expr:
     """Returns whether the number of stopped processors may be that of idle threads."""
-    if go is not None:
-        by_idle_threads = go <= _BY_IDLE_THREADS
-        return pl.lit(by_idle_threads) | (pl.col("format") == _ONLY_BY_IDLE_THREADS).any()
+    if (version := go_version(go)) is not None:
+        return pl.lit(version < _BY_CPUS)
     perhaps = pl.col("format").is_in(_PERHAPS_BY_IDLE_THREADS).any()
     only = (pl.col("format") == _ONLY_BY_IDLE_THREADS).any()
     unsteady = varies(stopped) | (stopped.count() < _FEWEST)
-    return only | (perhaps & (unsteady | (stopped.median().round() == _MOST_CHARGED)))
+    share = stopped.median() / _MOST_CHARGED
+    is_most = share.is_between(DEFAULT.stopped_share, 1 / DEFAULT.stopped_share)
+    return only | (perhaps & (unsteady | is_most))
 
 
-def with_corrected(cycles: pl.DataFrame, go: tuple[int, int] | None = None) -> pl.DataFrame:
+def with_corrected(cycles: pl.DataFrame, go: str | None = None) -> pl.DataFrame:
     """Returns the cycles with corrected durations (`_ms` columns), and `stopped_procs`."""
     whole = _has_whole_ms(cycles)
     rows = _with_middles(cycles, (*_OF_PAUSES, *_OF_MARKING), whole=whole)

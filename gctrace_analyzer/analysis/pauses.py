@@ -8,6 +8,8 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import pauses_ms
+from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import largest, not_null
 
 PHASES = {
@@ -17,10 +19,6 @@ PHASES = {
 """The phases of a cycle that stop the world, and their columns."""
 
 BOTH = "all pauses"
-
-CONTENDED_STOP_MS = 0.5
-"""Mean stop-the-world time of a cycle above which other work probably competes for the CPUs: so
-in 24 of 28 logs from crowded machines, and in none of 208 from quiet ones."""
 
 _WHERE = ("process", "gc_num", "start_s", "source", "line_no")
 
@@ -32,6 +30,52 @@ def single_pauses(corrected: pl.DataFrame) -> pl.Series:
         corrected: what `on_real_cpus` returns.
     """
     return not_null(pl.concat([corrected[name] for name in PHASES.values()]))
+
+
+@frozen
+class LatePauses:
+    """The pauses that took far longer than most of the same phase, of so many in all.
+
+    Pauses of one phase do the same work, and half of them show how long it takes. The rest of a
+    far longer one is a thread that waited for a CPU.
+    """
+
+    late: int
+    pauses: int
+    thresholds: Thresholds = DEFAULT
+
+    @classmethod
+    def of(cls, cycles: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> LatePauses:
+        """Returns the late pauses of some cycles of Go 1.18 and later; none of other lines.
+
+        Up to Go 1.13, a loop without function calls also delays a pause.
+        """
+        t, late, count = thresholds, 0, 0
+        for name in PHASES.values():
+            durations_ms = not_null(cycles[name].filter(cycles["stacks_mib"].is_not_null()))
+            usual_ms = durations_ms.median()
+            if isinstance(usual_ms, float):
+                count += len(durations_ms)
+                is_late = durations_ms > max(t.stw_warn_ms, t.late_pause_times * usual_ms)
+                late += int(is_late.sum())
+        return cls(late, count, t)
+
+    def __add__(self, other: LatePauses) -> LatePauses:
+        sums = (self.late + other.late, self.pauses + other.pauses)
+        return LatePauses(*sums, self.thresholds)
+
+    @property
+    def are_common(self) -> bool:
+        """Whether so many are late that threads often wait for a CPU."""
+        t = self.thresholds
+        return self.late >= t.late_pauses and self.late > t.late_pause_share * self.pauses
+
+    def __str__(self) -> str:
+        t = self.thresholds
+        return (
+            f"{self.late:,} of {self.pauses:,} pauses take over {t.stw_warn_ms:g} ms and "
+            f"{t.late_pause_times:g} times as long as half of their kind"
+        )
 
 
 def pauses(corrected: pl.DataFrame) -> pl.DataFrame:

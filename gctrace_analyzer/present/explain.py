@@ -239,10 +239,8 @@ def _cpu(number: dict[str, float], mark_ms: float) -> Iterator[tuple[str, str]]:
         else:
             # gcprocs in runtime/proc.go
             procs = number["procs"]
-            yield (
-                "Stopped",
-                f"about {stopped:.0f} of {procs:.0f}: all CPUs or, up to Go 1.8, idle threads",
-            )
+            charged = "all CPUs or, up to Go 1.9, idle threads and at most 32"
+            yield "Stopped", f"about {stopped:.0f} of {procs:.0f}: {charged}"
 
 
 def _heap(number: dict[str, float]) -> Iterator[tuple[str, str]]:

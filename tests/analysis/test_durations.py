@@ -97,6 +97,32 @@ def test_cpu_time_by_duration_is_the_number_of_stopped_processors(
         assert durations.stopped_procs(log, whole=False).to_list() == [stopped] * 3
 
 
+@pytest.mark.parametrize(
+    ("shape", "go", "ratio", "stopped"),
+    [
+        ("gc18", None, 32, 32),
+        ("gc16", None, 5, 5),  # steady
+        ("gc16", None, 32, None),  # _MaxGcproc of Go 1.9, or 32 CPUs
+        ("gc16", "1.9.2", 32, None),
+        ("gc16", "1.9.2", 5, None),  # idle threads, or five CPUs
+        ("gc16", "1.10", 32, 32),
+        ("gc15", None, 5, None),
+        ("gc15", "1.5", 40, 40),
+    ],
+)
+def test_up_to_go_1_9_a_pause_shows_no_number_of_cpus(
+    shape: str, go: str | None, ratio: float, stopped: int | None
+) -> None:
+    pauses = {"stw_sweep_term_ms": [0.2] * 3, "stw_sweep_term_cpu_ms": [0.205 * ratio] * 3}
+    frame = of({**pauses, "procs": [40] * 3, "format": [shape] * 3})
+    found = durations.stopped_procs(frame, whole=False, go=go)
+    assert found.to_list() == [stopped] * 3
+    assert (
+        on_real_cpus(durations.with_corrected(frame, go))["cpus"].to_list()
+        == [stopped or 40] * 3
+    )
+
+
 def test_stopped_processors_are_the_median_of_both_pauses_per_process_and_procs() -> None:
     frame = of(
         {

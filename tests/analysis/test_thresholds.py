@@ -38,8 +38,6 @@ STRICTER = [
     ("spike_back_times", "spike_times"),
     ("metrics_thrash_room_unknown", "metrics_thrash_room"),
     ("server_thrash_cycle_share", "server_near_cycle_share"),
-    ("check_points_old", "check_points_new"),
-    ("log_check_points", "check_points_old"),
     ("thrash_min_cycles", "min_cycles"),
     ("min_cycles", "level_cycles"),
     ("level_cycles", "gogc_step_cycles"),

@@ -41,8 +41,8 @@ def cycles_of(
     return read_text("\n".join(lines) + "\n").cycles
 
 
-def steady_load(cpu_limit: float | None = None, **values: Any) -> Load:
+def steady_load(cpus: float | None = None, **values: Any) -> Load:
     """The load of such a program."""
-    found = load_of(cycles_of(**values), cpu_limit)
+    found = load_of(cycles_of(**values), cpus)
     assert found is not None
     return found

@@ -443,7 +443,7 @@ def test_a_steady_program_that_was_killed_does_not_leak(tmp_path: Path) -> None:
 def test_a_comparison_leads_with_what_makes_it_unfair() -> None:
     """Shares of different numbers of CPUs are no change, and waiting for a CPU counts as GC CPU."""
     short = log_of(60, background=9)
-    long = short.replace(": 0.02+", ": 3+").replace("clock, 0.04+", "clock, 6+")
+    long = short.replace(": 0.02+", ": 3+", 6).replace("clock, 0.04+", "clock, 6+", 6)
     found = comparison.verdict(gca.compare(read_text(long), read_text(log_of(60))).pairs)
     assert "less GC CPU" in found
     assert found.endswith(

@@ -25,9 +25,8 @@ from gctrace_analyzer.advise.prediction.path import (
     path_of,
 )
 from gctrace_analyzer.analysis.cycles import effective_gogc, true_live_mib
-from gctrace_analyzer.analysis.durations import varies
 from gctrace_analyzer.analysis.goals.levels import near
-from gctrace_analyzer.analysis.pauses import CONTENDED_STOP_MS
+from gctrace_analyzer.analysis.pauses import LatePauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.rows import (
     complete,
@@ -45,9 +44,6 @@ ROUNDING = 0.05
 
 ROUNDING_MIB = 1.0
 """The error of a difference of sizes that are truncated to whole MiB."""
-
-FEWER_CPUS = 0.9
-"""Ratio of processors stopped to GOMAXPROCS below which the machine has fewer CPUs."""
 
 SMALL_IN_MARK_MIB = 6.0
 """MiB allocated during marking. With less, rounding swells the pacer's estimate of it."""
@@ -85,8 +81,8 @@ class Load:
 
     Attributes:
         procs: GOMAXPROCS.
-        cpus: the CPUs that the program can use: GOMAXPROCS, or fewer if the machine has fewer.
-            The log shows it: a pause stops no more processors than there are CPUs.
+        cpus: the CPUs that the program can use: GOMAXPROCS, or fewer if there are fewer.
+        late_pauses: the pauses in which a thread waited for a CPU.
         alloc: allocation rate; `alloc_off` outside marking, `alloc_in` during marking.
         in_mark: size allocated during one marking phase.
         true_live: the live heap without what was allocated during marking.
@@ -119,6 +115,7 @@ class Load:
     idle_ms: float
     stw_ms: float
     stw_cpu_ms: float
+    late_pauses: LatePauses
     stacks: float
     roots: float
     marked_live: float
@@ -255,12 +252,12 @@ class Load:
 
     @property
     def is_contended(self) -> bool:
-        """Whether pauses are so long that other work probably competed for the CPUs.
+        """Whether the spread of equal pauses shows that other work competed for the CPUs.
 
         gctrace counts marking by the clock, so on a crowded machine it counts waiting as CPU. With
-        more processors than CPUs, pauses are long anyway.
+        more processors than CPUs, threads of the program wait for each other.
         """
-        return self.stw_ms > CONTENDED_STOP_MS and self.cpus >= self.procs
+        return self.late_pauses.are_common and self.cpus >= self.procs
 
 
 _NEEDED = (
@@ -276,13 +273,13 @@ _ALSO_USED = (
 )  # fmt: skip
 
 
-def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None:
+def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
     """Returns the load of one process; None if it has fewer than three steady cycles.
 
     Args:
         cycles: the cycles of the process (`schema.CYCLES`), in order. Their `effective_gogc` is
             calculated if it is not among the columns.
-        cpu_limit: the CPUs that the program may use, if known.
+        cpus: the CPUs that the program can use, if they are fewer than GOMAXPROCS.
     """
     timed = complete(cycles[[*_NEEDED, *_ALSO_USED]], *_NEEDED)
     if len(timed) < FEWEST:
@@ -321,7 +318,7 @@ def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None
     mean_in_mark = max(mean_of(in_mark), LEAST_IN_MARK_MIB)
     quarter = max(len(steady) // 4, 1)
     procs = int(steady["procs"][-1] or 1)
-    cpus = min(_cpus(steady, procs), cpu_limit or float(procs))
+    cpus = min(cpus or float(procs), float(procs))
     mean_mark_ms = max(mean_of(mark_ms), 1e-3)
     assist_ms, background_ms, idle_ms = map(mean_of, (assist, background, idle))
     work_ms = assist_ms + background_ms + idle_ms
@@ -345,6 +342,7 @@ def load_of(cycles: pl.DataFrame, cpu_limit: float | None = None) -> Load | None
         idle_ms=idle_ms * real,
         stw_ms=stw_ms,
         stw_cpu_ms=min(stw_cpu_ms, stw_ms * cpus) if cpus < procs else stw_cpu_ms,
+        late_pauses=LatePauses.of(steady),
         stacks=stacks,
         roots=stacks + mean("globals_mib"),
         marked_live=mean_of(live) + 0.5,
@@ -406,27 +404,6 @@ ENOUGH_GOALS = 5
 
 MANY = 20_000
 """Values that are sorted more quickly by several threads."""
-
-
-def _cpus(steady: pl.DataFrame, procs: int) -> float:
-    """Returns the CPUs that a pause stops: GOMAXPROCS, or fewer if there are fewer.
-
-    Source: gcStart in runtime/mgc.go, where stwprocs is at most ncpu.
-    """
-    clock_ms = float(steady["stw_sweep_term_ms"].sum() or 0.0)
-    cpu_ms = float(steady["stw_sweep_term_cpu_ms"].sum() or 0.0)
-    if clock_ms <= 0 or cpu_ms <= 0 or cpu_ms >= FEWER_CPUS * procs * clock_ms:
-        return float(procs)
-    # The median, as in the finding that names the number: one report has one number of CPUs.
-    clock, cpu = steady["stw_sweep_term_ms"], steady["stw_sweep_term_cpu_ms"]
-    paused = clock > 0
-    ratios = cpu.filter(paused) / clock.filter(paused)
-    is_old = not steady["stacks_mib"].count()
-    if is_old and ratios.to_frame().select_seq(varies(pl.first())).item():
-        return float(procs)
-    usual = not_null(ratios).median()
-    stopped = usual if isinstance(usual, float) else cpu_ms / clock_ms
-    return float(min(max(round(stopped), 1), procs))
 
 
 def _runway(steady: pl.DataFrame, in_mark: pl.Series, *, new_pacer: bool) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from gctrace_analyzer.analysis.compare.change import OTHER_LOAD, Change
-from gctrace_analyzer.analysis.pauses import CONTENDED_STOP_MS
+from gctrace_analyzer.analysis.pauses import LatePauses
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import digits
 
@@ -29,9 +29,6 @@ MISSING_SHARE = 0.01
 
 FORCED_SHARE = 0.05
 """Share of cycles. With more forced cycles, the program sets the frequency of GC itself."""
-
-MORE_CONTENDED = 2.0
-"""Ratio of the stop-the-world times of a cycle. Above it, only one side had to share its CPUs."""
 
 FEWER_CPUS = 0.9
 """Ratio of the CPUs that can be used to GOMAXPROCS. Below it, the machine has fewer CPUs."""
@@ -217,38 +214,31 @@ def _contended_side(
     after: tuple[Circumstances, Sequence[Measured]],
 ) -> Iterator[Difference]:
     """Yields a note if other work probably competed for the CPUs of one side only."""
-    stops = [_stopped_ms(side[1]) for side in (before, after)]
-    if None in stops:
+    sides = [(side[0].label, _late_pauses(side[1])) for side in (before, after)]
+    (_, less), (label, more) = sorted(sides, key=lambda side: side[1].are_common)
+    if less.are_common == more.are_common:
         return
-    less, more = sorted(range(2), key=lambda side: stops[side] or 0.0)
-    long, short = stops[more] or 0.0, stops[less] or 0.0
-    if long <= CONTENDED_STOP_MS or long <= MORE_CONTENDED * short:
-        return
-    label = (before, after)[more][0].label
     yield Difference(
         "note",
         "contended",
-        f"{label}: pauses take {long:.2g} ms per cycle instead of {short:.2g} ms: other work "
+        f"{label}: {more}, and {less.late:,} of {less.pauses:,} on the other side: other work "
         "probably competed for its CPUs, and GC CPU then looks 1.3 to 2.6 times as high as on a "
         "quiet machine. Repeat both sides in turns.",
     )
 
 
-def _stopped_ms(side: Sequence[Measured]) -> float | None:
-    """Returns the mean stop-the-world time of a cycle.
+def _late_pauses(side: Sequence[Measured]) -> LatePauses:
+    """Returns the pauses in which a thread waited for a CPU.
 
-    Returns None if it is unknown, or if there are more processors than CPUs, which makes every
-    pause long.
+    Runs with more processors than CPUs do not count: the threads of the program itself wait for
+    each other there.
     """
-    stopped = [run.summary.stw_total_ms for run in side]
-    cycles = sum(run.summary.cycles for run in side)
+    late = LatePauses(0, 0)
     for run in side:
         procs = run.spans["procs"].max()
-        if isinstance(procs, int) and (run.summary.cpus or procs) < FEWER_CPUS * procs:
-            return None
-    if not cycles or None in stopped:
-        return None
-    return sum(time_ms or 0.0 for time_ms in stopped) / cycles
+        if not isinstance(procs, int) or (run.summary.cpus or procs) >= FEWER_CPUS * procs:
+            late += LatePauses.of(run.spans)
+    return late
 
 
 def _length_difference(

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from gctrace_analyzer.analysis.durations import varies
+from gctrace_analyzer.analysis.pauses import LatePauses
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
     CHECK_CPUS,
@@ -19,7 +17,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.ingest.rows import not_null, where
+from gctrace_analyzer.ingest.rows import where
 from gctrace_analyzer.units import cores_text, cpus_text, duration_text, size_text
 
 if TYPE_CHECKING:
@@ -95,10 +93,11 @@ def _why_often(facts: ProcessFacts) -> str:
     "gomaxprocs-over-cpus",
     meaning="GOMAXPROCS is larger than the number of CPUs, so threads wait for each other, and "
     "pauses last until the stopped ones have run.",
-    condition="In sweep terminations of {t.stopped_min_ms:g} ms and longer, the median of "
-    "pause CPU / (pause × GOMAXPROCS) is below {t.stopped_share:.0%}. Needs at least "
-    "{t.min_cycles} such pauses, with nearly the same share: Go 1.8 and earlier stop fewer "
-    "processors for other reasons as well.",
+    condition="The median of pause CPU / (pause × GOMAXPROCS) is below {t.stopped_share:.0%}. "
+    "Needs at least {t.min_cycles} sweep terminations of {t.stopped_min_ms:g} ms and longer. Up to "
+    "Go 1.9 this counts idle threads, and at most 32: lines of Go 1.5 show no number of CPUs. "
+    "Those of Go 1.6 to 1.17 do if the version is known to be 1.10 or later, or if the number is "
+    "steady and not 32.",
     advice="Set GOMAXPROCS to the number of CPUs, or less if a CPU quota allows less.",
     source="stwprocs in runtime/mgc.go",
     explained_by=("GC013",),
@@ -106,23 +105,18 @@ def _why_often(facts: ProcessFacts) -> str:
 def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
     """Compares the number of processors that a pause stopped with GOMAXPROCS."""
     t = facts.thresholds
-    pauses = facts.cycles[["stw_sweep_term_ms", "stw_sweep_term_cpu_ms", "procs"]]
+    pauses = facts.cycles[["stw_sweep_term_ms", "stopped_procs", "procs"]]
     long = where(pauses, pauses["stw_sweep_term_ms"] >= t.stopped_min_ms)
-    if len(long) < t.min_cycles:
+    if len(long) < t.min_cycles or not long["stopped_procs"].count():
         return
-    each = long["stw_sweep_term_cpu_ms"] / long["stw_sweep_term_ms"] / long["procs"]
-    stopped = not_null(each).median()
-    if not isinstance(stopped, float) or stopped >= t.stopped_share:
-        return
-    if not each.to_frame().select(varies(pl.first())).item():
-        procs = median(long["procs"])
-        cpus = max(round(stopped * procs), 1)
+    cpus, procs = round(median(long["stopped_procs"])), median(long["procs"])
+    if cpus < t.stopped_share * procs:
         yield Evidence(
             "warn",
             f"GOMAXPROCS is {procs:.0f}, but the runtime counts the CPU time of pauses for only "
             f"{cpus_text(cpus)}: the process sees no more. All shares in this report are of "
             f"{cpus_text(cpus)}.",
-            {"stopped_share": stopped, "procs": procs, "cpus": cpus},
+            {"stopped_share": cpus / procs, "procs": procs, "cpus": cpus},
             advice=f"Set GOMAXPROCS={cpus}, or less if a CPU quota allows less (cpu.max).",
             headline=f"GOMAXPROCS is {procs:.0f}, but the process sees only {cpus_text(cpus)}: "
             f"threads wait for each other{_waiting_counts(facts)}.",
@@ -153,7 +147,10 @@ def _automatic(facts: ProcessFacts, cpus: float) -> str:
     "pause many times as long.",
     condition="GOMAXPROCS is at least {t.quota_times:g} times the known CPU limit. If no CPU "
     "limit is known: GOMAXPROCS is at least {t.many_procs}, the median live heap is under "
-    "{t.small_heap_mib:.0f} MiB, and a mark termination took at least {t.stw_bad_ms:g} ms.",
+    "{t.small_heap_mib:.0f} MiB, a mark termination took at least {t.stw_bad_ms:g} ms, and of the "
+    "pauses over {t.late_pause_share:.1%} and at least {t.late_pauses} took more than "
+    "{t.late_pause_times:g} times the median of their phase and {t.stw_warn_ms:g} ms (Go 1.18 "
+    "and later).",
     advice="Set GOMAXPROCS to the CPU quota, or raise the quota.",
     source="golang/go#59715, #73193; istio/istio#10855",
 )
@@ -166,19 +163,22 @@ def cpu_quota_throttling(facts: ProcessFacts) -> Iterator[Evidence]:
     procs = cycles["procs"].max()
     if not isinstance(procs, int):
         return
+    late = LatePauses.of(cycles, t)
     if (cpus := facts.settings.value("cpu_limit")) is not None:
         if procs >= t.quota_times * cpus:
             yield Evidence(
                 "warn",
-                f"GOMAXPROCS is {procs}, but the CPU limit is {cpus:g}: the program uses up "
-                "its quota early in each period and is then throttled, also in the middle of "
-                "a pause.",
-                {"procs": procs, "cpu_limit": cpus},
+                f"GOMAXPROCS is {procs}, but the CPU limit is {cpus:g}: when all threads are "
+                "busy, they use up the quota early in a period, and the kernel stops them for the "
+                f"rest of it, also in the middle of a pause. {_throttled(late)}",
+                {"procs": procs, "cpu_limit": cpus, "late_pauses": late.late},
                 advice=f"Set GOMAXPROCS={math.ceil(cpus)}{_automatic(facts, cpus)}, or raise "
                 "the quota.",
-                headline=f"GOMAXPROCS is {procs}, but the CPU limit is {cpus:g}: the program "
-                "is throttled, also in the middle of a pause.",
+                headline=f"GOMAXPROCS is {procs}, but the CPU limit is {cpus:g}: when all threads "
+                "are busy, the program can be throttled, also in the middle of a pause.",
             )
+        return
+    if not late.are_common:
         return
     long = where(cycles, cycles["stw_mark_term_ms"] >= t.stw_bad_ms)
     live = facts.summary.live_heap_p50_mib
@@ -188,12 +188,20 @@ def cpu_quota_throttling(facts: ProcessFacts) -> Iterator[Evidence]:
         yield Evidence(
             "warn",
             f"Mark terminations take up to {duration_text(longest / 1000)}, far too long for "
-            f"{live:,.0f} MiB of live heap on {procs} processors: a CPU quota probably stopped "
-            "the program.",
+            f"{live:,.0f} MiB of live heap on {procs} processors, and {late}: threads waited for "
+            "a CPU, because of a CPU quota or of other programs.",
             {"procs": procs, "stw_mark_term_max_ms": long["stw_mark_term_ms"].max()},
             examples=example_lines(long, "stw_mark_term_ms"),
             advice="Check the quota (cpu.max) and `nr_throttled` in cpu.stat. Raise a quota of "
             "less than 1 CPU, and set GOMAXPROCS to the quota, rounded up.",
             headline=f"Pauses take up to {duration_text(longest / 1000)} with a live heap of only "
-            f"{live:,.0f} MiB: a CPU quota probably stops the program in the middle of them.",
+            f"{live:,.0f} MiB: threads wait for a CPU, because of a CPU quota or of other "
+            "programs.",
         )
+
+
+def _throttled(late: LatePauses) -> str:
+    """Returns whether the pauses show that this happened, as a sentence."""
+    if late.are_common:
+        return f"That probably happened: {late}."
+    return "The log does not show whether that happened; `nr_throttled` in cpu.stat does."

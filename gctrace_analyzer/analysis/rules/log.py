@@ -26,20 +26,18 @@ if TYPE_CHECKING:
     "log-incomplete",
     meaning="Lines are missing, so totals of CPU, pauses and allocation are too low.",
     condition="Cycle numbers are missing, or the GC CPU share that the lines add up to differs "
-    "from the printed one by over {t.check_points_old:g} points (Go 1.18 and later: "
-    "{t.check_points_new:g}).",
+    "from the printed one by over {t.log_check_points:g} point.",
     advice="Use the complete stderr of a single program.",
     source="self-check of the log",
 )
 def log_incomplete(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks for missing cycles, and that the lines add up to the GC CPU the log prints."""
     t, check, missing = facts.thresholds, facts.summary.log_check_points, facts.missing_cycles
-    limit = t.check_points_new if facts.new_pacer else t.check_points_old
     parts = []
     if missing:
         whole = cycles_text(missing + facts.summary.cycles)
         parts.append(f"{missing:,} of {whole} have no line")
-    if check is not None and abs(check) > limit:
+    if check is not None and abs(check) > t.log_check_points:
         parts.append(
             f"the lines add up to {abs(check):.1f} points {'more' if check > 0 else 'less'} GC "
             "CPU than the log prints"

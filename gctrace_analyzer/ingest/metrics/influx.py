@@ -34,7 +34,6 @@ _DATED = re.compile(
     r'(?:> )?[^\s"#=,][^\s"=]{0,200}(?:=(?:[^\s\\]|\\.){1,2000})? '
     r'(?:[^\s="\\,]|\\.){1,200}=\S.{0,65536} \d{10,19}\s*\Z'
 )
-_OTHER = re.compile(r"CREATE |\d{4}-\d\d-\d\d[T ]")
 _SAMPLE_LINES = 20
 _STRING = r'[^,=\s]+="(?:[^"\\]|\\.)*"'
 _BOOLEAN = r"^(?i:t|true|f|false)$"
@@ -56,8 +55,7 @@ def is_influx(head: str) -> bool:
     An export may have other measurements first. If there is nothing but line protocol, it is one.
     """
     stripped = (line for line in head.split("\n") if line.strip() and line[0] != "#")
-    # Telegraf logs between what it prints.
-    every = [line for line in stripped if not _OTHER.match(line)]
+    every = [line for line in stripped if not line.startswith("CREATE ")]
     lines = every[:_SAMPLE_LINES]
     dated = sum(_DATED.match(line) is not None for line in lines)
     if 2 * dated > len(lines) and (

@@ -10,6 +10,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise.prediction.load import load_of, with_hidden_roots
+from gctrace_analyzer.analysis.pauses import LatePauses
 from tests.conftest import CORPUS
 from tests.helpers.loads import OLD_LINE, cycles_of, steady_load
 
@@ -93,24 +94,16 @@ def test_the_old_pacer_expects_its_own_share_of_the_processors() -> None:
     assert load.runway == pytest.approx(4 * 0.3 / 0.30)
 
 
-@pytest.mark.parametrize(
-    ("sweep_cpu", "cpu_limit", "cpus"),
-    [(0.16, None, 8), (0.15, None, 8), (0.14, None, 7), (0.04, None, 2), (0.02, None, 1),
-     (0.004, None, 1), (0, None, 8), (0.16, 3.5, 3.5), (0.04, 3.5, 2)],
-)  # fmt: skip
-def test_a_pause_stops_as_many_processors_as_there_are_cpus(
-    sweep_cpu: float, cpu_limit: float | None, cpus: float
-) -> None:
-    load = steady_load(cpu_limit, procs=8, sweep_cpu=sweep_cpu)
-    assert (load.procs, load.cpus) == (8, cpus)
-
-
 def test_marking_on_fewer_cpus_counts_for_no_more_than_there_is() -> None:
-    load = steady_load(procs=8, assist=8, background=20, idle=12, sweep_cpu=0.04, term_cpu=0.12)
+    load = steady_load(
+        2, procs=8, assist=8, background=20, idle=12, sweep_cpu=0.04, term_cpu=0.12
+    )
     # 40 ms by the clock in 10 ms on 2 CPUs: half of it was waiting.
     assert (load.assist_ms, load.background_ms, load.idle_ms) == pytest.approx((4, 10, 6))
     assert load.stw_cpu_ms == pytest.approx(0.04 * 2)
-    some = steady_load(procs=8, sweep_cpu=0.04)
+    assert (load.procs, load.cpus) == (8, 2)
+    assert steady_load(16, procs=8).cpus == steady_load(procs=8).cpus == 8
+    some = steady_load(2, procs=8, sweep_cpu=0.04)
     assert (some.assist_ms, some.background_ms) == (1, 5)
 
 
@@ -204,11 +197,15 @@ def test_a_load_that_cannot_be_is_noticed() -> None:
     assert replace(load, true_live=-0.9).is_possible
 
 
-def test_long_pauses_are_a_sign_of_other_work_unless_there_are_fewer_cpus() -> None:
-    load = steady_load()
-    assert not replace(load, stw_ms=0.5).is_contended
-    assert replace(load, stw_ms=0.6).is_contended
-    assert not replace(load, stw_ms=0.6, procs=4).is_contended
+def test_late_pauses_are_a_sign_of_other_work_unless_there_are_fewer_cpus() -> None:
+    # Of 40 steady cycles with two pauses each
+    few = steady_load(mark_term=lambda n: 1.1 if n > 39 else 0.02)
+    many = steady_load(mark_term=lambda n: 1.1 if n > 37 else 0.02)
+    assert (few.late_pauses, many.late_pauses) == (LatePauses(2, 82), LatePauses(4, 82))
+    assert (few.is_contended, many.is_contended) == (False, True)
+    assert not replace(many, procs=4).is_contended
+    # All pauses of this program are long, which shows no other program.
+    assert not steady_load(sweep_term=17, mark_term=18).is_contended
 
 
 def test_three_steady_cycles_are_needed() -> None:

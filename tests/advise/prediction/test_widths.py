@@ -18,6 +18,7 @@ from gctrace_analyzer.advise.prediction.widths import (
     interval,
     value_of,
 )
+from gctrace_analyzer.analysis.pauses import LatePauses
 from tests.helpers.loads import steady_load
 
 LOAD = replace(steady_load(start=340, end=344, live=200, goal=400), cycles=100, variation=0.0)
@@ -65,7 +66,7 @@ def test_each_reason_adds_in_quadrature(name: str) -> None:
     old = replace(bound, new_pacer=False)
     assert squares(name, old) == pytest.approx(width.bound**2 + width.old_pacer**2)
     assert squares(name, replace(LOAD, new_pacer=False)) == 0
-    contended = replace(LOAD, stw_ms=1.0)
+    contended = replace(LOAD, late_pauses=LatePauses(5, 100))
     assert squares(name, contended) == pytest.approx(width.contended**2)
     few = replace(CENTER, gc_per_s=4 / LOAD.span_s)
     assert squares(name, center=few) == pytest.approx(width.target**2 * (1 / 4 - 1 / 100))
@@ -130,7 +131,7 @@ def test_the_deviation_of_a_gain_has_no_part_that_both_settings_share() -> None:
 
     assert gain(name, 0.2, 0.1, LOAD, CENTER, ()).ratio == pytest.approx(2)
     assert found() == found(gap_spread=0.5) == found(gap=10 * CENTER.gap)
-    contended = replace(LOAD, stw_ms=1.0)
+    contended = replace(LOAD, late_pauses=LatePauses(5, 100))
     assert gain(name, 0.2, 0.1, contended, CENTER, ()).deviation == pytest.approx(1.5 * found())
 
 

@@ -22,7 +22,20 @@ from tests.helpers.facts import log_of
 SUMMARY = replace(
     read_text(log_of(20)).summary(), cycles=1000, missing_cycles=0, forced_cycles=0, span_s=60.0
 )
-POINTS = pl.DataFrame({"heap_live_mib": [100] * 40, "procs": [2] * 40})
+PAUSES = {"stw_sweep_term_ms": 0.1, "stw_mark_term_ms": 0.01, "stacks_mib": 0}
+
+
+def points(live: list[float | None], **columns: Any) -> pl.DataFrame:
+    """The spans of a run, with pauses that are all equal."""
+    equal = {"procs": 2, **PAUSES, **columns}
+    return pl.DataFrame({"heap_live_mib": live}).with_columns(**equal)
+
+
+POINTS = points([100] * 40)
+LATE = points(
+    [100] * 40,
+    stw_sweep_term_ms=pl.Series([1.5] * 4 + [0.1] * 36),
+)
 BEFORE = Circumstances("before", "go1.26", "100", None)
 AFTER = replace(BEFORE, label="after")
 SAME = {"before": 100.0, "after": 100.0, "delta": 0.0, "delta_low": -1.0, "delta_high": 1.0}
@@ -32,8 +45,8 @@ ROWS: dict[str, dict[str, Any]] = {
 }
 
 
-def side(points: pl.DataFrame = POINTS, **summary: Any) -> list[Measured]:
-    return [Measured(points, replace(SUMMARY, **summary), {}, {})]
+def side(spans: pl.DataFrame = POINTS, **summary: Any) -> list[Measured]:
+    return [Measured(spans, replace(SUMMARY, **summary), {}, {})]
 
 
 def found(
@@ -143,24 +156,23 @@ def test_notes_on_a_side() -> None:
 
 
 def test_other_work_on_the_cpus_of_one_side_is_noted() -> None:
-    busy, quiet = side(stw_total_ms=2600.0), side(stw_total_ms=170.0)
+    busy, quiet = side(LATE), side()
     each = only(runs=(busy, quiet))
     assert each.what == "contended"
     assert each.sentence.startswith(
-        "before: pauses take 2.6 ms per cycle instead of 0.17 ms: other work probably competed "
-        "for its CPUs"
+        "before: 4 of 80 pauses take over 1 ms and 10 times as long as half of their kind, and 0 of "
+        "80 on the other side: other work probably competed for its CPUs"
     )
-    assert only(runs=(quiet, busy)).sentence.startswith("after: pauses take 2.6 ms")
-    # Both sides had to share their CPUs, or none had to; or all pauses are long on few CPUs.
-    assert found(runs=(busy, side(stw_total_ms=1400.0))) == []
-    assert found(runs=(side(stw_total_ms=490.0), quiet)) == []
-    assert found(runs=(side(stw_total_ms=2600.0, cpus=1.0), quiet)) == []
-    assert found(runs=(side(stw_total_ms=None), quiet)) == []
+    assert only(runs=(quiet, busy)).sentence.startswith("after: 4 of 80 pauses")
+    # Both sides had to share their CPUs, or all pauses are long, or late ones on few CPUs.
+    assert found(runs=(busy, busy)) == []
+    assert found(runs=(side(points([100] * 40, stw_mark_term_ms=18.0)), quiet)) == []
+    assert found(runs=(side(LATE, cpus=1.0), quiet)) == []
 
 
 def drifting(*quarters: float | None) -> pl.DataFrame:
     live = [value for value in quarters for _ in range(10)]
-    return pl.DataFrame({"heap_live_mib": live, "procs": [2] * len(live)})
+    return points(live)
 
 
 def test_a_live_heap_that_has_not_settled_is_noted() -> None:

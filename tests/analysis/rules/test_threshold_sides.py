@@ -68,8 +68,10 @@ LOGS: dict[str, Callable[[], str]] = {
         f": {QUIET}", ": 0.20+5+0.02 ms clock, 0.80+"
     ),
     "eight processors": lambda: log_of(30, procs=8),
-    "quota": lambda: log_of(30, procs=8, start=17, end=18, live=9, goal=18).replace(
-        "+5+0.02 ms clock", "+5+21 ms clock"
+    "quota": lambda: (
+        log_of(30, procs=8, start=17, end=18, live=9, goal=18)
+        .replace("+0.04 ms cpu", "+0.16 ms cpu")
+        .replace("+0.02 ms clock, 0.04+0.1/2/0+0.16 ms", "+21 ms clock, 0.04+0.1/2/0+168 ms", 4)
     ),
     "spike of assists": lambda: log_of(40, assist=numbered(39, 0.1, 8)),
     "early": lambda: log_of(40, start=150, end=160),
@@ -158,6 +160,10 @@ CASES = [
     Case(cpu.cpu_quota_throttling, "quota", "stw_bad_ms", column("stw_mark_term_ms"), "warn", "warn", None),
     Case(cpu.cpu_quota_throttling, "quota", "small_heap_mib", 9.0, None, None, "warn"),
     Case(cpu.cpu_quota_throttling, "quota", "many_procs", 8, "warn", "warn", None),
+    Case(cpu.cpu_quota_throttling, "quota", "stw_warn_ms", column("stw_mark_term_ms"), "warn", None, None),
+    Case(cpu.cpu_quota_throttling, "quota", "late_pause_times", 21.0625 / 0.0205, "warn", None, None),
+    Case(cpu.cpu_quota_throttling, "quota", "late_pauses", 4, "warn", "warn", None),
+    Case(cpu.cpu_quota_throttling, "quota", "late_pause_share", 4 / 60, "warn", None, None),
     Case(assists.assist_pressure, "assisted", "assist_warn", "assist_share_of_gc_cpu", "warn", None, None),
     Case(assists.assist_pressure, "assisted", "assist_min_cpu_share", "assist_share_of_cpu", "warn", "warn", None, {"mark_pressure": 2.0}),
     Case(assists.assist_pressure, "assisted", "assist_warn_cpu_share", "assist_share_of_cpu", "warn", "warn", "info"),
@@ -232,7 +238,7 @@ CASES = [
     Case(limit.limit_tight, "limited", "level_cycles", lambda f: len(f.limited_cycles), "bad", "bad", None),
     Case(limit.gogc_off_idle, "limited and idle", "periodic_s", 130.0, "info", None, None),
     Case(limit.limit_without_headroom, "limited", "limit_headroom", 0.75, "warn", "warn", None, settings={"memory_limit_mib": 750, "container_limit_mib": 1000}),
-    Case(log.log_incomplete, "busy", "check_points_new", "log_check_points", "info", None, None),
+    Case(log.log_incomplete, "busy", "log_check_points", "log_check_points", "info", None, None),
     Case(log.short_log, "busy", "short_log_cycles", 60, None, None, "info", {"short_log_s": 0.0}),
     Case(log.short_log, "busy", "short_log_s", "span_s", None, None, "info"),
 ]  # fmt: skip
@@ -271,7 +277,7 @@ def test_a_finding_changes_at_its_threshold(case: Case) -> None:
 SAID: list[tuple[Rule[ProcessFacts], str, str, tuple[int, ...]]] = [
     # 0.04 + 0.1 + 12 + 0.04 ms of CPU in 2 × 20 ms; 0.1 ms more for what is not printed.
     (cpu.high_gc_cpu, "busy", "GC takes 32 % of the CPU: 0.63 of 2 CPUs.", (57, 29, 35)),
-    (cpu.cpu_quota_throttling, "quota", "Mark terminations take up to 22 ms, far too long for 9 MiB of live heap on 8 processors: a CPU quota probably stopped the program.", (1, 2, 3)),
+    (cpu.cpu_quota_throttling, "quota", "Mark terminations take up to 21 ms, far too long for 9 MiB of live heap on 8 processors, and 4 of 60 pauses take over 1 ms and 10 times as long as half of their kind: threads waited for a CPU, because of a CPU quota or of other programs.", (1, 2, 3)),
     # 3 of 6.08 ms, and 6 of 2 × 5 ms.
     (assists.assist_pressure, "assisted", "Goroutines do 49 % of the GC work in mark assists, and marking takes 60 % of the CPUs while it runs.", (1, 2, 3)),
     (assists.assist_spike, "spike of assists", "In 1 cycle mark assists took over 50 % of the processors while marking.", (40,)),
