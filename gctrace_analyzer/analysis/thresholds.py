@@ -185,8 +185,7 @@ class Thresholds:
     """Relative change of the effective GOGC between two cycles. Smaller changes are rounding."""
 
     level_spread: float = 0.1
-    """Relative standard deviation of the effective GOGC. Above it the cycles do not form a
-    level."""
+    """Relative standard deviation of the effective GOGC. Above it there is no level."""
 
     level_ratio: float = 1.2
     """Highest over lowest level of the effective GOGC. Closer levels can be the same GOGC."""
@@ -249,6 +248,9 @@ class Thresholds:
 
     metrics_thrash_window_s: float = 5.0
     """Seconds. Long enough for some cycles where they follow each other closely."""
+
+    growth_times_up: float = 2.0
+    """A factor. A live heap that rises from cycle to cycle grows if it at least doubles."""
 
     growth_min_span_s: float = 60.0
     """Seconds. Growth over a shorter time can be the start-up."""
@@ -396,8 +398,7 @@ class Thresholds:
     """Replicas. In a smaller service there is no usual value to compare with."""
 
     fleet_outlier_z: float = 3.5
-    """Modified z-score (Iglewicz and Hoaglin, 1993). Median and MAD tolerate a few bad
-    replicas."""
+    """Modified z-score (Iglewicz and Hoaglin, 1993). Median and MAD tolerate some replicas."""
 
     fleet_mad_floor: float = 0.05
     """Share of the median. Replicas this similar differ only by chance and rounding."""

@@ -19,7 +19,7 @@ HINT = (
     r"Alloc|HeapSys|HeapIdle|HeapIn[uU]se|HeapRelease|NumG[cC]|runtime stats: |alloc_bytes|"
     r"NextGC|StackInuse|\bSys\b|heap_(?:sys|inuse|idle|alloc|released?)|num_gc|next_gc|"
     r"total_alloc|Pause(?:Ns|Total|Quantiles)|gc_cpu_fraction|\b(?:alloc|sys)=\d|"
-    r"\bGC .{0,40}% of .{0,9}CPU|\bGC CPU.{0,20}%|^\W*\d+(?:,? \d+){7}|"
+    r"\bGC .{0,40}% of .{0,9}CPU|[gG][cC][ _-]?(?:CPU|cpu).{0,20}%|^\W*\d+(?:,? \d+){7}|"
     r"^[\s#>]*\d+,(?:\s?\d+,)*\s*$|alloc_(?:[kmg]i?b)\b|Mallocs|\bFrees\b|\bLookups\b|HeapObject|StackSys|MSpan|MCache|"
     r"BuckHashSys|GCSys|OtherSys|LastGC|PauseTotalNs|NumForcedGC|GCCPUFraction|BySize|DebugGC|"
     r"(?:heap|stack)-(?:alloc|sys|idle|in-use|released)|stack-m(?:span|cache)-|total-alloc|(?:next|num)-gc|gc-pause-total|"
@@ -42,9 +42,10 @@ _ROW = re.compile(rf"^\W*(?P<key>[A-Z]\w{{2,15}})\s+{_VALUE}(?P<exact>)\s*(?:\(|
 _SIGN = re.compile("[=:＝]")
 _GO_DURATION = re.compile(r"(?<![\w.])(?:(\d{1,9})h)?(\d{1,9})m(\d{1,2}(?:\.\d{1,9})?)s\b")
 _OF_CPU = re.compile(
-    r"\bGC (?:(?:is |was |has )?(?:us|tak|took|spen)\w{0,4}\s(?:about |around |only |~ ?)?"
+    r"\bGC (?:is |was |has )?(?:us|tak|took|spen)\w{0,4}\s(?:about |around |only |~ ?)?"
     r"(?P<share>\d{1,3}(?:\.\d{1,9})?) ?% of (?:the |its |all |total |available )*CPU"
-    r"|CPU(?: fraction| usage| time| share)?\s?[:=]\s?(?P<printed>\d{1,3}(?:\.\d{1,9})?) ?%)"
+    r"|\b[gG][cC][ _-]?(?:CPU|cpu)(?:[ _-]?(?:fraction|usage|time|share|percent))?\s?[:=]\s?"
+    r"(?P<printed>\d{1,3}(?:\.\d{1,9})?) ?%"
 )
 """How programs write GCCPUFraction in words."""
 
@@ -195,6 +196,9 @@ def _pairs(text: str) -> Iterator[tuple[str, float | int]]:
     text = _GO_DURATION.sub(_in_seconds, text)
     for match in _PAIR.finditer(text) if _SIGN.search(text) else _ROW.finditer(text):
         column, factor = fields.scaled(match["key"])
+        if column is None and " " in match["key"]:
+            # The word before may be anything, such as the level of a log.
+            column, factor = fields.scaled(match["key"].rpartition(" ")[2])
         if column is None or (factor > 1 and column not in _FIELDS):
             continue
         if column in seen:

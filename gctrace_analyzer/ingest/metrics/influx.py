@@ -34,6 +34,7 @@ _DATED = re.compile(
     r'(?:> )?[^\s"#=,][^\s"=]{0,200}(?:=(?:[^\s\\]|\\.){1,2000})? '
     r'(?:[^\s="\\,]|\\.){1,200}=\S.{0,65536} \d{10,19}\s*\Z'
 )
+_OTHER = re.compile(r"CREATE |\d{4}-\d\d-\d\d[T ]")
 _SAMPLE_LINES = 20
 _STRING = r'[^,=\s]+="(?:[^"\\]|\\.)*"'
 _BOOLEAN = r"^(?i:t|true|f|false)$"
@@ -55,7 +56,8 @@ def is_influx(head: str) -> bool:
     An export may have other measurements first. If there is nothing but line protocol, it is one.
     """
     stripped = (line for line in head.split("\n") if line.strip() and line[0] != "#")
-    every = [line for line in stripped if not line.startswith("CREATE ")]
+    # Telegraf logs between what it prints.
+    every = [line for line in stripped if not _OTHER.match(line)]
     lines = every[:_SAMPLE_LINES]
     dated = sum(_DATED.match(line) is not None for line in lines)
     if 2 * dated > len(lines) and (

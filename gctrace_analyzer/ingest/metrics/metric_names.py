@@ -138,6 +138,8 @@ HINTS = (
     "go.memory.", "go.config.gogc", "go.processor.limit", "process.runtime.go.",
     "runtime_alloc_bytes", "runtime_sys_bytes", "runtime_malloc_count", "runtime_free_count",
     "runtime_heap_objects", "runtime_total_gc_", "runtime_MemStats_", "debug_GCStats_",
+    "runtime.alloc_bytes", "runtime.sys_bytes", "runtime.malloc_count", "runtime.free_count",
+    "runtime.heap_objects", "runtime.total_gc_", "runtime.MemStats.", "debug.GCStats.",
     *containers.HINTS,
 )  # fmt: skip
 """Every metric that is read has one of these in its name; lines without them are skipped."""
@@ -179,6 +181,11 @@ def metric(name: str, labels: Mapping[str, str]) -> Metric | None:
     >>> metric("http_requests_total", {}) is None
     True
     """
+    # A wrapped registerer puts a prefix before every name.
+    inner = _PREFIXED.search(name)
+    if inner and inner.start() and inner[0] in (_PAUSES, _INFO):
+        own = metric(inner[0], labels)
+        return own and own._replace(rank=len(_RANK) + len(name))
     if name == _PAUSES:
         of_quantile = _OF_QUANTILES.get(labels.get("quantile", ""))
         return Metric(of_quantile) if of_quantile else None
@@ -198,7 +205,9 @@ def metric(name: str, labels: Mapping[str, str]) -> Metric | None:
 @lru_cache(maxsize=4096)
 def may_be_read(name: str) -> bool:
     """Returns whether any series of that name is read, whatever its labels."""
-    by_labels = name in (_PAUSES, _INFO, *_USED) or name.startswith(containers.HINTS)
+    inner = _PREFIXED.search(name)
+    plain = inner[0] if inner else name
+    by_labels = plain in (_PAUSES, _INFO, *_USED) or name.startswith(containers.HINTS)
     return by_labels or _by_name(name) is not None
 
 
@@ -218,7 +227,6 @@ def _by_name(name: str) -> Metric | None:
         name.removesuffix("_total")
     ):
         return Metric(*translated)
-    # A wrapped registerer puts a prefix before every name.
     inner = _PREFIXED.search(name)
     if inner and inner.start():
         found_inside = metric(inner[0], {})

@@ -571,3 +571,35 @@ def test_numbers_that_a_program_publishes_are_no_identity() -> None:
         for n in range(1, 6)
     ]
     assert len(read_text("\n".join(lines) + "\n").processes) == 1
+
+
+MEMSTATS_OF_INFLUX = (
+    "influxdb_memstats,host=h alloc=98304000i,gc_sys=20480000i,heap_alloc=98304000i,"
+    "heap_idle=301989888i,heap_inuse=120586240i,heap_sys=422576128i,next_gc=180355072i,"
+    "num_gc=10412i,gcc_pu_fraction=0.012 1627887600000000000\n"
+)
+
+
+@pytest.mark.parametrize("before", ["", "2021-08-02T07:00:00Z I! Starting Telegraf 1.19.1\n"])
+def test_one_line_of_influx_is_read_with_a_line_of_telegraf_before_it(before: str) -> None:
+    (row,) = read_text(before + MEMSTATS_OF_INFLUX).memstats.to_dicts()
+    assert (row["num_gc"], row["gc_cpu_fraction"]) == (10412, 0.012)
+    assert row["heap_inuse_bytes"] == 120586240
+
+
+@pytest.mark.parametrize("name", ["consul_runtime_{}", "nomad.runtime.{}", "runtime_{}"])
+def test_names_of_go_metrics_are_read_as_text(name: str) -> None:
+    values = {"total_gc_runs": 13, "total_gc_pause_ns": 908034, "sys_bytes": 17086712}
+    text = "".join(f"{name.format(metric)} {value}\n" for metric, value in values.items())
+    (row,) = read_text(text).memstats.to_dicts()
+    assert (row["num_gc"], row["pause_total_ns"], row["sys_bytes"]) == tuple(values.values())
+
+
+def test_a_prefixed_page_names_the_version() -> None:
+    run = read_text(
+        'myapp_go_info{version="go1.22.4"} 1\nmyapp_go_memstats_alloc_bytes 9e6\n'
+        'myapp_go_gc_duration_seconds{quantile="1"} 0.002\n'
+        "myapp_go_memstats_sys_bytes 1.9e7\n"
+    )
+    assert run.memstats["go_version"].to_list() == ["1.22.4"]
+    assert run.memstats["pause_max_s"].to_list() == [0.002]
