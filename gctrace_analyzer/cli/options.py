@@ -330,7 +330,7 @@ def _table(path: Path | None) -> dict[str, Any]:
             f"not a TOML file: {error}",
             "See the section about thresholds in the README.",
         ) from None
-    own: dict[str, Any] = document.get("tool", {}).get("gctrace-analyzer", {})
+    own: dict[str, object] = document.get("tool", {}).get("gctrace-analyzer", {})
     return dict(own or ({} if path is None else document))
 
 

@@ -23,7 +23,7 @@ MEMORY = "1GiB"
 CONNECT_S = 30
 """How long to wait for a scheduler, and for its first worker."""
 
-SETTINGS: dict[str, Any] = {
+SETTINGS: dict[str, object] = {
     # Give up a task after two workers have died; its files are then tried one by one.
     "distributed.scheduler.allowed-failures": 1,
     # One task at a time on each worker, so that a crash is attributed to the right one.

@@ -38,14 +38,14 @@ class Manifest(TypedDict):
     """
 
     made_by: str
-    asked: dict[str, Any]
+    asked: dict[str, object]
     files: int | None
     complete: bool
     parts: list[Part]
     span: NotRequired[tuple[float, float] | None]
 
 
-def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
+def options_of(options: Mapping[str, Any]) -> dict[str, object]:
     """Returns what the rows depend on: options, manifest format and version of the package."""
     return {"format": FORMAT, "made_by": __version__, **options}
 

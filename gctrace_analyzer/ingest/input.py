@@ -7,7 +7,7 @@ from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -373,7 +373,7 @@ def _add_values(part: Part, kind: str, text: str, lines: list[str]) -> None:
     _add_lines(part, values.records)
 
 
-def _add_rings(part: Part, expvar: list[tuple[int, dict[str, Any]]]) -> None:
+def _add_rings(part: Part, expvar: list[tuple[int, dict[str, object]]]) -> None:
     """Adds the single pauses, the times and the command line of documents of expvar."""
     from gctrace_analyzer.ingest.memstats import snapshots
     from gctrace_analyzer.ingest.metrics import go_json

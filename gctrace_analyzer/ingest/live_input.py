@@ -13,7 +13,7 @@ from collections import deque
 from dataclasses import replace
 from itertools import chain
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -53,7 +53,7 @@ class LiveInput:
         self.facts = facts
         self.lines = self.cycles = 0
         """The number of lines, and of cycles without torn records, so far."""
-        self.newest: dict[str, Any] | None = None
+        self.newest: dict[str, object] | None = None
         """The newest cycle as printed; None before the first."""
         self.dropped_cycles = self._dropped_lines = 0
         self._lock = Lock()

@@ -27,7 +27,7 @@ MOST_ROWS = 1000
 _SIGNIFICANT_DIGITS = 12
 
 
-def document(report: Report) -> dict[str, Any]:
+def document(report: Report) -> dict[str, object]:
     """Returns the report as plain values."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -78,7 +78,7 @@ def document(report: Report) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: Finding) -> dict[str, object]:
     return {
         **finding.row(),
         "evidence": finding.evidence,
@@ -98,7 +98,7 @@ def written(document: Any) -> str:
     return json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def line(kind: str, values: dict[str, Any]) -> str:
+def line(kind: str, values: dict[str, object]) -> str:
     """Returns one line of JSON Lines: an object with its `type`."""
     return (
         json.dumps(_plain({"type": kind, **values}), ensure_ascii=False, allow_nan=False) + "\n"
@@ -117,7 +117,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def of_comparison(pairs: Sequence[Pair]) -> dict[str, Any]:
+def of_comparison(pairs: Sequence[Pair]) -> dict[str, object]:
     """Returns a comparison as plain values."""
     from gctrace_analyzer.advise.sides import all_differences, sides_of
     from gctrace_analyzer.present.sections.comparison import verdict
@@ -140,7 +140,7 @@ def of_fleet(answers: Answers) -> str:
     return written({"schema_version": SCHEMA_VERSION, **answers.to_dict()})
 
 
-def _side(side: Side) -> dict[str, Any]:
+def _side(side: Side) -> dict[str, object]:
     where = side.circumstances
     return {
         "label": side.label,

@@ -78,7 +78,7 @@ def fetched(
     targets: Sequence[Target],
     span: Span,
     progress: Callable[[Progress], None] | None = None,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """Yields answers with the samples of Go processes, oldest first.
 
     Args:

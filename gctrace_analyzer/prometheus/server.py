@@ -132,7 +132,7 @@ class Server:
         """Returns the whole answer to an instant query."""
         return self._ask("query", {"query": query, "time": f"{at:.3f}"})
 
-    def range(self, query: str, begin: float, end: float, step: float) -> dict[str, Any]:
+    def range(self, query: str, begin: float, end: float, step: float) -> dict[str, object]:
         """Returns the whole answer to a range query."""
         ends = {"start": f"{begin:.3f}", "end": f"{end:.3f}"}
         return self._ask("query_range", {"query": query, **ends, "step": f"{step:g}"})

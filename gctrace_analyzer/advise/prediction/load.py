@@ -276,6 +276,9 @@ _ALSO_USED = (
 def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
     """Returns the load of one process; None if it has fewer than three steady cycles.
 
+    Its figures are means per steady cycle in the units of the pacer, with what truncation takes;
+    those of a summary are over the whole time (`analysis.totals`), and so differ.
+
     Args:
         cycles: the cycles of the process (`schema.CYCLES`), in order. Their `effective_gogc` is
             calculated if it is not among the columns.

@@ -125,35 +125,35 @@ def _memory(part: pl.DataFrame) -> Memory:
         needed, needed_is = alloc, "heap allocated"
     sys = mib("sys_bytes")
     resolution = part["resolution_bytes"].max()
-    figures: dict[str, Any] = {
-        "source": _sources(part["source"]),
-        "of": next((part[name][0] for name in _NAMES if part[name][0]), None),
-        "dumps": len(part),
-        "heap_sys_mib": last(heap_sys),
-        "heap_sys_max_mib": heap_sys.max(),
-        "held_mib": last(held),
-        "held_max_mib": held.max(),
-        "needed_mib": last(needed),
-        "needed_max_mib": needed.max(),
-        "needed_is": needed_is if needed.count() else None,
-        "idle_unreleased_mib": last(idle - released),
-        "spare_mib": last(
+    memory = Memory(
+        source=_sources(part["source"]),
+        of=next((part[name][0] for name in _NAMES if part[name][0]), None),
+        dumps=len(part),
+        heap_sys_mib=last(heap_sys),
+        heap_sys_max_mib=_largest(heap_sys),
+        held_mib=last(held),
+        held_max_mib=_largest(held),
+        needed_mib=last(needed),
+        needed_max_mib=_largest(needed),
+        needed_is=needed_is if needed.count() else None,
+        idle_unreleased_mib=last(idle - released),
+        spare_mib=last(
             _at_least_0(idle - released - _at_least_0(mib("next_gc_bytes") - alloc))
         ),
-        "fragmentation_mib": last(in_use - alloc),
-        "sys_mib": last(sys),
-        "off_heap_go_mib": last(sys - heap_sys),
-        "alloc_mib": last(alloc),
-        "rss_mib": last(mib("rss_bytes")),
-        "num_gc": last(part["num_gc"]),
-        "gcs_between": _difference(part["num_gc"]),
-        "elapsed_s": last(part["elapsed_s"]),
-        "makes": last(part["makes"]),
-        "frees": last(part["frees"]) if part["makes"].count() else None,
-        "pool_hit_share": _hits(part),
-        "resolution_mib": resolution / MIB if isinstance(resolution, int) else None,
-    }
-    return Memory(**figures, advice=tuple(_advice(figures)))
+        fragmentation_mib=last(in_use - alloc),
+        sys_mib=last(sys),
+        off_heap_go_mib=last(sys - heap_sys),
+        alloc_mib=last(alloc),
+        rss_mib=last(mib("rss_bytes")),
+        num_gc=last(part["num_gc"]),
+        gcs_between=_difference(part["num_gc"]),
+        elapsed_s=last(part["elapsed_s"]),
+        makes=last(part["makes"]),
+        frees=last(part["frees"]) if part["makes"].count() else None,
+        pool_hit_share=_hits(part),
+        resolution_mib=resolution / MIB if isinstance(resolution, int) else None,
+    )
+    return replace(memory, advice=tuple(_advice(memory)))
 
 
 def _sources(names: pl.Series) -> str:
@@ -165,6 +165,10 @@ def last(values: pl.Series) -> Any:
     """Returns the last known value of a column; None if there is none."""
     given = values.drop_nulls()
     return given[-1] if len(given) else None
+
+
+def _largest(values: pl.Series) -> Any:
+    return values.max()
 
 
 def _at_least_0(values: pl.Series) -> pl.Series:
@@ -184,9 +188,9 @@ def _hits(part: pl.DataFrame) -> float | None:
     return max(0.0, 1 - made / freed)
 
 
-def _advice(figures: dict[str, Any]) -> Iterator[str]:
-    held, needed = figures["held_max_mib"], figures["needed_max_mib"]
-    most = figures["heap_sys_max_mib"]
+def _advice(memory: Memory) -> Iterator[str]:
+    held, needed = memory.held_max_mib, memory.needed_max_mib
+    most = memory.heap_sys_max_mib
     if held is None and most and needed and most > HELD_TIMES * needed:
         yield (
             f"The heap holds between {needed:,.0f} and {most:,.0f} MiB: how much of it was "
@@ -195,21 +199,21 @@ def _advice(figures: dict[str, Any]) -> Iterator[str]:
     if held and needed and held > HELD_TIMES * needed and held - needed > MIN_IDLE_MIB:
         yield (
             f"The heap held up to {held:,.0f} MiB for {needed:,.0f} MiB of "
-            f"{figures['needed_is']}: {held / needed:.1f} times as much."
+            f"{memory.needed_is}: {held / needed:.1f} times as much."
         )
-    spare = figures["spare_mib"]
+    spare = memory.spare_mib
     if spare is not None and spare > MIN_IDLE_MIB and held and spare > MIN_IDLE_SHARE * held:
         yield (
             f"{spare:,.0f} MiB of it are idle, more than the heap needs until its goal, and were "
             "not returned to the OS; with a memory limit (GOMEMLIMIT) the runtime returns idle "
             "memory in time."
         )
-    hits, makes = figures["pool_hit_share"], figures["makes"]
+    hits, makes = memory.pool_hit_share, memory.makes
     if makes is not None and makes > FEW_MAKES and (hits is None or hits < POOR_HITS):
         reused = "none" if not hits else f"{100 * hits:.0f} %"
         freed = ""
-        if figures["frees"] is not None:
-            freed = f" and {figures['frees']:,} freed, {reused} of which were reused"
+        if memory.frees is not None:
+            freed = f" and {memory.frees:,} freed, {reused} of which were reused"
         yield (
             f"{makes:,} buffers were allocated{freed}: reuse them (`sync.Pool`, or a channel "
             "as a free list)."

@@ -36,7 +36,7 @@ _EXITED = re.compile(r"^(?:Container )?(?P<name>[A-Za-z0-9][\w.-]*) exited with 
 """What `docker compose up` prints."""
 
 
-def inspections(value: dict[str, Any]) -> list[Row]:
+def inspections(value: dict[str, object]) -> list[Row]:
     """Returns the row of a container if a value is from `docker inspect`."""
     is_state = "OOMKilled" in value and "ExitCode" in value
     return [inspected(value)] if is_state or isinstance(value.get("State"), dict) else []
@@ -96,7 +96,7 @@ def with_signal(row: Row) -> Row:
     return row | {"signal": _SIGNALS.get(code)} if isinstance(code, int) else row
 
 
-def is_event(value: dict[str, Any]) -> bool:
+def is_event(value: dict[str, object]) -> bool:
     """Returns whether a value is from `docker events --format '{{json .}}'`."""
     action = value.get("Action") or value.get("status")
     return value.get("Type") == "container" and str(action) in _EVENTS
@@ -134,7 +134,7 @@ def _event(action: str, container_id: str | None, attributes: Mapping[str, str])
     return given
 
 
-def _from_json(value: dict[str, Any]) -> Row:
+def _from_json(value: dict[str, object]) -> Row:
     """Returns the row of an event or a state; empty for other objects."""
     try:
         if rows := events(value):

@@ -50,14 +50,14 @@ class Values:
     records: list[NumberedLine] = field(default_factory=list)
     cut: list[tuple[int, str, str]] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
-    expvar: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    expvar: list[tuple[int, dict[str, object]]] = field(default_factory=list)
 
     def add(self, kind: str, table: str, row: Row, line_no: int) -> None:
         """Adds a row that was found in a value of the given kind."""
         self.kinds.append(kind)
         self.rows.setdefault(table, []).append({"line_no": line_no, **row})
 
-    def add_records(self, records: Iterable[dict[str, Any]], line_no: int) -> None:
+    def add_records(self, records: Iterable[dict[str, object]], line_no: int) -> None:
         """Adds log records of a value."""
         self.records += [(line_no, json.dumps(record)) for record in records]
 
@@ -163,7 +163,7 @@ def _add_value(value: Any, line_no: int, values: Values) -> None:
         _add_object(_watched(value), line_no, values)
 
 
-def _add_object(value: dict[str, Any], line_no: int, values: Values) -> None:
+def _add_object(value: dict[str, object], line_no: int, values: Values) -> None:
     """Adds what the first reader makes of an object that makes anything of it."""
     messages = list(_pod_messages(value))
     values.kinds += ["kubectl get pods -o json"] * len(messages)
@@ -189,7 +189,7 @@ def _add_object(value: dict[str, Any], line_no: int, values: Values) -> None:
         values.add_records([_entry(value)], line_no)
 
 
-def _watched(value: dict[str, Any]) -> dict[str, Any]:
+def _watched(value: dict[str, object]) -> dict[str, object]:
     """Returns the object that a watch of the Kubernetes API or an event router reports."""
     if "involvedObject" in (event := _object(value.get("event"))):
         return {"kind": "Event", **event}
@@ -203,7 +203,7 @@ _ENTRIES = ("data", "logs", "entries")
 _MESSAGES = {"msg", "message", "log"}
 
 
-def _entries(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _entries(value: dict[str, object]) -> Iterator[dict[str, object]]:
     if not _MESSAGES & value.keys():
         for key in _ENTRIES:
             yield from map(_entry, objects(value.get(key)))
@@ -221,7 +221,7 @@ def _add_payload(text: str, line_no: int, values: Values) -> None:
         values.records += [(line_no, line) for line in text.splitlines()]
 
 
-def _pods(value: dict[str, Any]) -> list[Row]:
+def _pods(value: dict[str, object]) -> list[Row]:
     """Returns the containers of a pod, a list of pods, or the part of one that kubectl printed.
 
     That may be the status of a container, or its last state alone.
@@ -239,13 +239,13 @@ def _pods(value: dict[str, Any]) -> list[Row]:
     return kubernetes.pods({"status": value}) if "containerStatuses" in value else []
 
 
-def _are_pods(value: dict[str, Any]) -> bool:
+def _are_pods(value: dict[str, object]) -> bool:
     items = objects(value.get("items"))
     is_list = value.get("kind") == "List" and any(item.get("kind") == "Pod" for item in items)
     return value.get("kind") in ("Pod", "PodList") or is_list
 
 
-def _pod_messages(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _pod_messages(value: dict[str, object]) -> Iterator[dict[str, object]]:
     """Yields why pods ended as records: if one was evicted, it may have no containers left."""
     for pod in objects(value.get("items", [value])) if _are_pods(value) else []:
         if message := _object(pod.get("status")).get("message"):
@@ -262,16 +262,16 @@ def _dump(value: Any) -> list[Row]:
     return [json_records.from_record(value)] if json_records.is_record(value) else []
 
 
-def _object(value: Any) -> dict[str, Any]:
+def _object(value: Any) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _kubernetes_events(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _kubernetes_events(value: dict[str, object]) -> Iterator[dict[str, object]]:
     if value.get("kind") in ("Event", "EventList", "List") and not _are_pods(value):
         yield from map(_kubernetes_event, objects(value.get("items", [value])))
 
 
-def _kubernetes_event(item: dict[str, Any]) -> dict[str, Any]:
+def _kubernetes_event(item: dict[str, object]) -> dict[str, object]:
     about = _object(item.get("involvedObject") or item.get("regarding"))
     at = item.get("eventTime") or item.get("lastTimestamp") or item.get("firstTimestamp")
     record = {"message": item.get("message") or item.get("note"), "time": at}
@@ -283,7 +283,7 @@ def _kubernetes_event(item: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
-def _cloudwatch_events(value: dict[str, Any]) -> list[dict[str, Any]]:
+def _cloudwatch_events(value: dict[str, object]) -> list[dict[str, object]]:
     events = objects(value.get("events")) or objects(value.get("logEvents"))
     # A subscription names the stream once for all events.
     stream = {"logStreamName": value["logStream"]} if "logStream" in value else {}
@@ -291,12 +291,12 @@ def _cloudwatch_events(value: dict[str, Any]) -> list[dict[str, Any]]:
     return sorted(given, key=lambda event: numbers.real(event.get("timestamp")) or 0)
 
 
-def _loki_query(value: dict[str, Any]) -> list[dict[str, Any]]:
+def _loki_query(value: dict[str, object]) -> list[dict[str, object]]:
     data = _object(value.get("data"))
     return _streams(data.get("result")) if data.get("resultType") == "streams" else []
 
 
-def _streams(streams: Any) -> list[dict[str, Any]]:
+def _streams(streams: Any) -> list[dict[str, object]]:
     """Returns the lines of Loki's streams, the oldest first."""
     lines = [
         {**_object(stream.get("stream")), "line": entry[1], "timestamp": entry[0]}
@@ -307,7 +307,7 @@ def _streams(streams: Any) -> list[dict[str, Any]]:
     return sorted(lines, key=lambda line: numbers.whole(line["timestamp"]) or 0)
 
 
-def _kernel(value: dict[str, Any]) -> list[dict[str, Any]]:
+def _kernel(value: dict[str, object]) -> list[dict[str, object]]:
     """Returns the messages of `dmesg --json` as journald records, with times since boot."""
     return [
         {
@@ -319,13 +319,13 @@ def _kernel(value: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _hits(value: dict[str, Any]) -> list[dict[str, Any]]:
+def _hits(value: dict[str, object]) -> list[dict[str, object]]:
     """Returns the documents in a search result of Elasticsearch or OpenSearch."""
     outer = value.get("hits")
     return [source(hit) for hit in objects(_object(outer).get("hits"))]
 
 
-def _otlp(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _otlp(value: dict[str, object]) -> Iterator[dict[str, object]]:
     """Yields the log records of OpenTelemetry's JSON."""
     for part in objects(value.get("resourceLogs")):
         resource = _attributes(_object(part.get("resource")))
@@ -343,7 +343,7 @@ def _otlp(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 }
 
 
-def _attributes(value: dict[str, Any]) -> dict[str, Any]:
+def _attributes(value: dict[str, object]) -> dict[str, object]:
     return {
         attribute["key"]: _object(attribute.get("value")).get("stringValue")
         for attribute in objects(value.get("attributes"))
@@ -351,7 +351,7 @@ def _attributes(value: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _of_tables(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _of_tables(value: dict[str, object]) -> Iterator[dict[str, object]]:
     """Yields the rows of the tables that Azure Monitor and Elasticsearch answer a query with."""
     for table in objects(value.get("tables")) or [value]:
         names = [str(column.get("name")) for column in objects(table.get("columns"))]
@@ -360,7 +360,7 @@ def _of_tables(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 yield dict(zip(names, row, strict=True))
 
 
-def _query_rows(value: dict[str, Any]) -> list[dict[str, Any]]:
+def _query_rows(value: dict[str, object]) -> list[dict[str, object]]:
     """Returns the rows of a CloudWatch Logs Insights query, oldest first."""
     rows = [
         {
@@ -392,7 +392,7 @@ def _once(value: Any, depth: int = _NESTED) -> Any:
     }
 
 
-def _entry(value: dict[str, Any]) -> dict[str, Any]:
+def _entry(value: dict[str, object]) -> dict[str, object]:
     """Returns a log entry; a message in Google Cloud's `jsonPayload` is moved out of it.
 
     Ansible prints what a command wrote twice: as text, and as a list of lines.
@@ -408,7 +408,7 @@ def _entry(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-_ROWS: tuple[tuple[str, str, Callable[[dict[str, Any]], Iterable[Row]]], ...] = (
+_ROWS: tuple[tuple[str, str, Callable[[dict[str, object]], Iterable[Row]]], ...] = (
     ("docker inspect", "container_states", docker.inspections),
     ("crictl inspect", "container_states", kubernetes.inspections),
     ("AWS ECS", "container_states", platforms.ecs_containers),
@@ -424,7 +424,7 @@ _ROWS: tuple[tuple[str, str, Callable[[dict[str, Any]], Iterable[Row]]], ...] = 
 )
 """What makes rows of an object: the name of its format, the table, and the reader."""
 
-_RECORDS: dict[str, Callable[[dict[str, Any]], Iterable[dict[str, Any]]]] = {
+_RECORDS: dict[str, Callable[[dict[str, object]], Iterable[dict[str, object]]]] = {
     "kubectl get events -o json": _kubernetes_events,
     "CloudWatch events": _cloudwatch_events,
     "dmesg --json": _kernel,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import binascii
 import re
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ _RATIO = 250
 """A payload that unpacks to more than that many times its size is cut: logs rarely do."""
 
 
-def payloads(value: dict[str, Any]) -> Iterator[str]:
+def payloads(value: dict[str, object]) -> Iterator[str]:
     """Yields the decoded payloads of an event, or of each of its `Records`."""
     records = value.get("Records")
     for each in [value, *(records if isinstance(records, list) else [])]:

@@ -111,7 +111,7 @@ def pods(value: dict[str, Any]) -> list[Row]:
     return rows
 
 
-def inspections(value: dict[str, Any]) -> list[Row]:
+def inspections(value: dict[str, object]) -> list[Row]:
     """Returns the row of a container from `crictl inspect`; nothing for other values."""
     status = value.get("status")
     if not isinstance(status, dict) or not str(status.get("state")).startswith("CONTAINER_"):

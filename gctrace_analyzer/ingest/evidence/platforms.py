@@ -270,7 +270,7 @@ def _of_ecs_in(message: Message) -> Iterator[Row]:
         yield _killed(message)
 
 
-def ecs_containers(value: dict[str, Any]) -> list[Row]:
+def ecs_containers(value: dict[str, object]) -> list[Row]:
     """Returns the containers of `aws ecs describe-tasks`, or of ECS's event about one task.
 
     Returns nothing for other documents.
@@ -291,7 +291,7 @@ def _time(value: Any) -> datetime | None:
     return json_values.epoch_utc(numbers.whole(value, 10**9))
 
 
-def _of_ecs(container: dict[str, Any], task: dict[str, Any]) -> Row:
+def _of_ecs(container: dict[str, object], task: dict[str, object]) -> Row:
     reason = container.get("reason")
     ended = task.get("executionStoppedAt") or task.get("stoppedAt")
     # The memory of a task is a limit too, which its containers share.

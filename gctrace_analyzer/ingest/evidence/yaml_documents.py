@@ -30,7 +30,7 @@ _BLOCK = re.compile(r"[|>][-+0-9]*[ \t]*\n")
 
 def entries(text: str) -> Iterator[NumberedLine]:
     """Yields the log entries that `gcloud logging read` prints, as lines of JSON."""
-    entry: dict[str, Any] = {}
+    entry: dict[str, object] = {}
     at, line_no, counted = 1, 1, 0
     for match in _FIELD.finditer(text):
         key, value, indent = match["key"], match["value"], match["indent"]

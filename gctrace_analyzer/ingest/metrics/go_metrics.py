@@ -151,7 +151,7 @@ def read_json(text: str, samples: Samples) -> list[Rejected]:
     return rejected
 
 
-def _gauges(value: dict[str, Any]) -> Iterator[tuple[str, dict[str, str], Any]]:
+def _gauges(value: dict[str, object]) -> Iterator[tuple[str, dict[str, str], Any]]:
     """Yields name, labels and value of the gauges of one moment.
 
     hashicorp/go-metrics shows `{"Gauges": [{"Name": …, "Value": …}]}` at /v1/metrics,

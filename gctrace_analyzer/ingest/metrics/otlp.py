@@ -90,7 +90,7 @@ def _of_resource(
                     yield number, at // 1000, start / 1e9, line_no
 
 
-def _points(metric: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, float, bool]]:
+def _points(metric: dict[str, object]) -> Iterator[tuple[dict[str, object], str, float, bool]]:
     """Yields the data points of a metric with its name, value and whether it is a delta."""
     name, factor = metric.get("name"), 1.0
     if not isinstance(name, str):

@@ -38,8 +38,8 @@ _ENOUGH = 2
 def read(messages: Iterable[Message]) -> list[Row]:
     """Returns one row per dump: one line, or several up to the first metric that is repeated."""
     places: list[Row] = []
-    dumps: list[dict[str, Any]] = []
-    building: dict[object, tuple[int, dict[str, Any]]] = {}
+    dumps: list[dict[str, object]] = []
+    building: dict[object, tuple[int, dict[str, object]]] = {}
     for message in messages:
         if not _ANY.search(message.text):
             continue

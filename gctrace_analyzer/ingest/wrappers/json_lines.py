@@ -207,7 +207,7 @@ def _sources(texts: pl.Series) -> pl.Series:
     return texts.scatter(at, pl.Series(entries, dtype=pl.String))
 
 
-def source(hit: dict[str, Any]) -> dict[str, Any]:
+def source(hit: dict[str, Any]) -> dict[str, object]:
     """Returns the entry of a search hit."""
     entry = hit
     if not any(isinstance(hit.get(name), str) for name in _MESSAGES):
@@ -271,13 +271,13 @@ def _by_polars(texts: pl.Series) -> pl.DataFrame | None:
     return table.select(_members(types))
 
 
-def _types(names: Iterable[str], values: list[dict[str, Any]]) -> dict[str, pl.DataType]:
+def _types(names: Iterable[str], values: list[dict[str, object]]) -> dict[str, pl.DataType]:
     """Returns the types of the fields with these names that occur in the values.
 
     A field that is an object has its members with known names.
     """
     given = {key for value in values for key in value}
-    objects: dict[str, list[dict[str, Any]]] = {}
+    objects: dict[str, list[dict[str, object]]] = {}
     for value in values:
         for key, inner in value.items():
             if isinstance(inner, dict):
@@ -316,7 +316,7 @@ def _by_python(texts: pl.Series) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(_FIELDS, pl.String()), orient="row")
 
 
-def _value(text: str) -> dict[str, Any]:
+def _value(text: str) -> dict[str, object]:
     try:
         value = json_values.loads(text)
     except ValueError:

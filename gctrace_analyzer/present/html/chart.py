@@ -72,7 +72,7 @@ class Chart:
     x_ticks: tuple[tuple[float, str], ...]
     y_ticks: tuple[tuple[float, str], ...]
     x_title: str
-    values: dict[str, Any]
+    values: dict[str, object]
 
 
 def charts_of(figure: Figure, statements: dict[str, str], *, linked: bool) -> Iterator[Chart]:
@@ -310,10 +310,10 @@ def _value(at: float, panel: Panel) -> str:
     return f"{100 * at:,.10g} %" if panel.percent else f"{at:,.10g}"
 
 
-def _series(mark: Mark, frame: pl.DataFrame) -> dict[str, Any]:
+def _series(mark: Mark, frame: pl.DataFrame) -> dict[str, object]:
     """Returns the values of a series, as its tooltip shows them."""
     known = frame["y"].is_not_null()
-    series: dict[str, Any] = {
+    series: dict[str, object] = {
         "name": mark.name,
         "x": frame["x"].filter(known).round(4),
         "y": frame["y"].filter(known).round_sig_figs(_DIGITS),

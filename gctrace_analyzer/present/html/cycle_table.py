@@ -96,7 +96,7 @@ _SINGLE = {
 """The column of each series over time: close up, the page draws single cycles instead of bins."""
 
 
-def _single(frame: pl.DataFrame, axis: Axis, shown: list[dict[str, Any]]) -> dict[str, Any]:
+def _single(frame: pl.DataFrame, axis: Axis, shown: list[dict[str, Any]]) -> dict[str, object]:
     """Returns the values of each series, by its name; empty if every chart has all cycles.
 
     A number is that of a column of the table; `drawn` has 0 for rows that are not in the charts.
@@ -105,7 +105,7 @@ def _single(frame: pl.DataFrame, axis: Axis, shown: list[dict[str, Any]]) -> dic
         return {}
     heads = {name: head for head, name, _ in _CYCLES}
     at = {column["head"]: index for index, column in enumerate(shown)}
-    series_of: dict[str, Any] = {
+    series_of: dict[str, object] = {
         series: at.get(heads.get(name, "")) for series, name in _SINGLE.items()
     }
     for series, name in _SINGLE.items():

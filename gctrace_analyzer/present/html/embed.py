@@ -28,10 +28,10 @@ def embedded(
     charts: Sequence[Chart],
     zero: datetime | None = None,
     *,
-    figures: dict[str, Any] | None = None,
-    records: dict[str, Any] | None = None,
+    figures: dict[str, object] | None = None,
+    records: dict[str, object] | None = None,
     theme: Theme = "auto",
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Returns the values for `page.html.j2`; `zero` is the start of a wall-clock time axis."""
     code = _asset("report.js")
     return {
@@ -49,7 +49,7 @@ def embedded(
     }
 
 
-def without_script(theme: Theme = "auto") -> dict[str, Any]:
+def without_script(theme: Theme = "auto") -> dict[str, object]:
     """Returns the values for a page that needs no script."""
     return {
         "version": __version__,
@@ -105,7 +105,7 @@ _FINITE = (
 _COMPRESSED_AT_ONCE = 1 << 17
 
 
-def _packed(values: dict[str, Any]) -> Markup:
+def _packed(values: dict[str, object]) -> Markup:
     """Returns the values as JSON, compressed, in characters that cannot end the element."""
     # Level 6 takes six times as long, for a page that is 10 % smaller.
     compressor = zlib.compressobj(2)

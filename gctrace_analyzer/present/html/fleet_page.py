@@ -75,7 +75,7 @@ def dumps(
             verdict=(severity, sentence.replace(folder, "", 1) if folder else sentence),
             words=WORDS,
             state=fleet.state(answers),
-            bars=_bars(answers, linked),
+            bars=list(_bars(answers, linked)),
             since="" if answers.changes is None else fleet.since(answers.changes),
             changes=changes,
             tables=[ranking for ranking in tables if ranking.rows],
@@ -152,15 +152,11 @@ def _verdict(answers: Answers) -> tuple[str, str]:
     return "ok", "no process is thrashing or close to its memory limit"
 
 
-def _bars(answers: Answers, linked: _Linked) -> list[Bar]:
-    """Returns the services that spend most on GC."""
-    return list(_widths(answers, linked)) if len(answers.services) > 1 else []
-
-
-def _widths(answers: Answers, linked: _Linked) -> Iterator[Bar]:
+def _bars(answers: Answers, linked: _Linked) -> Iterator[Bar]:
+    """Yields the services that spend most on GC, if there are several."""
     rows = answers.services.drop_nulls("gc_cores").head(_MOST_BARS).to_dicts()
     top = max((row["gc_cores"] for row in rows), default=0.0)
-    for row in rows if top > 0 else ():
+    for row in rows if top > 0 and len(answers.services) > 1 else ():
         yield Bar(
             row["service"],
             f"{100 * row['gc_cores'] / top:.1f}",

@@ -190,7 +190,7 @@ def _charts(
     return groups
 
 
-def _advice(report: Report) -> dict[str, Any]:
+def _advice(report: Report) -> dict[str, object]:
     advises, ranked = report.advice.is_available, report.advice.recommendations
     if not advises:
         refused = report.advice.baseline.refused if report.analysis.summary.cycles else None

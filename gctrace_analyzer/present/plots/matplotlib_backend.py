@@ -259,7 +259,7 @@ def _mark(mark: Mark, ax: Any, colors: dict[str, str]) -> None:
         ax.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0, step=step)
 
 
-def _style(mark: Mark) -> dict[str, Any]:
+def _style(mark: Mark) -> dict[str, object]:
     """Returns how the values of a mark are connected, or drawn as points."""
     if mark.kind == "points":
         marker = _SYMBOLS[mark.look.symbol]

@@ -62,7 +62,7 @@ def draw(figure: Figure) -> Any:
             _, *state = super().__reduce__()
             return (plain, *state)
 
-        def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> dict[str, object]:
             forms = dict(super()._repr_mimebundle_(*args, **kwargs))
             # Otherwise a notebook stores every value once more, as text.
             forms["text/plain"] = f"<{figure.title}>"
@@ -76,7 +76,7 @@ def draw(figure: Figure) -> Any:
     return Shown(described(figure))
 
 
-def described(figure: Figure) -> dict[str, Any]:
+def described(figure: Figure) -> dict[str, object]:
     """Returns the whole plot with its panels below each other."""
     return _Description(figure).whole()
 
@@ -91,12 +91,12 @@ class _Description:
     def __init__(self, figure: Figure) -> None:
         self.figure = figure
         self.panels = [panel for panel in figure.panels if panel.drawn]
-        self.data: list[dict[str, Any]] = []
-        self.annotations: list[dict[str, Any]] = []
-        self.shapes: list[dict[str, Any]] = []
+        self.data: list[dict[str, object]] = []
+        self.annotations: list[dict[str, object]] = []
+        self.shapes: list[dict[str, object]] = []
         notes = _NOTE_HEIGHT * len(figure.all_notes)
         legend_rows = _legend_rows(self.panels[0]) if self.panels else 0
-        self.layout: dict[str, Any] = {
+        self.layout: dict[str, object] = {
             "template": "plotly_white",
             "font": {"family": _FONT, "size": 12, "color": LIGHT["ink"]},
             "title": {
@@ -117,7 +117,7 @@ class _Description:
             "shapes": self.shapes,
         }
 
-    def whole(self) -> dict[str, Any]:
+    def whole(self) -> dict[str, object]:
         """Returns the plot; in place of empty axes, why there is nothing to draw."""
         for index, panel in enumerate(self.panels):
             self._add(panel, index)
@@ -255,7 +255,7 @@ class _Description:
             self._write(text, **_at(x, at, y, height), xanchor="left", yanchor="bottom")
 
 
-def _at(xref: str, x: Any, yref: str, y: float) -> dict[str, Any]:
+def _at(xref: str, x: Any, yref: str, y: float) -> dict[str, object]:
     """Returns a position: on an axis, in its domain, or on the paper."""
     return {"xref": xref, "x": x, "yref": yref, "y": y}
 
@@ -267,7 +267,7 @@ def _legend_rows(panel: Panel) -> int:
     return 0 if fits else math.ceil(sum(names) / LINE)
 
 
-def _time_axis(panel: Panel) -> dict[str, Any]:
+def _time_axis(panel: Panel) -> dict[str, object]:
     """Returns the format of times: of the clock as Plotly knows it, else h:mm:ss."""
     first = panel.marks[0].x
     if first.dtype.is_temporal():
@@ -280,7 +280,7 @@ def _time_axis(panel: Panel) -> dict[str, Any]:
         {"dtickrange": [1000, 59_999], "value": hours},
         {"dtickrange": [60_000, None], "value": "day %-j %H:%M" if is_long else hours},
     ]
-    axis: dict[str, Any] = {
+    axis: dict[str, object] = {
         "type": "date",
         "hoverformat": f"{hours}.%L",
         "tickformatstops": stops,
@@ -290,13 +290,13 @@ def _time_axis(panel: Panel) -> dict[str, Any]:
     return axis
 
 
-def _log(ticks: list[float]) -> dict[str, Any]:
+def _log(ticks: list[float]) -> dict[str, object]:
     return {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,g}" for tick in ticks]}
 
 
 def _traces(
     mark: Mark, panel: Panel, place: dict[str, Any], legend: str
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """Yields the band of a mark, if it has one, and the mark itself."""
     color = mark.look.hex
     if mark.band:
@@ -313,7 +313,7 @@ def _traces(
         yield {**edge, "y": _values(high), "fill": "tonexty", "fillcolor": faint(color)}
     unit = f" {panel.unit}" if panel.unit else ""
     shown = "%{y:.3~p}" if panel.percent else f"%{{y:,.4~g}}{unit}"
-    trace: dict[str, Any] = {
+    trace: dict[str, object] = {
         "type": "scatter",
         "mode": _MODES[mark.kind],
         "name": mark.name,
