@@ -487,8 +487,7 @@ def thresholds_from(values: Mapping[str, Any]) -> Thresholds:
     changed: dict[str, Any] = {}
     for name, value in values.items():
         if name not in _KINDS:
-            valid = tuple(_KINDS)
-            raise BadSettingError.unknown(argument="thresholds", value=name, valid=valid)
+            raise BadSettingError.unknown(argument="thresholds", value=name, valid=_KINDS)
         if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
             raise BadSettingError(
                 argument="thresholds", value=f"{name}={value}", expected="a number, 0 or more"
