@@ -99,6 +99,11 @@ _FOREIGN = (
         "the GC trace of Node.js",
         r"(?:Scavenge|Mark-[Cc]ompact|Mark-sweep) [^\n]*-> [\d.]+ \([\d.]+\) MB",
     ),
+    ("a crash of Node.js", r"JavaScript heap out of memory"),
+    ("a traceback of Python", r"^Traceback \(most recent call last\)|^MemoryError"),
+    ("a crash of .NET", r"System\.OutOfMemoryException"),
+    ("a crash of a Rust program", r"^memory allocation of \d+ bytes failed"),
+    ("a panic of a Go program, without GC cycles", r"^panic: "),
     ("the GC trace of Python", r"gc: (?:collecting generation|done)"),
     (
         "the output of `go tool pprof`",

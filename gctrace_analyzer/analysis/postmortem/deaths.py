@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.analysis.postmortem.match import Row
 
+SAME_PID_S = 600
+"""Seconds. Two killers that name one pid within this time mean one process."""
+
 NESTED_S = 2
 """Seconds. The manager of a user's units reports a kill in one of them at the same time."""
 
@@ -67,13 +70,22 @@ def _kills(table: pl.DataFrame) -> list[Death]:
         if kill.killer == EVICTOR:
             sizes = (EVICTOR, kill.pod, kill.container, kill.anon_rss_bytes)
         same = by_victim.get(victim) if _is_kubelets(kill) else by_sizes.get(sizes)
-        if same is not None and _is_of_another_input(kills[same], kill):
+        first = by_victim.get(victim) if None not in victim else None
+        twice = first is not None and _dies_once(kills[first], kill)
+        same = first if twice else same
+        if same is not None and (twice or _is_of_another_input(kills[same], kill)):
             kills[same] = kills[same].joined(kill)
             repeated.add(number)
         if None not in sizes:
             by_sizes.setdefault(sizes, number)
         by_victim.setdefault(victim, number)
     return [kill for number, kill in enumerate(kills) if number not in repeated]
+
+
+def _dies_once(one: Death, other: Death) -> bool:
+    """Returns whether two killers report the end of one process: pids are used again later."""
+    gap = gap_s(one, other)
+    return one.killer != other.killer and (gap is None or abs(gap) <= SAME_PID_S)
 
 
 def _is_kubelets(kill: Death) -> bool:
@@ -171,6 +183,7 @@ def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
             proven=is_proven("unit_events", row),
             name=row["unit"],
             killer="systemd-oomd" if row["event"] == "oomd_killed_processes" else None,
+            is_inside=row["event"] == "oom_killed_process",
         )
         is_notice = row["event"] in NOTICES
         incident = unfinished.get(key)
@@ -186,10 +199,11 @@ def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
                 first,
                 proven=first.proven or event.proven,
                 killer=event.killer or first.killer,
+                is_inside=first.is_inside and event.is_inside,
             )
             unfinished[key] = (number, event if is_notice else last)
-        if row["event"] in _ENDS:
-            unfinished.pop(key, None)
+        if row["event"] in _ENDS and (ended := unfinished.pop(key, None)):
+            begun[ended[0]] = replace(begun[ended[0]], is_inside=False)
     yield from _of_one_unit(begun, states)
 
 

@@ -43,6 +43,7 @@ class _Reader:
         self.kernel = False
         self.by_pid: dict[int | None, list[Row]] = {}
         self.by_kubelet: list[Row] = []
+        self.by_reaper: list[Row] = []
         self.without_victims: list[Row] = []
         self.listed: dict[object, list[Row]] = {}
         self.event: tuple[int, Row] = (-9, {})
@@ -75,7 +76,9 @@ class _Reader:
         # others are added.
         known = {(kill["pid"], kill["comm"]) for kill in self.rows["oom_kills"]}
         self.rows["oom_kills"] += [
-            kill for kill in self.by_kubelet if (kill["pid"], kill["comm"]) not in known
+            kill
+            for kill in (*self.by_kubelet, *self.by_reaper)
+            if (kill["pid"], kill["comm"]) not in known
         ]
         if not self.rows["oom_kills"]:
             self.rows["oom_invocations"] += self.without_victims
@@ -204,12 +207,8 @@ class _Reader:
             "oom_group": incident.group or None,
             "scope": kill_scope,
         }
-        same = (row["pid"], row["comm"], row.get("total_vm_bytes"), row.get("anon_rss_bytes"))
         for other in self.by_pid.get(row["pid"], []):
-            sizes_of = (other.get("total_vm_bytes"), other.get("anon_rss_bytes"))
-            if same == (other["pid"], other["comm"], *sizes_of) and (
-                other.get("host") in (row.get("host"), None)
-            ):
+            if _is_same(row, other):
                 # The line of a kill is repeated by kills of a whole cgroup, and by the node
                 # problem detector.
                 new = {name: value for name, value in row.items() if other.get(name) is None}
@@ -253,13 +252,17 @@ class _Reader:
         else:
             self.listed.setdefault(about["host"], []).append(row)
 
-    def reaped(self, match: re.Match[str], _: Row) -> None:
+    def reaped(self, match: re.Match[str], about: Row) -> None:
         pid = numbers.whole(match["pid"])
         for kill in reversed(self.by_pid.get(pid, [])):
             kill["reaped"] = True
             for name in ("anon", "file", "shmem"):
                 kill[f"reaped_{name}_rss_bytes"] = numbers.whole(match[name], 1024)
             return
+        # The reaper only runs after a kill, whose own line may be missing.
+        self.by_reaper.append(
+            about | {"killer": "kernel", "pid": pid, "comm": match["comm"], "reaped": True}
+        )
 
     def kubelet(self, match: re.Match[str], about: Row) -> None:
         self.by_kubelet.append(
@@ -311,6 +314,18 @@ _BEFORE = {
 def read(messages: Iterable[Message]) -> Rows:
     """Returns the kernel's OOM kills, invocations without a kill, and task tables."""
     return _Reader().read(messages)
+
+
+def _is_same(row: Row, other: Row) -> bool:
+    """Returns whether two lines are of one kill; a line that was cut has no sizes."""
+    sizes = ("total_vm_bytes", "anon_rss_bytes")
+    differ = any(
+        row[size] != other[size]
+        for size in sizes
+        if None not in (row.get(size), other.get(size))
+    )
+    alike = row["comm"] == other["comm"] and other.get("host") in (row.get("host"), None)
+    return alike and not differ
 
 
 def _add_derived(kill: Row) -> None:

@@ -58,8 +58,8 @@ CPU = re.compile(
     r"Tainted: [^\d]{1,64}+(?<= ))(?P<release>\d+\.\d+\S*)"
 )
 REAPED = re.compile(
-    r"oom_reaper: reaped process (?P<pid>\d+) \(.{0,64}?\), now anon-rss:(?P<anon>\d+)kB, "
-    r"file-rss:(?P<file>\d+)kB, shmem-rss:(?P<shmem>\d+)kB"
+    r"oom_reaper: reaped process (?P<pid>\d+) \((?P<comm>.{0,64}?)\), "
+    r"now anon-rss:(?P<anon>\d+)kB, file-rss:(?P<file>\d+)kB, shmem-rss:(?P<shmem>\d+)kB"
 )
 HEADER = re.compile(r"\[ *pid *\] +uid +(?P<rest>.{0,200}name)\s*$")
 TASK = re.compile(r"\[ *(?P<pid>\d+)\] +(?P<rest>\d+ +\d+ +\d+.*)$")

@@ -25,7 +25,8 @@ HINT = (
     r"sample#memory_|xit(?:ed with)? status \d+ \(out of memory|OOM Killed|TaskOOM|"
     r"Max Memory Used|signal: killed|Runtime\.OutOfMemory|OutOfMemoryError: C|oom[-_]kill event|"
     r"emory limit exceeded|appears to have been OOM killed|oom_killed[=:] ?true|"
-    r"Ran out of memory \(used over|exit(?:ed with)?(?: non-zero)?(?: exit)? code:? 137|"
+    r"Ran out of memory \(used over|using too much memory and|"
+    r"exit(?:ed with)?(?: non-zero)?(?: exit)? code:? 137|"
     r"xit Code: 137|non-zero exit \(137\)|force[- ]killing|Stopping container|liveness probe"
 )
 
@@ -84,6 +85,7 @@ _KILLED = tuple(
         ("OOM killed", r"appears to have been OOM killed"),  # Fly.io
         ("oom_killed", r"oom_killed[=:] ?true"),
         ("OutOfMemoryError", r"OutOfMemoryError: Container killed"),
+        ("too much memory", r"found to be using too much memory and was terminated"),
     )
 )
 """A word that the lines of a platform have, and what they say about a kill for memory."""

@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 
 HINT = (
     r"runtime: out of memory|fatal error: |runtime: VirtualAlloc|not in usable range|"
-    r"runtime: address space conflict|runtime\.sysMap\(|runtime\.largeAlloc\(|/asm_\w+\.s:"
+    r"runtime: address space conflict|runtime: cannot map pages|"
+    r"runtime\.sysMap\(|runtime\.largeAlloc\(|/asm_\w+\.s:"
 )
 
 _OUT_OF_MEMORY = re.compile(
     # Whatever precedes it is a prefix of a log.
     r"(?<![\w.])(?:"
     r"(?:(?P<fatal>fatal error: )(?:runtime: |\w{1,20}: )?|runtime: )"
-    r"(?:out of memory(?: \(stackalloc\)| allocating [A-Za-z ]{1,40})?|cannot allocate memory)"
+    r"(?:out of memory(?: \(stackalloc\)| allocating [A-Za-z ]{1,40})?|cannot allocate memory"
+    r"|cannot map pages in arena address space)"
     r"(?:: cannot allocate (?P<requested>-?\d{1,30})-byte block "
     r"\((?P<in_use>\d{1,30}) in use\))?"
     # Windows: no memory, and no room in the paging file

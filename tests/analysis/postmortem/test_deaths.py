@@ -13,6 +13,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.postmortem.death import Death
 from gctrace_analyzer.analysis.postmortem.deaths import _states
+from gctrace_analyzer.testing import read_text
 from tests.helpers.logs import KILL, logfile, read_lines, records
 
 if TYPE_CHECKING:
@@ -300,3 +301,41 @@ def test_the_state_of_a_killed_pod_completes_the_kill() -> None:
     )
     assert len(list(_states(alone, [replace(kill, pod=None)]))) == 1
     assert list(_states(alone, [replace(kill, pod=None, container_id="a" * 12)])) == []
+
+
+def test_a_process_that_two_killers_name_dies_once() -> None:
+    run = read_text(
+        'Nov 23 10:00:01 web1 earlyoom[8]: sending SIGTERM to process 4711 uid 0 "api": badness '
+        "118, VmRSS 389 MiB\n"
+        "Nov 23 10:00:09 web1 kernel: Out of memory: Killed process 4711 (api) total-vm:900kB, "
+        "anon-rss:400kB, file-rss:0kB, shmem-rss:0kB\n"
+        "Nov 23 10:00:09 web1 kernel: Out of memory: Killed process 4711 (api)\n"
+    )
+    assert len(run.post_mortems()) == 1
+    assert sorted(run.oom_kills["killer"]) == ["earlyoom", "kernel"]
+
+
+UNIT = "Nov 23 10:00:01 web1 systemd[1]: api.service: "
+
+
+@pytest.mark.parametrize(
+    ("more", "subject"),
+    [
+        ("", "A process in the unit"),
+        (f"{UNIT}Main process exited, code=killed, status=9/KILL\n", "The program"),
+        (f"{UNIT}Failed with result 'oom-kill'.\n", "The program"),
+    ],
+)
+def test_a_unit_of_which_a_process_was_killed_may_live_on(more: str, subject: str) -> None:
+    notice = f"{UNIT}A process of this unit has been killed by the OOM killer.\n"
+    (death,) = read_text(notice + more).post_mortems()
+    assert (death.subject, death.victim) == (subject, "api.service")
+
+
+def test_the_reaper_alone_proves_a_kill() -> None:
+    run = read_text(
+        "[ 1201.114502] oom_reaper: reaped process 2840 (app), now anon-rss:0kB, file-rss:0kB, "
+        "shmem-rss:0kB\n"
+    )
+    (death,) = run.post_mortems()
+    assert (death.victim, death.pid, death.proven) == ("app", 2840, True)
