@@ -20,6 +20,7 @@ _OWN = {
     "lastgc": "last_gc_unix_ns",
     "pausetotal": "pause_total_ns",
     "gcpausetotal": "pause_total_ns",
+    "gcpause": "last_pause_ns",
     "totalgcpause": "pause_total_ns",
     "totalgcruns": "num_gc",
     "gccycles": "num_gc",

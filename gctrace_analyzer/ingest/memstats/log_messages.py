@@ -22,7 +22,7 @@ HINT = (
     r"\bGC .{0,40}% of .{0,9}CPU|[gG][cC][ _-]?(?:CPU|cpu).{0,20}%|^\W*\d+(?:,? \d+){7}|"
     r"^[\s#>]*\d+,(?:\s?\d+,)*\s*$|alloc_(?:[kmg]i?b)\b|Mallocs|\bFrees\b|\bLookups\b|HeapObject|StackSys|MSpan|MCache|"
     r"BuckHashSys|GCSys|OtherSys|LastGC|PauseTotalNs|NumForcedGC|GCCPUFraction|BySize|DebugGC|"
-    r"(?:heap|stack)-(?:alloc|sys|idle|in-use|released)|stack-m(?:span|cache)-|total-alloc|(?:next|num)-gc|gc-pause-total|"
+    r"(?:heap|stack)-(?:alloc|sys|idle|in-use|released)|stack-m(?:span|cache)-|total-alloc|(?:next|num)-gc|gc-(?:pause|cpu)|"
     r"\b(?:alloc|sys|mallocs|frees|other-sys|gc-sys): \d"
 )
 
@@ -31,7 +31,8 @@ _VALUE = (
     r"\s?(?P<unit>(?i:[kmgt](?:i?b(?:ytes)?)?|b(?:ytes)?|[nuµm]?s)(?![\w.])|%)?"
 )
 _PAIR = re.compile(
-    r"(?<![\w.-])\"?(?P<key>[A-Za-z][A-Za-z_]*+(?:-[a-z]++)*+(?: (?:Alloc|Sys|GC))?)\"?\s*"
+    r"(?<![\w.-])\"?(?:(?:mem|memory|memstats|runtime|go)\.)?"
+    r"(?P<key>[A-Za-z][A-Za-z_]*+(?:-[a-z]++)*+(?: (?:Alloc|Sys|GC))?)\"?\s*"
     # go-spew prints the type, gops the condition of the next cycle and the exact size.
     r"(?:=|:|＝)\s*(?:\(\w{1,10}\) |when heap-alloc >= )?\"?"
     rf"{_VALUE}(?![\w.]*\w|-\d)(?:\s\((?P<exact>\d{{1,20}}) bytes\))?"

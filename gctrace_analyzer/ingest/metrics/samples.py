@@ -42,7 +42,10 @@ _MOVED_MS = 1000
 """A process whose start time changes by more than this is another one."""
 
 _ENOUGH = 2
-_ENOUGH_ALONE = ("num_gc", "total_alloc_bytes", "next_gc_bytes", "heap_alloc_bytes")
+_ENOUGH_ALONE = (
+    "num_gc", "total_alloc_bytes", "next_gc_bytes", "heap_alloc_bytes", "gc_cpu_fraction",
+    "pause_total_ns", "gc_cpu_s",
+)  # fmt: skip
 """Columns that only a Go program has, so that one of them is enough for a row."""
 
 

@@ -142,6 +142,10 @@ def test_near_spellings_of_a_field_are_read(near: str, name: str) -> None:
     [
         ("HeapAlloc = 100\nNumGC = 200\nGCCPUFraction = 0.25\n", "taken 25.0 % of the CPU"),
         ("GCCPUFraction: 3.2%\nNumGC: 7\n", "taken 3.2 % of the CPU"),
+        ("go_memstats_gc_cpu_fraction 0.12\n", "taken 12.0 % of the CPU"),
+        ("num-gc: 300\nsys: 71.2MB (74659072 bytes)\ngc-cpu-fraction: 0.25\n", "taken 25.0 %"),
+        ("heapAlloc=12.5MB numGC=5 gcCPU=0.3%\n", "taken 0.30 % of the CPU"),
+        ("level=INFO mem.alloc=12582912 mem.num_gc=6 mem.sys=73400320\n", "6 GC cycles ran"),
         ("2021/03/04 10:00:00 GC uses 3.2 % of CPU\n", "taken 3.2 % of the CPU"),
         (
             "# HeapAlloc = 612368384\n# PauseNs = [41802117 39951026 44730951 40118233]\n"

@@ -321,6 +321,7 @@ enable-gc: true
         "heap_sys_bytes": 66060288, "heap_inuse_bytes": 29663232,
         "stack_inuse_bytes": 1048576, "mspan_inuse_bytes": 512448,
         "next_gc_bytes": 25776064, "pause_total_ns": 10939682, "num_gc": 140,
+        "last_pause_ns": 228800,
     }  # fmt: skip
 
 
