@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, cast, overload
 
 from gctrace_analyzer import frames, schema, units
 from gctrace_analyzer.analysis.cycles import with_metrics
-from gctrace_analyzer.analysis.settings import given_settings
+from gctrace_analyzer.analysis.settings.known import given_settings
 from gctrace_analyzer.analysis.thresholds import limits as service_limits
 from gctrace_analyzer.analysis.thresholds import thresholds_from
 from gctrace_analyzer.errors import BadSettingError, UnreadableInputError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
     from plotly.graph_objects import Figure as PlotlyFigure
 
-    from gctrace_analyzer.analysis.settings import ProgramFacts
+    from gctrace_analyzer.analysis.settings.known import ProgramFacts
     from gctrace_analyzer.comparison import Comparison
     from gctrace_analyzer.ingest.read import InputOptions
     from gctrace_analyzer.ingest.sniff import Kind

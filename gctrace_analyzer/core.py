@@ -1,7 +1,7 @@
 """Whether the compiled core is there, which does what takes Python and Polars longest.
 
-It reads records, replays logs, finds the windows that leave least to the program, and the processes
-of a stream that several programs share.
+It reads records, replays logs, and finds the windows that leave least to the program, the processes
+of a stream that several programs share, and the settings behind heap goals.
 
 The core is built while the package is installed, if Rust is there (`core/`). Every result is the
 same without it. With `GCTRACE_ANALYZER_CORE=off` in the environment, a core that is there is not
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "GCTRACE_ANALYZER_CORE"
 
-INTERFACE = 6
+INTERFACE = 7
 """The core must have the same number; an older build in a checkout counts as none."""
 
 _paused = 0
@@ -134,6 +134,17 @@ class Core(Protocol):
 
         The facts are those of `_Cycle` there, column after column, each as `packed` returns it;
         what is unknown is not a number (NaN).
+        """
+
+    def settings_path(
+        self,
+        ranges: tuple[bytes, bytes, bytes, bytes, bytes],
+        states: Sequence[tuple[float, float, float]],
+        costs: tuple[float, float, float, float, float, float, float, float, float],
+    ) -> list[tuple[int, int]]:
+        """Returns the states of the cheapest path, as `_path` does (`search.py`).
+
+        The ranges are the columns named there, as `packed` returns them.
         """
 
     def is_plain(self, data: bytes) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import polars as pl
 
-from gctrace_analyzer.analysis.settings import Settings
+from gctrace_analyzer.analysis.settings.known import Settings
 from gctrace_analyzer.errors import BadSettingError, NoDataError, UnreadableInputError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import end_s

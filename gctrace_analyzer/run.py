@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.checks import Check
     from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
-    from gctrace_analyzer.analysis.settings import Settings
+    from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.analysis.thresholds import Quantity, Thresholds
     from gctrace_analyzer.ingest.read import Log
     from gctrace_analyzer.ingest.sources import SourceFacts
@@ -175,7 +175,7 @@ class Run:
         Tables that were read: `cycles`, `processes`, `memstats`, `oom_kills` and the others in
         `schema.LOG_TABLES`. Derived tables: `metrics` (the cycles with derived columns),
         `intervals` (between two MemStats dumps or scrapes), `pauses`, `windows` (of 10 s),
-        `episodes`, `segments`, `mmu`, `findings`, `recommendations`, `post_mortems` and
+        `episodes`, `segments`, `regimes`, `mmu`, `findings`, `recommendations`, `post_mortems` and
         `memory`.
 
         Raises:
@@ -188,6 +188,7 @@ class Run:
             "windows": self.windows,
             "episodes": self.episodes,
             "segments": self.segments,
+            "regimes": self.regimes,
             "mmu": self.mmu,
             "findings": self.findings,
             "recommendations": self.recommend,
@@ -239,6 +240,14 @@ class Run:
     def segments(self) -> pl.DataFrame:
         """Returns start-up, load phases and idle times, with figures (`schema.SEGMENTS`)."""
         return self._analysis.segments
+
+    def regimes(self) -> pl.DataFrame:
+        """Returns the settings that each process ran under, and when (`schema.REGIMES`).
+
+        GOGC and the memory limit are given, stated by an input, or inferred from the heap goals
+        with their intervals. Off is infinite, unknown is null.
+        """
+        return self._analysis.regimes
 
     def mmu(self) -> pl.DataFrame:
         """Returns the minimum mutator utilization by window length (`schema.MMU`)."""

@@ -141,7 +141,7 @@ METRICS = (
            "max(0, heap_end / heap_goal - 1)"),
     Column("survival_share", "Float64", "0–1", "share of the heap that was live", "heap_live / heap_end"),
     Column("goal_set_by", "Category", "", "gogc, memory-limit or heap-minimum; null: unknown",
-           "gctrace_analyzer.analysis.goals.setters"),
+           "gctrace_analyzer.analysis.settings.regimes"),
 )  # fmt: skip
 
 PROCESSES = (
@@ -552,6 +552,26 @@ MMU = (
     Column("start_s", "Float64", "s", "start of the worst window, with assists", "mmu()"),
 )  # fmt: skip
 
+REGIMES = (
+    _PROCESS,
+    Column("first_gc", "Int64", "", "its first cycle", "gc_num"),
+    Column("last_gc", "Int64", "", "its last cycle", "gc_num"),
+    Column("start_s", "Float64", "s", "start of its first cycle, since the start of the process", "cycles"),
+    Column("end_s", "Float64", "s", "start of its last cycle", "cycles"),
+    Column("cycles", "Int64", "", "cycles in it", "gc_num"),
+    Column("gogc_pct", "Float64", "%", "GOGC; infinite (JSON: off): off; null: hidden by a memory limit", "regimes()"),
+    Column("gogc_pct_low", "Float64", "%", "lower end of what the printed goals leave", "regimes()"),
+    Column("gogc_pct_high", "Float64", "%", "upper end", "regimes()"),
+    Column("memory_limit_mib", "Float64", "MiB", "GOMEMLIMIT; infinite (JSON: off): off; null: unknown", "regimes()"),
+    Column("memory_limit_mib_low", "Float64", "MiB", "lower end of what the goals leave", "regimes()"),
+    Column("memory_limit_mib_high", "Float64", "MiB", "upper end", "regimes()"),
+    Column("procs", "Int64", "", "GOMAXPROCS", "cycles"),
+    Column("set_by", "String", "", "what set most goals: gogc, memory-limit, heap-minimum or either; null: unknown", "regimes()"),
+    Column("gogc_source", "String", "", "given, stated by an input, inferred, or assumed: the default, not contradicted", "regimes()"),
+    Column("memory_limit_source", "String", "", "given, stated, inferred or assumed", "regimes()"),
+    Column("unexplained_share", "Float64", "0–1", "share of the goals that the setting does not explain", "regimes()"),
+)  # fmt: skip
+
 EPISODES = (
     _PROCESS,
     Column("kind", "String", "", "limit-thrash assist-storm gc-burst forced-loop pause-outlier allocation-surge idle", "episodes()"),
@@ -872,6 +892,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "pauses": PAUSES,
     "segments": SEGMENTS,
     "mmu": MMU,
+    "regimes": REGIMES,
     "episodes": EPISODES,
     "findings": FINDINGS,
     "post_mortems": POST_MORTEMS,
@@ -927,6 +948,7 @@ TableName = Literal[
     "intervals",
     "pauses",
     "windows",
+    "regimes",
     "episodes",
     "segments",
     "mmu",

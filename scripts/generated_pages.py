@@ -61,6 +61,7 @@ ABOUT = {
     "runtime_fatal": "Out-of-memory errors of the Go runtime itself.",
     "rejected": "Lines that look like runtime output but could not be parsed.",
     "windows": "`run.windows(every)`: the figures of consecutive windows of equal length.",
+    "regimes": "`run.regimes()`: the settings that a process ran under, and from when to when.",
     "segments": "`run.segments()`: start-up, load phases and idle times.",
     "mmu": "`run.mmu()`: minimum mutator utilization by window length.",
     "episodes": "`run.episodes()`: time ranges in which something unusual happened.",

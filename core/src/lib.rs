@@ -5,7 +5,8 @@
 //! Python; `columns` is where the numbers go. `replay`
 //! walks a program's path under other settings, as `replay.py` does, and `mmu` finds the windows
 //! that leave least to the program, as `mmu.py` does, both with the same result. `chains` finds the
-//! processes of a stream that several programs share, as `chains.py` does. `python` is what Python
+//! processes of a stream that several programs share, as `chains.py` does. `settings` finds the settings
+//! behind heap goals, as `search.py` does. `python` is what Python
 //! sees of all.
 
 #![forbid(unsafe_code)]
@@ -18,3 +19,4 @@ pub mod mmu;
 mod python;
 pub mod records;
 pub mod replay;
+pub mod settings;

@@ -20,10 +20,11 @@ mod _core {
     use crate::mmu::{self, Phases};
     use crate::records::{self, BadTemplate, Chunk, Filter, Kind, Template};
     use crate::replay::{Change, Constants, Costs, Path, Rules, Stretch, Walk};
+    use crate::settings::{self, Ranges, State};
 
     /// Raised with every change of what Python calls, so that no old build is used by accident.
     #[pymodule_export]
-    const INTERFACE: u32 = 6;
+    const INTERFACE: u32 = 7;
 
     /// Reads records of some line formats.
     #[pyclass(frozen)]
@@ -205,6 +206,44 @@ mod _core {
             .detach(move || chains::processes(&columns, limits))
             .ok_or_else(|| PyValueError::new_err("the columns of cycles must be of one length"))?;
         table(vec![("process", DataType::Int64, Buffer::from(found))])
+    }
+
+    /// The costs of `settings::Costs`, in their order.
+    type Nine = (f64, f64, f64, f64, f64, f64, f64, f64, f64);
+
+    /// Returns the states of the cheapest path, by number, and how many goals each explains. The
+    /// columns are those of `Ranges`, and a state is its GOGC, its limit's goal and its cost.
+    #[pyfunction]
+    fn settings_path(
+        py: Python<'_>,
+        ranges: Packed<'_>,
+        states: Vec<(f64, f64, f64)>,
+        costs: Nine,
+    ) -> PyResult<Vec<(usize, usize)>> {
+        let ranges = Ranges {
+            low: numbers(ranges.0),
+            low_raised: numbers(ranges.1),
+            high: numbers(ranges.2),
+            goal: numbers(ranges.3),
+            live: numbers(ranges.4),
+        };
+        let states: Vec<State> = states
+            .into_iter()
+            .map(|(gogc, top, cost)| State { gogc, top, cost })
+            .collect();
+        let costs = settings::Costs {
+            switch: costs.0,
+            near: costs.1,
+            drift: costs.2,
+            far: costs.3,
+            far_times: costs.4,
+            near_share: costs.5,
+            near_times: costs.6,
+            drift_low: costs.7,
+            drift_high: costs.8,
+        };
+        py.detach(move || settings::path(&ranges, &states, &costs))
+            .ok_or_else(|| PyValueError::new_err("columns of one length and 1 to 64 states"))
     }
 
     /// Walks the path of a program under other settings.

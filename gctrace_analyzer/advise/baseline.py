@@ -11,9 +11,8 @@ from gctrace_analyzer.advise.prediction.gain import Gain, gain
 from gctrace_analyzer.advise.prediction.model import SOMETIMES, Prediction, Setting
 from gctrace_analyzer.advise.prediction.widths import FACTORS, QUANTITIES, interval, terms_of
 from gctrace_analyzer.advise.predictor import Outcome, Predictor, Row, blank
-from gctrace_analyzer.advise.present_setting import is_unusual
 from gctrace_analyzer.advise.refusal import FEW_CYCLES
-from gctrace_analyzer.analysis.settings import FIRST_WITH_LIMIT, go_version
+from gctrace_analyzer.analysis.settings.known import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.advise.prediction.load import Load
     from gctrace_analyzer.advise.prediction.model import Model
-    from gctrace_analyzer.analysis.settings import Settings
+    from gctrace_analyzer.analysis.settings.known import Settings
+    from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.analysis.trend import LiveGrowth
 
 
@@ -47,6 +47,7 @@ class Baseline(Predictor):
         evidence: other logs of the same program, at other settings.
         other_cause: what to mend before GC CPU shows what another setting saves; None: nothing.
         most_times: how many times the present GOGC a replay is valid for: any.
+        regime: what the heap goals show of the present setting; None without a load.
     """
 
     load: Load | None
@@ -63,13 +64,15 @@ class Baseline(Predictor):
     evidence: tuple[Baseline, ...] = ()
     other_cause: str | None = None
     most_times: float = math.inf
+    regime: Regime | None = None
 
     @property
     def no_evidence(self) -> str | None:
         """Why this log does not help to predict another log's program; None if it does."""
         if self.load is None or self.refused:
             return self.refused
-        if self.settings.gogc is None and is_unusual(self.load, self.now):
+        either = self.regime is not None and self.regime.set_by == "either"
+        if self.settings.gogc is None and either:
             return "its goals do not show GOGC: a memory limit may set them"
         return None
 

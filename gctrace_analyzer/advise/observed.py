@@ -18,12 +18,7 @@ from gctrace_analyzer.advise.prediction.model import (
 )
 from gctrace_analyzer.advise.prediction.training import longest_calm_part
 from gctrace_analyzer.advise.predictor import SAFE_LIMIT
-from gctrace_analyzer.advise.present_setting import (
-    given_setting,
-    is_unusual,
-    present_setting,
-    show_no_gogc,
-)
+from gctrace_analyzer.advise.present_setting import given_setting, present_setting
 from gctrace_analyzer.advise.refusal import (
     FEW_CYCLES,
     IMPOSSIBLE,
@@ -32,9 +27,8 @@ from gctrace_analyzer.advise.refusal import (
     too_late,
     why_no_load,
 )
-from gctrace_analyzer.analysis.goals.levels import last_level
-from gctrace_analyzer.analysis.goals.setters import limit_sets_most_goals
-from gctrace_analyzer.analysis.settings import go_version
+from gctrace_analyzer.analysis.settings.known import go_version
+from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.rows import complete, of_process, since, unforced, without
 from gctrace_analyzer.units import duration_text
@@ -44,8 +38,8 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.advise.prediction.load import Load
     from gctrace_analyzer.analysis.analysis import Analysis
-    from gctrace_analyzer.analysis.goals.levels import LastLevel
-    from gctrace_analyzer.analysis.settings import Settings
+    from gctrace_analyzer.analysis.settings.known import Settings
+    from gctrace_analyzer.analysis.settings.regimes import Regime
 
 ROOMY_LIMIT = 1 + DEFAULT.limit_gogc_warn / 100
 """Ratio of memory limit to live heap at which the limit ceases to be reported as tight, if the
@@ -77,10 +71,11 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         of_process(analysis.cycles, process),
         of_process(analysis.enriched, process),
     )
-    level = last_level(own, analysis.gogc_levels(process), DEFAULT)
-    if level is not None:
-        # Under GOGC of before, the same load has other goals and another number of cycles.
-        is_last = pl.col("gc_num") >= level.first_gc
+    regimes = analysis.regimes_of(process)
+    regime, changed = regimes[-1], len(regimes) > 1
+    if changed:
+        # Under the setting of before, the same load has other goals and another number of cycles.
+        is_last = pl.col("gc_num") > regime.first_gc
         cycles, own = cycles.filter(is_last), own.filter(is_last)
     # To calculate it again would take as long as a quarter of the load.
     cycles = without(cycles, "effective_gogc").hstack([own["effective_gogc"]])
@@ -88,16 +83,14 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     calm, thrashed = longest_calm_part(cycles, analysis.episodes)
     cpus = None if own.is_empty() else own["cpus"][-1]
     load = load_of(calm, cpus)
-    if load is None or (level is not None and load.cycles < DEFAULT.min_cycles):
-        why = why_no_load(cycles, steady) if level is None else too_late(level)
+    if load is None or (changed and load.cycles < DEFAULT.min_cycles):
+        why = too_late(len(own)) if changed else why_no_load(cycles, steady)
         return Baseline(None, given_setting(settings), non_heap, why, (), settings)
     if not load.is_possible:
         return Baseline(None, given_setting(settings), non_heap, IMPOSSIBLE, (), settings)
-    by_limit = limit_sets_most_goals(own) or (
-        settings.value("gogc") is None and show_no_gogc(own)
-    )
+    by_limit = limit_sets_most_goals(own)
     rows = analysis.tables["processes"]
-    now, inferred = present_setting(load, settings, by_limit=by_limit)
+    now, inferred = present_setting(regime, settings), settings.gogc is None
     if now.gogc and not by_limit and load.new_pacer:
         load = with_hidden_roots(load, calm, now.gogc)
     newest = of_process(rows, process)["go_version_max"][0]
@@ -109,17 +102,16 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     )
     growth = analysis.live_growth(process)
     # Without GOGC and limit there is no goal to replay: the goals must come from somewhere.
-    modelled = now if now.gogc or now.limit else replace(now, gogc=load.inferred_gogc)
+    modelled = now if now.gogc or now.limit else replace(now, gogc=load.effective_gogc)
     model = Model(
         load, modelled, non_heap=non_heap, constants=constants,
         go_1_21=version is None or version >= (1, 21),
         growth_mib=growth.mib_per_h * load.span_s / 3600 if growth else 0.0,
     )  # fmt: skip
     warnings = (
-        *_level_warning(level),
-        *_warnings(
-            load, model, inferred=inferred, refused=bool(refused), is_part=level is not None
-        ),
+        *_change_warning(regime if changed else None),
+        *_setting_warning(regime, settings),
+        *_warnings(load, model, refused=bool(refused), is_part=changed),
         *_version_warning(load, settings),
         *_quota_warning(load, settings),
         *subject.changing_load(own),
@@ -137,6 +129,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         _span_s(steady),
         model,
         other_cause=subject.other_cause(analysis, process),
+        regime=regime,
     )
     return _about_thrashing(baseline)
 
@@ -154,21 +147,33 @@ def _non_heap_mib(memstats: pl.DataFrame) -> float | None:
     return float(rest.median() or 0) / _MIB  # type: ignore[arg-type]  # an integer column
 
 
-def _level_warning(level: LastLevel | None) -> Iterator[str]:
-    if level is not None:
-        since = "then" if level.start_s is None else duration_text(level.start_s)
+def _change_warning(regime: Regime | None) -> Iterator[str]:
+    if regime is not None:
+        since = "then" if regime.start_s is None else duration_text(regime.start_s)
         yield (
-            f"GOGC was changed while the program ran: predicted from the cycles since {since}; a "
-            "program that calls `debug.SetGCPercent` overrides the environment variable, so change "
-            "it there"
+            f"the settings were changed while the program ran: predicted from the cycles since "
+            f"{since}; a program that calls `debug.SetGCPercent`, `debug.SetMemoryLimit` or "
+            "`runtime.GOMAXPROCS` overrides the environment variable, so change it there"
         )
 
 
-def _warnings(
-    load: Load, model: Model, *, inferred: bool, refused: bool, is_part: bool
-) -> Iterator[str]:
+def _setting_warning(regime: Regime, settings: Settings) -> Iterator[str]:
+    """Yields a warning if the goals leave open which setting the predictions start from."""
+    low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
+    if regime.set_by == "either" and settings.gogc is None:
+        yield (
+            f"the heap goals look like GOGC={regime.gogc_pct:.0f}, an unusual value, or like a "
+            f"memory limit of {low or 0:,.0f} to {high or 0:,.0f} MiB: specify which it is"
+        )
+    if regime.is_limited and regime.memory_limit_source == "inferred" and high:
+        yield (
+            f"the memory limit is inferred from the heap goals: {low or 0:,.0f} to "
+            f"{high:,.0f} MiB; specify it if you know it"
+        )
+
+
+def _warnings(load: Load, model: Model, *, refused: bool, is_part: bool) -> Iterator[str]:
     """What makes the predictions less certain than their intervals."""
-    now = model.now
     if load.cycles < FEW_CYCLES:
         yield f"only {load.cycles} steady cycles: GC CPU is a rough estimate"
     drift = load.true_live_last - load.true_live_first
@@ -181,11 +186,6 @@ def _warnings(
         yield (
             f"the live heap varies by {100 * load.variation:.0f} %: all figures are rough "
             "estimates"
-        )
-    if inferred and is_unusual(load, now):
-        yield (
-            f"the heap goals look like GOGC={now.gogc:.0f}, an unusual value: if a memory limit "
-            "or a tuner sets them, specify the real limit or GOGC"
         )
     if refused:
         return

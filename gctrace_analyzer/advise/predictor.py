@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.prediction.gain import Gain
     from gctrace_analyzer.advise.prediction.load import Load
     from gctrace_analyzer.advise.prediction.model import Prediction, Setting
-    from gctrace_analyzer.analysis.settings import Settings
+    from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.analysis.trend import LiveGrowth
 
 Row: TypeAlias = dict[str, Any]

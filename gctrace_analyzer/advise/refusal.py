@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.prediction.model import ALWAYS_MARKING, THRASH_GOGC
-from gctrace_analyzer.advise.present_setting import can_set_goal
+from gctrace_analyzer.analysis.settings.limits import goal_range
+from gctrace_analyzer.analysis.settings.search import DRIFT_LOW
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.advise.prediction.load import Load
     from gctrace_analyzer.advise.prediction.model import Setting
-    from gctrace_analyzer.analysis.goals.levels import LastLevel
 
 FEW_CYCLES = 12
 """Steady cycles. With fewer, GC CPU is only a rough estimate."""
@@ -58,12 +58,11 @@ def _too_few(steady: int) -> str:
     return f"{counted} {since}: at least {DEFAULT.min_cycles} are needed, 20 are better"
 
 
-def too_late(level: LastLevel) -> str:
-    """Returns the refusal for a log that ends soon after the program changed GOGC."""
+def too_late(cycles: int) -> str:
+    """Returns the refusal for a log that ends soon after the program changed its settings."""
     return (
-        "GOGC was changed while the program ran, and the log has only "
-        f"{level.cycles} cycles since then: at least {DEFAULT.min_cycles} are "
-        "needed, 20 are better"
+        f"the settings were changed while the program ran, and the log has only {cycles} cycles "
+        f"since then: at least {DEFAULT.min_cycles} are needed, 20 are better"
     )
 
 
@@ -99,8 +98,6 @@ def refusal(
         return ALWAYS_RUNNING if whole is None else THRASHING
     if load.forced_share > 0.2:
         return f"the program forced {100 * load.forced_share:.0f} % of the cycles"
-    if load.procs_changed:
-        return "GOMAXPROCS changed within the log"
     if by_limit and not now.limit:
         if whole is not None:
             return THRASHING
@@ -118,7 +115,7 @@ def _is_typical(load: Load, whole: Load | None) -> bool:
 
 def _contradiction(load: Load, now: Setting, *, inferred: bool) -> str | None:
     """Returns which given setting contradicts the log; None if none does."""
-    effective, gogc, limit = load.inferred_gogc, now.gogc, now.limit
+    effective, gogc, limit = load.effective_gogc, now.gogc, now.limit
     if now.ballast >= load.true_live:
         return (
             f"a ballast of {now.ballast:,.0f} MiB was given, but the live heap is only "
@@ -135,7 +132,8 @@ def _contradiction(load: Load, now: Setting, *, inferred: bool) -> str | None:
         return (
             f"GOGC={gogc:.0f} was given, but the effective GOGC is {effective:.0f}: correct it"
         )
-    if limit and can_set_goal(load, limit):
+    low, high = goal_range(limit or 0.0, load.stacks)
+    if limit and DRIFT_LOW * low <= load.goal_p50 <= high:
         return None
     if gogc is not None and effective >= 0.9 * gogc:
         return None

@@ -10,7 +10,6 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.advise.expectation import Expectation, expectation, same_gogc
-from gctrace_analyzer.advise.prediction.pacer import snapped
 from gctrace_analyzer.analysis.compare.comparability import (
     Circumstances,
     Difference,
@@ -19,6 +18,7 @@ from gctrace_analyzer.analysis.compare.comparability import (
 from gctrace_analyzer.analysis.compare.compare import compare, mean_of, measured
 from gctrace_analyzer.analysis.compare.metrics import METRICS, figures
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
+from gctrace_analyzer.analysis.settings.naming import present
 from gctrace_analyzer.analysis.spans import of_cycles
 from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.compare.change import Change
     from gctrace_analyzer.analysis.compare.compare import Measured
     from gctrace_analyzer.analysis.rules.finding import Finding
-    from gctrace_analyzer.analysis.settings import Settings
+    from gctrace_analyzer.analysis.settings.known import Settings
 
 LEAST_LIVE_MIB = 20.0
 """Below this live heap, truncation to whole MiB alone changes the inferred GOGC."""
@@ -162,11 +162,14 @@ class Side:
         is_given = self.advices[number].baseline.settings.gogc is not None
         if not several or is_given or self.measured[number].by_limit:
             return
-        for _, summary in analysis.per_process:
-            gogc, live = summary.effective_gogc_p50, summary.live_heap_p50_mib
+        for row, summary in analysis.per_process:
+            regime, live = (
+                present(analysis.regimes_of(row["process"])),
+                summary.live_heap_p50_mib,
+            )
             enough = summary.cycles >= DEFAULT.level_cycles
-            if gogc is not None and gogc > 0 and live and live >= LEAST_LIVE_MIB and enough:
-                yield snapped(gogc, live)
+            if regime and regime.gogc_pct and live and live >= LEAST_LIVE_MIB and enough:
+                yield regime.gogc_pct
 
     @property
     def by_limit(self) -> bool:

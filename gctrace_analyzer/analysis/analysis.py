@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +16,16 @@ from gctrace_analyzer.analysis import segments as segments_of
 from gctrace_analyzer.analysis import spans as spans_of
 from gctrace_analyzer.analysis import windows as windows_of
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
-from gctrace_analyzer.analysis.goals.levels import steady, with_known_limit
-from gctrace_analyzer.analysis.goals.setters import goal_setters, limit_sets_most_goals
 from gctrace_analyzer.analysis.metrics import findings as metrics_findings
 from gctrace_analyzer.analysis.rules import diagnose, headline_levels
-from gctrace_analyzer.analysis.settings import Settings, contradicted_version, known, versions
+from gctrace_analyzer.analysis.settings.known import (
+    Settings,
+    contradicted_version,
+    known,
+    versions,
+)
+from gctrace_analyzer.analysis.settings.regimes import as_table, goals_of
+from gctrace_analyzer.analysis.settings.setters import goal_setters, limit_sets_most_goals
 from gctrace_analyzer.analysis.summary import Summary, diagnosed, summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds, with_promises
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
@@ -40,16 +44,12 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.postmortem.unit_cpu import Consumed
     from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.analysis.rules.headline_levels import Level
+    from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.analysis.thresholds import Quantity
     from gctrace_analyzer.ingest.read import Log
 
 WORST_CYCLES = 5
 TREND_POINTS = 10
-
-LONGER_TIMES = 3.0
-LONGER_INTERVALS = 20
-"""Metrics that cover this many times the time of gctrace, in this many intervals, show the load
-better than gctrace does."""
 
 _REPORTS_OF_DEATHS = ("oom_kills", "container_states", "unit_events", "runtime_fatal")
 """The tables that report deaths. Most logs have none, and need not load what explains them."""
@@ -78,7 +78,6 @@ class Analysis:
         self._given = given or Settings()
         self._windows: dict[float, pl.DataFrame] = {}
         self._growth: dict[int, LiveGrowth | None] = {}
-        self._gogc_levels: dict[int, pl.DataFrame] = {}
         self._summaries: dict[int, Summary] = {}
         self._mmu: dict[int, pl.DataFrame] = {}
 
@@ -155,9 +154,7 @@ class Analysis:
             return False
         if self.overlap is not None and not self.overlap.is_one_process:
             return False
-        observed = self.dumps.summary.span_s or 0.0
-        enough = len(self.dumps.detailed) >= LONGER_INTERVALS
-        return enough and observed > LONGER_TIMES * (self.summary.span_s or 0.0)
+        return self.dumps.cover_far_more_than(self.summary.span_s or 0.0)
 
     @property
     def intervals(self) -> pl.DataFrame:
@@ -171,12 +168,22 @@ class Analysis:
     @cached_property
     def metrics(self) -> pl.DataFrame:
         """The cycles with the columns of `schema.METRICS`."""
-        cycles = derived.with_metrics(self.cycles, self._since_before)
-        limit, gogc = (self.settings.value(name) for name in ("memory_limit_mib", "gogc"))
-        if not limit or cycles.is_empty():
-            return cycles
-        given = None if gogc is None else math.inf if gogc == "off" else float(gogc)
-        return with_known_limit(cycles, float(limit), given, self.thresholds)
+        return derived.with_metrics(self.cycles, self._since_before, self._goals[1])
+
+    @cached_property
+    def _goals(self) -> tuple[list[Regime], pl.Series]:
+        """The settings of each process, and what set each goal."""
+        return goals_of(self.cycles, self.log.tables, self._given, self.settings_of)
+
+    @cached_property
+    def regimes(self) -> pl.DataFrame:
+        """The settings that each process ran under, and from when to when (`schema.REGIMES`)."""
+        return as_table(self.dumps.regimes if self.by_dumps else self._goals[0])
+
+    def regimes_of(self, process: int) -> tuple[Regime, ...]:
+        """Returns the settings of one process in the order of time; none without cycles."""
+        found = self.dumps.regimes if self.by_dumps else self._goals[0]
+        return tuple(regime for regime in found if regime.process == process)
 
     @cached_property
     def durations(self) -> pl.DataFrame:
@@ -395,13 +402,6 @@ class Analysis:
             self._growth[process] = live_growth(of_process(self._points, process))
         return self._growth[process]
 
-    def gogc_levels(self, process: int) -> pl.DataFrame:
-        """Returns the levels of one process's effective GOGC (`goals.levels.steady`)."""
-        if process not in self._gogc_levels:
-            own = of_process(self._points, process)
-            self._gogc_levels[process] = steady(own, self.thresholds)
-        return self._gogc_levels[process]
-
     @cached_property
     def _points(self) -> pl.DataFrame:
         """What rules and trends look at: the cycles, or the intervals in the same columns."""
@@ -449,7 +449,7 @@ class Analysis:
                 self.post_mortems,
                 thresholds=self.thresholds,
                 growth_of=self.live_growth,
-                levels_of=self.gogc_levels,
+                regimes_of=self.regimes_of,
                 pauses_of=self.dumps.cycle_pauses if self.by_dumps else lambda _: None,
                 rules=metrics_findings.RULES if self.by_dumps else diagnose.PROCESS_RULES,
             )

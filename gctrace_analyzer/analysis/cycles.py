@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.goals.setters import goal_setter_of_each
+from gctrace_analyzer.analysis.settings.goal_ranges import goal_was_raised
+from gctrace_analyzer.analysis.settings.regimes import regimes
 from gctrace_analyzer.errors import MissingColumnsError
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s
 from gctrace_analyzer.ingest.rows import (
@@ -45,10 +46,6 @@ Our heuristic: 160 measured runs on two processors had 0.1 to 0.4 MiB per cycle.
 _CACHED_MAX_SHARE = 0.08
 """Upper bound of what these caches hold, as a share of what a cycle allocates. It is needed
 because the cache of an idle processor is empty."""
-
-_RAISED_ROOM_MIB = 42
-"""MiB between live heap and goal. From there on the trigger is over 2 MiB below the goal, because
-it is at most 95 % of the way or 4 MiB below, so the printed heap shows whether it was passed."""
 
 
 def wall_ms() -> pl.Expr:
@@ -170,21 +167,7 @@ def gogc_of_goal(live: pl.Expr, stacks: pl.Expr, globals_: pl.Expr) -> pl.Expr:
     truncated = 0.5 + pl.when(stacks > 0).then(0.5).otherwise(0.0)
     scannable = live + stacks + globals_ + truncated
     gogc = 100 * (pl.col("heap_goal_mib") - live) / scannable
-    return pl.when(~_goal_was_raised(live)).then(gogc)
-
-
-def _goal_was_raised(live: pl.Expr) -> pl.Expr:
-    """Returns whether one large allocation took the heap past the goal at the start of a cycle.
-
-    The runtime then raises the goal to just above the heap, so it shows neither GOGC nor a limit.
-    Smaller allocations start a cycle at the trigger, which is at most 95 % of the way from the
-    live heap to the goal, or 4 MiB below the goal if that is closer.
-
-    Source: heapGoalInternal (64 KiB above the heap) and, up to Go 1.17, startCycle (1 MiB above).
-    """
-    goal = pl.col("heap_goal_mib")
-    raised = pl.col("heap_start_mib").is_between(goal - 1, goal)
-    return (raised & (goal - live >= _RAISED_ROOM_MIB)).fill_null(value=False)
+    return pl.when(~goal_was_raised(live)).then(gogc)
 
 
 def goal_mib(live_mib: float, roots_mib: float, gogc: float) -> float:
@@ -331,12 +314,17 @@ def ratio(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
     return pl.when(whole > 0).then(part / whole)
 
 
-def with_metrics(cycles: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.DataFrame:
+def with_metrics(
+    cycles: pl.DataFrame,
+    known: pl.DataFrame | None = None,
+    goal_set_by: pl.Series | None = None,
+) -> pl.DataFrame:
     """Returns the cycles with the derived columns appended, replacing any that exist.
 
     Args:
         cycles: with the columns in `NEEDED`.
         known: what `since_before` returns for these cycles, if it is known already.
+        goal_set_by: what set each goal, if it is known already.
 
     Raises:
         MissingColumnsError: `cycles` has no column of a name in `NEEDED`.
@@ -351,5 +339,5 @@ def with_metrics(cycles: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.
     first, second = _steps(within)
     of_before = since_before(own) if known is None else known
     rows = own.with_columns(*of_before, **first).with_columns(**second).rechunk()
-    found = rows.with_columns(**metrics(within)).rechunk()
-    return found.with_columns(goal_setter_of_each(found))[[*own.columns, *names]]
+    setter = regimes(own)[1] if goal_set_by is None else goal_set_by
+    return rows.with_columns(setter, **metrics(within)).rechunk()[[*own.columns, *names]]

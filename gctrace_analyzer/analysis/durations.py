@@ -14,7 +14,7 @@ from functools import cache
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import elapsed_s
-from gctrace_analyzer.analysis.settings import go_version
+from gctrace_analyzer.analysis.settings.known import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.rows import distinct, is_one_process, not_null, within_process

@@ -164,14 +164,6 @@ class Thresholds:
     """MiB. Below this, the rounding of sizes to whole MiB moves the effective GOGC by more than
     10 points."""
 
-    gogc_spread: float = 0.05
-    """Relative spread of the effective GOGC. Measured: at most 0.014 where GOGC set the goal,
-    at least 0.116 where the memory limit did."""
-
-    gogc_step_cycles: int = 15
-    """Cycles. If at least this many have the same highest effective GOGC, that value is GOGC;
-    lower values come from the memory limit."""
-
     gogc_declared_points: float = 3.0
     """Points of GOGC. Smaller differences from the declared GOGC are rounding."""
 
@@ -180,12 +172,6 @@ class Thresholds:
 
     level_cycles: int = 10
     """Cycles. Fewer do not show that GOGC was changed or that a memory limit sets the goal."""
-
-    level_jump: float = 0.15
-    """Relative change of the effective GOGC between two cycles. Smaller changes are rounding."""
-
-    level_spread: float = 0.1
-    """Relative standard deviation of the effective GOGC. Above it there is no level."""
 
     level_ratio: float = 1.2
     """Highest over lowest level of the effective GOGC. Closer levels can be the same GOGC."""

@@ -384,7 +384,7 @@ def add_reading(
 
 def read_options(args: argparse.Namespace) -> dict[str, Any]:
     """Returns the parsed options as the arguments that `read` and `live` take."""
-    from gctrace_analyzer.analysis.settings import ProgramFacts
+    from gctrace_analyzer.analysis.settings.known import ProgramFacts
     from gctrace_analyzer.ingest.read import InputOptions
 
     names = (*ProgramFacts.__annotations__, *InputOptions.__annotations__)

@@ -11,7 +11,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import extras, units
-from gctrace_analyzer.analysis.settings import ProgramFacts
+from gctrace_analyzer.analysis.settings.known import ProgramFacts
 from gctrace_analyzer.errors import BadSettingError, NoDataError, UnreadableInputError
 from gctrace_analyzer.fleets import identity, inputs, manifest
 from gctrace_analyzer.fleets.cluster import connected

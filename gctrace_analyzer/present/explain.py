@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import goal_mib
-from gctrace_analyzer.analysis.goals.setters import HEAP_MINIMUM_MIB
 from gctrace_analyzer.analysis.rules.registry import RULES, find_rule
+from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError, nearest
 from gctrace_analyzer.frozen import frozen

@@ -43,6 +43,10 @@ def document(report: Report) -> dict[str, object]:
         },
         "verdict": None if report.verdict is None else report.verdict.to_dict(),
         "summary": report.analysis.figures.to_dict(),
+        "regimes": [
+            {name: "off" if value == math.inf else value for name, value in row.items()}
+            for row in report.analysis.regimes.to_dicts()
+        ],
         "processes": [
             {**row, "summary": own.to_dict()} for row, own in report.analysis.per_process
         ],

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.advise.policy import recommend
-from gctrace_analyzer.analysis.settings import Known
+from gctrace_analyzer.analysis.settings.known import Known
 from lab.evaluation import predictions
 
 if TYPE_CHECKING:

@@ -15,19 +15,20 @@ from gctrace_analyzer.advise.expectation import expectation
 from gctrace_analyzer.advise.observed import baseline_of
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.prediction.training import longest_calm_part
-from gctrace_analyzer.advise.present_setting import is_unusual, present_setting
+from gctrace_analyzer.advise.present_setting import present_setting
 from gctrace_analyzer.advise.whatif import trade_off
-from gctrace_analyzer.analysis.settings import Known, Settings
+from gctrace_analyzer.analysis.settings.explained import stated_in
+from gctrace_analyzer.analysis.settings.known import Known, Settings
+from gctrace_analyzer.analysis.settings.regimes import regimes
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS
 from tests.helpers import loads
+from tests.helpers.corpus import live
 from tests.helpers.facts import log_of
 from tests.helpers.lines import LINES
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from gctrace_analyzer.advise.prediction.load import Load
 
 
 def test_a_log_without_cycles_has_no_baseline() -> None:
@@ -47,7 +48,6 @@ def test_a_log_without_cycles_has_no_baseline() -> None:
     [
         ({"count": 4}, "2 steady cycles after the first 0.5 s: at least 5 are needed"),
         ({"start": 100, "end": 100, "live": 100, "goal": 200}, "allocates too little"),
-        ({"procs": lambda n: 2 if n < 50 else 8}, "GOMAXPROCS changed within the log"),
     ],
 )
 def test_a_log_that_shows_no_load_is_refused_with_the_reason(
@@ -81,9 +81,17 @@ def test_memory_outside_the_heap_is_taken_from_memstats(tmp_path: Path) -> None:
 
 
 def test_an_unusual_gogc_may_be_set_by_something_else() -> None:
-    text = log_of(100, goal=lambda n: 233, start=209, end=216, live=100)
-    warnings = read_text(text).advice.baseline.warnings
-    assert any("an unusual value: if a memory limit or a tuner" in each for each in warnings)
+    text = log_of(100, goal=lambda n: 3 if n == 1 else 233, start=209, end=216, live=100)
+    warnings = " ".join(read_text(text).advice.baseline.warnings)
+    assert "like GOGC=131, an unusual value, or like a memory limit of 249 to 2" in warnings
+
+
+def test_only_the_cycles_since_a_change_of_gomaxprocs_count() -> None:
+    baseline = read_text(log_of(100, procs=lambda n: 2 if n < 50 else 8)).advice.baseline
+    assert baseline.refused is None
+    assert baseline.load is not None
+    assert (baseline.load.procs, baseline.load.cycles) == (8, 50)
+    assert "the settings were changed while the program ran" in baseline.warnings[0]
 
 
 def test_a_live_heap_that_varies_makes_predictions_rough() -> None:
@@ -149,42 +157,25 @@ def test_memory_limits_exist_from_go_1_19_on(version: str | None, has_limit: boo
     assert not replace(baseline, load=replace(baseline.load, new_pacer=False)).has_limit
 
 
-def present(load: Load, *, by_limit: bool = False, **settings: Any) -> tuple[Setting, bool]:
-    known = {name: Known(value, "test") for name, value in settings.items()}
-    return present_setting(load, Settings(**known), by_limit=by_limit)
+def present(text: str, **settings: Any) -> Setting:
+    known = Settings(**{name: Known(value, "test") for name, value in settings.items()})
+    (regime,) = regimes(read_text(text).cycles, stated_in(known))[0]
+    return present_setting(regime, known)
 
 
 def test_the_present_setting_is_given_or_inferred_from_the_goals() -> None:
-    load = steady_baseline().load
-    assert load is not None
-    assert present(load) == (Setting(100.0), True)
-    assert present(replace(load, inferred_gogc=203.0)) == (Setting(200.0), True)
-    assert present(replace(load, inferred_gogc=-5.0)) == (Setting(1.0), True)
-    assert present(load, gogc=80.0) == (Setting(80.0), False)
-    assert present(load, gogc="off", memory_limit_mib=450.0, ballast_mib=20.0) == (
-        Setting(None, 450.0, 20.0), False,
-    )  # fmt: skip
+    swinging = log_of(60)
+    assert present(swinging) == Setting(100.0)
+    assert present(log_of(60, goal=lambda n: 3 * live(n - 1))) == Setting(200.0)
+    # What the goals contradict was stated of the start of the process.
+    assert present(swinging, gogc=80.0) == Setting(100.0)
+    assert present(swinging, gogc=100.0, memory_limit_mib=450.0, ballast_mib=20.0) == Setting(
+        100.0, 450.0, 20.0
+    )
     # Where a limit sets the goals, they do not show GOGC: most programs keep the default.
-    low = replace(load, inferred_gogc=60.0)
-    assert present(low, by_limit=True, memory_limit_mib=450.0) == (Setting(100.0, 450.0), True)
-    high = replace(load, inferred_gogc=200.0)
-    assert present(high, by_limit=True, memory_limit_mib=450.0) == (Setting(200.0, 450.0), True)
-    # A limit far from the goals sets none of them.
-    assert present(low, by_limit=True, memory_limit_mib=4000.0) == (Setting(60.0, 4000.0), True)
-    assert present(low, memory_limit_mib=450.0) == (Setting(60.0, 450.0), True)
-
-
-@pytest.mark.parametrize(
-    ("gogc", "live", "unusual"),
-    [(100.0, 500.0, False), (103.0, 500.0, False), (112.0, 500.0, True), (133.0, 500.0, True),
-     (133.0, 8.0, False), (None, 500.0, False)],
-)  # fmt: skip
-def test_an_inferred_gogc_far_from_every_common_value_is_unusual(
-    gogc: float | None, live: float, unusual: bool
-) -> None:
-    load = steady_baseline().load
-    assert load is not None
-    assert is_unusual(replace(load, marked_live=live), Setting(gogc)) == unusual
+    limited = log_of(60, goal=140)
+    assert present(limited, memory_limit_mib=165.0) == Setting(100.0, 165.0)
+    assert present(limited, memory_limit_mib=165.0, gogc="off") == Setting(None, 165.0)
 
 
 def test_a_replay_that_does_not_fit_its_own_log_is_a_warning() -> None:

@@ -50,7 +50,7 @@ def changed(late: int) -> gca.Run:
 
 def test_too_few_cycles_since_the_change_are_a_reason_for_no_advice() -> None:
     row = changed(4).recommend().row(0, named=True)
-    assert row["why"].startswith("no recommendation: GOGC was changed while ")
+    assert row["why"].startswith("no recommendation: the settings were changed while ")
     assert "only 3 cycles" in row["why"]
     assert changed(30).recommend().row(0, named=True)["gogc"] is not None
 

@@ -108,7 +108,7 @@ def test_a_second_log_makes_predictions_near_it_better() -> None:
 def test_a_log_whose_goals_do_not_show_gogc_is_no_evidence() -> None:
     now = gca.read(SERVICE / "gogc100" / "run.log", gogc=100)
     unclear = gca.read(CORPUS / "services/coredns/off-x1.2/run.log.gz")
-    assert "do not show GOGC" in str(unclear.advice.baseline.no_evidence)
+    assert "was thrashing" in str(unclear.advice.baseline.no_evidence)
     assert now.whatif(gogc=200, evidence=[unclear]).equals(now.whatif(gogc=200))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.settings import (
+from gctrace_analyzer.analysis.settings.known import (
     Known,
     Settings,
     _container,

@@ -9,7 +9,9 @@ from gctrace_analyzer.analysis.cycles import with_metrics
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.episodes import as_table, enrich, found_in
 from gctrace_analyzer.analysis.rules.finding import ProcessFacts
-from gctrace_analyzer.analysis.settings import Known, Settings
+from gctrace_analyzer.analysis.settings.explained import stated_in
+from gctrace_analyzer.analysis.settings.known import Known, Settings
+from gctrace_analyzer.analysis.settings.regimes import regimes
 from gctrace_analyzer.analysis.spans import of_cycles
 from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -39,7 +41,10 @@ def facts_of(text: str, **settings: Any) -> ProcessFacts:
 
 def facts_of_run(run: gca.Run, **settings: Any) -> ProcessFacts:
     durations = correct_durations(run.cycles)
-    enriched = enrich(with_metrics(run.cycles), durations, of_cycles(on_real_cpus(durations)))
+    known = Settings(**{name: Known(value, "test") for name, value in settings.items()})
+    found, setter = regimes(run.cycles, stated_in(known))
+    metrics = with_metrics(run.cycles, goal_set_by=setter)
+    enriched = enrich(metrics, durations, of_cycles(on_real_cpus(durations)))
     return ProcessFacts(
         process=0,
         cycles=enriched,
@@ -47,7 +52,8 @@ def facts_of_run(run: gca.Run, **settings: Any) -> ProcessFacts:
         episodes=episodes(enriched),
         thresholds=DEFAULT,
         growth=live_growth(enriched),
-        settings=Settings(**{name: Known(value, "test") for name, value in settings.items()}),
+        settings=known,
+        regimes=tuple(found),
     )
 
 

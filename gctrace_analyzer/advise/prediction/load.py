@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 
 import polars as pl
 
@@ -25,17 +25,14 @@ from gctrace_analyzer.advise.prediction.path import (
     path_of,
 )
 from gctrace_analyzer.analysis.cycles import effective_gogc, true_live_mib
-from gctrace_analyzer.analysis.goals.levels import near
 from gctrace_analyzer.analysis.pauses import LatePauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.rows import (
     complete,
-    constant,
     not_null,
     since,
     the_process,
     unforced,
-    where,
 )
 
 FEWEST = 3
@@ -94,7 +91,6 @@ class Load:
         room_used: the median share of the room from trigger to goal that is allocated during
             marking.
         effective_gogc: the median of the effective GOGC.
-        inferred_gogc: the GOGC that set the goals, unless a limit did.
         roots: stacks and globals, including what is too small to be printed.
         new_pacer: whether Go 1.18 or later wrote the log: its lines include stacks and globals.
         path: the live heap and the allocation, cycle by cycle.
@@ -135,10 +131,8 @@ class Load:
     runway: float
     room_used: float
     effective_gogc: float
-    inferred_gogc: float
     heap_end_max: float
     forced_share: float
-    procs_changed: bool
     new_pacer: bool
     path: Path = field(repr=False)
 
@@ -365,10 +359,8 @@ def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
         runway=_runway(steady, in_mark, new_pacer=new_pacer),
         room_used=_room_used(start, end, goal),
         effective_gogc=_median(gogc),
-        inferred_gogc=_inferred_gogc(gogc, live.filter(shows_gogc)),
         heap_end_max=float(end.max() or 0) + 0.5,  # type: ignore[arg-type]
         forced_share=mean_of(timed["forced"]),
-        procs_changed=steady["procs"].min() != steady["procs"].max(),
         new_pacer=new_pacer,
         path=path_of(steady),
     )
@@ -438,28 +430,6 @@ def passed(value: float, ends: tuple[float, float]) -> float:
     """Returns how far a value has passed from the first end (0) to the second one (1)."""
     low, high = ends
     return min(max((value - low) / (high - low), 0.0), 1.0)
-
-
-def _inferred_gogc(gogc: pl.Series, live_mib: pl.Series) -> float:
-    """Returns the mean of the effective GOGC near its median, weighted with the live heap.
-
-    A single value is off by what sizes truncated to MiB hide, which a sum over cycles evens out. In
-    290 logs of known GOGC, half of these means are off by less than 1.0 %, and of medians by 1.3 %.
-    """
-    live = live_mib + 0.5
-    # Where the heap grows, its first sizes hide most.
-    large = live >= _LARGE_SHARE * mean_of(live)
-    known = pl.DataFrame({"gogc": gogc.filter(large), "live": live.filter(large)})
-    median = pl.Series("median", [known["gogc"].median()], pl.Float64)
-    compared = known.hstack([constant(median, len(known))])
-    used = where(known, compared.select_seq(_is_near()).to_series())
-    return float((used["gogc"] * used["live"]).sum()) / max(float(used["live"].sum()), 1.0)
-
-
-@cache
-def _is_near() -> pl.Expr:
-    """Returns the expression, which for a short log takes longer to make than to evaluate."""
-    return near(pl.col("gogc"), pl.col("median"), pl.col("live"))
 
 
 def _spread(values: pl.Series, least: float = 1.0) -> float:

@@ -5,9 +5,7 @@ Source, unless stated otherwise: runtime/mgcpacer.go of Go 1.26.
 
 from __future__ import annotations
 
-import math
-
-from gctrace_analyzer.analysis.goals.setters import HEAP_MINIMUM_MIB
+from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB
 
 LIMIT_HEADROOM_SHARE = 0.03
 """memoryLimitHeapGoalHeadroomPercent, from Go 1.21 on."""
@@ -102,52 +100,5 @@ def gogc_for_cpu(share: float, gogc: float, target: float) -> float:
     return gogc * now / wanted
 
 
-USUAL = (
-    10,
-    20,
-    25,
-    30,
-    40,
-    50,
-    60,
-    70,
-    75,
-    80,
-    90,
-    100,
-    120,
-    150,
-    200,
-    250,
-    300,
-    400,
-    500,
-    800,
-    1000,
-)
-"""Commonly used values of GOGC."""
-
 DEFAULT = 100.0
 """The default of GOGC."""
-
-
-def snapped(gogc: float, live: float = math.inf) -> float:
-    """Returns the commonly used GOGC that equals an inferred one within error, else the value.
-
-    The error is a few points and, on a small live heap, the truncation of sizes to whole MiB.
-    """
-    if gogc <= 0:
-        return gogc
-    error = max(0.04, 1.5 / max(live, 1.0))
-    # The default first: on a small heap several values are within the error.
-    usual = (DEFAULT, _nearest(gogc))
-    return next((value for value in usual if abs(value / gogc - 1) < error), gogc)
-
-
-def from_usual(gogc: float) -> float:
-    """Returns the relative distance to the nearest commonly used value."""
-    return abs(_nearest(gogc) / gogc - 1) if gogc > 0 else 0.0
-
-
-def _nearest(gogc: float) -> float:
-    return float(min(USUAL, key=lambda value: abs(math.log(value / gogc))))

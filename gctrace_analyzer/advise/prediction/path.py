@@ -13,7 +13,7 @@ import polars as pl
 
 from gctrace_analyzer import core
 from gctrace_analyzer.advise.prediction import pacer
-from gctrace_analyzer.analysis.goals.setters import HEAP_MINIMUM_MIB
+from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB
 from gctrace_analyzer.ingest.rows import largest
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from gctrace_analyzer.advise.subject import (
 )
 from gctrace_analyzer.analysis.metrics.intervals import observed_pauses
 from gctrace_analyzer.analysis.metrics.typical import summarize
-from gctrace_analyzer.analysis.settings import FIRST_WITH_LIMIT, go_version
+from gctrace_analyzer.analysis.settings.known import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import duration_text
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.prediction.gain import Gain
     from gctrace_analyzer.advise.prediction.load import Load
     from gctrace_analyzer.analysis.analysis import Analysis
-    from gctrace_analyzer.analysis.settings import Settings
+    from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.analysis.trend import LiveGrowth
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.settings import MEMORY_LIMITS
+from gctrace_analyzer.analysis.settings.known import MEMORY_LIMITS
 
 if TYPE_CHECKING:
     from gctrace_analyzer.analysis.thresholds import Thresholds

@@ -19,16 +19,22 @@ from gctrace_analyzer.analysis.metrics import (
 from gctrace_analyzer.analysis.metrics.typical import summarize
 from gctrace_analyzer.analysis.pauses import BOTH
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import programs
+from gctrace_analyzer.analysis.settings.readings import regimes_of_intervals
 from gctrace_analyzer.analysis.summary import ignored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gctrace_analyzer.analysis.metrics.pause_bounds import CyclePauses
-    from gctrace_analyzer.analysis.settings import Settings
+    from gctrace_analyzer.analysis.settings.known import Settings
+    from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.analysis.thresholds import Thresholds
     from gctrace_analyzer.ingest.read import Log
+
+
+LONGER_TIMES, LONGER_INTERVALS = 3.0, 20
+"""Times the time of gctrace, and intervals, from which on metrics show the load better."""
 
 
 class Dumps:
@@ -92,6 +98,16 @@ class Dumps:
     def spans(self) -> pl.DataFrame:
         """The intervals as spans (`analysis.spans`)."""
         return intervals.spans(self.detailed) if self.detailed.width else self.detailed
+
+    def cover_far_more_than(self, traced_s: float) -> bool:
+        """Returns whether they show the load better than gctrace of so many seconds does."""
+        observed = self.summary.span_s or 0.0
+        return len(self.detailed) >= LONGER_INTERVALS and observed > LONGER_TIMES * traced_s
+
+    @property
+    def regimes(self) -> list[Regime]:
+        """The settings that the dumps state."""
+        return list(regimes_of_intervals(self.detailed)) if self.are_enough else []
 
     def of(self, process: int) -> pl.DataFrame:
         """Returns the detailed intervals of one process, as spans."""

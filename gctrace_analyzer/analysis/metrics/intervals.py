@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.metrics import live_from_goal, times
-from gctrace_analyzer.analysis.settings import METRICS
+from gctrace_analyzer.analysis.settings.known import METRICS
 from gctrace_analyzer.ingest.memstats.fields import RING
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gctrace_analyzer.analysis.settings import Settings
+    from gctrace_analyzer.analysis.settings.known import Settings
 
 YOUNG_SHARE = 0.1
 """A process is young if, at the rate of its cycles, it started less than this share of the

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.analysis.postmortem.death import Death
     from gctrace_analyzer.analysis.postmortem.facts import Evidence
-    from gctrace_analyzer.analysis.settings import Settings
+    from gctrace_analyzer.analysis.settings.known import Settings
 
 OFF_HEAP_SHARE = 0.3
 """Share of the limit. More than this outside the Go heap is a separate cause."""

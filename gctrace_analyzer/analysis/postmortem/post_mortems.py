@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import goal_mib
-from gctrace_analyzer.analysis.goals.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.postmortem.deaths import deaths
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S, explain_death
 from gctrace_analyzer.analysis.postmortem.facts import (
@@ -23,7 +22,8 @@ from gctrace_analyzer.analysis.postmortem.facts import (
     Resident,
 )
 from gctrace_analyzer.analysis.postmortem.match import Match, listed_tasks, match_all
-from gctrace_analyzer.analysis.settings import FIRST_WITH_LIMIT, go_version
+from gctrace_analyzer.analysis.settings.known import FIRST_WITH_LIMIT, go_version
+from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.frozen import Plain, frozen
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gctrace_analyzer.analysis.postmortem.death import Death
-    from gctrace_analyzer.analysis.settings import Settings
+    from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.ingest.read import Log
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.postmortem.death import Death
     from gctrace_analyzer.analysis.postmortem.facts import Evidence
     from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
-    from gctrace_analyzer.analysis.settings import Settings
+    from gctrace_analyzer.analysis.settings.known import Settings
 
 REQUEST_MORE = (
     "Set the memory request of the container to what it needs at most, and GOMEMLIMIT to 90 % of "

@@ -27,7 +27,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     OverallFacts,
     ProcessFacts,
 )
-from gctrace_analyzer.analysis.settings import go_version
+from gctrace_analyzer.analysis.settings.known import go_version
 from gctrace_analyzer.ingest.rows import by_process, of_process
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
     from gctrace_analyzer.analysis.rules.registry import Facts, Rule
-    from gctrace_analyzer.analysis.settings import Settings
+    from gctrace_analyzer.analysis.settings.known import Settings
+    from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.analysis.thresholds import Thresholds
     from gctrace_analyzer.analysis.trend import LiveGrowth
@@ -153,7 +154,7 @@ def diagnose(
     *,
     thresholds: Thresholds,
     growth_of: Callable[[int], LiveGrowth | None],
-    levels_of: Callable[[int], pl.DataFrame],
+    regimes_of: Callable[[int], tuple[Regime, ...]],
     pauses_of: Callable[[int], CyclePauses | None],
     rules: Sequence[Rule[ProcessFacts]] = PROCESS_RULES,
 ) -> list[Finding]:
@@ -169,7 +170,7 @@ def diagnose(
         deaths: post-mortems.
         thresholds: the limits of all rules.
         growth_of: returns the growth of the live heap of a process.
-        levels_of: returns the levels of the effective GOGC of a process (`goals.levels.steady`).
+        regimes_of: returns the settings that a process ran under.
         pauses_of: returns what metrics show of the pauses of a process.
         rules: the rules about one process that the input has evidence for.
     """
@@ -187,7 +188,7 @@ def diagnose(
             missing_cycles=rows.get(process, {}).get("missing_cycles", 0),
             go_versions=_go_versions(settings, rows.get(process, {})),
             growth=growth_of(process),
-            known_levels=levels_of(process),
+            regimes=regimes_of(process),
             cycle_pauses=pauses_of(process),
         )
         findings += _of_process(facts, rules)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.goals import levels
-from gctrace_analyzer.analysis.goals.setters import limit_sets_most_goals
+from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import complete, not_null, since, where, with_largest
 
@@ -23,7 +22,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.metrics.pause_bounds import CyclePauses
     from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
-    from gctrace_analyzer.analysis.settings import Settings
+    from gctrace_analyzer.analysis.settings.known import Settings
+    from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.analysis.thresholds import Thresholds
     from gctrace_analyzer.analysis.trend import LiveGrowth
@@ -66,7 +66,7 @@ class ProcessFacts:
         go_versions: the oldest and the newest Go release that prints such lines.
         matched: ids of the rules that have matched in this process so far.
         growth: the growth of the live heap; None if it is small or not significant.
-        known_levels: the levels of the effective GOGC, if they are known already.
+        regimes: the settings it ran under, in the order of time; none of metrics.
         cycle_pauses: what metrics show of the pauses, which are not in their `cycles`.
     """
 
@@ -80,15 +80,8 @@ class ProcessFacts:
     go_versions: tuple[tuple[int, int] | None, tuple[int, int] | None] = (None, None)
     matched: set[str] = field(default_factory=set)
     growth: LiveGrowth | None = None
-    known_levels: pl.DataFrame | None = None
+    regimes: tuple[Regime, ...] = ()
     cycle_pauses: CyclePauses | None = None
-
-    @cached_property
-    def gogc_levels(self) -> pl.DataFrame:
-        """The levels of the effective GOGC (`goals.levels.steady`)."""
-        if self.known_levels is not None:
-            return self.known_levels
-        return levels.steady(self.cycles, self.thresholds)
 
     @cached_property
     def new_pacer(self) -> bool:

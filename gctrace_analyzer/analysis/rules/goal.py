@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from gctrace_analyzer.analysis.goals.levels import FEW_CYCLES, last_level
-from gctrace_analyzer.analysis.goals.setters import HEAP_MINIMUM_MIB
 from gctrace_analyzer.analysis.rules.finding import (
     Evidence,
     ProcessFacts,
     cycles_text,
     example_lines,
+    median,
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB
+from gctrace_analyzer.analysis.settings.naming import distinct, present, setting_text
 from gctrace_analyzer.ingest.rows import complete, not_null, where
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,26 +28,26 @@ if TYPE_CHECKING:
     "heap-minimum-bound",
     meaning="The live heap is so small that the heap minimum sets the goal, not GOGC, and GC "
     "runs often.",
-    condition=f"In over {{t.heap_minimum_share:.0%}} of the cycles (at least {{t.min_cycles}}) "
-    f"for which it is known what set the goal, the goal is {HEAP_MINIMUM_MIB} MiB, the heap "
-    "minimum at GOGC=100, and the live heap is at most half of it. A warning if GC takes over "
-    "{t.gc_cpu_warn:.0%} of the CPU.",
+    condition="In over {t.heap_minimum_share:.0%} of the cycles (at least {t.min_cycles}) "
+    f"for which it is known what set the goal, the goal is the heap minimum: {HEAP_MINIMUM_MIB} "
+    "MiB × GOGC/100. A warning if GC takes over {t.gc_cpu_warn:.0%} of the CPU.",
     advice="Set GOGC=400 or more, which costs only a few MiB here.",
     source="heapMinimum in runtime/mgcpacer.go; golang/go#22743",
 )
 def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks how many goals are the heap minimum."""
     t, known = facts.thresholds, facts.goal_set_by.count()
-    at_minimum = int((facts.goal_set_by == "heap-minimum").sum())
+    own = facts.goal_set_by == "heap-minimum"
+    at_minimum = int(own.sum())
     if known >= t.min_cycles and at_minimum > t.heap_minimum_share * known:
         costly = (facts.summary.gc_cpu_share or 0) > t.gc_cpu_warn
+        goal_mib = median(facts.cycles["heap_goal_mib"].filter(own))
         yield Evidence(
             "warn" if costly else "info",
-            f"The goal was the heap minimum of {HEAP_MINIMUM_MIB} MiB in {at_minimum:,} of "
+            f"The goal was the heap minimum of {goal_mib:.0f} MiB in {at_minimum:,} of "
             f"{cycles_text(len(facts.cycles))}.",
             {"cycles": at_minimum},
-            advice="Set GOGC=400 or more, which costs only a few MiB here.",
-            headline=f"The live heap is so small that GC runs at every {HEAP_MINIMUM_MIB} MiB "
+            headline=f"The live heap is so small that GC runs at every {goal_mib:.0f} MiB "
             f"of heap: it takes {percent(facts.summary.gc_cpu_share or 0)} of the CPU.",
         )
 
@@ -55,11 +56,11 @@ def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
     "GC045",
     "low-gogc",
     meaning="GOGC is low, so GC runs often and takes CPU time to save memory.",
-    condition="GOGC sets most goals, the median effective GOGC is under {t.low_gogc:.0f}, and GC "
+    condition="GOGC sets most goals, the present GOGC is under {t.low_gogc:.0f}, and GC "
     "takes over {t.low_gogc_cpu:.0%} of the CPU, is running over {t.low_gogc_active:.0%} of the "
     "time, or takes over {t.assist_warn_cpu_share:.0%} of the CPU in mark assists; otherwise only "
     "a note; bad if it takes over {t.gc_cpu_bad:.0%} of the CPU or is running over "
-    "{t.active_bad:.0%} of the time. Not if the program raised GOGC later. Needs at least "
+    "{t.active_bad:.0%} of the time. Needs at least "
     "{t.short_log_cycles} cycles, "
     "{t.min_span_s:g} s and a median live heap of {t.thrash_min_live_mib:.0f} MiB.",
     advice="Raise GOGC: at 100 GC costs a fraction of this, for a heap of up to twice the live "
@@ -74,37 +75,22 @@ def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     short = summary.cycles < t.short_log_cycles or (summary.span_s or 0) < t.min_span_s
     if short or facts.live_heap_mib < t.thrash_min_live_mib or facts.limit_sets_most_goals:
         return
-    is_own = facts.goal_set_by.ne_missing("memory-limit")
-    effective = facts.cycles["effective_gogc"]
-    gogc = not_null(effective.filter(is_own & (effective > 0))).median()
-    if not isinstance(gogc, float) or gogc >= t.low_gogc:
-        return
-    last = last_level(facts.cycles, facts.gogc_levels, t)
-    if last is not None and last.gogc >= t.low_gogc:
+    regime = present(facts.regimes)
+    gogc = None if regime is None else regime.gogc_pct
+    if gogc is None or gogc >= t.low_gogc:
         return
     costly = cpu > t.low_gogc_cpu or active > t.low_gogc_active
     costly |= (summary.assist_share_of_cpu or 0.0) > t.assist_warn_cpu_share
     bad = cpu > t.gc_cpu_bad or active > t.active_bad
     cost = f"GC takes {percent(cpu)} of the CPU and is running {percent(active)} of the time"
-    gogc = _without_rounding(gogc, facts.live_heap_mib)
+    is_own = facts.goal_set_by.ne_missing("memory-limit")
     yield Evidence(
         "bad" if bad else "warn" if costly else "info",
-        f"The heap may grow by only {gogc:.0f} % of the live heap (effective GOGC, median), and "
-        f"{cost}.",
+        f"The heap may grow by only {gogc:.0f} % of the live heap, and {cost}.",
         {"effective_gogc_p50": gogc, "gc_cpu_share": cpu, "gc_active_share": active},
         examples=example_lines(facts.cycles.filter(is_own), "gc_cpu_share"),
-        headline=f"GOGC is low (about {gogc:.0f}): {cost}.",
+        headline=f"GOGC is low ({gogc:.0f}): {cost}.",
     )
-
-
-_USUAL = (5.0, 10.0, 20.0, 25.0, 30.0, 40.0, 50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 400.0)
-
-
-def _without_rounding(gogc: float, live_mib: float) -> float:
-    """Returns the usual GOGC that the printed MiB may stand for, or the value itself."""
-    nearest = min(_USUAL, key=lambda usual: abs(usual - gogc))
-    rounding = (100 + gogc) / max(live_mib, 1.0)
-    return nearest if abs(nearest - gogc) <= rounding else gogc
 
 
 @rule(
@@ -165,59 +151,42 @@ def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
 @rule(
     "GC026",
     "nonconstant-gogc",
-    meaning="GOGC changes while the program runs, so figures of the whole run mix several "
-    "settings.",
-    condition="The effective GOGC has at least 2 levels, each over at least {t.level_cycles} "
-    "consecutive cycles with a relative standard deviation under {t.level_spread:.0%} and "
-    "separated by jumps of over {t.level_jump:.0%} and more than the printed MiB explain; the "
-    "highest is over {t.level_ratio:g} times the lowest. Counts cycles with a live heap of at "
-    "least {t.gogc_min_live_mib:.0f} MiB that were not forced and whose goal was not set by the "
-    "memory limit; needs 2 × {t.level_cycles} of them.",
-    advice="Check whether a tuner or `debug.SetGCPercent` is intended, and look at the "
-    "segments one by one.",
-    source="debug.SetGCPercent",
+    meaning="GOGC or the memory limit changes while the program runs, so figures of the whole run "
+    "mix several settings.",
+    condition="No single setting explains the heap goals, and several in turn do: each change must "
+    "explain at least 6 more goals than no change (`regimes`).",
+    advice="Check whether a tuner, `debug.SetGCPercent` or `debug.SetMemoryLimit` is intended, and "
+    "look at the segments one by one.",
+    source="debug.SetGCPercent, debug.SetMemoryLimit",
 )
 def nonconstant_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Looks for several levels of the effective GOGC."""
-    t = facts.thresholds
-    if facts.gogc_levels.is_empty():
+    """Names the settings of a process that changed them, and when."""
+    settings = distinct(facts.regimes)
+    if len(settings) < 2:
         return
-    levels = facts.gogc_levels.filter(pl.col("count") >= t.level_cycles)
-    long, live_mib = levels["gogc"], facts.live_heap_mib
-    values = [round(_without_rounding(value, live_mib)) for value in long]
-    if len(values) >= 2 and max(values) > t.level_ratio * min(values):
-        text = f"The effective GOGC was {', then '.join(_levels(facts, levels))}."
-        if facts.new_pacer and levels["unclear"].any():
-            text += (
-                " Either GOGC or the memory limit was changed: with a constant live heap, the log "
-                "does not show which."
-            )
-        yield Evidence("info", text, {"levels": values})
-
-
-_MOST_LEVELS = 6
-
-
-def _levels(facts: ProcessFacts, long: pl.DataFrame) -> Iterator[str]:
-    """Yields the levels in their order; of those with few cycles, the ones between the others."""
-    first, last = long["first_gc"].min(), long["first_gc"].max()
-    is_long = pl.col("count") >= facts.thresholds.level_cycles
-    between = (pl.col("count") >= FEW_CYCLES) & pl.col("first_gc").is_between(first, last)
-    rows = facts.gogc_levels.filter(is_long | between.fill_null(value=False))
-    live_mib = facts.live_heap_mib
     texts = [
-        f"{_without_rounding(row['gogc'], live_mib):.0f}"
+        setting_text(regime)
         + (
             ""
-            if row["count"] >= facts.thresholds.level_cycles
-            else f" for {row['count']} cycles"
+            if regime.start_s is None or not number
+            else f" from {duration_text(regime.start_s)}"
         )
-        for row in rows.iter_rows(named=True)
+        for number, regime in enumerate(settings)
     ]
-    yield from texts[: _MOST_LEVELS - 1]
-    if (more := len(texts) - _MOST_LEVELS) > 0:
-        yield "another level" if more == 1 else f"{more} other levels"
-    yield from texts[_MOST_LEVELS - 1 :][-1:]
+    more = len(texts) - _MOST_SETTINGS
+    if more > 0:
+        others = "another setting" if more == 1 else f"{more} other settings"
+        texts = [*texts[: _MOST_SETTINGS - 1], others, texts[-1]]
+    levels = [regime.gogc_pct for regime in settings if regime.gogc_pct is not None]
+    yield Evidence(
+        "info",
+        f"The settings changed: {', then '.join(texts)}.",
+        {"levels": [round(gogc) if math.isfinite(gogc) else "off" for gogc in levels]},
+    )
+
+
+_MOST_SETTINGS = 6
+"""Settings that are named one by one."""
 
 
 @rule(

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.goals.levels import FEW_CYCLES
 from gctrace_analyzer.analysis.limiter import verdict
 from gctrace_analyzer.analysis.rules.finding import (
     Evidence,
@@ -148,12 +147,8 @@ _WITH_ROOM = 5.0
     "GC014",
     "limit-bound",
     meaning="The memory limit sets the heap goal, so GC runs more often than GOGC asks for.",
-    condition="The memory limit set the goal of at least {t.level_cycles} cycles: the goal was "
-    "at or below the live heap, or well below what GOGC would have set, or the effective GOGC "
-    "varied by more than {t.gogc_spread:.0%}. Goals that one GOGC explains to the printed MiB in "
-    f"{{t.level_cycles}} cycles or more, or in {FEW_CYCLES} if the live heap varies widely, are "
-    "not counted if they follow the live heap, or if far higher goals at another time show that "
-    "GOGC or the limit was changed.",
+    condition="The memory limit set the goal of at least {t.level_cycles} cycles: no GOGC explains "
+    "these goals, and they are at or below the live heap, or do not follow it (`regimes`).",
     advice="No action needed unless limit-tight (GC015) matches as well; watch the live heap.",
     source=f"{_GUIDE}, memory limit",
     explained_by=("GC016", "GC015"),

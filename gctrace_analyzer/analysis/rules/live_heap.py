@@ -19,7 +19,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.analysis.settings import nearest_limit
+from gctrace_analyzer.analysis.settings.known import nearest_limit
 from gctrace_analyzer.ingest.rows import not_null
 from gctrace_analyzer.units import digits, duration_text
 

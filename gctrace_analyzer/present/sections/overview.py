@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.analysis.goals.levels import last_level
+from gctrace_analyzer.analysis.settings.naming import (
+    distinct,
+    percent_text,
+    present,
+    setting_text,
+)
 from gctrace_analyzer.ingest.processes import distinct_names
-from gctrace_analyzer.ingest.rows import of_process
 from gctrace_analyzer.present.document import KeyFigure, Table
 from gctrace_analyzer.present.format import (
     NONE,
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.present.report import Report
 
@@ -46,8 +51,8 @@ _SETTERS = {
 }
 
 
-_CHANGED = 1.2
-"""Ratio of a level of GOGC to the median. Below it, the median stands for both."""
+_NEARLY_ALL = 0.9
+"""Share of the goals. What sets so many of them is said to set all."""
 
 _FEW = 0.2
 """Share of the goals. What sets fewer is not named with the other setter."""
@@ -384,44 +389,53 @@ def _goal(report: Report) -> str:
     setters = report.analysis.goal_set_by
     setter, cycles = max(setters.items(), key=lambda item: item[1], default=("", 0))
     # Nothing is said of a goal whose setter is known for a few cycles only.
+    regime = _present(report)
+    if regime is not None and regime.set_by == "either":
+        low, high = regime.memory_limit_mib_low or 0, regime.memory_limit_mib_high or 0
+        gogc_text = percent_text(regime.gogc_pct or 0)
+        return f"set by GOGC={gogc_text} or a limit of {low:,.0f}–{high:,.0f} MiB"
     if 2 * cycles <= report.analysis.summary.cycles:
         both = [setters.get(name, 0) for name in ("gogc", "memory-limit")]
         if 2 * sum(both) > report.analysis.summary.cycles and min(both) >= _FEW * sum(both):
             return "; ".join(["set by GOGC and the memory limit", *effective])
         return "; ".join(effective)
-    mostly = "" if cycles == sum(setters.values()) else "mostly "
-    return "; ".join([f"set {mostly}by {_SETTERS[setter]}", *effective])
+    # The first cycles of most programs start from the heap minimum.
+    mostly = "mostly " if cycles < _NEARLY_ALL * sum(setters.values()) else ""
+    limit = _limit(report) if setter == "memory-limit" else ""
+    return "; ".join([f"set {mostly}by {limit or _SETTERS[setter]}", *effective])
+
+
+def _limit(report: Report) -> str:
+    """Returns the memory limit as it was stated or inferred; empty if it is unknown."""
+    regime = _present(report)
+    if regime is None or not regime.is_limited or not regime.memory_limit_mib_high:
+        return ""
+    if regime.memory_limit_source != "inferred":
+        return setting_text(regime)
+    low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
+    return f"a {low:,.0f}–{high:,.0f} MiB limit" if low else f"a limit under {high:,.0f} MiB"
+
+
+def _present(report: Report) -> Regime | None:
+    """Returns the present setting of the only process; None of several."""
+    analysis = report.analysis
+    process = analysis.longest_process
+    if len(analysis.tables["processes"]) > 1 or process is None:
+        return None
+    return present(analysis.regimes_of(process))
 
 
 def _levels_of_gogc(report: Report) -> str:
-    """Returns the first and the last level if the program changed GOGC: a median is neither."""
+    """Returns the first and the last GOGC if the program changed it: a median is neither."""
     analysis = report.analysis
-    changed = next((finding for finding in analysis.findings if finding.id == "GC026"), None)
-    if len(analysis.tables["processes"]) > 1:
+    process = analysis.longest_process
+    if len(analysis.tables["processes"]) > 1 or process is None:
         return ""
-    if changed is None:
-        return _last_gogc(report)
-    levels = changed.figures["levels"]
-    return f"{levels[0]:.0f}, {'then' if len(levels) == 2 else 'at the end'} {levels[-1]:.0f}"
-
-
-def _last_gogc(report: Report) -> str:
-    """Returns the median and the last level if that has too few cycles for a finding.
-
-    Predictions start from it.
-    """
-    analysis = report.analysis
-    process, median = analysis.longest_process, analysis.summary.effective_gogc_p50
-    if process is None or analysis.by_dumps or not median:
+    levels = [regime.gogc_pct for regime in distinct(analysis.regimes_of(process))]
+    known = [percent_text(gogc) for gogc in levels if gogc is not None]
+    if len(known) < 2:
         return ""
-    level = last_level(
-        of_process(analysis.enriched, process),
-        analysis.gogc_levels(process),
-        analysis.thresholds,
-    )
-    if level is None or max(level.gogc / median, median / level.gogc) < _CHANGED:
-        return ""
-    return f"{median:.0f}, at the end {report.advice.baseline.now.gogc or level.gogc:.0f}"
+    return f"{known[0]}, {'then' if len(known) == 2 else 'at the end'} {known[-1]}"
 
 
 def _sum_of_pauses(*pauses: float | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gctrace_analyzer.analysis.settings import Known
+from gctrace_analyzer.analysis.settings.known import Known
 from gctrace_analyzer.testing import read_text
 
 MIB = 1 << 20

@@ -36,13 +36,12 @@ def test_a_steady_program_has_the_figures_of_each_cycle() -> None:
     assert load.in_mark == 4
     assert load.true_live == 16.5
     assert load.true_live_first == load.true_live_last == pytest.approx(16.5, abs=0.51)
-    assert load.effective_gogc == load.inferred_gogc == pytest.approx(100 * 20 / 20.5)
+    assert load.effective_gogc == pytest.approx(100 * 20 / 20.5)
     assert load.trigger_share == pytest.approx(0.5)
     assert (load.variation, load.work_variation, load.no_room_share) == (0, 0, 0)
     assert (load.roots, load.stacks, load.forced_share) == (0, 0, 0)
     assert (load.procs, load.cpus) == (2, 2)
     assert load.new_pacer
-    assert not load.procs_changed
     assert load.span_s == pytest.approx(0.5 * (load.cycles - 1))
     assert load.begin_s + load.span_s == pytest.approx(0.5 * 41)
     assert load.is_possible

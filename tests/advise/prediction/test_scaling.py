@@ -13,7 +13,7 @@ from gctrace_analyzer.advise.candidates import candidates
 from gctrace_analyzer.advise.policy import recommend
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.prediction.scaling import UNKNOWN, Scaling, _gogc
-from gctrace_analyzer.analysis.settings import Known, Settings
+from gctrace_analyzer.analysis.settings.known import Known, Settings
 from tests.conftest import SAMPLES
 
 SUMMARY = replace(

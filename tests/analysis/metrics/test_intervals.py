@@ -14,7 +14,7 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.metrics.intervals import intervals
-from gctrace_analyzer.analysis.settings import Known, Settings
+from gctrace_analyzer.analysis.settings.known import Known, Settings
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.testing import read_text
 from tests.helpers.intervals import between_dumps

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis.settings import Known
+from gctrace_analyzer.analysis.settings.known import Known
 from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.text import plain
 

@@ -13,7 +13,7 @@ from gctrace_analyzer.analysis.postmortem.explanation import (
     Explanation,
     explain_death,
 )
-from gctrace_analyzer.analysis.settings import Known, Settings
+from gctrace_analyzer.analysis.settings.known import Known, Settings
 from gctrace_analyzer.testing import read_text
 from tests.helpers.deaths import evidence
 

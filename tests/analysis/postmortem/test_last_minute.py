@@ -20,7 +20,7 @@ from gctrace_analyzer.analysis.postmortem.post_mortems import (
     _next_goal,
     _usual_s,
 )
-from gctrace_analyzer.analysis.settings import Known, Settings
+from gctrace_analyzer.analysis.settings.known import Known, Settings
 from tests.helpers.intervals import interval_spans
 
 MIB = 1 << 20

@@ -11,7 +11,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.postmortem.death import Death
 from gctrace_analyzer.analysis.postmortem.facts import Limit
 from gctrace_analyzer.analysis.postmortem.post_mortems import _limit
-from gctrace_analyzer.analysis.settings import Known, Settings
+from gctrace_analyzer.analysis.settings.known import Known, Settings
 from tests.helpers.corpus import INPUTS, expectation, named, read
 from tests.helpers.logs import KILL, journal, logfile, read_lines, records
 

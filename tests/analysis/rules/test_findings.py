@@ -150,7 +150,7 @@ def test_levels_of_gogc_are_listed(tmp_path: Path) -> None:
         tmp_path, 120, goal=lambda n: live(n - 1) + live(n - 1) // (1 if n <= 60 else 2)
     )
     (row,) = run.findings().filter(id="GC026").to_dicts()
-    assert "100, then 50" in row["evidence"]
+    assert "GOGC=100, then GOGC=50 from 12 s" in row["evidence"]
 
 
 def test_an_idle_program_has_an_idle_episode(tmp_path: Path) -> None:

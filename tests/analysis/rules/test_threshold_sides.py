@@ -80,7 +80,15 @@ LOGS: dict[str, Callable[[], str]] = {
     "small heap": lambda: log_of(
         30, every=0.02, background=6, start=3, end=4, live=1, goal=lambda n: 4 if n < 25 else 9
     ),
-    "low GOGC": lambda: log_of(60, every=0.02, background=1, assist=1, live=100, goal=130),
+    "low GOGC": lambda: log_of(
+        60,
+        every=0.02,
+        background=1,
+        assist=1,
+        live=live,
+        start=115,
+        goal=lambda n: int(1.3 * live(n - 1) + 0.5),
+    ),
     "over the goal": lambda: log_of(60, live=100, goal=200, start=190, end=240),
     "no goal": lambda: log_of(40, goal=lambda n: 200 if n <= 10 else 17592186044415),
     "two levels": lambda: log_of(
@@ -130,20 +138,6 @@ def effective_gogc(facts: ProcessFacts) -> Any:
     return facts.cycles["effective_gogc"].median()
 
 
-def level_jump(facts: ProcessFacts) -> Any:
-    gogc = (
-        facts.cycles["effective_gogc"]
-        .drop_nulls()
-        .rolling_median(5, center=True, min_samples=1)
-    )
-    return (gogc / gogc.shift(1) - 1).abs().max()
-
-
-def levels(facts: ProcessFacts) -> list[int]:
-    (finding,) = matches(goal.nonconstant_gogc, facts)
-    return list(finding.figures["levels"])
-
-
 def rate_per_processor(facts: ProcessFacts) -> float:
     return (facts.summary.alloc_mib_per_s or 0) / 2
 
@@ -185,7 +179,7 @@ CASES = [
     Case(goal.heap_minimum_bound, "small heap", "heap_minimum_share", lambda f: (f.goal_set_by.drop_nulls() == "heap-minimum").mean(), "warn", None, None),
     Case(goal.heap_minimum_bound, "small heap", "min_cycles", lambda f: len(f.goal_set_by.drop_nulls()), "warn", "warn", None),
     Case(goal.heap_minimum_bound, "small heap", "gc_cpu_warn", "gc_cpu_share", "warn", "info", "info"),
-    Case(goal.low_gogc, "low GOGC", "low_gogc", effective_gogc, None, None, "warn"),
+    Case(goal.low_gogc, "low GOGC", "low_gogc", lambda f: f.regimes[-1].gogc_pct, None, None, "warn"),
     Case(goal.low_gogc, "low GOGC", "thrash_min_live_mib", 100.0, "warn", "warn", None),
     Case(goal.low_gogc, "low GOGC", "short_log_cycles", 60, "warn", "warn", None),
     Case(goal.low_gogc, "low GOGC", "min_span_s", "span_s", "warn", "warn", None),
@@ -199,9 +193,6 @@ CASES = [
     Case(goal.goal_overshoot, "over the goal", "gogc_min_live_mib", 100.0, "info", "info", None),
     Case(goal.gogc_off_without_limit, "no goal", "no_goal_share", 30 / 40, "warn", None, None),
     Case(goal.gogc_off_without_limit, "no goal", "min_cycles", 30, "warn", "warn", None),
-    Case(goal.nonconstant_gogc, "two levels", "level_jump", level_jump, "info", None, None),
-    Case(goal.nonconstant_gogc, "two levels", "level_ratio", lambda f: levels(f)[0] / levels(f)[1], "info", None, None),
-    Case(goal.nonconstant_gogc, "two levels", "level_cycles", 59, "info", "info", None),
     Case(goal.gogc_not_as_declared, "GOGC 100", "gogc_declared_points", lambda f: 110 - effective_gogc(f), "warn", None, None, {"gogc_declared_share": 0.0}, {"gogc": 110}),
     Case(goal.gogc_not_as_declared, "GOGC 100", "gogc_declared_share", lambda f: (effective_gogc(f) - 80) / 80, "warn", None, None, {"gogc_declared_points": 0.0}, {"gogc": 80}),
     Case(allocation.mutator_slowed_in_gc, "busy", "slowed_rate", "alloc_rate_ratio", None, None, "info"),
@@ -285,10 +276,10 @@ SAID: list[tuple[Rule[ProcessFacts], str, str, tuple[int, ...]]] = [
     (frequency.gc_always_on, "always on", "A GC cycle is running 77 % of the time.", ()),
     (frequency.too_frequent, "busy", "A GC cycle starts every 20 ms (median).", ()),
     (frequency.forced_gc, "forced", "The program forced 8 of 30 cycles (`runtime.GC`, `debug.FreeOSMemory` or `/debug/pprof/heap?gc=1`).", (1, 2, 3)),
-    (goal.heap_minimum_bound, "small heap", "The goal was the heap minimum of 4 MiB in 23 of 30 cycles.", ()),
+    (goal.heap_minimum_bound, "small heap", "The goal was the heap minimum of 4 MiB in 24 of 30 cycles.", ()),
     (goal.goal_overshoot, "over the goal", "In 5 % of the cycles the heap ends at least 20 % above its goal.", (3, 4, 5)),
     (goal.gogc_off_without_limit, "no goal", "30 cycles had no heap goal.", ()),
-    (goal.nonconstant_gogc, "two levels", "The effective GOGC was 100, then 50.", ()),
+    (goal.nonconstant_gogc, "two levels", "The settings changed: GOGC=100, then GOGC=50 from 12 s.", ()),
     # While marking 5 MiB in 5.05 ms; between cycles the other 76 MiB in 14.95 ms.
     (allocation.mutator_slowed_in_gc, "busy", "While GC is marking, the program allocates at 20 % of its rate between cycles.", ()),
     (allocation.high_alloc_rate, "busy", "The program allocates 4,055 MiB/s on 2 processors.", ()),
@@ -302,7 +293,7 @@ SAID: list[tuple[Rule[ProcessFacts], str, str, tuple[int, ...]]] = [
     # 101 MiB in 3.0006 s of CPU.
     (marking.low_mark_throughput, "slow marking", "30 cycles marked less than 100 MiB per CPU second; the slowest, 33.7 MiB.", (1, 2, 3)),
     (long_pauses.long_sweep_termination, "long pauses", "The program stops for up to 7.0 ms before marking; half of these pauses take over 7.0 ms, 1 in 100 over 7.0 ms.", (1, 2, 3)),
-    (limit.limit_bound, "limited", "The memory limit set the goal in 59 of 60 cycles; the limit is at least 125 MiB.", ()),
+    (limit.limit_bound, "limited", "The memory limit set the goal in 60 of 60 cycles; the limit is at least 125 MiB.", ()),
     # The median of the live heap is 105 MiB, 20 MiB below the goal.
     (limit.limit_tight, "limited", "The memory limit leaves 19 % of the live heap as headroom (effective GOGC, median).", (19, 50, 6)),
     (limit.gogc_off_idle, "limited and idle", "No GC cycle ran for 2m 10s, so GOGC is probably off: otherwise the runtime runs a cycle every two minutes.", ()),

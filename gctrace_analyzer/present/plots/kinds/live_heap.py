@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.settings import nearest_limit
+from gctrace_analyzer.analysis.settings.known import nearest_limit
 from gctrace_analyzer.present.format import duration, mib, rate_of_growth
 from gctrace_analyzer.present.plots.axis import Axis, limits
 from gctrace_analyzer.present.plots.events import timed

@@ -1,1 +1,0 @@
-"""What set the heap goals: GOGC, a memory limit, or the heap minimum."""

@@ -1,0 +1,253 @@
+"""The parts of a process whose heap goals one setting explains, and what is stated about them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from gctrace_analyzer.analysis.settings import search
+from gctrace_analyzer.analysis.settings.known import METRICS, Settings
+from gctrace_analyzer.analysis.settings.limits import goal_range
+from gctrace_analyzer.analysis.settings.search import State
+from gctrace_analyzer.ingest.rows import not_null
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FEWEST_GOALS = 4
+"""Goals. Fewer show no setting: the default is assumed unless they contradict it."""
+
+STATED_TOLERANCE = 0.08
+"""Relative difference from a stated GOGC that the printed goals leave."""
+
+_SAME_LIMIT = 2.0
+"""Ratio of two goals that one limit can set, as memory outside the heap drifts."""
+
+_JUMP, _JUMP_CYCLES = 1.3, 5
+"""Ratio of the goals before and after a change of the limit, and cycles of their medians."""
+
+_MOSTLY = 0.9
+"""Share of the goals that one explanation must cover."""
+
+_NARROW = 1.25
+"""Ratio of the ends of an interval of GOGC in which a usual value is hardly there by chance."""
+
+
+class Stated(NamedTuple):
+    """A setting from outside the goals: its value (infinite: off; None: unknown) and source.
+
+    A value that `wins` is of the running process, or the user's; others are of its start, and
+    hold until the goals contradict them.
+    """
+
+    value: float | None = None
+    source: str | None = None
+    wins: bool = False
+
+
+class Known(NamedTuple):
+    """What is stated about GOGC and the memory limit of a process."""
+
+    gogc: Stated = Stated()
+    limit: Stated = Stated()
+
+
+NOTHING = Known()
+
+
+def stated_in(settings: Settings) -> Known:
+    """Returns GOGC and the memory limit as far as the user or the inputs state them."""
+    known = []
+    for setting in (settings.gogc, settings.memory_limit_mib):
+        if setting is None:
+            known.append(Stated())
+            continue
+        value = math.inf if setting.value in (None, "off") else float(setting.value)
+        given = setting.source == "given"
+        running = given or setting.source.startswith((METRICS, "no cycle"))
+        known.append(Stated(value, "given" if given else "stated", running))
+    return Known(*known)
+
+
+class Part(NamedTuple):
+    """Rows of a process under one state; `both`: a GOGC and a limit explain its goals."""
+
+    state: State
+    begin: int
+    end: int
+    both: bool = False
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a memory limit sets goals."""
+        return self.state.top_mib < math.inf
+
+    @property
+    def is_off(self) -> bool:
+        """Whether there are no goals: GOGC is off, and there is no limit."""
+        return math.isinf(self.state.gogc) and math.isinf(self.state.top_mib)
+
+
+def parts_of(seen: pl.DataFrame, known: Known) -> list[Part]:
+    """Returns the parts of a process in the order of time; of one with no goals, one.
+
+    Args:
+        seen: the rows of `gogc_ranges` that show something, in order.
+        known: what is stated about the process.
+    """
+    if (part := _settled(seen, known)) is not None:
+        return [part]
+    no_limit = known.limit.value == math.inf or not seen["stacks"].count()
+    tops = None if no_limit else _stated_tops(seen, known)
+    joined: list[Part] = []
+    for stretch in search.search(seen, known.gogc.value, tops):
+        joined.append(Part(*stretch))
+        while len(joined) > 1 and (both := _joined(joined[-2], joined[-1], seen, known)):
+            joined[-2:] = [both]
+    limited = any(part.is_limited for part in joined)
+    return [_with_alternative(part, seen, known, limited=limited) for part in joined]
+
+
+def _settled(seen: pl.DataFrame, known: Known) -> Part | None:
+    """Returns the whole process as one part if a usual GOGC explains every goal."""
+    if seen["no_goal"].any():
+        return None
+    low = greatest(seen["low"]) if len(seen) else -math.inf
+    high = -greatest(-seen["high"]) if len(seen) else math.inf
+    usual = search.usual_between(low, high, known.gogc.value)
+    if usual is None:
+        return None
+    part = Part(State(usual, math.inf, 0.0), 0, len(seen))
+    if search.cost_of(usual, known.gogc.value) == 0.0 or len(seen) < FEWEST_GOALS:
+        return part
+    # A limit may explain them as well: a stated one, or any if the goals hardly vary.
+    if known.limit.value not in (None, math.inf):
+        return None
+    return _with_alternative(part, seen, known, limited=False)
+
+
+def _stated_tops(seen: pl.DataFrame, known: Known) -> tuple[float, ...]:
+    """Returns the goal that a stated limit sets, if there are any that it may set."""
+    if known.limit.value is None:
+        return ()
+    ends = goal_range(known.limit.value, median(seen["stacks"]))
+    at_limit = seen["goal"].filter(seen["goal"].is_between(*ends))
+    return (median(at_limit),) if len(at_limit) >= FEWEST_GOALS else ()
+
+
+def _joined(first: Part, second: Part, seen: pl.DataFrame, known: Known) -> Part | None:
+    """Returns both parts as one if one limit explains them; None if it does not.
+
+    The goal that a limit sets drifts with the memory outside the heap, but does not jump. Beside a
+    limit, goals that only an unusual GOGC explains are the limit's if they are near its.
+    """
+    limited = [part for part in (first, second) if part.is_limited]
+    if not limited:
+        return None
+    longest = max(limited, key=lambda part: part.end - part.begin)
+    rows = [seen[part.begin : part.end] for part in (first, second)]
+    goals = [above_live(own) for own in rows]
+    if len(limited) == 1:
+        number = 1 if first.is_limited else 0
+        other = (first, second)[number]
+        if _leaves(longest, other, seen):
+            state = longest.state._replace(gogc=other.state.gogc)
+            return Part(state, first.begin, second.end)
+        is_odd = search.cost_of(other.state.gogc, known.gogc.value) > search.COMMON
+        if other.is_off or not is_odd or not _mostly(goals[number], longest.state.drift):
+            return None
+    for own, live, part in zip(goals, rows, (second, first), strict=True):
+        # A live heap that is its own goal does not fit under a limit that has room for it.
+        if not len(own) and part.is_limited and median(live["live"]) < part.state.drift[0]:
+            return None
+    around = seen[second.begin - _JUMP_CYCLES : second.begin + _JUMP_CYCLES]
+    # While a program thrashes, memory that it does not return takes from the goal.
+    thrashes = bool((around["goal"] <= around["live"]).any())
+    if all(map(len, goals)) and not thrashes:
+        ends = median(goals[0].tail(_JUMP_CYCLES)), median(goals[1].head(_JUMP_CYCLES))
+        whole = median(goals[0]), median(goals[1])
+        if max(ends) > _JUMP * min(ends) + 1 or max(whole) > _SAME_LIMIT * min(whole):
+            return None
+    top = max(part.state.top_mib for part in limited)
+    gogc = min(part.state.gogc for part in limited)
+    hidden = [part for part in limited if math.isinf(part.state.gogc)]
+    if any(not _is_at_least(part, gogc, seen) for part in hidden):
+        gogc = math.inf
+    return Part(State(gogc, top, longest.state.cost), first.begin, second.end)
+
+
+def _is_at_least(limited: Part, gogc: float, seen: pl.DataFrame) -> bool:
+    """Returns whether a GOGC would set the goals of a part if its limit did not."""
+    least = quantile(seen["low"][limited.begin : limited.end], 0.9)
+    return gogc * (1 + STATED_TOLERANCE) >= least
+
+
+def _leaves(limited: Part, part: Part, seen: pl.DataFrame) -> bool:
+    """Returns whether the limit of one part leaves the goals of another one to its GOGC.
+
+    Then both are under one setting, whose limit was not reached in the other part.
+    """
+    gogc, (_, top) = part.state.gogc, limited.state.drift
+    if part.is_off or limited.state.gogc not in (gogc, math.inf):
+        return False
+    goals = seen["goal"][part.begin : part.end]
+    return _mostly(goals, (0.0, top)) and _is_at_least(limited, gogc, seen)
+
+
+def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: bool) -> Part:
+    """Returns the part, marked if GOGC and a limit both explain its goals.
+
+    Args:
+        part: a part under a GOGC or a limit.
+        seen: the rows of the process.
+        known: what is stated.
+        limited: whether a memory limit sets the goals of any part.
+    """
+    # The first cycle may follow one large allocation.
+    rows = seen[max(part.begin, 1) : part.end]
+    stated = known.limit.value, known.gogc.value
+    if part.is_limited:
+        low, high = greatest(rows["low"]), -greatest(-rows["high"])
+        if stated != (None, None) or not 0 < low <= high:
+            return part
+        usual = search.usual_between(low, high)
+        state = State((low + high) / 2 if usual is None else usual, math.inf, 0.0)
+        return part._replace(state=state, both=True)
+    gogc = part.state.gogc
+    cost = search.cost_of(gogc, known.gogc.value)
+    if part.is_off or cost == 0 or known.limit.value == math.inf or not rows["stacks"].count():
+        return part
+    rows = seen[part.begin : part.end]
+    low = greatest(rows["low"].filter(rows["low"] <= gogc))
+    high = -greatest(-rows["high"].filter(rows["high"] >= gogc))
+    # A wide interval has a usual value by chance: tiny heaps say little.
+    is_narrow = low > 0 and high <= _NARROW * low
+    if cost <= search.COMMON and is_narrow and not limited:
+        return part
+    return part._replace(both=_mostly(rows["goal"], search.near(median(rows["goal"]))))
+
+
+def _mostly(goals: pl.Series, ends: tuple[float, float]) -> bool:
+    return bool(goals.is_between(*ends).sum() >= _MOSTLY * len(goals))
+
+
+def above_live(rows: pl.DataFrame) -> pl.Series:
+    """Returns the goals that leave room above the live heap."""
+    return rows["goal"].filter(rows["goal"] > rows["live"])
+
+
+def greatest(values: pl.Series) -> float:
+    """Returns the greatest of the known values; 0 without any."""
+    most = values.max()
+    return most if isinstance(most, float) else 0.0
+
+
+def median(values: pl.Series) -> float:
+    """Returns the median of the known values; 0 without any."""
+    middle = not_null(values).median()
+    return float(middle) if isinstance(middle, int | float) else 0.0
+
+
+def quantile(values: pl.Series, share: float) -> float:
+    """Returns a quantile of the known values; 0 without any."""
+    return float(not_null(values).quantile(share) or 0.0)

@@ -1,0 +1,124 @@
+"""What each printed heap goal says about GOGC, as an interval.
+
+The runtime truncates every size to MiB, so "5 MB" stands for [5, 6) MiB. With the rule that sets
+the goal (gcControllerState.commit, runtime/mgcpacer.go), each cycle leaves an interval of GOGC:
+
+    goal = max(4 MiB × GOGC/100, live + (live + stacks + globals) × GOGC/100)
+
+Live heap, stacks and globals are those of the cycle before; up to Go 1.17 only the live heap
+counts. A goal that a single large allocation raised is only an upper bound, and so is one just
+above the live heap, because the sweeper needs 1 MiB there (sweepMinHeapDistance).
+"""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+
+from gctrace_analyzer.ingest.rows import Within, before, follows, within_process
+
+HEAP_MINIMUM_MIB = 4
+"""MiB at GOGC=100. The heap minimum scales with GOGC (heapMinimum in runtime/mgcpacer.go)."""
+
+_ROUNDING = 0.02
+"""Relative error of GOGC beyond the truncation: what the runtime counts and does not print."""
+
+_RAISED_ROOM_MIB = 42
+"""MiB between live heap and goal. From there on the trigger is over 2 MiB below the goal, because
+it is at most 95 % of the way or 4 MiB below, so the printed heap shows whether it was passed."""
+
+_FIRST_LIVE_MIB = HEAP_MINIMUM_MIB / (1 + 7 / 8)
+"""MiB that count as marked before the first cycle, up to Go 1.18 (gcinit, runtime/mgc.go)."""
+
+NEEDED = (
+    *("process", "gc_num", "format", "heap_start_mib", "heap_live_mib", "heap_goal_mib"),
+    *("stacks_mib", "globals_mib"),
+)
+"""Columns of the cycles that the intervals are made from."""
+
+
+def goal_was_raised(live: pl.Expr) -> pl.Expr:
+    """Returns whether one large allocation took the heap past the goal at the start of a cycle.
+
+    The runtime then raises the goal to just above the heap, so it shows neither GOGC nor a limit.
+    Smaller allocations start a cycle at the trigger, which is at most 95 % of the way from the
+    live heap to the goal, or 4 MiB below the goal if that is closer.
+
+    Source: heapGoalInternal (64 KiB above the heap) and, up to Go 1.17, startCycle (1 MiB above).
+    """
+    goal = pl.col("heap_goal_mib")
+    raised = pl.col("heap_start_mib").is_between(goal - 1, goal)
+    return (raised & (goal - live >= _RAISED_ROOM_MIB)).fill_null(value=False)
+
+
+def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
+    """Returns the GOGC in percent that can have set each goal, one row per cycle.
+
+    Args:
+        cycles: with the columns in `NEEDED`, of any number of processes.
+
+    Returns:
+        `goal` and `live` (of the cycle before) in MiB, `low` and `high` (a GOGC between them set
+        the goal), `low_raised` (the least GOGC if an allocation may have raised it),
+        `by_minimum` (the highest GOGC whose heap minimum set the goal), `no_goal` (GOGC is off and
+        there is no limit), and `stacks`. Null where the log does not show it.
+    """
+    within = within_process(cycles)
+    is_new = pl.col("stacks_mib").is_not_null()
+    sizes = cycles[[*NEEDED]].with_columns(_before(within))
+    live, roots, error = pl.col("live"), pl.col("_roots"), pl.col("_error")
+    goal, start = (pl.col(f"heap_{name}_mib").cast(pl.Float64) for name in ("goal", "start"))
+    most_live = live + error
+    near_goal = start.is_between(pl.when(is_new).then(goal).otherwise(goal - 1), goal)
+    # The trigger was not above the goal, and the cycle hardly started long after it.
+    least_goal = pl.when(near_goal).then(start - 1).otherwise(goal)
+    bounds = sizes.with_columns(
+        goal=goal,
+        _low=pl.min_horizontal(
+            100 * least_goal / HEAP_MINIMUM_MIB,
+            100 * (least_goal - most_live) / (most_live + roots + pl.col("_root_error")),
+        ),
+        _high=pl.when(live + roots > 0)
+        .then(100 * (goal + 1 - live) / (live + roots))
+        .otherwise(math.inf),
+    )
+    minimum = 100 * (goal + 1) / HEAP_MINIMUM_MIB
+    swept = goal - live - 1  # what is above the room that the sweeper needs
+    raised = goal_was_raised(live) | ((swept <= 0) & (error > 0))
+    perhaps = raised | near_goal | (swept <= 1)
+    low = pl.col("_low") * (1 - _ROUNDING)
+    high = pl.min_horizontal(minimum, "_high") * (1 + _ROUNDING)
+    ranges = bounds.select(
+        "goal",
+        "live",
+        low=pl.when(raised).then(-math.inf).otherwise(low),
+        low_raised=pl.when(perhaps).then(-math.inf).otherwise(low),
+        # Since Go 1.18, GOGC always leaves the sweeper 1 MiB.
+        high=pl.when(is_new & (goal <= live) & (error > 0)).then(-math.inf).otherwise(high),
+        by_minimum=pl.when(minimum <= pl.col("_high")).then(minimum),
+        no_goal=goal.is_null() & pl.col("format").is_in(["gc15", "gc16", "gc18"]),
+        stacks=pl.col("stacks_mib").cast(pl.Float64),
+    )
+    known = pl.col("goal").is_not_null() & pl.col("live").is_not_null()
+    return ranges.with_columns(
+        pl.when(known).then(name).alias(name) for name in ("low", "low_raised", "high")
+    )
+
+
+def _before(within: Within) -> list[pl.Expr]:
+    """Returns the sizes of the cycle before, and by how much they may be truncated."""
+    known = follows(within)
+    is_first, is_new = pl.col("gc_num") == 1, pl.col("stacks_mib").is_not_null()
+    first = pl.when(is_new).then(0.0).otherwise(_FIRST_LIVE_MIB)
+    live = pl.when(is_first).then(first).otherwise(before("heap_live_mib", within, known))
+    stacks, globals_ = (before(name, within, known) for name in ("stacks_mib", "globals_mib"))
+    # Before the first cycle, only globals are known to the runtime.
+    roots = pl.when(is_first).then("globals_mib").otherwise(stacks + globals_)
+    later, new = (pl.when(flag).then(1.0).otherwise(0.0) for flag in (~is_first, is_new))
+    return [
+        live.cast(pl.Float64).alias("live"),
+        roots.fill_null(0).cast(pl.Float64).alias("_roots"),
+        later.alias("_error"),
+        (new * (1 + later)).alias("_root_error"),
+    ]

@@ -1,0 +1,55 @@
+"""Changes of GOGC, memory limit or GOMAXPROCS while a program runs, and how settings are named."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.units import size_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gctrace_analyzer.analysis.settings.regimes import Regime
+
+
+def distinct(regimes: Sequence[Regime]) -> list[Regime]:
+    """Returns the regimes that begin with another GOGC or limit than the one before."""
+    changed: list[Regime] = []
+    for regime in regimes:
+        if not changed or _differ(changed[-1], regime):
+            changed.append(regime)
+    return changed
+
+
+def _differ(before: Regime, after: Regime) -> bool:
+    """Returns whether GOGC or the limit is known to have changed."""
+    limits = [
+        regime.memory_limit_mib if regime.is_limited else None for regime in (before, after)
+    ]
+    return limits[0] != limits[1] or (
+        before.gogc_pct != after.gogc_pct and None not in (before.gogc_pct, after.gogc_pct)
+    )
+
+
+def present(regimes: Sequence[Regime]) -> Regime | None:
+    """Returns the last regime; None without cycles."""
+    return regimes[-1] if regimes else None
+
+
+def percent_text(gogc: float) -> str:
+    """Returns GOGC as it is set: `100`, `off`."""
+    return "off" if math.isinf(gogc) else f"{gogc:.0f}"
+
+
+def setting_text(regime: Regime) -> str:
+    """Returns what sets the goals: `GOGC=100`, `a memory limit of 35 to 53 MiB`."""
+    gogc, limit = regime.gogc_pct, regime.memory_limit_mib
+    if not regime.is_limited:
+        return "an unknown GOGC" if gogc is None else f"GOGC={percent_text(gogc)}"
+    low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
+    if regime.memory_limit_source in ("given", "stated") and limit:
+        return f"GOMEMLIMIT={size_text(limit)}"
+    if low and high:
+        return f"a memory limit of {low:,.0f} to {high:,.0f} MiB"
+    return "a memory limit" + (f" of at most {high:,.0f} MiB" if high else "")

@@ -1,0 +1,285 @@
+"""The settings that a process ran under, stretch by stretch: stated, or inferred from its goals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import astuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.settings import explained, search
+from gctrace_analyzer.analysis.settings.explained import Known, Part, greatest, median, quantile
+from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB, gogc_ranges
+from gctrace_analyzer.analysis.settings.limits import limit_range
+from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest.rows import by_process
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from gctrace_analyzer.analysis.settings.known import Settings
+
+_STATED_LIMIT = (0.9, 1.1)
+"""Factors on the interval of an inferred limit within which it may be the stated one."""
+
+
+@frozen
+class Regime:
+    """One stretch of one process under one setting (`schema.REGIMES`); off is infinite."""
+
+    process: int | None
+    first_gc: int | None
+    last_gc: int | None
+    start_s: float | None
+    end_s: float | None
+    cycles: int
+    gogc_pct: float | None
+    gogc_pct_low: float | None
+    gogc_pct_high: float | None
+    memory_limit_mib: float | None
+    memory_limit_mib_low: float | None
+    memory_limit_mib_high: float | None
+    procs: int | None
+    set_by: str | None
+    gogc_source: str | None
+    memory_limit_source: str | None
+    unexplained_share: float | None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the memory limit sets most goals."""
+        return self.set_by == "memory-limit"
+
+
+def regimes(
+    cycles: pl.DataFrame, known_of: Mapping[int, Known] | Known = explained.NOTHING
+) -> tuple[list[Regime], pl.Series]:
+    """Returns the settings of each process in order, and what set the goal of each cycle.
+
+    Args:
+        cycles: `goal_ranges.NEEDED`, `start_s` and `procs` of `schema.CYCLES`.
+        known_of: what is stated about each process, or about all.
+    """
+    found: list[Regime] = []
+    setters = []
+    ranges = gogc_ranges(cycles).hstack(cycles[["process", "gc_num", "start_s", "procs"]])
+    for rows in by_process(ranges.with_row_index("row")):
+        process = rows["process"][0]
+        known = known_of if isinstance(known_of, Known) else known_of.get(process, Known())
+        for setting, own in _settings(rows, known):
+            found += _regimes_of(own, setting)
+            setters.append(own[["row", "goal_set_by"]])
+    if not setters:
+        return [], pl.Series("goal_set_by", [], pl.Categorical)
+    setter = pl.concat(setters).sort("row")["goal_set_by"]
+    return found, setter.cast(pl.Categorical)
+
+
+_STATES_SETTINGS = ("memstats", "container_states", "oom_kills")
+"""The tables that state settings of a process."""
+
+
+def goals_of(
+    cycles: pl.DataFrame,
+    tables: Mapping[str, pl.DataFrame],
+    given: Settings,
+    settings_of: Callable[[int], Settings],
+) -> tuple[list[Regime], pl.Series]:
+    """Returns what `regimes` does, from what the user and the inputs state of each process."""
+    processes = tables["processes"]["process"]
+    if len(processes) > 1 and all(tables[name].is_empty() for name in _STATES_SETTINGS):
+        return regimes(cycles, explained.stated_in(given))
+    known = {process: explained.stated_in(settings_of(process)) for process in processes}
+    return regimes(cycles, known)
+
+
+def as_table(found: list[Regime]) -> pl.DataFrame:
+    """Returns `schema.REGIMES`."""
+    rows = [astuple(regime) for regime in found]
+    return pl.DataFrame(rows, schema.polars_schema("regimes"), orient="row")
+
+
+class _Interval(NamedTuple):
+    """A value with its ends; null where it is unknown, infinite for off."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @classmethod
+    def exact(cls, value: float | None) -> _Interval:
+        return cls(value, value, value)
+
+
+class _Setting(NamedTuple):
+    """GOGC and the memory limit of a part, and the sources; `both`: either explains the goals."""
+
+    gogc: _Interval
+    gogc_source: str | None
+    limit: _Interval
+    limit_source: str | None
+    both: bool
+
+    def equals(self, other: _Setting) -> bool:
+        """Whether both may be the same, as two parts under one stated setting."""
+        if self.limit.value is None or self.limit.value != other.limit.value:
+            return False
+        if None not in (self.gogc.value, other.gogc.value):
+            return self.gogc.value == other.gogc.value
+        # A limit hides GOGC, which is at least what would set its goals too.
+        least = max(self.gogc.low or 0.0, other.gogc.low or 0.0)
+        return least <= (self.gogc.value or other.gogc.value or math.inf)
+
+
+def _settings(rows: pl.DataFrame, known: Known) -> list[tuple[_Setting, pl.DataFrame]]:
+    """Returns the settings of a process in the order of time, and the rows under each."""
+    seen = rows.filter(pl.col("low").is_not_null() | pl.col("no_goal"))
+    found = explained.parts_of(seen, known)
+    begins = [
+        0,
+        *(int(rows["row"].search_sorted(seen["row"][part.begin])) for part in found[1:]),
+        len(rows),
+    ]
+    settings: list[tuple[_Setting, pl.DataFrame]] = []
+    for part, (begin, end) in zip(found, pairwise(begins), strict=True):
+        own = rows[begin:end].with_columns(_explained(part))
+        shown = own.filter(pl.col("low").is_not_null() & pl.col("goal").is_not_null())
+        by_limit = shown.filter("by_limit")
+        setting = _Setting(
+            *_gogc(part, shown.filter("by_gogc"), by_limit, known),
+            *_limit(part, own, by_limit, known),
+            part.both,
+        )
+        if settings and settings[-1][0].equals(setting):
+            before, rows_before = settings.pop()
+            own = rows_before.vstack(own)
+            setting = setting if before.gogc.value is None else before
+        settings.append((setting, own))
+    return settings
+
+
+def _explained(part: Part) -> list[pl.Expr]:
+    """Returns `by_gogc`, `by_limit` and `goal_set_by`: what explains and what set each goal."""
+    gogc, is_off = part.state.gogc, math.isinf(part.state.gogc)
+    goal = pl.col("goal")
+    by_gogc = by_limit = pl.lit(value=False)
+    if not is_off:
+        by_gogc = ((pl.col("low_raised") <= gogc) & (gogc <= pl.col("high"))).fill_null(
+            value=False
+        )
+    if part.is_limited:
+        is_near = goal.is_between(*part.state.drift)
+        # GOGC alone would set at least this goal.
+        is_near &= pl.lit(value=True) if is_off else pl.col("low_raised") <= gogc
+        by_limit = ((goal <= pl.col("live")) | is_near).fill_null(value=False) & ~by_gogc
+    minimum = 0 if is_off else math.floor(gogc * HEAP_MINIMUM_MIB / 100)
+    at_minimum = pl.col("by_minimum").is_not_null() & (goal == minimum)
+    setter = (
+        # A goal that one large allocation raised is set by nothing.
+        pl.when(by_gogc & (pl.col("low") <= gogc))
+        .then(pl.when(at_minimum).then(pl.lit("heap-minimum")).otherwise(pl.lit("gogc")))
+        .when(by_limit)
+        .then(pl.lit("memory-limit"))
+    )
+    return [
+        by_gogc.alias("by_gogc"),
+        by_limit.alias("by_limit"),
+        (pl.lit(None, pl.String) if part.both else setter).alias("goal_set_by"),
+    ]
+
+
+def _regimes_of(rows: pl.DataFrame, setting: _Setting) -> Iterator[Regime]:
+    """Yields the regimes under a setting: one for each value of GOMAXPROCS."""
+    shown = rows.filter(pl.col("low").is_not_null() & pl.col("goal").is_not_null())
+    setters = shown["goal_set_by"].drop_nulls().value_counts(sort=True)
+    is_most = len(setters) > 0 and 2 * setters["count"][0] > len(shown)
+    setter = str(setters["goal_set_by"][0]) if is_most else None
+    no_goals = int(rows["no_goal"].sum())
+    is_off = setting.gogc.value == setting.limit.value == math.inf
+    covered = no_goals if is_off else int((shown["by_gogc"] | shown["by_limit"]).sum())
+    counted = len(shown) + no_goals
+    runs = rows["procs"].rle_id().alias("run")
+    for run in rows.with_columns(runs).partition_by("run", maintain_order=True):
+        yield Regime(
+            run["process"][0],
+            run["gc_num"][0],
+            run["gc_num"][-1],
+            run["start_s"][0],
+            run["start_s"][-1],
+            len(run),
+            *setting.gogc,
+            *setting.limit,
+            procs=run["procs"][0],
+            set_by="either" if setting.both else setter,
+            gogc_source=setting.gogc_source,
+            memory_limit_source=setting.limit_source,
+            unexplained_share=1 - covered / counted if counted else None,
+        )
+
+
+def _gogc(
+    part: Part, by_gogc: pl.DataFrame, by_limit: pl.DataFrame, known: Known
+) -> tuple[_Interval, str | None]:
+    """Returns GOGC and the source."""
+    stated, gogc = known.gogc, part.state.gogc
+    exact = _Interval.exact(stated.value), stated.source
+    if stated.wins or (part.is_off and stated.value == math.inf):
+        return exact
+    if part.is_off:
+        return _Interval.exact(math.inf), "inferred"
+    if math.isinf(gogc):
+        # A limit that sets every goal hides GOGC, which is at least what would set them too.
+        least = max(quantile(by_limit["low"], 0.9), 0.0)
+        is_higher = stated.value and stated.value >= least * (1 - explained.STATED_TOLERANCE)
+        return exact if is_higher else (_Interval(low=least), None)
+    is_assumed = len(by_gogc) < explained.FEWEST_GOALS and gogc == search.DEFAULT_GOGC
+    if not len(by_gogc):
+        return exact if stated.value else (_Interval(gogc), "assumed" if is_assumed else None)
+    low, high = max(quantile(by_gogc["low"], 0.9), 0.0), quantile(by_gogc["high"], 0.1)
+    if search.cost_of(gogc, stated.value) >= search.ODD and low < high < math.inf:
+        gogc = (low + high) / 2
+    low, high = min(low, gogc), max(high, gogc)
+    if stated.value and (
+        low <= stated.value <= high
+        or abs(stated.value / gogc - 1) <= explained.STATED_TOLERANCE
+    ):
+        return _Interval(stated.value, low, high), stated.source
+    return _Interval(gogc, low, high), "assumed" if is_assumed else "inferred"
+
+
+def _limit(
+    part: Part, rows: pl.DataFrame, by_limit: pl.DataFrame, known: Known
+) -> tuple[_Interval, str | None]:
+    """Returns the memory limit and the source."""
+    stated, stacks = known.limit, median(rows["stacks"])
+    exact = _Interval.exact(stated.value), stated.source
+    if stated.wins:
+        return exact
+    if part.is_off or not rows["stacks"].count():
+        # There was no memory limit before Go 1.19.
+        return _Interval.exact(math.inf), "inferred" if part.is_off else "assumed"
+    above = explained.above_live(rows)
+    allowed = limit_range(greatest(above), stacks).low if len(above) else None
+    if not part.is_limited and not part.both:
+        return exact if stated.value else (_Interval(low=allowed), None)
+    at_limit = above if part.both else explained.above_live(by_limit)
+    if len(at_limit):
+        limit = limit_range(quantile(at_limit, 0.9) + 0.5, stacks)
+    else:
+        # The limit left less than the first live heap that was its own goal.
+        first = -greatest(-by_limit["live"]) + 0.5
+        middle = limit_range(first, stacks).middle
+        highest = max(first, quantile(by_limit["live"], 0.1))
+        low = min(allowed or 0.0, middle)
+        limit = limit_range(highest, stacks)._replace(low=low, middle=middle)
+    if part.both:
+        return _Interval(None, limit.low, limit.high), None
+    low, high = (
+        times * end for times, end in zip(_STATED_LIMIT, (limit.low, limit.high), strict=True)
+    )
+    if stated.value and low <= stated.value <= high:
+        return exact
+    return _Interval(limit.middle, limit.low, limit.high), "inferred"

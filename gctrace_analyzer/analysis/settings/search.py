@@ -1,0 +1,306 @@
+"""The most probable sequence of settings that set the heap goals of a process.
+
+A state is what sets the goals for a time: a GOGC, a memory limit (a goal that does not follow the
+live heap), or both, the lower of which wins. A goal that its state does not explain costs 1, a
+change of state `SWITCH`, and each state what makes it unlikely from the start: the default nothing,
+usual values of GOGC little, a memory limit and odd values more. A goal that is far from what its
+state allows costs `_FAR`, unless it is the first: truncation does not do that. The cheapest
+sequence is found by dynamic programming (Viterbi), in the compiled core or, with the same result,
+here.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from gctrace_analyzer import core
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+SWITCH = 6.0
+"""Unexplained goals that a change of settings must save."""
+
+_NEAR, _DRIFT = 0.12, 0.3
+"""Cost of a goal that is near the limit's, and of one that drift of other memory explains."""
+
+_FAR, _FAR_TIMES = 3.0, 2.0
+"""Cost of a goal that is far from what its state allows, and times from which on it is far."""
+
+_NEAR_SHARE, _NEAR_TIMES = 0.02, 2.0
+"""Share of the limit's goal within which a goal is at it, and times that for near it."""
+
+DRIFT_LOW, DRIFT_HIGH = 0.7, 1.1
+"""Shares of the limit's goal. Memory outside the heap drifts, and takes from the goal."""
+
+DEFAULT_GOGC = 100.0
+
+LIMIT, ODD, TINY = 2.0, 2.5, 4.0
+"""Costs of a memory limit, of a GOGC that nobody would choose, and of one below `_TINY_GOGC`."""
+
+_TINY_GOGC = 10
+
+USUAL: dict[float, float] = {
+    **dict.fromkeys((50, 200, 400), 1.0),
+    **dict.fromkeys((25, 75, 150, 300, 800), 1.1),
+    **dict.fromkeys((10, 20, 40, 500, 1000), 1.2),
+    **dict.fromkeys((5, 15, 30, 60, 70, 80, 90, 120, 125, 175, 250, 350, 600, 700), 1.5),
+    **dict.fromkeys((900, 1200, 1500, 1600, 2000, 3200), 1.5),
+}
+"""Cost of the values of GOGC that people set."""
+
+COMMON = 1.2
+"""Highest cost of a GOGC that is believed beside a memory limit that sets other goals."""
+
+_PARTS, _MOST_GOGC, _MOST_TOPS = 8, 14, 5
+"""Parts of a log that each suggest a GOGC; states of each kind."""
+
+_FEWEST = 4
+"""Cycles. What explains fewer is not tried."""
+
+
+class State(NamedTuple):
+    """What sets the goals: GOGC in percent (infinite: off), and the limit's goal in MiB.
+
+    `top_mib` is infinite without a limit, and 0 for one below the live heap.
+    """
+
+    gogc: float
+    top_mib: float
+    cost: float
+
+    @property
+    def drift(self) -> tuple[float, float]:
+        """The goals in MiB that drift of other memory explains: low and high."""
+        return DRIFT_LOW * self.top_mib - 1, DRIFT_HIGH * self.top_mib + 1
+
+
+class Stretch(NamedTuple):
+    """Consecutive goals of one state: rows from `begin` to before `end`."""
+
+    state: State
+    begin: int
+    end: int
+
+
+def near(goal_mib: float) -> tuple[float, float]:
+    """Returns the goals in MiB that are near that of a limit: low and high."""
+    width = _NEAR_TIMES * max(1.0, _NEAR_SHARE * goal_mib)
+    return goal_mib - width, goal_mib + width
+
+
+def cost_of(gogc: float, stated: float | None = None) -> float:
+    """Returns what makes a GOGC unlikely; the stated value, by default 100, costs nothing."""
+    if gogc == (DEFAULT_GOGC if stated is None else stated):
+        return 0.0
+    if gogc == DEFAULT_GOGC:
+        return 1.0
+    return USUAL.get(gogc, TINY if gogc < _TINY_GOGC else ODD)
+
+
+@cache
+def _values() -> pl.Series:
+    """Returns the values of GOGC that are tried, in order."""
+    steps = (1.035**step for step in range(241))
+    odd = {round(value, 1) if value < _TINY_GOGC else float(round(value)) for value in steps}
+    return pl.Series(sorted({*odd, *USUAL, DEFAULT_GOGC}), dtype=pl.Float64)
+
+
+def usual_between(low: float, high: float, stated: float | None = None) -> float | None:
+    """Returns the most usual GOGC of an interval; None if it has only odd ones."""
+    usual = {DEFAULT_GOGC, *USUAL} | ({stated} if stated else set())
+    inside = [gogc for gogc in usual if low <= gogc <= high]
+    return min(inside, key=lambda gogc: cost_of(gogc, stated), default=None)
+
+
+def search(
+    ranges: pl.DataFrame, stated: float | None, tops: Sequence[float] | None
+) -> list[Stretch]:
+    """Returns the most probable sequence of states of a process.
+
+    Args:
+        ranges: `goal_ranges.gogc_ranges` of a process, only rows that show something.
+        stated: GOGC as far as it is known; infinite: off.
+        tops: goals in MiB that known limits would set; None if there is no limit.
+    """
+    states = list(_states(ranges, stated, tops))
+    columns = [ranges[name].fill_null(math.nan) for name in _COLUMNS]
+    constants = (
+        *(SWITCH, _NEAR, _DRIFT, _FAR, _FAR_TIMES),
+        *(_NEAR_SHARE, _NEAR_TIMES, DRIFT_LOW, DRIFT_HIGH),
+    )
+    if (compiled := core.compiled()) is not None:
+        low, low_raised, high, goal, live = map(core.packed, columns)
+        runs = compiled.settings_path((low, low_raised, high, goal, live), states, constants)
+    else:
+        runs = _path([column.to_list() for column in columns], states)
+    stretches, begin = [], 0
+    for number, length in runs:
+        stretches.append(Stretch(states[number], begin, begin + length))
+        begin += length
+    return stretches
+
+
+_COLUMNS = ("low", "low_raised", "high", "goal", "live")
+
+
+def _states(
+    ranges: pl.DataFrame, stated: float | None, tops: Sequence[float] | None
+) -> Iterator[State]:
+    """Yields the states that explain something, at most 64."""
+    values = _gogc_values(ranges, stated)
+    for gogc in values:
+        yield State(gogc, math.inf, cost_of(gogc, stated))
+    if ranges["no_goal"].any():
+        yield State(math.inf, math.inf, cost_of(math.inf, stated))
+    if tops is None:
+        return
+    candidates = list(dict.fromkeys([*tops, *_tops(ranges)]))
+    for top in [0.0, *candidates]:
+        yield State(math.inf, top, LIMIT)
+    usual = DEFAULT_GOGC if stated is None or math.isinf(stated) else stated
+    for top in candidates:
+        yield State(usual, top, LIMIT)
+
+
+def _gogc_values(ranges: pl.DataFrame, stated: float | None) -> list[float]:
+    """Returns the values of GOGC that explain most goals, of all and of parts of the log."""
+    found: dict[float, None] = {}
+    if stated is not None and math.isfinite(stated):
+        found[stated] = None
+    rest = ranges.filter(pl.col("goal").is_not_null())
+    while len(rest) and len(found) < _PARTS:
+        gogc, count = _most_explaining(rest, stated)
+        if count < _FEWEST or gogc in found:
+            break
+        found[gogc] = None
+        rest = rest.filter(~pl.lit(gogc).is_between("low", "high"))
+    size = -(-len(ranges) // _PARTS)
+    if size >= 2 * _FEWEST:
+        for begin in range(0, len(ranges), size):
+            if len(found) < _MOST_GOGC:
+                found[_most_explaining(ranges.slice(begin, size), stated)[0]] = None
+    return list(found) or [DEFAULT_GOGC]
+
+
+def _most_explaining(ranges: pl.DataFrame, stated: float | None) -> tuple[float, int]:
+    """Returns the GOGC that explains most goals, the more usual the better, and how many."""
+    values = _values()
+    first = values.search_sorted(ranges["low"].fill_null(math.inf), side="left")
+    after = values.search_sorted(ranges["high"].fill_null(-math.inf), side="right")
+    change = [0] * (len(values) + 1)
+    for bound, sign in ((first, 1), (after, -1)):
+        counts = bound.filter(first < after).value_counts()
+        for index, count in counts.iter_rows():
+            change[index] += sign * count
+    explained, best, best_score = 0, 0, -math.inf
+    most = 0
+    for index, gogc in enumerate(values):
+        explained += change[index]
+        score = explained - cost_of(gogc, stated)
+        if score > best_score:
+            best, best_score, most = index, score, explained
+    return float(values[best]), most
+
+
+def _tops(ranges: pl.DataFrame) -> list[float]:
+    """Returns the goals that are most common, each with what is near it: a limit's, perhaps."""
+    above = ranges.filter(pl.col("goal") > pl.col("live"))["goal"]
+    remaining = above.value_counts().sort("goal")
+    tops: list[float] = []
+    while len(remaining) and len(tops) < _MOST_TOPS:
+        goal = remaining["goal"]
+        total = pl.concat([pl.Series([0]), remaining["count"].cast(pl.Int64).cum_sum()])
+        near = (_NEAR_SHARE * goal).clip(lower_bound=1.0)
+        low = goal.search_sorted(goal - near, side="left")
+        high = goal.search_sorted(goal + near, side="right")
+        counts = total.gather(high) - total.gather(low)
+        index = int(counts.arg_max() or 0)
+        if counts[index] < _FEWEST:
+            break
+        tops.append(float(goal[index]))
+        remaining = remaining.filter((goal - tops[-1]).abs() > _NEAR_TIMES * near[index])
+    return tops
+
+
+def _path(columns: list[list[float]], states: list[State]) -> list[tuple[int, int]]:
+    """Returns the states of the cheapest path and how many goals each explains.
+
+    This is what the core does too, in far less time.
+    """
+    numbers = range(len(states))
+    costs = [state.cost for state in states]
+    entered: list[tuple[int, frozenset[int]]] = []
+    for row in zip(*columns, strict=True):
+        cheapest = min(numbers, key=costs.__getitem__)
+        changed = [costs[cheapest] + SWITCH + state.cost for state in states]
+        if entered:
+            stay = frozenset(number for number in numbers if costs[number] <= changed[number])
+            costs = [min(costs[number], changed[number]) for number in numbers]
+        else:
+            stay = frozenset(numbers)
+        entered.append((cheapest, stay))
+        costs = [
+            cost + _unexplained(state, *row) for cost, state in zip(costs, states, strict=True)
+        ]
+    number = min(numbers, key=costs.__getitem__)
+    runs: list[tuple[int, int]] = []
+    for cheapest, stay in reversed(entered):
+        length = runs.pop()[1] + 1 if runs and runs[-1][0] == number else 1
+        runs.append((number, length))
+        number = number if number in stay else cheapest
+    return runs[::-1]
+
+
+def _unexplained(
+    state: State, low: float, low_raised: float, high: float, goal: float, live: float
+) -> float:
+    """Returns what a goal costs under a state: 0 if it is explained, 1 or more if not."""
+    gogc, top, _ = state
+    if math.isinf(top) and math.isinf(gogc):
+        return 0.0 if math.isnan(goal) else 1.0
+    set_by_gogc = _NEAR if low_raised <= gogc <= high else 1.0
+    if low <= gogc <= high:
+        set_by_gogc = 0.0
+    elif live and (low_raised > _FAR_TIMES * gogc or gogc > _FAR_TIMES * high):
+        set_by_gogc = _FAR
+    if math.isinf(top):
+        return set_by_gogc
+    is_higher = low_raised <= gogc or math.isinf(gogc)
+    return _under_limit(state, goal, live, set_by_gogc, is_higher=is_higher)
+
+
+def _under_limit(
+    state: State, goal: float, live: float, set_by_gogc: float, *, is_higher: bool
+) -> float:
+    """Returns what a goal costs under a limit.
+
+    Args:
+        state: with a limit.
+        goal: in MiB.
+        live: the live heap before, in MiB.
+        set_by_gogc: the cost under GOGC alone.
+        is_higher: whether GOGC alone would set at least this goal.
+    """
+    top = state.top_mib
+    width = max(1.0, _NEAR_SHARE * top)
+    wide = _NEAR_TIMES * width
+    if goal <= live and live >= top - wide:
+        return 0.0
+    if top == 0.0:
+        return 1.0
+    if set_by_gogc == 0.0 and goal <= top + width:
+        return 0.0
+    if is_higher:
+        low, high = state.drift
+        if abs(goal - top) <= wide:
+            return 0.0 if abs(goal - top) <= width else _NEAR
+        if low < goal < high:
+            return _DRIFT
+    if goal <= top + wide:
+        return min(set_by_gogc, 1.0)
+    return _FAR if goal > _FAR_TIMES * top else 1.0

@@ -1,0 +1,282 @@
+"""Which settings a program ran under, from its heap goals and from what is stated."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import cache
+from io import StringIO
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gctrace_analyzer as gca
+from gctrace_analyzer import core
+from gctrace_analyzer.analysis.settings import search
+from gctrace_analyzer.analysis.settings.goal_ranges import gogc_ranges
+from gctrace_analyzer.analysis.settings.limits import goal_range, limit_range
+from gctrace_analyzer.testing import read_text
+from lab.evaluation import regimes as known_settings
+from tests.conftest import CORPUS
+from tests.helpers.corpus import live
+from tests.helpers.facts import log_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from gctrace_analyzer.analysis.settings.regimes import Regime
+
+
+@cache
+def judged() -> tuple[known_settings.Verdict, ...]:
+    logs = list(known_settings.logs())
+    return tuple(known_settings.verdicts(logs, lambda run: run.regimes()))
+
+
+def share(values: Iterable[object]) -> float:
+    flags = [bool(value) for value in values]
+    return sum(flags) / len(flags)
+
+
+def test_settings_of_programs_with_known_ones_are_seen() -> None:
+    """Over 800 stretches of some 700 logs, most of programs that are not ours."""
+    found = judged()
+    assert len(found) > 800
+    assert share(one.gogc for one in found) >= 0.97
+    # Of these, two have a limit at another time, and one another limit.
+    assert sum(one.false_limit is True for one in found) <= 3
+    in_force = [one for one in found if one.limit is not None]
+    assert len(in_force) > 300
+    assert share(one.limit for one in in_force) >= 0.9
+    assert share(one.inside for one in in_force) >= 0.9
+
+
+def regimes(text: str, **given: Any) -> tuple[Regime, ...]:
+    return run_of(text, **given).analysis.regimes_of(0)
+
+
+def run_of(text: str, **given: Any) -> gca.Run:
+    return gca.read(StringIO(text), **given)
+
+
+def shown(text: str, **given: Any) -> list[tuple[float | None, str | None]]:
+    return [(regime.gogc_pct, regime.set_by) for regime in regimes(text, **given)]
+
+
+def of_gogc(*levels: tuple[int, int]) -> Callable[[int], int]:
+    """Returns the goals of a GOGC, each for a number of cycles."""
+
+    def goal(n: int) -> int:
+        every = [gogc for gogc, count in levels for _ in range(count)]
+        return int((live(n - 1) + 0.5) * (1 + every[n - 1] / 100))
+
+    return goal
+
+
+def test_a_change_of_gogc_is_a_regime() -> None:
+    text = log_of(90, goal=of_gogc((100, 30), (400, 30), (50, 30)), start=90)
+    assert [gogc for gogc, _ in shown(text)] == [100, 400, 50]
+    first, second, third = regimes(text)
+    assert (first.first_gc, first.last_gc, second.first_gc, third.last_gc) == (1, 30, 31, 90)
+    assert [regime.cycles for regime in (first, second, third)] == [30, 30, 30]
+    # Five goals four times as high are no rounding; a single one may be anything.
+    assert len(shown(log_of(65, goal=of_gogc((100, 30), (400, 5), (100, 30)), start=90))) == 3
+    assert len(shown(log_of(61, goal=of_gogc((100, 30), (400, 1), (100, 30)), start=90))) == 1
+
+
+def test_a_limit_shows_its_value_and_hides_gogc() -> None:
+    (regime,) = regimes(log_of(60, goal=140))
+    assert regime.set_by == "memory-limit"
+    assert (regime.gogc_pct, regime.gogc_source) == (None, None)
+    assert regime.gogc_pct_low == pytest.approx(40, abs=10)
+    low, middle, high = limit_range(140, 0)
+    assert regime.memory_limit_mib == pytest.approx(middle, rel=0.02)
+    assert regime.memory_limit_mib_low == pytest.approx(low, rel=0.02)
+    assert regime.memory_limit_mib_high == pytest.approx(high, rel=0.02)
+
+
+def test_a_limit_that_only_cuts_the_highest_goals_leaves_gogc_to_be_seen() -> None:
+    (regime,) = regimes(log_of(120, goal=lambda n: min(of_gogc((100, 120))(n), 200)))
+    assert regime.gogc_pct == 100
+    assert regime.memory_limit_mib == pytest.approx(limit_range(200, 0).middle, rel=0.05)
+
+
+def test_goals_that_both_explain_are_either() -> None:
+    (regime,) = regimes(log_of(60, live=100, goal=lambda n: 3 if n == 1 else 233, start=209))
+    assert regime.set_by == "either"
+    assert regime.gogc_pct == pytest.approx(132, abs=2)
+    assert regime.memory_limit_mib is None
+    assert regime.memory_limit_mib_low == pytest.approx(limit_range(233, 0).low, rel=0.01)
+    # That a limit leaves exactly what the default does is far less likely.
+    (default,) = regimes(log_of(60, live=100, goal=lambda n: 4 if n == 1 else 200, start=180))
+    assert (default.gogc_pct, default.set_by) == (100, "gogc")
+
+
+@pytest.mark.parametrize("live_mib", [1, 3, 100])
+def test_a_goal_at_the_live_heap_is_a_limit_at_every_size(live_mib: int) -> None:
+    (regime,) = regimes(log_of(40, live=live_mib, goal=live_mib, start=live_mib))
+    assert regime.set_by == "memory-limit"
+    # Before Go 1.19 there was none.
+    old = log_of(40, live=live_mib, goal=2 * live_mib).replace(
+        " 0 MB stacks, 0 MB globals,", ""
+    )
+    (regime,) = regimes(old)
+    assert regime.memory_limit_mib == math.inf
+
+
+def test_a_goal_below_the_heap_minimum_shows_a_lower_gogc_or_a_limit() -> None:
+    (regime,) = regimes(log_of(40, live=1, start=1, end=1, goal=2))
+    assert regime.set_by == "either"
+    assert (regime.gogc_pct or 0) <= 75
+
+
+def test_gogc_off_without_a_limit_has_no_goals() -> None:
+    (regime,) = regimes(log_of(30, goal=17592186044415))
+    assert (regime.gogc_pct, regime.memory_limit_mib) == (math.inf, math.inf)
+    assert regime.set_by is None
+    assert regime.unexplained_share == 0
+
+
+def test_gomaxprocs_makes_a_regime_of_its_own() -> None:
+    found = regimes(log_of(60, procs=lambda n: 2 if n <= 20 else 8))
+    assert [(regime.procs, regime.cycles) for regime in found] == [(2, 20), (8, 40)]
+
+
+def test_what_the_user_gives_wins() -> None:
+    text = log_of(60)
+    (given,) = regimes(text, gogc=200, memory_limit="1GiB")
+    assert (given.gogc_pct, given.gogc_source) == (200, "given")
+    assert (given.memory_limit_mib, given.memory_limit_source) == (1024, "given")
+    assert "GC027" in run_of(text, gogc=200).findings()["id"].to_list()
+
+
+@pytest.mark.parametrize(("gogc", "source"), [(100, "stated"), (400, "inferred")])
+def test_what_was_stated_at_the_start_holds_until_the_goals_contradict_it(
+    gogc: int, source: str
+) -> None:
+    state = {
+        "Id": "f" * 64, "Name": "/app", "State": {"Status": "running"}, "HostConfig": {},
+        "Config": {"Env": [f"GOGC={gogc}", "GOMEMLIMIT=1GiB"]},
+    }  # fmt: skip
+    run = gca.read(StringIO(log_of(60)), StringIO(json.dumps([state])))
+    (regime,) = run.analysis.regimes_of(0)
+    assert (regime.gogc_pct, regime.gogc_source) == (100, source)
+    assert (regime.memory_limit_mib, regime.memory_limit_source) == (1024, "stated")
+
+
+def test_few_goals_show_nothing_and_the_default_is_assumed() -> None:
+    (regime,) = regimes(log_of(2))
+    assert (regime.gogc_pct, regime.gogc_source) == (100, "assumed")
+
+
+def test_metrics_state_the_settings_over_time() -> None:
+    lines = []
+    for n, gogc in enumerate([100] * 5 + [400] * 5):
+        lines += [
+            f"go_gc_duration_seconds_count {100 + 10 * n} {1000 * (100 + 15 * n)}",
+            f"go_memstats_alloc_bytes_total {n * 10**8} {1000 * (100 + 15 * n)}",
+            f"go_gc_gogc_percent {gogc} {1000 * (100 + 15 * n)}",
+            f"go_gc_gomemlimit_bytes {1 << 30} {1000 * (100 + 15 * n)}",
+        ]
+    found = read_text("\n".join(lines) + "\n").regimes()
+    assert found["gogc_pct"].to_list() == [100, 400]
+    assert found["memory_limit_mib"].to_list() == [1024, 1024]
+    assert found["gogc_source"].unique().to_list() == ["stated"]
+
+
+def setters(run: gca.Run, *, before_s: float = 1e9, after_s: float = 0.5) -> set[str]:
+    cycles = run.table("metrics").filter(pl.col("start_s").is_between(after_s, before_s))
+    return set(cycles["goal_set_by"].drop_nulls().cast(pl.String))
+
+
+@pytest.mark.parametrize(
+    ("log", "text"),
+    [
+        ("gogc-50-200-swinging", "GOGC=50, then GOGC=200 from "),
+        ("gogc-50-200-constant", "GOGC=50, then GOGC=200 from "),
+        ("gogc-50-400-100-swinging", "GOGC=50, then GOGC=400 from 4.4 s, then GOGC=100 from "),
+    ],
+)
+def test_a_change_of_gogc_is_not_a_memory_limit(log: str, text: str) -> None:
+    run = gca.read(CORPUS / f"retuned/{log}.log")
+    assert setters(run) == {"gogc"}
+    assert text in run.findings().filter(id="GC026")["evidence"].item()
+
+
+@pytest.mark.parametrize("log", ["limit-lifted-constant", "limit-lifted-swinging"])
+def test_a_limit_that_ceases_to_set_the_goals_is_a_limit(log: str) -> None:
+    run = gca.read(CORPUS / f"retuned/{log}.log")
+    assert setters(run, before_s=2.9) == {"memory-limit"}
+    # Of a constant live heap, the goals after it may be those of a higher limit too.
+    assert setters(run, after_s=4) <= {"gogc"}
+
+
+def sizes(rows: list[tuple[int, int, int]]) -> pl.DataFrame:
+    """Returns ranges of cycles with a start, a live heap after them and a goal, in MiB."""
+    cycles = pl.DataFrame(
+        {
+            "process": 0, "gc_num": range(1, len(rows) + 1), "format": "gc18",
+            "heap_start_mib": [row[0] for row in rows], "heap_live_mib": [row[1] for row in rows],
+            "heap_goal_mib": [row[2] for row in rows], "stacks_mib": 0, "globals_mib": 0,
+        }
+    )  # fmt: skip
+    return gogc_ranges(cycles).filter(pl.col("low").is_not_null())
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.floats(10, 1000), st.lists(st.floats(0.1, 500), min_size=6, max_size=30),
+    st.floats(0, 0.9), st.floats(0, 0.9),
+)  # fmt: skip
+def test_the_gogc_that_set_goals_lies_in_every_interval(
+    gogc: float, lives: list[float], stacks: float, globals_: float
+) -> None:
+    rows = []
+    for before, after in pairwise(lives):
+        goal = before * (1 + gogc / 100) + (stacks + globals_) * gogc / 100
+        goal = max(goal, 4 * gogc / 100, before + 1)
+        rows.append((int(before), int(after), int(goal)))
+    # Each row has the live heap after its own cycle; the first goal has none before it.
+    cycles = [(0, int(lives[0]), 4), *rows]
+    ranges = sizes(cycles)[1:]
+    assert ((ranges["low_raised"] <= gogc) & (gogc <= ranges["high"])).all()
+
+
+def tables() -> st.SearchStrategy[list[tuple[int, int, int]]]:
+    size = st.integers(0, 60)
+    return st.lists(st.tuples(size, size, size), min_size=1, max_size=60)
+
+
+@settings(max_examples=150, deadline=None)
+@given(tables(), st.sampled_from([None, 50.0, math.inf]))
+def test_the_core_finds_the_same_path(
+    rows: list[tuple[int, int, int]], stated: float | None
+) -> None:
+    ranges = sizes(rows)
+    compiled = search.search(ranges, stated, ()) if len(ranges) else []
+    with core.pure_python():
+        plain = search.search(ranges, stated, ()) if len(ranges) else []
+    assert compiled == plain
+
+
+@pytest.mark.parametrize(
+    "name", ["go1.26-retune", "go1.27-near-limit", "go1.26-thrash", "go1.12-spike"]
+)
+def test_regimes_are_the_same_without_the_core(name: str) -> None:
+    path = CORPUS / "gctrace" / name / "run.log"
+    compiled = gca.read(path).regimes()
+    with core.pure_python():
+        assert gca.read(path).regimes().equals(compiled)
+
+
+@given(st.floats(1, 10_000), st.floats(0, 100))
+def test_the_goals_of_a_limit_are_those_that_stand_for_it(goal: float, stacks: float) -> None:
+    low, middle, high = limit_range(goal, stacks)
+    assert low < middle < high
+    for limit in (low, middle, high):
+        first, last = goal_range(limit, stacks)
+        assert first - 1e-6 <= goal <= last + 1e-6
