@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
@@ -53,6 +54,22 @@ MOSTLY = 0.8
 """Share of the resident memory. A heap above it leaves no other cause."""
 
 
+_NOT_GO = re.compile(
+    r"(?:git(?:-\w+)?|python[\d.]*|java|node|nodejs|ruby[\d.]*|perl|php(?:-fpm)?[\d.]*|postgres|"
+    r"postmaster|mysqld|mariadbd|mongod|redis-server|memcached|nginx|httpd|apache2|chrom(?:e|ium)|"
+    r"firefox|Xorg|gnome-shell|sshd|bash|sh|zsh|clang(?:\+\+)?|gcc|cc1(?:plus)?|rustc|cargo|ld|"
+    r"qemu-\S+|beam\.smp|dotnet|ffmpeg|make|ninja|tar|rsync)"
+)
+"""Names of programs that people know, and that are not written in Go."""
+
+
+def is_not_go(facts: Evidence) -> bool:
+    """Returns whether what was killed is known not to be a Go program: a child or a neighbour."""
+    name = facts.death.comm or ""
+    known = facts.death.by_runtime or facts.match is not None
+    return not known and _NOT_GO.fullmatch(name) is not None
+
+
 def reading_of_unseen(facts: Evidence, dumps: list[Memory]) -> Iterator[str]:
     """Yields what the size at the kill and MemStats dumps say about a death.
 
@@ -61,7 +78,12 @@ def reading_of_unseen(facts: Evidence, dumps: list[Memory]) -> Iterator[str]:
         dumps: what `dumps_of` returns.
     """
     resident = facts.memory.resident_mib
-    if not dumps:
+    if is_not_go(facts):
+        yield (
+            f"{facts.death.comm} is not a Go program: it is a child or a neighbour of one, or has "
+            "nothing to do with Go. No GOGC or GOMEMLIMIT changes its memory."
+        )
+    elif not dumps:
         yield (
             "How much of its memory was the Go heap is unknown: the input has neither its GC "
             "cycles nor MemStats."
@@ -136,6 +158,13 @@ def advice_on_unseen(facts: Evidence, dumps: list[Memory], settings: Settings) -
     limit, victim = facts.limit.limit_mib, facts.death.victim
     if facts.death.pressure_pct is not None:
         yield FIND_PRESSURE
+    if is_not_go(facts):
+        yield (
+            f"Limit what {victim} may use by its own settings or its unit (MemoryMax), run fewer "
+            "of them at a time, or give the host or container more memory. If a Go program starts "
+            "it, find out with which work."
+        )
+        return
     is_go = (
         facts.death.by_runtime
         or bool(dumps)

@@ -431,3 +431,13 @@ def test_pages_of_files_are_no_go_heap() -> None:
     assert death.resident_mib == 5120
     assert "pages of files" in death.reading[-1]
     assert death.preventable == "no"
+
+
+@pytest.mark.parametrize("name", ["git", "python3", "cc1plus", "postgres"])
+def test_a_program_that_is_not_go_gets_its_own_advice(name: str) -> None:
+    (death,) = read_text(
+        f"[ 1201.114502] Memory cgroup out of memory: Killed process 2047 ({name}) "
+        "total-vm:6291456kB, anon-rss:520000kB, file-rss:0kB, shmem-rss:0kB\n"
+    ).post_mortems()
+    assert f"{name} is not a Go program" in " ".join(death.reading)
+    assert "GODEBUG" not in " ".join(death.advice)
