@@ -26,17 +26,29 @@ _SHORT_STEP_S = 0.001
 
 
 @frozen
-class Row:
-    """A row that leads to its range: `begin_s` and `end_s` are on the time axis of the page."""
+class Span:
+    """A range of the time axis of the page.
 
-    cells: tuple[str, ...]
-    begin_s: float | None
-    end_s: float | None
+    >>> Span(10.0, 20.0).href
+    '#t=9.800-20.200'
+    """
+
+    begin_s: float
+    end_s: float
 
     @property
-    def href(self) -> str | None:
-        """A link to the range; None if it is not on the time axis."""
-        return link(self.begin_s, self.end_s)
+    def href(self) -> str:
+        """A link to the range, with room on both sides."""
+        room = 0.02 * (self.end_s - self.begin_s) or 0.001
+        return f"#t={max(self.begin_s - room, 0):.3f}-{self.end_s + room:.3f}"
+
+
+@frozen
+class Row:
+    """A row that leads to its range; None if that is not on the time axis."""
+
+    cells: tuple[str, ...]
+    span: Span | None
 
 
 @frozen
@@ -56,28 +68,16 @@ class Ranges:
         return f"the {shown} longest of {len(self.rows) + self.left:,}" if self.left else shown
 
 
-def link(begin_s: float | None, end_s: float | None) -> str | None:
-    """Returns the address of a range of the time axis, with room on both sides; None without one.
-
-    >>> link(10.0, 20.0)
-    '#t=9.800-20.200'
-    """
-    if begin_s is None or end_s is None:
-        return None
-    room = 0.02 * (end_s - begin_s) or 0.001
-    return f"#t={max(begin_s - room, 0):.3f}-{end_s + room:.3f}"
-
-
 def span(
     axis: Axis, process: int | None, start_s: float | None, end_s: float | None
-) -> tuple[float, float] | None:
+) -> Span | None:
     """Returns a range of a process on the time axis of the page; None if it is not drawn."""
     if end_s is None or not axis.processes:
         return None
     begin, end = axis.at(process, start_s or 0.0), axis.at(process, end_s)
     if begin is None or end is None:
         return None
-    return axis.seconds(begin), axis.seconds(end)
+    return Span(axis.seconds(begin), axis.seconds(end))
 
 
 def episodes(report: Report, axis: Axis) -> Ranges:
@@ -150,8 +150,7 @@ def _ranges(
 
 
 def _row(axis: Axis, row: dict[str, Any], *cells: str) -> Row:
-    place = span(axis, row["process"], row["start_s"], row["end_s"])
-    return Row(cells, *(place or (None, None)))
+    return Row(cells, span(axis, row["process"], row["start_s"], row["end_s"]))
 
 
 def _needs_ms(report: Report, ranges: pl.DataFrame) -> bool:

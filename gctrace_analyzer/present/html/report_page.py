@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import __version__
-from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import milliseconds, printable, share
 from gctrace_analyzer.present.html import cycle_table, ranges
 from gctrace_analyzer.present.html.captions import statements
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Future
 
-    from gctrace_analyzer.present.document import KeyFigure, Problem, Table
+    from gctrace_analyzer.present.document import KeyFigure, Table
     from gctrace_analyzer.present.html.chart import Chart
     from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.plots.figure import Figure
@@ -58,20 +57,6 @@ _TABS = {
     "assist-against": "Assists by allocation",
     "mmu-mmu": "CPU left to the program",
 }
-
-
-@frozen
-class LinkedProblem:
-    """A finding with its range of the time axis."""
-
-    problem: Problem
-    begin_s: float | None
-    end_s: float | None
-
-    @property
-    def href(self) -> str | None:
-        """A link to the range; None if it is not on the time axis."""
-        return ranges.link(self.begin_s, self.end_s)
 
 
 def dumps(
@@ -108,16 +93,24 @@ def dumps(
     records = cycle_table.records(report, axis, _LIGHT_ROWS if light else cycle_table.MOST_ROWS)
     zero = axis.zero if isinstance(axis.zero, datetime) else None
     drawn = [chart for several in charts.values() for chart in several]
-    problems = [_linked(problem, axis) for problem in findings.problems(report)]
+    problems = [
+        (problem, ranges.span(axis, problem.process, problem.start_s, problem.end_s))
+        for problem in findings.problems(report)
+    ]
     shown = {
         "report": report,
         "verdict": verdict.shown(report),
-        "evidence": _evidence(report, problems),
+        # The finding that the verdict rests on.
+        "evidence": [
+            (problem, span)
+            for problem, span in problems
+            if report.verdict and problem.id == report.verdict.finding
+        ][:1],
         "state": _state(report),
         "of_all": overview.of_all(report),
         # The post-mortem above says all that this finding says.
         "problems": [
-            problem for problem in problems if problem.problem.id not in _IN_POST_MORTEM
+            (problem, span) for problem, span in problems if problem.id not in _IN_POST_MORTEM
         ],
         "minor": findings.minor(report),
         "lists": [list_ for list_ in _lists(report, axis) if list_.rows],
@@ -241,16 +234,6 @@ def _both(one: str, other: str) -> str:
     return f"{number if other.endswith(f' {unit}') else one} · {other}"
 
 
-def _evidence(report: Report, problems: list[LinkedProblem]) -> LinkedProblem | None:
-    """Returns the finding that the verdict rests on."""
-    verdict = report.verdict
-    if verdict is None:
-        return None
-    return next(
-        (problem for problem in problems if problem.problem.id == verdict.finding), None
-    )
-
-
 def _made(made_at: datetime | None) -> str:
     when = "" if made_at is None else f" on {made_at:%Y-%m-%d at %H:%M} UTC"
     return f"Made{when} by gctrace-analyzer {__version__}"
@@ -313,11 +296,6 @@ def _marks(figure: Figure) -> Iterator[tuple[str, str, str]]:
         yield band.name, "band", band.severity
     for moment in figure.moments:
         yield moment.name, "moment", moment.severity
-
-
-def _linked(problem: Problem, axis: Axis) -> LinkedProblem:
-    span = ranges.span(axis, problem.process, problem.start_s, problem.end_s)
-    return LinkedProblem(problem, *(span or (None, None)))
 
 
 def _lists(report: Report, axis: Axis) -> Iterator[ranges.Ranges]:
