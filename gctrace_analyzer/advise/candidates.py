@@ -51,7 +51,7 @@ class Candidate:
 
 
 @frozen
-class Rule:
+class CandidateRule:
     """Settings to try if a condition holds; `why` may use figures of the predictor.
 
     `is_near` if `risk` already says that the limit is close to the live heap.
@@ -243,38 +243,38 @@ def _why_clearing(predictor: Predictor, setting: Setting) -> str:
     return f"exceeds the largest live heap of {predictor.live_max_mib or 0.0:.0f} MiB by {by}"
 
 
-RULES: tuple[Rule, ...] = (
-    Rule(
+RULES: tuple[CandidateRule, ...] = (
+    CandidateRule(
         "clear-live-heap", lambda b: b.room_mib is None and b.whole is not None and b.has_limit,
         _clearing, _why_clearing, "the program may use that much memory",
         "limit at 1.25 times the live heap",
     ),
-    Rule(
+    CandidateRule(
         "roomier-limit", lambda b: b.room_mib is None and b.whole is None and _limit_sets_goal(b),
         _roomier, lambda _b, _s: "the limit sets the heap goal: a higher one means fewer cycles",
         "the program may use that much memory", "guide: memory limit",
     ),
-    Rule(
+    CandidateRule(
         # If the container allows a memory limit, GOGC is never raised without setting it.
         "gogc-steps", lambda b: has_valid_limit(b) or safe_limit(b) is None, _steps,
         lambda _b, _s: STEP, "", "guide: GOGC",
     ),
-    Rule(
+    CandidateRule(
         "gogc-steps-within-container", lambda b: safe_limit(b) is not None,
         _steps_within, _why_within, NEAR_LIMIT, "guide: memory limit",
     ),
-    Rule(
+    CandidateRule(
         "squeezed", lambda b: highest_limit(b) is not None and safe_limit(b) is None, _squeezed,
         lambda b, _: f"the highest limit that fits: {_ninety_percent(b)}",
         "less than 25 % above the live heap: the program will thrash as soon as the heap grows",
         "limit at 1.25 times the live heap, if the container has no room for it",
         is_near=True,
     ),
-    Rule(
+    CandidateRule(
         "limit-as-guard", lambda b: safe_limit(b) is not None,
         _guard, _why_guard, NEAR_LIMIT, "guide: 5 to 10 % headroom",
     ),
-    Rule(
+    CandidateRule(
         "limit-alone", lambda b: safe_limit(b) is not None,
         _limit_alone, lambda _b, _s: "uses all of the container's memory for the fewest cycles",
         "with GOGC=off an idle program may not run GC for hours, and a live heap near the limit "
@@ -282,7 +282,7 @@ RULES: tuple[Rule, ...] = (
         "guide: GOGC=off with a limit; mgcpacer.go: no periodic cycle without GOGC",
         is_near=True,
     ),
-    Rule(
+    CandidateRule(
         "ballast", lambda b: not b.has_limit and not b.now.ballast and bool(b.now.gogc),
         _ballast, lambda b, s: f"a small ballast keeps cycles rare even while the live heap is "
         f"small; {without_ballast(b, s)}",
@@ -290,13 +290,13 @@ RULES: tuple[Rule, ...] = (
         "written to or backed by huge pages; from Go 1.19 on a memory limit is better",
         "blog.twitch.tv go-memory-ballast; golang/go#23044",
     ),
-    Rule(
+    CandidateRule(
         "steps-without-ballast", lambda b: b.has_limit and bool(b.now.ballast),
         _without, lambda b, _: f"{STEP}, without the ballast of {b.now.ballast:,.0f} MiB",
         "if the live heap shrinks, cycles are more frequent than with the ballast",
         "golang/go#48409: the memory limit replaces ballasts",
     ),
-    Rule(
+    CandidateRule(
         "no-ballast", lambda b: b.has_limit and bool(b.now.ballast) and bool(b.now.gogc),
         _instead,
         lambda b, _: f"the present heap goal without the ballast of {b.now.ballast:,.0f} MiB",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.checks import Check
     from gctrace_analyzer.present.document import Block, Document
 
-    Writer: TypeAlias = Callable[[IO[bytes], "Target"], object]
+    Writer: TypeAlias = Callable[[IO[bytes], "Sink"], object]
 
 SUFFIXES = {
     ".txt": "text", ".md": "md", ".json": "json", ".jsonl": "jsonl", ".csv": "csv",
@@ -43,14 +43,14 @@ _FORMULA = r"^[=+\-@\t\r]"
 """How a text begins that a spreadsheet takes for a formula."""
 
 
-class Target(NamedTuple):
+class Sink(NamedTuple):
     """Where a format is written: the file (None: it is printed), and how to say what is done."""
 
     path: Path | None = None
     say: Callable[[str], object] = id
 
 
-_PRINTED = Target()
+_PRINTED = Sink()
 
 
 @frozen
@@ -129,7 +129,7 @@ def write_files(result: Result, args: argparse.Namespace) -> None:
     """Writes the files that `-o` names."""
     for path, kind in outputs(args):
         with working("analysing") as say_what:
-            write_atomically(path, partial(write, result, kind, target=Target(path, say_what)))
+            write_atomically(path, partial(write, result, kind, target=Sink(path, say_what)))
 
 
 def _print(result: Result, kind: str, colors: Colors) -> None:
@@ -149,7 +149,7 @@ def _blocks(result: Result) -> Iterator[Block]:
     yield from result.closing
 
 
-def write(result: Result, kind: str, file: IO[bytes], target: Target = _PRINTED) -> None:
+def write(result: Result, kind: str, file: IO[bytes], target: Sink = _PRINTED) -> None:
     """Writes a result in one format."""
     if kind in result.writers:
         result.writers[kind](file, target)

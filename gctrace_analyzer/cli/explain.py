@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from gctrace_analyzer.present.explain import Explanation
+    from gctrace_analyzer.present.explain import ExplainedLine
     from gctrace_analyzer.present.text import Line
 
 _DESCRIPTION = """\
@@ -112,7 +112,7 @@ def _rule(query: str) -> Iterator[Line]:
             yield ((f"  {'' if index else label:<13}", ""), (text, ""))
 
 
-def _explained(explanation: Explanation, note: str | None) -> Iterator[Line]:
+def _explained(explanation: ExplainedLine, note: str | None) -> Iterator[Line]:
     """Yields the lines of an explanation."""
     yield ((explanation.record, "bold"),)
     origin = f"{explanation.versions} ({explanation.shape}) · {explanation.printed_by}"

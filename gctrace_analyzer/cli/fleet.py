@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.analysis.fleet.answers import Answers
-    from gctrace_analyzer.cli.deliver import Target
+    from gctrace_analyzer.cli.deliver import Sink
     from gctrace_analyzer.fleets.scheduler import Progress
 
 FORMATS = ("text", "md", "html", "json", "csv", "jsonl")
@@ -144,7 +144,7 @@ def _result(
     from gctrace_analyzer.present import json
     from gctrace_analyzer.present.sections import fleet
 
-    def write_page(file: IO[bytes], target: Target) -> None:
+    def write_page(file: IO[bytes], target: Sink) -> None:
         from gctrace_analyzer.present.html.fleet_page import dumps
 
         text = dumps(summary, args.top, links(pages, target.path), theme=args.theme)

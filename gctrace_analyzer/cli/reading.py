@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from gctrace_analyzer.ingest.sources import SourceFacts
-    from gctrace_analyzer.prometheus.fetch import Progress
+    from gctrace_analyzer.prometheus.fetch import FetchProgress
     from gctrace_analyzer.run import Run
 
     OnProgress: TypeAlias = Callable[[SourceFacts], None]
@@ -122,11 +122,11 @@ def _asks_server(args: argparse.Namespace) -> bool:
 
 
 @contextmanager
-def fetching() -> Iterator[Callable[[Progress], None]]:
+def fetching() -> Iterator[Callable[[FetchProgress], None]]:
     """Yields the `fetching` argument of `read`: draws one line, if the user sees a terminal."""
     with drawing() as draw:
 
-        def progress(now: Progress) -> None:
+        def progress(now: FetchProgress) -> None:
             share = 100 * now.done_s / now.span_s if now.span_s else 100
             draw(f"fetching: {share:3.0f} %, {now.samples:,} samples, {now.bytes >> 20} MiB")
 

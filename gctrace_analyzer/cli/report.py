@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from gctrace_analyzer.cli.deliver import Target, Writer
+    from gctrace_analyzer.cli.deliver import Sink, Writer
     from gctrace_analyzer.present.plots.palette import Theme
     from gctrace_analyzer.prometheus.question import Question
     from gctrace_analyzer.run import Run
@@ -229,7 +229,7 @@ def of_run(
 
         return json.dumps(view.report())
 
-    def write_page(file: IO[bytes], target: Target) -> None:
+    def write_page(file: IO[bytes], target: Sink) -> None:
         from gctrace_analyzer.present.html import report_page
 
         text = report_page.dumps(
@@ -253,7 +253,7 @@ def of_run(
 
 
 def _write_plot(
-    view: Run, kind: str, name: str, theme: Theme, file: IO[bytes], target: Target
+    view: Run, kind: str, name: str, theme: Theme, file: IO[bytes], target: Sink
 ) -> None:
     from gctrace_analyzer.present.plots.accessor import described
     from gctrace_analyzer.present.plots.matplotlib_backend import image

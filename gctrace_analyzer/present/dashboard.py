@@ -39,7 +39,7 @@ JUST_NOW_S = 1.0
 
 
 @frozen
-class Progress:
+class WatchProgress:
     """What a dashboard shows in addition to the figures: title, counts, newest cycle."""
 
     title: str
@@ -75,7 +75,7 @@ def elapsed(seconds: float) -> str:
     return f"{math.floor(seconds)} s" if seconds < 60 else format.duration(seconds)
 
 
-def waiting(progress: Progress) -> list[Line]:
+def waiting(progress: WatchProgress) -> list[Line]:
     """Returns the dashboard before the first cycle."""
     shown: list[Line] = [((format.printable(progress.title), "bold"),)]
     if progress.notice:
@@ -86,7 +86,7 @@ def waiting(progress: Progress) -> list[Line]:
 def dashboard(
     report: Report,
     trend: pl.DataFrame,
-    progress: Progress,
+    progress: WatchProgress,
     *,
     now_s: float | None,
     width: int,
@@ -113,7 +113,7 @@ def dashboard(
     return shown
 
 
-def _head(report: Report, progress: Progress, width: int) -> Iterator[Line]:
+def _head(report: Report, progress: WatchProgress, width: int) -> Iterator[Line]:
     facts = [format.printable(progress.title), *report.program]
     title = " · ".join(facts)
     if len(title) > width:
@@ -197,7 +197,7 @@ def current_episodes(report: Report, gc_num: int) -> list[dict[str, Any]]:
     return now.sort(severity, "start_s", descending=[True, False]).to_dicts()
 
 
-def _now(report: Report, progress: Progress, width: int) -> Iterator[Line]:
+def _now(report: Report, progress: WatchProgress, width: int) -> Iterator[Line]:
     present = current_episodes(report, int(progress.newest["gc_num"]) if progress.newest else 0)
     for episode in present[:1]:
         style = LEVEL_STYLES.get(episode["severity"], "")

@@ -76,7 +76,7 @@ _OTHERS = {
 
 
 @frozen
-class Part:
+class ExplainedField:
     """One field of a line: its printed value, unit and meaning."""
 
     name: str
@@ -87,14 +87,14 @@ class Part:
 
 
 @frozen
-class Explanation:
+class ExplainedLine:
     """An explained line. `derived` has pairs of a figure's name and its text."""
 
     record: str
     shape: str
     versions: str
     printed_by: str
-    parts: tuple[Part, ...]
+    parts: tuple[ExplainedField, ...]
     derived: tuple[tuple[str, str], ...]
 
 
@@ -133,13 +133,13 @@ def explain_rule(text: str) -> RuleExplanation:
     return RuleExplanation(f"{rule.id} {rule.name}", tuple(parts))
 
 
-def explain(text: str) -> Explanation | None:
+def explain(text: str) -> ExplainedLine | None:
     """Explains the runtime's line in `text`; None if there is none."""
     for shape in SHAPES.values():
         match = re.search(shape.pattern, text)
         if match:
             derived = tuple(_derived(match)) if shape.table == "cycles" else ()
-            return Explanation(
+            return ExplainedLine(
                 record=match[0],
                 shape=shape.id,
                 versions=_versions(shape),
@@ -161,22 +161,22 @@ def _versions(shape: Shape) -> str:
     )
 
 
-def _parts(shape: Shape, match: re.Match[str]) -> Iterator[Part]:
+def _parts(shape: Shape, match: re.Match[str]) -> Iterator[ExplainedField]:
     columns = {column.name: column for column in schema.TABLES.get(shape.table, ())}
     for field in shape.fields:
         if match[field.name] is None:
             continue
         column = columns.get(field.name)
         if column:
-            yield Part(
+            yield ExplainedField(
                 field.name, match[field.name], column.unit, column.meaning, column.source
             )
         else:
             unit, meaning = _OTHERS.get(field.name, ("", field.name.replace("_", " ")))
-            yield Part(field.name, match[field.name], unit, meaning, "")
+            yield ExplainedField(field.name, match[field.name], unit, meaning, "")
     for flag in shape.flags:
         if match[flag]:
-            yield Part(
+            yield ExplainedField(
                 flag, match[flag].strip(), "", columns[flag].meaning, columns[flag].source
             )
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gctrace_analyzer.prometheus.connection import Limits
-    from gctrace_analyzer.prometheus.fetch import Progress
+    from gctrace_analyzer.prometheus.fetch import FetchProgress
 
 
 class Access(TypedDict, total=False):
@@ -75,7 +75,7 @@ class ServerOptions(QuestionOptions, total=False):
     """
 
     save: str | os.PathLike[str] | None
-    fetching: Callable[[Progress], None] | None
+    fetching: Callable[[FetchProgress], None] | None
 
 
 def without_server(options: Mapping[str, object]) -> BadSettingError:

@@ -42,7 +42,7 @@ NO_LIMIT = float(1 << 62)
 
 
 @frozen
-class Progress:
+class FetchProgress:
     """How far a download is.
 
     Attributes:
@@ -77,7 +77,7 @@ def fetched(
     matchers: Sequence[Matcher],
     targets: Sequence[Target],
     span: Span,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[FetchProgress], None] | None = None,
 ) -> Iterator[dict[str, object]]:
     """Yields answers with the samples of Go processes, oldest first.
 
@@ -113,7 +113,7 @@ def fetched(
         samples += sum(map(_without_repeats(begin, is_first=begin <= span.begin), answers))
         yield from (answer for answer in answers if answer["data"]["result"])
         if progress:
-            progress(Progress(done, span.seconds, samples, server.traffic.bytes))
+            progress(FetchProgress(done, span.seconds, samples, server.traffic.bytes))
 
 
 def _pieces(targets: Sequence[Target], span: Span) -> deque[tuple[float, float]]:

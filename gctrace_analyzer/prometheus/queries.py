@@ -86,14 +86,14 @@ Figures: TypeAlias = "dict[str, float | str | None]"
 
 
 @frozen
-class Batch:
+class TargetBatch:
     """Processes that one query is about, and what selects them."""
 
     matchers: Sequence[Matcher]
     targets: Sequence[Target]
 
 
-def figures(asked: Question, batch: Batch, tick: Callable[[], None]) -> list[Figures]:
+def figures(asked: Question, batch: TargetBatch, tick: Callable[[], None]) -> list[Figures]:
     """Returns the figures of each process of a batch, in the order of its targets.
 
     Args:
@@ -126,21 +126,21 @@ def _figure(name: str, value: float, factor: float, seconds: float) -> float | s
     return None if value >= NO_LIMIT else value * factor
 
 
-def batches(asked: Question) -> Iterator[Batch]:
+def batches(asked: Question) -> Iterator[TargetBatch]:
     """Yields the processes of a question in groups that one query can be about."""
     targets_ = asked.targets
     if len(targets_) <= BATCH:
-        yield Batch(asked.matchers, targets_)
+        yield TargetBatch(asked.matchers, targets_)
         return
     named = [target for target in targets_ if target.labels.get("instance")]
     by_instance = sorted(named, key=lambda target: target.labels["instance"])
     for begin in range(0, len(by_instance), BATCH):
         targets = by_instance[begin : begin + BATCH]
         instances = [target.labels["instance"] for target in targets]
-        yield Batch([*asked.matchers, selector.one_of("instance", instances)], targets)
+        yield TargetBatch([*asked.matchers, selector.one_of("instance", instances)], targets)
     if len(named) < len(targets_):
         nameless = [target for target in targets_ if not target.labels.get("instance")]
-        yield Batch([*asked.matchers, selector.Matcher("instance", "=", '""')], nameless)
+        yield TargetBatch([*asked.matchers, selector.Matcher("instance", "=", '""')], nameless)
 
 
 def identified(target: Target) -> dict[str, str | None]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.sources import Input
     from gctrace_analyzer.prometheus.access import Which
     from gctrace_analyzer.prometheus.discovery import Target
-    from gctrace_analyzer.prometheus.fetch import Progress
+    from gctrace_analyzer.prometheus.fetch import FetchProgress
     from gctrace_analyzer.prometheus.selector import Matcher
 
 SINCE = "1h"
@@ -99,7 +99,7 @@ def recorded(
     asked: Question,
     match: str | None,
     save: str | os.PathLike[str] | None = None,
-    fetching: Callable[[Progress], None] | None = None,
+    fetching: Callable[[FetchProgress], None] | None = None,
 ) -> Iterator[Recording]:
     """Asks a server for the samples of Go processes; yields its answers.
 
@@ -127,7 +127,7 @@ def recorded(
 
 @contextmanager
 def answered(
-    asked: Question, fetching: Callable[[Progress], None] | None = None
+    asked: Question, fetching: Callable[[FetchProgress], None] | None = None
 ) -> Iterator[Recording]:
     """Yields the samples of all processes of a question, and those of their containers."""
     server, targets, span = asked.server, asked.targets, asked.span

@@ -40,7 +40,7 @@ _MAD_OF_NORMAL = 0.6745
 
 
 @frozen
-class Totals(Plain):
+class FleetTotals(Plain):
     """Counts and sums over the whole fleet; None if no file has the figure.
 
     `files` is 0 if a server gave the rows. `unmeasured` processes do not export their GC CPU.
@@ -94,7 +94,7 @@ class Answers(Plain):
             ones.
     """
 
-    totals: Totals
+    totals: FleetTotals
     processes: pl.DataFrame
     services: pl.DataFrame
     thrash: pl.DataFrame
@@ -168,14 +168,14 @@ def _latest(processes: pl.DataFrame) -> pl.DataFrame:
 
 def _totals(
     rows: pl.DataFrame, known: pl.DataFrame, services: pl.DataFrame, thrash: pl.DataFrame
-) -> Totals:
+) -> FleetTotals:
     unread = rows.filter(pl.col("error_kind").is_not_null())
     files = rows.filter(pl.col("server").is_null())["file"].n_unique()
     sums = {
         name: _sum(services[name])
         for name in ("gc_cores", "gc_with_idle_cores", "cores", "gc_cpu_h")
     }
-    return Totals(
+    return FleetTotals(
         files=files,
         unread=len(unread),
         processes=len(known),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import IO, NoReturn, TextIO
 
-    from gctrace_analyzer.cli.watch.session import Outcome
+    from gctrace_analyzer.cli.watch.session import Watched
     from gctrace_analyzer.present.document import Block
     from gctrace_analyzer.run import Run
 
@@ -232,7 +232,7 @@ def _open_output(path: Path) -> IO[bytes]:
         raise UnwritableOutputError(str(path), err.strerror or str(err)) from err
 
 
-def _watch(args: argparse.Namespace, command: list[str], out: TextIO) -> Outcome:
+def _watch(args: argparse.Namespace, command: list[str], out: TextIO) -> Watched:
     """Watches to the end; returns what was read and how it ended."""
     environment = dict(os.environ)
     options = read_options(args)
@@ -327,7 +327,7 @@ def _print_report(args: argparse.Namespace, whole: Run, out: TextIO) -> None:
 
 
 def _print_nothing_found(
-    outcome: Outcome, command: list[str], args: argparse.Namespace
+    outcome: Watched, command: list[str], args: argparse.Namespace
 ) -> None:
     if outcome.code in (126, 127):
         return

@@ -60,7 +60,7 @@ class LogInput:
 
 
 @frozen
-class Outcome:
+class Watched:
     """What was read, and how it ended.
 
     Attributes:
@@ -74,7 +74,7 @@ class Outcome:
     signal: int | None = None
 
 
-def watch(live: Live, options: ViewOptions, source: Program | LogInput) -> Outcome:
+def watch(live: Live, options: ViewOptions, source: Program | LogInput) -> Watched:
     """Watches until the program or input ends, or the user ends it.
 
     Raises:
@@ -136,7 +136,7 @@ class _StopOnSignal:
         self._stop.ask()
 
 
-def _watch_log(live: Live, view: View, source: LogInput) -> Outcome:
+def _watch_log(live: Live, view: View, source: LogInput) -> Watched:
     stop = Stop()
     on_signal = _StopOnSignal(stop)
 
@@ -156,7 +156,7 @@ def _watch_log(live: Live, view: View, source: LogInput) -> Outcome:
     if reader.error is not None:
         raise reader.error
     # Ctrl-C is the normal way to stop watching a file; any other signal ends this process.
-    return Outcome(live, signal=None if on_signal.signal == signal.SIGINT else on_signal.signal)
+    return Watched(live, signal=None if on_signal.signal == signal.SIGINT else on_signal.signal)
 
 
 def _origins(name: str, stop: Stop, view: View) -> Iterator[Pipe | Segment]:
@@ -191,7 +191,7 @@ class _SignalForwarder:
             child.signal(number)
 
 
-def _watch_program(live: Live, view: View, program: Program) -> Outcome:
+def _watch_program(live: Live, view: View, program: Program) -> Watched:
     errors = StderrFilter(view.write, records=program.records)
     output = view.write if view.owns_standard_output else None
     forwarder = _SignalForwarder()
@@ -212,7 +212,7 @@ def _watch_program(live: Live, view: View, program: Program) -> Outcome:
             child.signal(signal.SIGTERM)
             raise
     code = child.code or 0
-    return Outcome(live, code=max(code, 0), signal=-code if code < 0 else None)
+    return Watched(live, code=max(code, 0), signal=-code if code < 0 else None)
 
 
 @cache

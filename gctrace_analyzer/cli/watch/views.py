@@ -295,7 +295,7 @@ class _DashboardView:
         self._next_at = done + min(PAUSE_FACTOR * (done - begin), most_s)
 
     def _draw(self, newest: dict[str, Any] | None) -> None:
-        seen = dashboard.Progress(
+        seen = dashboard.WatchProgress(
             title=self._options.title,
             cycles=self._live.cycles,
             lines=self._live.lines,

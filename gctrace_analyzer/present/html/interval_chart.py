@@ -37,7 +37,7 @@ WORDS: dict[str, str] = {
 
 
 @frozen
-class Row:
+class Point:
     """A point with its interval, as positions in percent of the width; `low` may be None."""
 
     label: str
@@ -49,12 +49,12 @@ class Row:
 
 
 @frozen
-class Intervals:
+class IntervalChart:
     """A plot: `zero` is where nothing changes."""
 
     title: str
     statement: str
-    rows: Sequence[Row]
+    rows: Sequence[Point]
     ticks: Sequence[tuple[float, str]]
     zero: float
 
@@ -71,7 +71,7 @@ class Intervals:
         return f"{self.title}. {self.statement} {said}."
 
 
-def of_pairs(pairs: Sequence[Pair]) -> list[Intervals]:
+def of_pairs(pairs: Sequence[Pair]) -> list[IntervalChart]:
     """Returns the changes from the baseline: of all metrics, or of each main one by side."""
     if len(pairs) == 1:
         rows = [(changes.LABELS[name], row) for name, row in pairs[0].changes.items()]
@@ -88,7 +88,7 @@ def of_pairs(pairs: Sequence[Pair]) -> list[Intervals]:
     return [plot for plot in plots if plot.rows]
 
 
-def _of_rows(title: str, baseline: str, several: Sequence[tuple[str, Change]]) -> Intervals:
+def _of_rows(title: str, baseline: str, several: Sequence[tuple[str, Change]]) -> IntervalChart:
     """Returns a plot of changes relative to the value of the baseline.
 
     The axis shows factors, so that half and twice are equally far from no change.
@@ -106,7 +106,7 @@ def _of_rows(title: str, baseline: str, several: Sequence[tuple[str, Change]]) -
     room = 0.04 * (high - low)
     place = _scale(low - room, high + room)
     ticks = [(place(math.log1p(step / 100)), f"{step:+d} %") for step in _STEPS]
-    return Intervals(
+    return IntervalChart(
         title,
         f"Relative to {baseline}; an interval that does not reach 0 % is significant.",
         [_row(label, change, part, place) for label, change, part in known],
@@ -115,7 +115,7 @@ def _of_rows(title: str, baseline: str, several: Sequence[tuple[str, Change]]) -
     )
 
 
-def _row(label: str, change: Change, part: float, place: Callable[[float], float]) -> Row:
+def _row(label: str, change: Change, part: float, place: Callable[[float], float]) -> Point:
     text = changes.percent(part)
     if change.ends is None:
         kind: Kind = "untested"
@@ -124,7 +124,7 @@ def _row(label: str, change: Change, part: float, place: Callable[[float], float
         kind = cast("Kind", change.verdict) if change.is_significant else "same"
         low, high = (place(_factor(end)) for end in change.ends)
         text = f"{text} ({changes.interval(change)})"
-    return Row(label, place(_factor(part)), low, high, kind, f"{text}, {WORDS[kind]}")
+    return Point(label, place(_factor(part)), low, high, kind, f"{text}, {WORDS[kind]}")
 
 
 def _factor(part: float) -> float:

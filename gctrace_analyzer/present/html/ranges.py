@@ -26,10 +26,10 @@ _SHORT_STEP_S = 0.001
 
 
 @frozen
-class Span:
+class TimeRange:
     """A range of the time axis of the page.
 
-    >>> Span(10.0, 20.0).href
+    >>> TimeRange(10.0, 20.0).href
     '#t=9.800-20.200'
     """
 
@@ -44,11 +44,11 @@ class Span:
 
 
 @frozen
-class Row:
+class RangeRow:
     """A row that leads to its range; None if that is not on the time axis."""
 
     cells: tuple[str, ...]
-    span: Span | None
+    span: TimeRange | None
 
 
 @frozen
@@ -58,7 +58,7 @@ class Ranges:
     title: str
     head: tuple[str, ...]
     align: str
-    rows: tuple[Row, ...]
+    rows: tuple[RangeRow, ...]
     left: int = 0
 
     @property
@@ -70,14 +70,14 @@ class Ranges:
 
 def span(
     axis: Axis, process: int | None, start_s: float | None, end_s: float | None
-) -> Span | None:
+) -> TimeRange | None:
     """Returns a range of a process on the time axis of the page; None if it is not drawn."""
     if end_s is None or not axis.processes:
         return None
     begin, end = axis.at(process, start_s or 0.0), axis.at(process, end_s)
     if begin is None or end is None:
         return None
-    return Span(axis.seconds(begin), axis.seconds(end))
+    return TimeRange(axis.seconds(begin), axis.seconds(end))
 
 
 def episodes(report: Report, axis: Axis) -> Ranges:
@@ -142,15 +142,15 @@ def _process(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
 
 
 def _ranges(
-    of: str, head: tuple[str, ...], align: str, rows: list[Row], *, several: bool
+    of: str, head: tuple[str, ...], align: str, rows: list[RangeRow], *, several: bool
 ) -> Ranges:
     process = ("process",) if several else ()
     columns = "l" + "r" * several + align
     return Ranges(f"{of}s", (of, *process, *head), columns, tuple(rows))
 
 
-def _row(axis: Axis, row: dict[str, Any], *cells: str) -> Row:
-    return Row(cells, span(axis, row["process"], row["start_s"], row["end_s"]))
+def _row(axis: Axis, row: dict[str, Any], *cells: str) -> RangeRow:
+    return RangeRow(cells, span(axis, row["process"], row["start_s"], row["end_s"]))
 
 
 def _needs_ms(report: Report, ranges: pl.DataFrame) -> bool:

@@ -84,7 +84,7 @@ class Level:
 
 
 @frozen
-class Span:
+class AxisSpan:
     """The range of a vertical axis, and what is above it: levels, and the peak of a start-up."""
 
     low: float
@@ -169,7 +169,7 @@ class Panel:
         return min(lows), max(highs)  # type: ignore[type-var]  # all of them are of one type
 
     @property
-    def span(self) -> Span:
+    def span(self) -> AxisSpan:
         """The range of the vertical axis.
 
         It starts at 0, unless all values are in the top tenth and differ: then it is cut, and
@@ -180,7 +180,7 @@ class Panel:
         if self.log_y:
             # A point at the edge would be cut in half.
             room = (high / low) ** _LOG_HEADROOM if low > 0 else 1.0
-            return Span(low / room, high * room)
+            return AxisSpan(low / room, high * room)
         peak = None
         if self.ceiling is not None and self.ceiling < high:
             high, peak = self.ceiling, high
@@ -196,9 +196,9 @@ class Panel:
         )
         if self.from_zero and not (varies and low >= TOP_TENTH * top > 0):
             end = max((top or 1.0) * (1 + _HEADROOM), highest * (1 + _LEVEL_HEADROOM))
-            return Span(min(low, 0.0), end, above=above, peak=peak)
+            return AxisSpan(min(low, 0.0), end, above=above, peak=peak)
         room = _HEADROOM * (top - low) or 0.01 * abs(top) or 1.0
-        return Span(low - room, top + room, is_cut=self.from_zero, above=above)
+        return AxisSpan(low - room, top + room, is_cut=self.from_zero, above=above)
 
 
 @frozen

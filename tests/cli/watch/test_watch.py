@@ -337,7 +337,7 @@ def test_the_dashboard_fits(width: int, golden: Callable[[str, str], None]) -> N
     shown = dashboard.dashboard(
         view.run.report(),
         view.run.windows(bar_s),
-        dashboard.Progress(
+        dashboard.WatchProgress(
             "./server --port 8080", seen.cycles, seen.lines, seen.newest, 2.5, 60
         ),
         now_s=view.end_s,
