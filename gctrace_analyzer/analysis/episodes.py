@@ -226,11 +226,14 @@ def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     cent above the live heap and GC is running most of the time.
     """
     live = cycles.select(before("heap_live_mib", the_process)).to_series()
-    below = (cycles["heap_goal_mib"] <= live) & (live >= t.thrash_min_live_mib)
+    # GOGC leaves at least 1 MiB for sweeping: only a limit sets such goals, at every size.
+    below = cycles["heap_goal_mib"] <= live
     if below.any():
         newer = cycles["stacks_mib"].is_not_null()
         below &= newer & ~cycles["forced"]
-    spans = runs(below, min_count=t.thrash_min_cycles, gap=t.thrash_gap_cycles)
+    large = below & (live >= t.thrash_min_live_mib)
+    spans = runs(large, min_count=t.thrash_min_cycles, gap=t.thrash_gap_cycles)
+    spans += runs(below & ~large, min_count=t.thrash_small_cycles, gap=1)
     spans += _tight_windows(cycles, t)
     if spans:
         below = below.fill_null(value=False)

@@ -12,9 +12,10 @@ Columns, besides those of the source:
   the first and the last one. `steps steps_s`: cycles from one moment to another.
 - `gc_cpu_s idle_cpu_s assist_cpu_s`, and the `capacity_s` that they are a share of, which is all
   CPUs in `capacity_time_s`. `active_s pause_total_ms pause_max_ms`.
-- `in_cycle_mib between_mib allocated_mib`: allocated from the start of the cycle on, before it, and
-  both if known for all of the span. `heap_live_mib heap_goal_mib heap_peak_mib true_live_mib`, and
-  `shown_gogc`, the effective GOGC of a heap large enough to show it.
+- `in_cycle_mib between_mib allocated_mib rounding_mib`: allocated from the start of the cycle on,
+  before it, both if known for all of the span, and by how much truncation may move the latter.
+- `heap_live_mib heap_goal_mib heap_peak_mib true_live_mib`, and `shown_gogc`, the effective GOGC of
+  a heap large enough to show it.
 """
 
 from __future__ import annotations
@@ -83,5 +84,7 @@ def _derived(within: Within) -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
         "active_s": (pl.col("pause_total_ms") + pl.col("concurrent_mark_ms")) / 1000,
         # What the first cycle of a log allocated while it marked has no time of its own.
         "allocated_mib": counted_alloc_mib(pl.col("between_mib")),
+        # Each cycle's allocation is a difference of sizes in whole MiB, off by up to 1 MiB.
+        "rounding_mib": pl.when(pl.col("between_mib").is_not_null()).then(1.0),
     }
     return first, second

@@ -191,8 +191,11 @@ class Thresholds:
     three measured runs with the limiter active."""
 
     thrash_min_live_mib: float = 8.0
-    """MiB. Below this, rounding to whole MiB can put the goal at the live heap without a memory
-    limit."""
+    """MiB. Below this, a goal that is printed as the live heap may leave a good part of it as
+    room, so that it takes more cycles to show thrashing."""
+
+    thrash_small_cycles: int = 10
+    """Cycles of a small heap, each with at most one other between it and the next: half of 20."""
 
     thrash_min_cycles: int = 3
     """Cycles. One or two goals below the live heap come from a jump of the live heap; they are

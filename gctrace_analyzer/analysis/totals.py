@@ -33,6 +33,7 @@ RATES: dict[str, tuple[pl.Expr, pl.Expr]] = {
     "assist_share_of_cpu": (pl.col("assist_cpu_s"), pl.col("capacity_s")),
     "stw_share": (pl.col("pause_total_ms") / 1000, pl.col("elapsed_s")),
     "alloc_mib_per_s": (pl.col("allocated_mib"), pl.col("elapsed_s")),
+    "alloc_rounding_share": (pl.col("rounding_mib"), pl.col("allocated_mib")),
     "true_live_heap_mib": (pl.col("true_live_mib"), pl.lit(1.0)),
 }
 """Each rate: what is divided, and by what, in the columns of spans.
@@ -234,12 +235,15 @@ class Totals:
             median = self.values[name].quantile(0.5) if name in self.values else None
             medians[figure] = None if median is None else factor * median
         pauses = self.values["pause_ms"]
+        sums, rates = dict(self.sums), {rate: self.rate(rate) for rate in RATES}
+        if (rates["alloc_rounding_share"] or 0.0) > _HIDES:
+            sums["alloc_total_mib"] = rates["alloc_mib_per_s"] = None
         return {
             "cycles": self.cycles,
             "forced_cycles": self.forced_cycles,
-            **self.sums,
+            **sums,
             **self.maxima,
-            **{rate: self.rate(rate) for rate in RATES if rate != "counted_per_s"},
+            **{rate: value for rate, value in rates.items() if rate not in _NOT_SHOWN},
             **medians,
             **{figure: pauses.quantile(share) for figure, share in _PAUSES.items()},
         }
@@ -249,6 +253,12 @@ def _both(join: Any, one: float | None, other: float | None) -> float | None:
     known = [value for value in (one, other) if value is not None]
     return join(known) if known else None
 
+
+_HIDES = 1 / 3
+"""Share of the allocation by which truncated sizes may be off. From there on the interval of the
+sum has ends that differ more than twofold, and the allocation is unknown."""
+
+_NOT_SHOWN = ("counted_per_s", "alloc_rounding_share")
 
 _SUMS = ("span_s", "stw_total_ms", "alloc_total_mib")
 _MAXIMA = ("stw_max_ms", "live_heap_max_mib", "heap_peak_mib")

@@ -70,7 +70,11 @@ def milliseconds(value: float | None) -> str:
 def interval(summary: Summary) -> str:
     """Returns the usual time from one cycle to the next: `every 33 ms (median)`."""
     bursts = ", in bursts" if summary.is_in_bursts else ""
-    return f"every {milliseconds(summary.gc_interval_p50_ms)} (median){bursts}"
+    apart_ms = summary.gc_interval_p50_ms
+    # The log has times in whole milliseconds.
+    if apart_ms is not None and apart_ms < 1:
+        return f"less than 1 ms apart (median){bursts}"
+    return f"every {milliseconds(apart_ms)} (median){bursts}"
 
 
 def duration(seconds: float | None) -> str:

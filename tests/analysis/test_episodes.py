@@ -523,3 +523,12 @@ def test_cycles_without_times_are_in_no_episode() -> None:
     assert episodes(mixed).to_dicts() == episodes(known).to_dicts()
     assert len(episodes(known)) == 1
     assert episodes(untimed).is_empty()
+
+
+@pytest.mark.parametrize("live_mib", [1, 3, 100])
+def test_thrashing_has_no_smallest_heap(live_mib: int) -> None:
+    """Half of the goals of 20 cycles are at or below the live heap."""
+    text = log_of(40, live=live_mib, start=live_mib, goal=lambda n: live_mib + 2 * (n % 2))
+    assert read_text(text).episodes()["kind"].to_list() == ["limit-thrash"]
+    few = log_of(40, live=live_mib, start=live_mib, goal=lambda n: live_mib + 2 * (n % 20 > 0))
+    assert read_text(few).episodes().is_empty()

@@ -274,6 +274,7 @@ def spans(intervals: pl.DataFrame) -> pl.DataFrame:
         in_cycle_mib=pl.col("alloc_mib"),
         between_mib=nothing,
         allocated_mib=pl.col("alloc_mib"),
+        rounding_mib=nothing,
         # Samples miss the peak; the goal is where the heap ends at a steady load.
         heap_peak_mib=pl.max_horizontal("goal_mib", "goal_mib_before", "heap_alloc_mib"),
         true_live_mib=nothing,

@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     example_lines,
     maximum,
     median,
+    often_text,
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
@@ -82,8 +83,8 @@ def _why_often(facts: ProcessFacts) -> str:
     if s.alloc_mib_per_s is None or s.heap_goal_p50_mib is None or s.gc_interval_p50_ms is None:
         return ""
     return (
-        f": the program allocates {size_text(s.alloc_mib_per_s)}/s, and a cycle starts every "
-        f"{duration_text(s.gc_interval_p50_ms / 1000)}, because the heap goal of "
+        f": the program allocates {size_text(s.alloc_mib_per_s)}/s, and "
+        f"{often_text(s.gc_interval_p50_ms)}, because the heap goal of "
         f"{size_text(s.heap_goal_p50_mib)} leaves little room above the live heap"
     )
 

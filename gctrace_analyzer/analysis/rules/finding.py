@@ -14,6 +14,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import complete, not_null, since, where, with_largest
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -347,6 +348,13 @@ def percent(share: float) -> str:
     if 0 < value < _LEAST_PERCENT:
         return f"under {_LEAST_PERCENT:g} %"
     return f"{value:.0f} %" if value >= 10 or not value else f"{value:.2g} %"
+
+
+def often_text(interval_ms: float) -> str:
+    """Returns how often cycles start, as a sentence; logs have times in whole milliseconds."""
+    if interval_ms < 1:
+        return "cycles start less than 1 ms apart"
+    return f"a cycle starts every {duration_text(interval_ms / 1000)}"
 
 
 def cycles_text(count: int) -> str:

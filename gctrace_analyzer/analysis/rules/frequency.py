@@ -14,12 +14,12 @@ from gctrace_analyzer.analysis.rules.finding import (
     Severity,
     cycles_text,
     example_lines,
+    often_text,
     percent,
     total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.ingest.rows import since
-from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +80,7 @@ def too_frequent(facts: ProcessFacts) -> Iterator[Evidence]:
             severity = "bad" if interval_ms < t.frequent_bad_ms else "warn"
         yield Evidence(
             severity,
-            f"A GC cycle starts every {duration_text(interval_ms / 1000)} (median)"
+            f"{often_text(interval_ms).capitalize()} (median)"
             + (", but not all the time." if summary.is_in_bursts else "."),
             {"gc_interval_p50_ms": interval_ms},
         )

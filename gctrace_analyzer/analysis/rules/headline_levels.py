@@ -17,6 +17,9 @@ _RULES = {
     "gc_cpu": ("GC001",),
     "assist": ("GC005",),
     "pauses": ("GC009", "GC010", "GC011", "GC046"),
+    # Thrashing is cycles without pause, for goals that leave no room.
+    "frequency": ("GC003", "GC016", "GC015"),
+    "heap_goal": ("GC016", "GC015", "GC019", "GC045"),
     "live_heap": ("GC021",),
 }
 """The rules whose findings are about a figure."""
@@ -63,6 +66,8 @@ def _known(summary: Summary, t: Thresholds) -> set[str]:
         "gc_cpu": summary.gc_cpu_share,
         "assist": summary.assist_share_of_gc_cpu,
         "pauses": summary.stw_p99_ms,
+        "frequency": summary.gc_per_s,
+        "heap_goal": summary.heap_goal_p50_mib,
     }
     if (summary.span_s or 0) >= t.growth_min_span_s:
         figures["live_heap"] = summary.live_heap_growth_mib_per_h

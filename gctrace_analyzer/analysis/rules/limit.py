@@ -34,14 +34,15 @@ _TIGHT = "GC015"
     meaning="GOMEMLIMIT is too low: the live heap does not fit under it, so GC runs all the time "
     "and slows the program down.",
     condition="In lines of Go 1.18 and later, the goal is at or below the live heap of the "
-    "cycle before ({t.thrash_min_live_mib:.0f} MiB and more) in at least {t.thrash_min_cycles} "
-    "cycles that are not forced, with at most {t.thrash_gap_cycles} others between two of "
-    "them. Or, in a window of {t.thrash_window_s:g} s with at least {t.thrash_min_cycles} "
-    "cycles, the memory limit sets over {t.thrash_limited_share:.0%} of the goals, the median "
-    "effective GOGC is at most {t.thrash_gogc:g}, and GC is running at least "
-    "{t.thrash_active_share:.0%} of the time. What is at most {t.episode_join_cycles} cycles or "
-    "{t.episode_join_s:g} s apart is one episode. Thrashing in less than a tenth of the run, over "
-    "before its last tenth, is an effect of limit-tight if that matches.",
+    "cycle before in at least {t.thrash_min_cycles} cycles that are not forced, with at most "
+    "{t.thrash_gap_cycles} others between two of them; of heaps under "
+    "{t.thrash_min_live_mib:.0f} MiB, in {t.thrash_small_cycles} with at most one other. Or, in a "
+    "window of {t.thrash_window_s:g} s with at least {t.thrash_min_cycles} cycles, the memory "
+    "limit sets over {t.thrash_limited_share:.0%} of the goals, the median effective GOGC is at "
+    "most {t.thrash_gogc:g}, and GC is running at least {t.thrash_active_share:.0%} of the time. "
+    "What is at most {t.episode_join_cycles} cycles or {t.episode_join_s:g} s apart is one "
+    "episode. Thrashing in less than a tenth of the run, over before its last tenth, is an effect "
+    "of limit-tight if that matches.",
     advice="Raise GOMEMLIMIT (and the container's limit, if it is too low), or keep less in "
     "memory. If you can do neither: first set GOGC to a low value such as 25, then remove "
     "GOMEMLIMIT; the heap then grows past the limit, but GC no longer runs all the time.",

@@ -90,7 +90,7 @@ def state(report: Report) -> list[KeyFigure]:
     if s.gc_per_s is not None:
         forced = f"{s.forced_cycles:,} of {s.cycles:,} forced" if s.forced_cycles else ""
         note = "; ".join(filter(None, (interval(s), forced)))
-        figures.append(KeyFigure("Frequency", rate(s.gc_per_s), note))
+        figures.append(_with_level(report, "Frequency", rate(s.gc_per_s), note, "frequency"))
     if s.assist_share_of_gc_cpu is not None:
         value = share(s.assist_share_of_gc_cpu)
         note = f"of GC CPU; {share(s.assist_share_of_cpu)} of all CPU"
@@ -99,11 +99,19 @@ def state(report: Report) -> list[KeyFigure]:
         value = mib(s.live_heap_p50_mib)
         figures.append(_with_level(report, "Live heap", value, _growth(report), "live_heap"))
     if s.heap_goal_p50_mib is not None:
-        figures.append(KeyFigure("Heap goal", mib(s.heap_goal_p50_mib), _goal(report)))
+        value = mib(s.heap_goal_p50_mib)
+        figures.append(_with_level(report, "Heap goal", value, _goal(report), "heap_goal"))
+    return [*figures, *_allocation(report)]
+
+
+def _allocation(report: Report) -> Iterator[KeyFigure]:
+    s = report.analysis.summary
     if s.alloc_mib_per_s is not None:
         total = f"{mib(s.alloc_total_mib)} in total"
-        figures.append(KeyFigure("Allocation", mib_per_s(s.alloc_mib_per_s), total))
-    return figures
+        yield KeyFigure("Allocation", mib_per_s(s.alloc_mib_per_s), total)
+    elif s.heap_peak_mib is not None and not report.analysis.by_dumps and s.gc_per_s:
+        note = "a cycle allocates too little for sizes in whole MiB"
+        yield KeyFigure("Allocation", "unknown", note)
 
 
 def of_all(report: Report) -> str:

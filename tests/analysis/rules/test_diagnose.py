@@ -125,9 +125,13 @@ def test_the_lines_to_look_at_are_part_of_the_evidence_of_a_row() -> None:
 def test_levels_agree_with_the_findings() -> None:
     summary = read_text(BUSY).summary()
     # 32 % of the CPU would be a finding in a longer log.
-    assert levels(summary, [], DEFAULT) == dict.fromkeys(("assist", "pauses"), "ok")
+    assert levels(summary, [], DEFAULT) == dict.fromkeys(
+        ("assist", "pauses", "frequency", "heap_goal"), "ok"
+    )
     roomy = replace(DEFAULT, gc_cpu_warn=0.9)
-    assert levels(summary, [], roomy) == dict.fromkeys(("gc_cpu", "assist", "pauses"), "ok")
+    assert levels(summary, [], roomy) == dict.fromkeys(
+        ("gc_cpu", "assist", "pauses", "frequency", "heap_goal"), "ok"
+    )
     both = levels(summary, [finding("GC001", "bad"), finding("GC005", "warn")], DEFAULT)
     assert (both["gc_cpu"], both["assist"], both["pauses"]) == ("bad", "warn", "ok")
 

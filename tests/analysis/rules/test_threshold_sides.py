@@ -274,7 +274,7 @@ SAID: list[tuple[Rule[ProcessFacts], str, str, tuple[int, ...]]] = [
     (assists.assist_spike, "spike of assists", "In 1 cycle mark assists took over 50 % of the processors while marking.", (40,)),
     (assists.trigger_pinned_low, "early", "Cycles start 50 % of the way from the live heap to the goal, as early as the pacer may start them.", ()),
     (frequency.gc_always_on, "always on", "A GC cycle is running 77 % of the time.", ()),
-    (frequency.too_frequent, "busy", "A GC cycle starts every 20 ms (median).", ()),
+    (frequency.too_frequent, "busy", "A cycle starts every 20 ms (median).", ()),
     (frequency.forced_gc, "forced", "The program forced 8 of 30 cycles (`runtime.GC`, `debug.FreeOSMemory` or `/debug/pprof/heap?gc=1`).", (1, 2, 3)),
     (goal.heap_minimum_bound, "small heap", "The goal was the heap minimum of 4 MiB in 24 of 30 cycles.", ()),
     (goal.goal_overshoot, "over the goal", "In 5 % of the cycles the heap ends at least 20 % above its goal.", (3, 4, 5)),
