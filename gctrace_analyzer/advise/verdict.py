@@ -7,7 +7,10 @@ which knows the setting.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from gctrace_analyzer.advise.observed import ROOMY_LIMIT, more_limit_mib
 from gctrace_analyzer.advise.policy import as_text, lasts_text
@@ -21,6 +24,8 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.long_pauses import FOR_P99
+from gctrace_analyzer.analysis.settings.naming import setting_text
+from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import changes_at
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.units import IN_GIB_FROM_MIB, cores_text, digits, duration_text, size_text
@@ -73,6 +78,36 @@ class Verdict(Plain):
 
 def verdict(analysis: Analysis, advice: Advice) -> Verdict | None:
     """Returns the verdict on a log; None if it has neither cycles nor findings."""
+    found = _on_findings(analysis, advice)
+    since = "" if found is None or found.finding == _DEATH else _present_setting(analysis)
+    return (
+        found
+        if found is None or not since
+        else replace(found, sentence=f"{found.sentence} {since}")
+    )
+
+
+def _present_setting(analysis: Analysis) -> str:
+    """Returns what GC costs under the present setting, if the only process changed it."""
+    process = analysis.longest_process
+    if process is None or len(analysis.tables["processes"]) > 1 or analysis.by_dumps:
+        return ""
+    regimes = analysis.regimes_of(process)
+    first, last = regimes[0], regimes[-1]
+    if first is last or last.first_gc is None or last.start_s is None:
+        return ""
+    spans = analysis.spans.filter(pl.col("gc_num") > last.first_gc)
+    share = rates_of(spans, "gc_cpu_share")["gc_cpu_share"]
+    if share is None or last.cycles < analysis.thresholds.min_cycles:
+        return ""
+    procs = "" if first.procs == last.procs else f", GOMAXPROCS={last.procs}"
+    return (
+        f"The settings changed: since {duration_text(last.start_s)} ({setting_text(last)}{procs}) "
+        f"GC takes {percent(share)} of the CPU."
+    )
+
+
+def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
     findings = analysis.findings
     root = root_cause(findings)
     if root is None:

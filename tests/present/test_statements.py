@@ -524,3 +524,13 @@ def test_a_few_forced_cycles_are_named_although_they_are_no_finding() -> None:
     assert "GC024" not in [each.id for each in report.analysis.findings]
     (frequency,) = (each for each in overview.state(report) if each.label == "Frequency")
     assert frequency.note == "every 200 ms (median); 6 of 60 forced"
+
+
+def test_the_verdict_names_the_present_setting_of_a_program_that_changed_it() -> None:
+    """GOGC=100 on two processors, then GOGC=50 on one."""
+    run = gca.read(CORPUS / "gctrace" / "go1.26-retune" / "run.log")
+    verdict = run.report().verdict
+    assert verdict is not None
+    assert verdict.sentence.endswith(
+        "The settings changed: since 2.0 s (GOGC=50, GOMAXPROCS=1) GC takes 18 % of the CPU."
+    )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from gctrace_analyzer.analysis.rules.finding import (
     Evidence,
     ProcessFacts,
@@ -17,7 +19,7 @@ from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB
 from gctrace_analyzer.analysis.settings.naming import distinct, present, setting_text
 from gctrace_analyzer.ingest.rows import complete, not_null, where
-from gctrace_analyzer.units import duration_text
+from gctrace_analyzer.units import duration_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -192,17 +194,29 @@ _MOST_SETTINGS = 6
 @rule(
     "GC027",
     "gogc-not-as-declared",
-    meaning="GOGC is not what it was set to, so the settings that you see are not in effect.",
+    meaning="GOGC or GOMEMLIMIT is not what it was set to, so the settings that you see are not in "
+    "effect.",
     condition="The declared GOGC and the median effective GOGC of the cycles whose goal was "
     "set by GOGC differ by more than {t.gogc_declared_points:g} points and by more than "
-    "{t.gogc_declared_share:.0%}.",
+    "{t.gogc_declared_share:.0%}; or at least {t.min_cycles} heap goals are above the declared "
+    "GOMEMLIMIT.",
     advice="Check whether the variable reaches the process, and whether the code calls "
-    "`debug.SetGCPercent`.",
+    "`debug.SetGCPercent` or `debug.SetMemoryLimit`.",
     source="ethereum/go-ethereum#31441",
 )
 def gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Compares the declared GOGC with the effective GOGC."""
+    """Compares the declared settings with the heap goals."""
     t, declared = facts.thresholds, facts.settings.value("gogc")
+    if limit := facts.settings.value("memory_limit_mib"):
+        above = facts.cycles.filter(pl.col("heap_goal_mib") > limit)
+        if len(above) >= t.min_cycles:
+            yield Evidence(
+                "warn",
+                f"GOMEMLIMIT={size_text(limit)} was given, but {len(above):,} heap goals are above "
+                f"it: {size_text(median(above['heap_goal_mib']))} (median).",
+                {"declared_mib": limit, "cycles": len(above)},
+                examples=example_lines(above),
+            )
     # Under a memory limit the effective GOGC is rightly lower than GOGC, so only goals that
     # GOGC set are compared.
     if not isinstance(declared, (int, float)):

@@ -55,3 +55,11 @@ def test_a_declared_gogc_that_is_not_in_effect_is_reported() -> None:
     for declared in (100, 102, "off"):
         assert not matches(goal.gogc_not_as_declared, facts_of(log_of(60), gogc=declared))
     assert not matches(goal.gogc_not_as_declared, facts_of(log_of(60)))
+
+
+def test_goals_above_a_declared_memory_limit_contradict_it() -> None:
+    (finding,) = matches(
+        goal.gogc_not_as_declared, facts_of(log_of(60), memory_limit_mib=150.0)
+    )
+    assert finding.evidence.startswith("GOMEMLIMIT=150 MiB was given, but ")
+    assert not matches(goal.gogc_not_as_declared, facts_of(log_of(60), memory_limit_mib=450.0))
