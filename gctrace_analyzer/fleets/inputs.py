@@ -132,12 +132,21 @@ def _local(text: str) -> Iterator[Item]:
         # The user named this file, so it gets a row even if it does not exist.
         yield Item(str(path), str(path), path.stat().st_size if path.is_file() else None)
         return
-    yield from (Item(name, name, Path(name).stat().st_size) for name in names if _is_file(name))
+    yield from (Item(name, name, _size(name)) for name in names if _is_file(name))
 
 
 def _is_file(name: str) -> bool:
     path = Path(name)
-    return path.is_file() and not path.name.startswith(".")
+    # A link to a file that is gone is a row with its error, not a silence.
+    return (path.is_file() or _is_broken(path)) and not path.name.startswith(".")
+
+
+def _is_broken(path: Path) -> bool:
+    return path.is_symlink() and not path.exists()
+
+
+def _size(name: str) -> int | None:
+    return None if _is_broken(Path(name)) else Path(name).stat().st_size
 
 
 def _remote(url: str, options: Mapping[str, Any]) -> Iterator[Item]:

@@ -66,3 +66,12 @@ def test_urls_are_named_without_listing_a_store() -> None:
     first, second = inputs.named(words)
     assert (first.url, first.name) == (words[1], "https://logs.example/a.log")
     assert second.name == "s3://b/*.log"
+
+
+@pytest.mark.parametrize("what", ["*.log", ""])
+def test_a_link_to_a_file_that_is_gone_is_an_item(what: str, tmp_path: Path) -> None:
+    (tmp_path / "api.log").write_text("gc 1\n")
+    (tmp_path / "gone.log").symlink_to(tmp_path / "nothing")
+    items, _ = inputs.find([str(tmp_path / what)])
+    assert [Path(item.name).name for item in items] == ["api.log", "gone.log"]
+    assert items[1].size is None

@@ -72,7 +72,7 @@ _FILES = {
     "failcnt": "failcnt",
 }
 _FILE = re.compile(
-    rf"(?:^|[\s/(])(?P<path>\S*/)?memory\.(?P<file>{'|'.join(_FILES)})\s*[:=]?\s*(?P<value>\d{{1,20}})\b"
+    rf"(?<![\w.])memory\.(?P<file>{'|'.join(_FILES)})\s{{0,40}}[:=]?\s{{0,40}}(?P<value>\d{{1,20}})\b"
 )
 _EVENT = re.compile(
     r"(?:^|[\s/:])(?P<event>low|high|max|oom|oom_kill|oom_group_kill)\s+(?P<n>\d{1,12})\b"
@@ -100,7 +100,8 @@ def read_files(messages: Sequence[Message]) -> Row | None:
             value = numbers.whole(match["value"])
             if value is not None and value < numbers.ADDRESSABLE_BYTES:
                 row[_FILES[match["file"]]] = value
-                row |= {"cgroup": match["path"]} if match["path"] else {}
+                folder = message.text[: match.start()].split(" ")[-1]
+                row |= {"cgroup": folder} if "/" in folder else {}
                 line_no = line_no or message.line_no
         for match in _EVENT.finditer(message.text):
             events[match["event"]] = int(match["n"])

@@ -125,19 +125,19 @@ def _iso(text: str) -> str | None:
 _NAMES_OF_STATES = r"(?:reason|status|state|last state|terminated)"
 _ENDED = re.compile(
     r"(?:"
-    rf"(?i:\b{_NAMES_OF_STATES})\"?\s*[:=]\s*\\*\"?"
+    rf"(?i:\b{_NAMES_OF_STATES})\"?\s{{0,9}}[:=]\s{{0,9}}\\{{0,3}}\"?"
     r"(?:Terminated[^\w]{1,3}(?:reason[:=] ?)?)?OOMKilled"
-    r"|(?i:terminated|killed|died|exited|restarted|failed)\s*(?:\(|-|:|,|\bwith\b|\bas\b|"
-    r"\bdue to\b|\bbecause of\b|\breason\b|\s){1,3}\s*\"?OOMKilled"
-    r"|(?:was|were|been|got|is|are)\s+\"?OOMKilled"
-    r"|[,;|\t(\[]\s*\"?OOMKilled\"?\s*(?:[,;|\t)\]]|$)"
-    r"|OOMKilled\"?\s*[:=]\s*\"?[Tt]rue"
-    r"|\b(?:[Cc]ontainer|[Pp]od)\s+\S{1,253}\s+OOMKilled"
+    r"|(?i:terminated|killed|died|exited|restarted|failed)\s{0,9}(?:\(|-|:|,|\bwith\b|\bas\b|"
+    r"\bdue to\b|\bbecause of\b|\breason\b|\s){1,3}\s{0,9}\"?OOMKilled"
+    r"|(?:was|were|been|got|is|are)\s{1,9}\"?OOMKilled"
+    r"|[,;|\t(\[]\s{0,9}\"?OOMKilled\"?\s{0,9}(?:[,;|\t)\]]|$)"
+    r"|OOMKilled\"?\s{0,9}[:=]\s{0,9}\"?[Tt]rue"
+    r"|\b(?:[Cc]ontainer|[Pp]od)\s{1,9}\S{1,253}\s{1,9}OOMKilled"
     r")"
 )
 _NOT = re.compile(
     r"\b(?:not|isn't|wasn't|never|no longer|without)\b.{0,20}OOMKilled|OOMKilled.{0,3}\?|"
-    r"\bif\b.{0,60}OOMKilled|OOMKilled\"?\s*[:=]\s*\"?[Ff]alse"
+    r"\bif\b.{0,60}OOMKilled|OOMKilled\"?\s{0,9}[:=]\s{0,9}\"?[Ff]alse"
 )
 
 _NAME = r"[a-z0-9][a-z0-9.-]{0,252}"

@@ -50,12 +50,13 @@ _OF_CPU = re.compile(
 )
 """How programs write GCCPUFraction in words."""
 
-_LENGTH = r"[\s,]*\d{1,20}(?:\.\d{1,9})?(?:[nuµm]?s\b)?"
+_LENGTH = r"\d{1,20}+(?:\.\d{1,9}+)?(?:[nuµm]?s\b)?"
+_LENGTHS = rf"[\s,]{{0,9}}{_LENGTH}(?:[\s,]{{1,9}}{_LENGTH}){{0,300}}"
 _PAUSES = re.compile(
-    r"\b(?:PauseNs|Pause|PauseQuantiles)\"?\s*[:=]\s*(?:\(\w{1,20}\) ?)?(?:\[\d*\][\w.]{1,20} ?)?"
-    rf"[\[{{(]?(?P<lengths>{_LENGTH}(?:{_LENGTH}){{0,300}}|\s*$)"
+    r"\b(?:PauseNs|Pause|PauseQuantiles)\"?\s{0,9}[:=]\s{0,9}(?:\(\w{1,20}\) ?)?"
+    rf"(?:\[\d{{0,9}}\][\w.]{{1,20}} ?)?[\[{{(]?(?P<lengths>{_LENGTHS}|\s{{0,9}}$)"
 )
-_MORE_PAUSES = re.compile(rf"\W*{_LENGTH}(?:{_LENGTH}){{0,300}}\W*")
+_MORE_PAUSES = re.compile(rf"[^\w,]{{0,9}}{_LENGTHS}[^\w]{{0,9}}")
 """The pauses of MemStats or of `debug.GCStats`, on the line of their name or on the next ones."""
 
 
