@@ -221,7 +221,9 @@ def gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
     # GOGC set are compared.
     if not isinstance(declared, (int, float)):
         return
-    own = facts.cycles["effective_gogc"].filter(facts.goal_set_by == "gogc")
+    # A cycle that starts at its goal may follow an allocation that raised it.
+    before = facts.cycles["heap_start_mib"] < facts.cycles["heap_goal_mib"]
+    own = facts.cycles["effective_gogc"].filter((facts.goal_set_by == "gogc") & before)
     effective = not_null(own).median()
     if not isinstance(effective, float):
         return

@@ -24,9 +24,9 @@ HEAP_MINIMUM_MIB = 4
 _ROUNDING = 0.02
 """Relative error of GOGC beyond the truncation: what the runtime counts and does not print."""
 
-_RAISED_ROOM_MIB = 42
-"""MiB between live heap and goal. From there on the trigger is over 2 MiB below the goal, because
-it is at most 95 % of the way or 4 MiB below, so the printed heap shows whether it was passed."""
+_RAISED_ROOM_MIB, _RAISED_TO_START_MIB = 42, 24
+"""MiB between live heap and goal. From there on the trigger is over 2 MiB, or over 1, below the goal,
+because it is at most 95 % of the way: the printed heap shows whether it was passed."""
 
 _FIRST_LIVE_MIB = HEAP_MINIMUM_MIB / (1 + 7 / 8)
 """MiB that count as marked before the first cycle, up to Go 1.18 (gcinit, runtime/mgc.go)."""
@@ -48,8 +48,10 @@ def goal_was_raised(live: pl.Expr) -> pl.Expr:
     Source: heapGoalInternal (64 KiB above the heap) and, up to Go 1.17, startCycle (1 MiB above).
     """
     goal = pl.col("heap_goal_mib")
-    raised = pl.col("heap_start_mib").is_between(goal - 1, goal)
-    return (raised & (goal - live >= _RAISED_ROOM_MIB)).fill_null(value=False)
+    start, room = pl.col("heap_start_mib"), goal - live
+    raised = start.is_between(goal - 1, goal) & (room >= _RAISED_ROOM_MIB)
+    raised |= (start == goal) & (room >= _RAISED_TO_START_MIB)
+    return raised.fill_null(value=False)
 
 
 def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
