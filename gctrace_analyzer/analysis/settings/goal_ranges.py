@@ -25,8 +25,8 @@ _ROUNDING = 0.02
 """Relative error of GOGC beyond the truncation: what the runtime counts and does not print."""
 
 _RAISED_ROOM_MIB, _RAISED_TO_START_MIB = 42, 24
-"""MiB between live heap and goal. From there on the trigger is over 2 MiB, or over 1, below the goal,
-because it is at most 95 % of the way: the printed heap shows whether it was passed."""
+"""MiB between live heap and goal. From there on the trigger is over 2 MiB, or over 1, below the
+goal, because it is at most 95 % of the way: the printed heap shows whether it was passed."""
 
 _FIRST_LIVE_MIB = HEAP_MINIMUM_MIB / (1 + 7 / 8)
 """MiB that count as marked before the first cycle, up to Go 1.18 (gcinit, runtime/mgc.go)."""
