@@ -12,7 +12,6 @@ from lab.evaluation import cases
 # Excerpts about which something is still wrong, and what.
 WRONG = {
     "redis-port-buffer-doubling-24p": "a predicted peak is below the largest live heap",
-    "predeclared-20p-slice-growth": "goals that an allocation raised are taken for GOGC",
 }
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HINT = (
     r"OOM killer|[Mm]ain process exited|entered failed|failed\.$|Failed with result|Consumed |"
     r"cheduled restart|holdoff|scheduling restart|systemd-oomd killed|due to (?:memory|swap)|"
-    r"SIGKILL to cgroup|Killed /\S|\d% > \d"
+    r"SIGKILL to cgroup|Killed /\S|% > [0-9]"
 )
 
 # A unit is a whole word: without the assertion, searching a long line takes quadratic time.
