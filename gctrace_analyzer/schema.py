@@ -693,6 +693,13 @@ _SUMMARY_UNITS = (
     ("gc_per_s", "Float64", "1/s", "cycles per second"),
     ("gc_interval_p50_ms", "Float64", "ms", "median time from start to start"),
     ("gc_cpu_share", "Float64", "0–1", "GC CPU over CPUs × time, without idle marking"),
+    (
+        "gc_cpu_share_low",
+        "Float64",
+        "0–1",
+        "its bounds: the runtime counts only a part of the time to stop the world (Go 1.23)",
+    ),
+    ("gc_cpu_share_high", "Float64", "0–1", "see above"),
     ("gc_cpu_with_idle_share", "Float64", "0–1", "the same with idle marking"),
     (
         "gc_cpu_nonidle_share",

@@ -79,6 +79,12 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         cycles, own = cycles.filter(is_last), own.filter(is_last)
     # To calculate it again would take as long as a quarter of the load.
     cycles = without(cycles, "effective_gogc").hstack([own["effective_gogc"]])
+    # Of the pauses, as much counts as in the figures of the report.
+    counted = (
+        cycles[name] * own["counted_pauses"]
+        for name in ("stw_sweep_term_cpu_ms", "stw_mark_term_cpu_ms")
+    )
+    cycles = cycles.with_columns(*counted)
     steady = unforced(since(cycles, DEFAULT.warm_up_s))
     calm, thrashed = longest_calm_part(cycles, analysis.episodes)
     cpus = None if own.is_empty() else own["cpus"][-1]

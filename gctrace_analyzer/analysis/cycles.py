@@ -102,28 +102,32 @@ def share_of_capacity(spent_ms: pl.Expr, capacity_s: pl.Expr) -> pl.Expr:
     return ratio(spent_ms / 1000, capacity_s).clip(upper_bound=1.0)
 
 
-def gc_cpu_ms() -> pl.Expr:
+def gc_cpu_ms(counted_pauses: pl.Expr | None = None) -> pl.Expr:
     """Returns the GC CPU time as the runtime accounts for it, without idle marking.
 
     Null where the line prints no CPU time (Go 1.4 and earlier).
+
+    Args:
+        counted_pauses: the part of the pauses' CPU time that counts; None for all of it.
 
     Source: gcMarkTermination in runtime/mgc.go: pauses, assists, dedicated and fractional
     workers.
     """
     pauses = pl.col("stw_sweep_term_cpu_ms") + pl.col("stw_mark_term_cpu_ms")
+    pauses = pauses if counted_pauses is None else pauses * counted_pauses
     return (
         pauses + pl.col("assist_cpu_ms").fill_null(0) + pl.col("background_cpu_ms").fill_null(0)
     )
 
 
-def gc_cpu(corrected: pl.DataFrame) -> pl.DataFrame:
+def gc_cpu(spans: pl.DataFrame) -> pl.DataFrame:
     """Returns `gc_cpu_ms`, and `gc_cpu_share` of the CPUs that there are.
 
     Args:
-        corrected: what `durations.on_real_cpus` returns.
+        spans: what `spans.of_cycles` returns.
     """
-    spent, share = _gc_cpu(within_process(corrected))
-    return corrected.select(spent).with_columns(share)[["gc_cpu_ms", "gc_cpu_share"]]
+    spent, share = _gc_cpu(within_process(spans))
+    return spans.select(spent).with_columns(share)[["gc_cpu_ms", "gc_cpu_share"]]
 
 
 @cache
@@ -131,7 +135,7 @@ def _gc_cpu(within: Within) -> tuple[list[pl.Expr], pl.Expr]:
     """Returns the GC CPU time and all CPU time, and the share that needs both as columns."""
     capacity = capacity_s(pl.col("cpus"), pl.col("elapsed_s"), within)
     share = share_of_capacity(pl.col("gc_cpu_ms"), pl.col("_capacity_s"))
-    spent = [gc_cpu_ms().alias("gc_cpu_ms"), capacity.alias("_capacity_s")]
+    spent = [(1000 * pl.col("gc_cpu_s")).alias("gc_cpu_ms"), capacity.alias("_capacity_s")]
     return spent, share.alias("gc_cpu_share")
 
 

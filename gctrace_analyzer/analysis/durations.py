@@ -10,6 +10,7 @@ the number of stopped processors, narrows the interval further.
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -18,6 +19,9 @@ from gctrace_analyzer.analysis.settings.known import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.rows import distinct, is_one_process, not_null, within_process
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.ingest.rows import Within
 
 PAUSES = ("stw_sweep_term", "stw_mark_term")
 
@@ -63,9 +67,139 @@ def correct_durations(cycles: pl.DataFrame, go: str | None = None) -> pl.DataFra
         cycles: as printed (`schema.CYCLES`).
         go: the Go version, if it is known.
     """
+    within = within_process(cycles)
     corrected = with_corrected(cycles, go).with_columns(end_s().alias("end_s"))
-    timed = corrected.with_columns(elapsed_s(within_process(cycles)).alias("elapsed_s"))
-    return timed.rechunk()
+    timed = corrected.with_columns(elapsed_s(within).alias("elapsed_s"))
+    return timed.with_columns(_counted_pauses(timed, go)).rechunk()
+
+
+def since_start(corrected: pl.DataFrame) -> pl.DataFrame:
+    """Returns what each cycle's line bounds: the GC CPU time since the start of its process.
+
+    Columns: `end_s`, the `printed` percentage, `capacity_s` (the CPU time of GOMAXPROCS since the
+    start, of which `printed` is a share), `most_s` and `least_s` (the GC CPU time of the log up to
+    here with all of the pauses and without them; `pauses_s`), and `earlier_most_s`,
+    `earlier_least_s` and `unseen_s` (GC CPU time and all CPU time before the log; 0 if it begins
+    with cycle 1, which is `complete`).
+    """
+    within = within_process(corrected)
+    first, second = _since_start(within)
+    return corrected.select(first).with_columns(second)
+
+
+@cache
+def _since_start(within: Within) -> tuple[list[pl.Expr], list[pl.Expr]]:
+    """Returns the columns of `since_start`; the second ones need the first."""
+    pauses = pl.sum_horizontal(f"{pause}_cpu_ms" for pause in PAUSES)
+    others = pl.sum_horizontal("assist_cpu_ms", "background_cpu_ms")
+    # Go 1.4 and earlier print no CPU time; up to Go 1.17 pauses count as printed.
+    counts_all = pl.col("stacks_mib").is_null()
+    most = pl.when(pl.col(f"{PAUSES[1]}_cpu_ms").is_not_null()).then(pauses + others)
+    least = pl.when(counts_all).then(most).otherwise(others)
+    complete = within(pl.col("gc_num").first()) == 1
+    before = (
+        pl.when(complete)
+        .then(0.0)
+        .otherwise(within((pl.col("procs") * pl.col("start_s")).first()))
+    )
+    printed = pl.col("gc_cpu_since_start_pct").cast(pl.Float64)
+    missing = within(pl.col("gc_num").last() - pl.col("gc_num").first() + 1 - pl.len())
+    first = [
+        pl.col("process"),
+        pl.col("end_s"),
+        printed.alias("printed"),
+        complete.alias("complete"),
+        (missing > 0).alias("has_gaps"),
+        ((most - least) / 1000).alias("own_pauses_s"),
+        within(_running(most / 1000)).alias("most_s"),
+        within(_running(least / 1000)).alias("least_s"),
+        before.alias("unseen_s"),
+        (before + within(_running(pl.col("elapsed_s") * pl.col("procs")))).alias("capacity_s"),
+    ]
+    starts = (
+        within(pl.col(name).first()) for name in ("printed", "capacity_s", "most_s", "least_s")
+    )
+    share, capacity, most_s, least_s = starts
+    second = [
+        within(_running(pl.col("own_pauses_s"))).alias("pauses_s"),
+        pl.when("complete")
+        .then(0.0)
+        .otherwise((share * capacity / 100 - most_s).clip(0))
+        .alias("earlier_least_s"),
+        pl.when("complete")
+        .then(0.0)
+        .otherwise(((share + 1) * capacity / 100 - least_s).clip(0))
+        .alias("earlier_most_s"),
+    ]
+    return first, second
+
+
+def _running(values: pl.Expr) -> pl.Expr:
+    return values.fill_null(0).cum_sum()
+
+
+COUNTED = ("counted_pauses", "counted_pauses_low", "counted_pauses_high")
+"""Columns: the part of the pauses' CPU time that the runtime counts as GC CPU, and its bounds."""
+
+_COUNTS_STOPPING_ONCE = (1, 23)
+"""The first Go release that counts the time to stop the world only as the CPU time lost; its lines
+print it for every processor (stoppingCPUTime in runtime/mgc.go)."""
+
+
+def _counted_pauses(corrected: pl.DataFrame, go: str | None) -> pl.DataFrame:
+    """Returns `COUNTED` of each cycle, one value per process.
+
+    Each printed percentage bounds the GC CPU time up to its line, and what the lines after it add
+    lies between none and all of their pauses. What all lines leave is the interval, and its middle
+    the value; where no line is late enough, it is what the lines print. Up to Go 1.17 all of the
+    pauses count, and up to 1.22 if the version is known.
+    """
+    version = go_version(go)
+    counts_all = version is not None and version < _COUNTS_STOPPING_ONCE
+    if counts_all or not corrected["stacks_mib"].count():
+        return corrected.with_columns(pl.lit(1.0).alias(name) for name in COUNTED)[[*COUNTED]]
+    within = within_process(corrected)
+    bounds = since_start(corrected).with_columns(_bounds(within))
+    return bounds.with_columns(_counted(within))[[*COUNTED]]
+
+
+@cache
+def _bounds(within: Within) -> list[pl.Expr]:
+    """Returns how much of the pauses of a whole process counts at least and at most, in seconds."""
+    compared = pl.col("end_s") >= DEFAULT.check_from_s
+    share, capacity = pl.col("printed") / 100, pl.col("capacity_s")
+    all_pauses = within(pl.col("pauses_s").last())
+    least = (
+        (share * capacity - pl.col("least_s") - pl.col("earlier_most_s")).filter(compared).max()
+    )
+    most = (
+        ((share + 0.01) * capacity - pl.col("most_s") - pl.col("earlier_least_s"))
+        .filter(compared)
+        .min()
+    )
+    low = pl.when("has_gaps").then(0.0).otherwise(within(least).fill_null(0.0).clip(0))
+    high = all_pauses + within(most).fill_null(0.0).clip(upper_bound=0)
+    named = {"low": low, "high": high, "all": all_pauses, "bound": within(compared.any())}
+    return [value.alias(name) for name, value in named.items()]
+
+
+@cache
+def _counted(within: Within) -> list[pl.Expr]:
+    """Returns `COUNTED`; a log that contradicts itself bounds nothing, and all pauses count."""
+    low, high, all_s = (pl.col(name) for name in ("low", "high", "all"))
+    tolerated = DEFAULT.log_check_points / 100 * within(pl.col("capacity_s").last())
+    contradicts = (low - all_s > tolerated) | (-high > tolerated) | (low - high > tolerated)
+    usable = (all_s > 0) & ~contradicts.fill_null(value=True)
+    values = (
+        pl.when("bound").then((low + high) / 2).otherwise(all_s),
+        pl.min_horizontal(low, high).clip(0),
+        pl.max_horizontal(low, high).clip(0),
+    )
+    others = (pl.lit(1.0), pl.when(all_s > 0).then(0.0).otherwise(1.0), pl.lit(1.0))
+    return [
+        pl.when(usable).then((value / all_s).clip(0, 1)).otherwise(other).alias(name)
+        for name, value, other in zip(COUNTED, values, others, strict=True)
+    ]
 
 
 def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.DataFrame:

@@ -10,8 +10,9 @@ Columns, besides those of the source:
   where a span has several; `wall_time` is the moment of `start_s`, or else of `begin_s`.
 - `cycles forced_cycles counted_s first_gc gc_num`: the cycles, the time in which they were counted,
   the first and the last one. `steps steps_s`: cycles from one moment to another.
-- `gc_cpu_s idle_cpu_s assist_cpu_s`, and the `capacity_s` that they are a share of, which is all
-  CPUs in `capacity_time_s`. `active_s pause_total_ms pause_max_ms`.
+- `gc_cpu_s` with its bounds `gc_cpu_low_s gc_cpu_high_s`, `idle_cpu_s assist_cpu_s`, and the
+  `capacity_s` that they are a share of, which is all CPUs in `capacity_time_s`.
+  `active_s pause_total_ms pause_max_ms`.
 - `in_cycle_mib between_mib allocated_mib rounding_mib`: allocated from the start of the cycle on,
   before it, both if known for all of the span, and by how much truncation may move the latter.
 - `heap_live_mib heap_goal_mib heap_peak_mib true_live_mib`, and `shown_gogc`, the effective GOGC of
@@ -67,7 +68,9 @@ def _derived(within: Within) -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
         "counted_s": elapsed,
         "steps": within(pl.col("gc_num").diff()).cast(pl.Float64),
         "steps_s": within(pl.col("start_s").diff()),
-        "gc_cpu_s": gc_cpu_ms() / 1000,
+        "gc_cpu_s": gc_cpu_ms(pl.col("counted_pauses")) / 1000,
+        "gc_cpu_low_s": gc_cpu_ms(pl.col("counted_pauses_low")) / 1000,
+        "gc_cpu_high_s": gc_cpu_ms(pl.col("counted_pauses_high")) / 1000,
         "idle_cpu_s": pl.col("idle_cpu_ms").fill_null(0) / 1000,
         "assist_cpu_s": pl.col("assist_cpu_ms") / 1000,
         "capacity_s": elapsed * pl.col("cpus"),

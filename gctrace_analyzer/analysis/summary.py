@@ -10,20 +10,17 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis import spans as spans_of
-from gctrace_analyzer.analysis.cycles import gc_cpu_ms
-from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
+from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus, since_start
 from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import Totals
 from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
-from gctrace_analyzer.ingest.rows import distinct, since, within_process
+from gctrace_analyzer.ingest.rows import distinct, since
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from gctrace_analyzer.ingest.rows import Within
 
 
 @frozen
@@ -33,7 +30,8 @@ class Summary(Plain):
     Shares are 0–1. `gc_cpu_*` and `assist_share_of_cpu` are shares of `cpus` × time, summed over
     the processes; `cpus` is GOMAXPROCS, or fewer if the log or the settings show that there are
     fewer CPUs. `gc_cpu_cores` is CPU seconds per second. `gc_cpu_share` does not count idle
-    marking, like the percentage that the runtime prints; `gc_cpu_with_idle_share` counts it;
+    marking, like the percentage that the runtime prints, which leaves it between `_low` and `_high`
+    (the time to stop the world); `gc_cpu_with_idle_share` counts idle marking;
     `gc_cpu_nonidle_share` subtracts it from the denominator. Durations and their totals are
     corrected for the truncation of the printed ones (see `durations`). `estimated` names the
     figures that rest on an assumption. `window` is what they cover: the `log`, or with one dump of
@@ -47,6 +45,8 @@ class Summary(Plain):
     gc_per_s: float | None
     gc_interval_p50_ms: float | None
     gc_cpu_share: float | None
+    gc_cpu_share_low: float | None
+    gc_cpu_share_high: float | None
     gc_cpu_with_idle_share: float | None
     gc_cpu_nonidle_share: float | None
     gc_cpu_cores: float | None
@@ -160,10 +160,6 @@ log of a crash loop has thousands, which are alike."""
 
 MOST_SHORT = 10
 """Of these, processes with fewer cycles than percentiles need: little can be said of them."""
-
-_CHECK_FROM_S = 0.1
-"""Seconds since the process started. Before this time, the rounding of `@` to milliseconds
-can change the GC CPU percentage by a point."""
 
 
 def caveats(
@@ -291,8 +287,7 @@ def log_check_points(corrected: pl.DataFrame) -> float | None:
     Args:
         corrected: what `correct_durations` returns.
     """
-    rows = corrected.select(_reconstructed(within_process(corrected)))
-    known = rows.with_columns(_known_before()).with_columns(_bounds())
+    known = since_start(corrected).with_columns(_bounds())
     values = known.select(_difference()).to_series()
     ends = _ends(values)
     if not all(map(math.isfinite, ends)):
@@ -306,48 +301,12 @@ def _ends(values: pl.Series) -> list[float]:
 
 
 @cache
-def _reconstructed(within: Within) -> list[pl.Expr]:
-    """Returns the GC CPU since the start of the process, added up cycle by cycle; built once."""
-    pauses = pl.col("stw_sweep_term_cpu_ms") + pl.col("stw_mark_term_cpu_ms")
-    newer = pl.col("stacks_mib").is_not_null()
-    gc_cpu = gc_cpu_ms()
-
-    return [
-        pl.col("process"),
-        pl.col("end_s"),
-        pl.col("gc_cpu_since_start_pct").cast(pl.Float64).alias("printed"),
-        (within(pl.col("gc_num").first()) == 1).alias("complete"),
-        within(_running(gc_cpu / 1000)).alias("most_s"),
-        within(_running((gc_cpu - pl.when(newer).then(pauses).otherwise(0)) / 1000)).alias(
-            "least_s"
-        ),
-        within(_running(pl.col("elapsed_s") * pl.col("procs"))).alias("capacity_s"),
-        within((pl.col("procs") * pl.col("start_s")).first()).alias("before_s"),
-        within(pl.col("gc_cpu_since_start_pct").first()).alias("first_printed"),
-    ]
-
-
-@cache
-def _known_before() -> list[pl.Expr]:
-    """Returns the CPU time before the log, that in all, and the GC CPU before the log."""
-    # If the beginning of the log is missing, the GC CPU of that part is known to half a point.
-    before_s = pl.when("complete").then(0.0).otherwise("before_s")
-    earlier_s = before_s * (pl.col("first_printed") + 0.5) / 100
-    return [
-        before_s.alias("unseen_s"),
-        (before_s + pl.col("capacity_s")).alias("total_s"),
-        earlier_s.alias("earlier_s"),
-    ]
-
-
-@cache
 def _bounds() -> list[pl.Expr]:
     """Returns the range that the reconstructed percentage is in."""
-    unseen_s, total_s, earlier_s = (
-        pl.col(f"{name}_s") for name in ("unseen", "total", "earlier")
+    most, least = (
+        100 * (pl.col(f"earlier_{which}_s") + pl.col(f"{which}_s")) / pl.col("capacity_s")
+        for which in ("most", "least")
     )
-    most = 100 * (earlier_s + pl.col("most_s")) / total_s + 50 * unseen_s / total_s
-    least = 100 * (earlier_s + pl.col("least_s")) / total_s - 50 * unseen_s / total_s
     return [most.alias("most"), least.alias("least")]
 
 
@@ -355,7 +314,7 @@ def _bounds() -> list[pl.Expr]:
 def _difference() -> pl.Expr:
     printed, most, least = pl.col("printed"), pl.col("most"), pl.col("least")
     return (
-        pl.when(~(pl.col("end_s") >= _CHECK_FROM_S).fill_null(value=False))
+        pl.when(~(pl.col("end_s") >= DEFAULT.check_from_s).fill_null(value=False))
         .then(None)
         .when(least > printed + 1)
         .then(least - printed - 1)
@@ -367,7 +326,3 @@ def _difference() -> pl.Expr:
         )
         .alias("difference")
     )
-
-
-def _running(values: pl.Expr) -> pl.Expr:
-    return values.fill_null(0).cum_sum()

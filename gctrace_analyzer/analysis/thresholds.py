@@ -75,8 +75,7 @@ class Thresholds:
     """Share of all CPU. From here on assists are worth a warning rather than a note."""
 
     mark_pressure: float = 0.40
-    """Share of the processors while marking. Dedicated workers take 0.25, and 0.31 to 0.35 is
-    usual."""
+    """Share of the processors while marking. Dedicated workers take 0.25; 0.31 to 0.35 is usual."""
 
     mark_min_ms: float = 1.0
     """Milliseconds of marking. Below this, rounding dominates the printed durations."""
@@ -202,8 +201,7 @@ class Thresholds:
     not a lasting state."""
 
     thrash_gap_cycles: int = 8
-    """Cycles. Up to this many goals just above the live heap, between goals below it, belong to
-    the same episode."""
+    """Cycles. This many goals just above the live heap, between goals below it, end no episode."""
 
     episode_join_cycles: int = 8
     """Cycles. Two ranges of one state that are this close are one episode."""
@@ -212,8 +210,7 @@ class Thresholds:
     """Seconds. Two ranges of one state that are this close are one episode, too."""
 
     thrash_gogc: float = 8.0
-    """Effective GOGC. Runs whose memory limit was 3 to 8 % above the live heap had medians of
-    5.6 and 7.8."""
+    """Effective GOGC. Under limits 3 to 8 % above the live heap its medians were 5.6 and 7.8."""
 
     thrash_limited_share: float = 0.5
     """Share of cycles. Above it, the memory limit sets the goal of most of them."""
@@ -310,8 +307,7 @@ class Thresholds:
     """MiB. A smaller constant live heap need not be a ballast."""
 
     ballast_spread: float = 0.1
-    """Share of the smallest live heap. The live heap of a program that uses its memory varies
-    more."""
+    """Share of the smallest live heap. That of a program that uses its memory varies more."""
 
     roots_share: float = 0.1
     """Share of the live heap. Smaller stacks and globals hardly move the heap goal."""
@@ -346,15 +342,19 @@ class Thresholds:
     """Share of the heap in use. Ordinary programs waste less on partly filled spans."""
 
     idle_share: float = 0.25
-    """Share of the memory obtained from the OS. Normally Go returns idle memory before it is
-    more than this."""
+    """Share of the memory obtained from the OS. Normally Go returns idle memory before."""
 
     off_heap_share: float = 0.2
     """Share of resident memory. GOMEMLIMIT has to leave room for a part of this size."""
 
+    check_from_s: float = 0.1
+    """Seconds since the start. Before, the rounding of `@` moves the percentage by a point."""
+
+    gc_cpu_interval: float = 0.1
+    """Share of GC CPU. A wider interval is shown beside the value."""
+
     log_check_points: float = 1.0
-    """Percentage points between reconstructed and printed GC CPU. In 160 intact logs the
-    difference stayed within 0.3."""
+    """Percentage points between added up and printed GC CPU: at most 0.3 in 160 intact logs."""
 
     storm_assist_share: float = 0.5
     """Share of GC CPU. Above it, the program does more of the marking than the workers."""
@@ -398,8 +398,7 @@ class Thresholds:
 
     server_thrash_cycle_share: float = 0.12
     """Allocation per cycle divided by the heap goal, where a memory limit is set. Below it, the
-    goal is at the live heap: in 63 recorded series this found all 4 that thrashed, and no
-    other."""
+    goal is at the live heap: of 63 recorded series, in the 4 that thrashed and no other."""
 
     server_near_cycle_share: float = 0.3
     """The same for processes that are close to thrashing: GOGC=43 has this share."""

@@ -23,6 +23,8 @@ RATES: dict[str, tuple[pl.Expr, pl.Expr]] = {
     "gc_per_s": (pl.col("steps"), pl.col("steps_s")),
     "counted_per_s": (pl.col("cycles").cast(pl.Float64), pl.col("counted_s")),
     "gc_cpu_share": (pl.col("gc_cpu_s"), pl.col("capacity_s")),
+    "gc_cpu_share_low": (pl.col("gc_cpu_low_s"), pl.col("capacity_s")),
+    "gc_cpu_share_high": (pl.col("gc_cpu_high_s"), pl.col("capacity_s")),
     "gc_cpu_with_idle_share": (_with_idle, pl.col("capacity_s")),
     "gc_cpu_nonidle_share": (pl.col("gc_cpu_s"), pl.col("capacity_s") - pl.col("idle_cpu_s")),
     "gc_cpu_cores": (pl.col("gc_cpu_s"), pl.col("capacity_time_s")),

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from gctrace_analyzer.analysis.durations import COUNTED
 from gctrace_analyzer.present.sections.overview import MOST_REJECTED
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def document(report: Report) -> dict[str, object]:
         "pause_ranges": report.analysis.pause_ranges,
         "service_levels": [level.to_dict() for level in report.analysis.service_levels],
         "worst_cycles": report.analysis.worst_cycles.drop(
-            "stopped_procs", "elapsed_s", strict=False
+            "stopped_procs", "elapsed_s", *COUNTED, strict=False
         ).to_dicts(),
         "segments": report.analysis.segments.to_dicts(),
         "episodes": report.analysis.episodes.to_dicts(),

@@ -16,7 +16,7 @@ from tests.helpers.facts import log_of
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.verdict import Verdict
 
-HEALTHY = "GC takes 0.56 % of the CPU (0.011 of 2 CPUs) and 99 % of pauses take at most 0.02 ms"
+HEALTHY = "GC takes 0.55 % of the CPU (0.011 of 2 CPUs) and 99 % of pauses take at most 0.02 ms"
 
 
 def of(text: str) -> Verdict:
@@ -55,7 +55,7 @@ def test_a_short_log_says_so() -> None:
     found = of(log_of(10))
     assert found.level == "info"
     # Of ten cycles no hundredth is known.
-    longest = "GC takes 0.56 % of the CPU (0.011 of 2 CPUs) and the longest pause took 0.02 ms."
+    longest = "GC takes 0.55 % of the CPU (0.011 of 2 CPUs) and the longest pause took 0.02 ms."
     assert found.sentence == f"The log is short, but shows no problem: {longest}"
     assert found.action == "Record a longer log, under the usual load."
     assert verdict(read_text("gc 1 @0.0").analysis, read_text("gc 1 @0.0").advice) is None
@@ -91,9 +91,9 @@ def test_a_problem_that_began_late_has_its_time() -> None:
 def test_what_gc_costs_as_far_as_it_is_known() -> None:
     s = read_text(log_of(600)).summary()
     cpu, pauses = _costs(s)
-    assert cpu == "GC takes 0.56 % of the CPU (0.011 of 2 CPUs)"
+    assert cpu == "GC takes 0.55 % of the CPU (0.011 of 2 CPUs)"
     assert pauses == "99 % of pauses take at most 0.02 ms, the longest 0.02 ms"
-    assert next(_costs(replace(s, cpus=None))) == "GC takes 0.56 % of the CPU"
+    assert next(_costs(replace(s, cpus=None))) == "GC takes 0.55 % of the CPU"
     unknown = replace(s, gc_cpu_share=None, gc_per_s=4.0, stw_p99_ms=None, stw_max_ms=2.0)
     assert list(_costs(unknown)) == [
         "GC runs 4.00 times a second (its CPU time is unknown)",

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.durations import COUNTED
 from gctrace_analyzer.analysis.segments import level_changes, segments
 from gctrace_analyzer.analysis.spans import of_cycles
 from tests.conftest import CORPUS, ROOT
@@ -173,6 +174,7 @@ def enriched(kinds: list[tuple[float, int, float]]) -> pl.DataFrame:
             "background_cpu_ms": [15.0] * count,
             "idle_cpu_ms": [0.0] * count,
             "assist_cpu_ms": [5.0] * count,
+            **{name: [1.0] * count for name in COUNTED},
         }
     )
     return of_cycles(cycles).with_columns(

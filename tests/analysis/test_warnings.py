@@ -136,6 +136,7 @@ def largest_difference(rows: list[dict[str, Any]]) -> float | None:
     found: list[float] = []
     sums: dict[int, list[float]] = {}
     firsts: dict[int, dict[str, Any]] = {}
+    earlier: dict[int, list[float]] = {}
     for row in rows:
         first = firsts.setdefault(row["process"], row)
         total = sums.setdefault(row["process"], [0.0, 0.0, 0.0])
@@ -144,14 +145,19 @@ def largest_difference(rows: list[dict[str, Any]]) -> float | None:
         total[0] += (pauses + work) / 1000
         total[1] += (work if row["stacks_mib"] is not None else pauses + work) / 1000
         total[2] += row["elapsed_s"] * row["procs"]
+        # What is before the log is known to a point, if its first percentage is right.
+        before = 0.0 if first["gc_num"] == 1 else first["procs"] * first["start_s"]
+        if row is first:
+            shares = [(first["gc_cpu_since_start_pct"] + end) / 100 for end in (1, 0)]
+            earlier[row["process"]] = [
+                before and max(share * (before + total[2]) - own, 0.0)
+                for share, own in zip(shares, (total[1], total[0]), strict=True)
+            ]
         if row["end_s"] < 0.1:
             continue
-        # What is before the log is known to half a point, if its first percentage is right.
-        before = 0.0 if first["gc_num"] == 1 else first["procs"] * first["start_s"]
-        known = first["gc_cpu_since_start_pct"] + 0.5
         most, least = (
-            (100 * each + (known + half) * before) / (before + total[2])
-            for each, half in ((total[0], 50), (total[1], -50))
+            100 * (own + unseen) / (before + total[2])
+            for own, unseen in zip(total, earlier[row["process"]], strict=False)
         )
         printed = row["gc_cpu_since_start_pct"]
         differs = least - printed - 1 if least > printed + 1 else min(most - printed, 0.0)

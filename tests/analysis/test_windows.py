@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
+from gctrace_analyzer.analysis.durations import COUNTED, correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.spans import of_cycles
 from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.windows import divided, windows
@@ -100,6 +100,7 @@ def hand_made(**columns: list[float | None]) -> pl.DataFrame:
             "forced": [False, False],
             "stacks_mib": [0, 0],
             "globals_mib": [0, 0],
+            **{name: [1.0, 1.0] for name in COUNTED},
             **columns,
         }
     )

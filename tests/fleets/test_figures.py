@@ -28,4 +28,6 @@ def test_a_seam_counts_whether_the_cycle_before_it_was_read_or_not() -> None:
     for parts in (known, unknown):
         found = figures.combined(parts)
         for name in ("span_s", "cpus", "gc_cpu_share", "gc_per_s", "missing_cycles"):
-            assert abs(found[name] - expected[name]) <= 1e-3 * abs(expected[name]), name
+            # A part does not show how much of its pauses the runtime counts: the start decides.
+            near = 1e-2 if name == "gc_cpu_share" else 1e-3
+            assert abs(found[name] - expected[name]) <= near * abs(expected[name]), name

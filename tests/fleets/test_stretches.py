@@ -45,7 +45,9 @@ def same(one: Row, other: Row, *, but: set[str] | None = None) -> None:
         if name in (but or ()):
             continue
         if isinstance(value, float) and other[name] is not None:
-            assert math.isclose(value, other[name], rel_tol=1e-6, abs_tol=1e-9), name
+            # A stretch does not show how much of its pauses the runtime counts: the start decides.
+            near = 0.01 if "gc_cpu" in name else 1e-6
+            assert math.isclose(value, other[name], rel_tol=near, abs_tol=1e-9), name
         else:
             assert value == other[name], name
 

@@ -265,7 +265,9 @@ def spans(intervals: pl.DataFrame) -> pl.DataFrame:
         counted_s=pl.when(pl.col("gc_cycles").is_not_null()).then(elapsed),
         steps=pl.col("gc_cycles").cast(pl.Float64),
         steps_s=elapsed,
-        gc_cpu_s=pl.col("gc_cpu_share") * capacity,
+        **dict.fromkeys(
+            ("gc_cpu_s", "gc_cpu_low_s", "gc_cpu_high_s"), pl.col("gc_cpu_share") * capacity
+        ),
         capacity_s=capacity,
         capacity_time_s=capacity / procs,
         active_s=nothing,

@@ -53,8 +53,10 @@ def _sentences(report: Report) -> Iterator[tuple[str, str]]:
                 "GC CPU",
                 "CPU time of pauses, mark assists and background marking, divided by "
                 f"{_cpus(report)} × the time between the ends of cycles ({duration(s.span_s)} in "
-                "total). Idle marking is shown separately. The percentage that gctrace prints "
-                "counts from the start of the process and is not used. A single cycle counts for "
+                "total). Idle marking is shown separately. From Go 1.23 on, the runtime counts "
+                "the time to stop the world only as far as CPU time is lost, and lines print it "
+                "for every processor: the percentages that gctrace prints bound how much of it "
+                "counts, and the middle of what they leave is taken. A single cycle counts for "
                 "at least as long as it took, because its start is printed in whole milliseconds, "
                 "and takes at most all of the CPU.",
             )

@@ -227,7 +227,10 @@ def self_check(report: Report) -> str | None:
     if check is None:
         agrees = _not_compared(report.analysis.cycles)
     elif abs(check) < 1:
-        agrees = "GC CPU as added up from the lines agrees with the runtime's own percentage"
+        agrees = (
+            f"GC CPU ({share(summary.gc_cpu_share)}), as added up from the lines, agrees with the "
+            "runtime's own percentage"
+        )
     else:
         side = "above" if check > 0 else "below"
         agrees = (
@@ -239,6 +242,20 @@ def self_check(report: Report) -> str | None:
     return (
         f"{agrees[0].upper()}{agrees[1:]}; {read}{report.analysis.repaired:,} repaired, "
         f"{len(report.analysis.rejected):,} rejected."
+        f"{_interval(summary, report.analysis.thresholds.gc_cpu_interval)}"
+    )
+
+
+def _interval(s: Summary, wide: float) -> str:
+    """Returns what the runtime's own percentages leave of GC CPU if that is wide, as a sentence."""
+    low, value, high = s.gc_cpu_share_low, s.gc_cpu_share, s.gc_cpu_share_high
+    if low is None or value is None or high is None:
+        return ""
+    if high - low <= wide * value:
+        return ""
+    return (
+        f" GC CPU is between {share(low)} and {share(high)}: Go 1.23 and later count only a part "
+        "of the time to stop the world."
     )
 
 

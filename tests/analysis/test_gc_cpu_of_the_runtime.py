@@ -1,0 +1,110 @@
+"""GC CPU is the runtime's: compared with GCCPUFraction of logs whose truth is known."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.durations import correct_durations
+from gctrace_analyzer.testing import read_text
+from tests.conftest import CORPUS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TRUTHS = sorted(
+    path
+    for pattern in ("gctrace/go*/truth*.json", "advice/*/*/truth.json")
+    for path in CORPUS.glob(pattern)
+)
+
+
+def shares_of(spans: pl.DataFrame, capacity_s: pl.Expr) -> tuple[float, float, float]:
+    """The least, most probable and highest share of GC CPU of these spans."""
+    names = ("gc_cpu_low_s", "gc_cpu_s", "gc_cpu_high_s")
+    low, value, high = spans.select(
+        pl.col(name).sum() / capacity_s.sum() for name in names
+    ).row(0)
+    return low, value, high
+
+
+def truth_of(path: Path) -> tuple[dict[str, Any], tuple[int, int], pl.DataFrame]:
+    """The truth of a process, its Go version, and its spans up to the cycle of the truth."""
+    truth = json.loads(path.read_text())
+    version = truth.get("go_version") or "go1.26"
+    major, minor = version.removeprefix("go").split(".")[:2]
+    run = gca.read(path.parent / "run.log")
+    number = int(path.stem.partition(".")[2] or 1) - 1
+    process = run.processes["process"][number]
+    spans = run.analysis.spans.filter(pl.col("gc_num") <= truth["NumGC"], process=process)
+    return truth, (int(major), int(minor)), spans
+
+
+@pytest.mark.parametrize("path", TRUTHS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_gc_cpu_is_what_the_runtime_says(path: Path) -> None:
+    truth, version, spans = truth_of(path)
+    low, value, high = shares_of(spans, pl.col("elapsed_s") * pl.col("procs"))
+    expected = truth["GCCPUFraction"]
+    assert low <= value <= high
+    printed = spans["gc_cpu_since_start_pct"][-1]
+    if version < (1, 23) or printed >= 17:
+        assert value == pytest.approx(expected, rel=0.03)
+    # Durations are known to within half of their last printed digit.
+    noise = 0.01 * expected
+    if path.parent.name != "go1.26-retune":  # a cycle's GC CPU is 3 % below its printed parts
+        assert low - noise <= expected <= high + noise
+
+
+LINE = (
+    "gc {n} @{n}.000s {share}%: 100+100+0.1 ms clock, 400+0/100/0+0.4 ms cpu, "
+    "50->60->40 MB, 80 MB goal, 0 MB stacks, 0 MB globals, 4 P\n"
+)
+
+
+def log_of(share: int, first: int = 1) -> str:
+    return "".join(LINE.format(n=n, share=share) for n in range(first, first + 40))
+
+
+def share_of(share: int, go: str | None = None, first: int = 1) -> tuple[float, float, float]:
+    """The least, most probable and highest share of GC CPU of such a log."""
+    spans = read_text(log_of(share, first)).analysis.spans
+    if go is not None:
+        corrected = correct_durations(read_text(log_of(share, first)).cycles, go)
+        parts = ("counted_pauses_low", "counted_pauses", "counted_pauses_high")
+        low, value, high = (corrected[name][0] for name in parts)
+        return low, value, high
+    return shares_of(spans, pl.col("capacity_s"))
+
+
+def test_the_printed_share_bounds_what_counts_of_the_pauses() -> None:
+    """Marking takes 2.5 % of the CPU, and both pauses 10 % more if all of them counts."""
+    low, value, high = share_of(4)
+    # 4 % of all time up to the last line, and 5 % of that up to the first.
+    assert low == pytest.approx(0.040, abs=0.001)
+    assert high == pytest.approx(0.050, abs=0.001)
+    assert value == pytest.approx((low + high) / 2)
+    low, _, high = share_of(12)
+    assert low == pytest.approx(0.12, abs=0.001)
+    assert high == pytest.approx(0.125, abs=0.001)
+
+
+def test_a_version_that_counts_all_of_the_pauses_is_believed() -> None:
+    assert share_of(4, go="1.22.5") == (1.0, 1.0, 1.0)
+    low, value, high = share_of(4, go="1.23")
+    assert low < value < high < 0.3
+
+
+def test_a_log_that_contradicts_itself_bounds_nothing() -> None:
+    low, value, high = share_of(40)
+    assert value == high == pytest.approx(0.125, abs=0.001)
+    assert low == pytest.approx(0.025, abs=0.001)
+
+
+def test_before_the_log_the_share_is_known_to_a_point() -> None:
+    low, _, high = share_of(4, first=100)
+    assert low == pytest.approx(0.025, abs=0.001)
+    assert high > share_of(4)[2] + 0.01
