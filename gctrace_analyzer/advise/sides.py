@@ -211,7 +211,7 @@ class Side:
 
 
 def _figures_of(cycles: pl.DataFrame, settings: Settings) -> dict[str, float | None]:
-    durations = correct_durations(cycles, settings.value("go_version"))
+    durations = correct_durations(cycles, settings)
     spans = of_cycles(on_real_cpus(durations, settings.value("cpu_limit")))
     summary = summarize(cycles, processes.processes(cycles), durations=durations, spans=spans)
     return figures(summary, spans)

@@ -188,7 +188,7 @@ class Analysis:
     @cached_property
     def durations(self) -> pl.DataFrame:
         """The cycles with durations corrected for truncation, `end_s` and `elapsed_s`."""
-        return correct_durations(self.cycles, self.settings.value("go_version"))
+        return correct_durations(self.cycles, self.settings, self.tables["memstats"])
 
     @cached_property
     def corrected(self) -> pl.DataFrame:
@@ -410,7 +410,7 @@ class Analysis:
     @property
     def go_versions(self) -> str | None:
         """The Go versions that print lines of these formats, such as `go1.18+`."""
-        return versions(self.log.tables["processes"].iter_rows(named=True))
+        return versions(self.tables["processes"].iter_rows(named=True))
 
     @cached_property
     def goal_set_by(self) -> dict[str, int]:

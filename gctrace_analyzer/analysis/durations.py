@@ -21,6 +21,7 @@ from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.rows import distinct, is_one_process, not_null, within_process
 
 if TYPE_CHECKING:
+    from gctrace_analyzer.analysis.settings import Settings
     from gctrace_analyzer.ingest.rows import Within
 
 PAUSES = ("stw_sweep_term", "stw_mark_term")
@@ -58,19 +59,26 @@ _FEWEST = 3
 """Pauses that show whether the number varies."""
 
 
-def correct_durations(cycles: pl.DataFrame, go: str | None = None) -> pl.DataFrame:
+def correct_durations(
+    cycles: pl.DataFrame,
+    settings: Settings | None = None,
+    memstats: pl.DataFrame | None = None,
+) -> pl.DataFrame:
     """Returns the cycles with corrected durations, `stopped_procs`, `end_s` and `elapsed_s`.
 
     Every `_ms` column has the most probable true duration instead of the printed one.
 
     Args:
         cycles: as printed (`schema.CYCLES`).
-        go: the Go version, if it is known.
+        settings: what is known of the processes, such as the Go version.
+        memstats: dumps of the same processes (`schema.MEMSTATS`), if there are any: they may show
+            the GC CPU time exactly.
     """
+    go = None if settings is None else settings.value("go_version")
     within = within_process(cycles)
     corrected = with_corrected(cycles, go).with_columns(end_s().alias("end_s"))
     timed = corrected.with_columns(elapsed_s(within).alias("elapsed_s"))
-    return timed.with_columns(_counted_pauses(timed, go)).rechunk()
+    return timed.with_columns(_counted_pauses(timed, go, memstats)).rechunk()
 
 
 def since_start(corrected: pl.DataFrame) -> pl.DataFrame:
@@ -106,6 +114,7 @@ def _since_start(within: Within) -> tuple[list[pl.Expr], list[pl.Expr]]:
     missing = within(pl.col("gc_num").last() - pl.col("gc_num").first() + 1 - pl.len())
     first = [
         pl.col("process"),
+        pl.col("gc_num"),
         pl.col("end_s"),
         printed.alias("printed"),
         complete.alias("complete"),
@@ -146,37 +155,62 @@ _COUNTS_STOPPING_ONCE = (1, 23)
 print it for every processor (stoppingCPUTime in runtime/mgc.go)."""
 
 
-def _counted_pauses(corrected: pl.DataFrame, go: str | None) -> pl.DataFrame:
+def _counted_pauses(
+    corrected: pl.DataFrame, go: str | None, memstats: pl.DataFrame | None
+) -> pl.DataFrame:
     """Returns `COUNTED` of each cycle, one value per process.
 
-    Each printed percentage bounds the GC CPU time up to its line, and what the lines after it add
-    lies between none and all of their pauses. What all lines leave is the interval, and its middle
-    the value; where no line is late enough, it is what the lines print. Up to Go 1.17 all of the
-    pauses count, and up to 1.22 if the version is known.
+    Each printed percentage bounds the GC CPU time up to its line; GCCPUFraction and `/cpu/classes`
+    in dumps are exact. What the lines after it add lies between none and all of their pauses. What
+    all lines leave is the interval, and its middle the value; where no line is late enough, it is
+    what the lines print. Up to Go 1.17 all of the pauses count, and up to 1.22 if the version is
+    known.
     """
     version = go_version(go)
     counts_all = version is not None and version < _COUNTS_STOPPING_ONCE
     if counts_all or not corrected["stacks_mib"].count():
         return corrected.with_columns(pl.lit(1.0).alias(name) for name in COUNTED)[[*COUNTED]]
     within = within_process(corrected)
-    bounds = since_start(corrected).with_columns(_bounds(within))
+    known = since_start(corrected)
+    exact = _exact(memstats) if memstats is not None and len(memstats) else None
+    if exact is None:
+        known = known.with_columns(exact_s=pl.lit(None, pl.Float64))
+    else:
+        known = known.join(exact, on=["process", "gc_num"], how="left", maintain_order="left")
+        exact_s = pl.coalesce(pl.col("fraction") * pl.col("capacity_s"), "classes_s")
+        known = known.with_columns(exact_s=exact_s)
+    bounds = known.with_columns(_bounds(within))
     return bounds.with_columns(_counted(within))[[*COUNTED]]
+
+
+def _exact(memstats: pl.DataFrame) -> pl.DataFrame:
+    """Returns the GC CPU up to cycles as dumps have it: `process gc_num fraction classes_s`.
+
+    That is a fraction of all CPU time since the start, or a time.
+    """
+    return (
+        memstats.select(
+            "process",
+            gc_num="num_gc",
+            fraction="gc_cpu_fraction",
+            classes_s=pl.col("gc_cpu_s") - pl.col("gc_cpu_idle_s"),
+        )
+        .filter(pl.col("fraction").is_not_null() | pl.col("classes_s").is_not_null())
+        .unique(["process", "gc_num"], keep="last", maintain_order=True)
+    )
 
 
 @cache
 def _bounds(within: Within) -> list[pl.Expr]:
     """Returns how much of the pauses of a whole process counts at least and at most, in seconds."""
     compared = pl.col("end_s") >= DEFAULT.check_from_s
-    share, capacity = pl.col("printed") / 100, pl.col("capacity_s")
     all_pauses = within(pl.col("pauses_s").last())
-    least = (
-        (share * capacity - pl.col("least_s") - pl.col("earlier_most_s")).filter(compared).max()
+    exact_s, capacity = pl.col("exact_s"), pl.col("capacity_s")
+    at_least, at_most = (
+        pl.coalesce(exact_s, (pl.col("printed") + points) / 100 * capacity) for points in (0, 1)
     )
-    most = (
-        ((share + 0.01) * capacity - pl.col("most_s") - pl.col("earlier_least_s"))
-        .filter(compared)
-        .min()
-    )
+    least = (at_least - pl.col("least_s") - pl.col("earlier_most_s")).filter(compared).max()
+    most = (at_most - pl.col("most_s") - pl.col("earlier_least_s")).filter(compared).min()
     low = pl.when("has_gaps").then(0.0).otherwise(within(least).fill_null(0.0).clip(0))
     high = all_pauses + within(most).fill_null(0.0).clip(upper_bound=0)
     named = {"low": low, "high": high, "all": all_pauses, "bound": within(compared.any())}

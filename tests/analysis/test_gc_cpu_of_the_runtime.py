@@ -10,6 +10,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.durations import correct_durations
+from gctrace_analyzer.analysis.settings import Known, Settings
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS
 
@@ -73,7 +74,9 @@ def share_of(share: int, go: str | None = None, first: int = 1) -> tuple[float, 
     """The least, most probable and highest share of GC CPU of such a log."""
     spans = read_text(log_of(share, first)).analysis.spans
     if go is not None:
-        corrected = correct_durations(read_text(log_of(share, first)).cycles, go)
+        corrected = correct_durations(
+            read_text(log_of(share, first)).cycles, Settings(go_version=Known(go, "given"))
+        )
         parts = ("counted_pauses_low", "counted_pauses", "counted_pauses_high")
         low, value, high = (corrected[name][0] for name in parts)
         return low, value, high
@@ -108,3 +111,18 @@ def test_before_the_log_the_share_is_known_to_a_point() -> None:
     low, _, high = share_of(4, first=100)
     assert low == pytest.approx(0.025, abs=0.001)
     assert high > share_of(4)[2] + 0.01
+
+
+@pytest.mark.parametrize(
+    "dumps", ["memstats.csv.gz", "expvar.jsonl.gz", "scrapes.om.gz", "runtime-metrics.jsonl.gz"]
+)
+def test_a_dump_beside_the_log_shows_gc_cpu_exactly(dumps: str) -> None:
+    """The last dump has a GCCPUFraction of 4.267 % after cycle 133; the log prints 4 %."""
+    folder = CORPUS / "metrics" / "own" / "gogc100"
+    run = gca.read(folder / "run.log.gz", folder / dumps)
+    spans = run.analysis.spans.filter(pl.col("gc_num") <= 133)
+    low, value, high = shares_of(spans, pl.col("elapsed_s") * pl.col("procs"))
+    assert value == pytest.approx(0.042672, rel=0.01)
+    assert high - low < 0.0002
+    alone = gca.read(folder / "run.log.gz").summary()
+    assert (alone.gc_cpu_share_high or 0) - (alone.gc_cpu_share_low or 0) > 0.003
