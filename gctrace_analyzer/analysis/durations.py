@@ -21,7 +21,7 @@ from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.rows import distinct, is_one_process, not_null, within_process
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.analysis.settings import Settings
+    from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.ingest.rows import Within
 
 PAUSES = ("stw_sweep_term", "stw_mark_term")

@@ -10,7 +10,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.durations import correct_durations
-from gctrace_analyzer.analysis.settings import Known, Settings
+from gctrace_analyzer.analysis.settings.known import Known, Settings
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS
 
