@@ -9,20 +9,10 @@ import pytest
 
 from lab.evaluation import cases
 
+
 # Excerpts about which something is still wrong, and what.
-WRONG = {
-    "redis-port-buffer-doubling-24p": "a predicted peak is below the largest live heap",
-}
-
-
-def _parameter(case: dict[str, Any]) -> Any:
-    name = case["name"]
-    marks = [pytest.mark.xfail(reason=WRONG[name])] if name in WRONG else []
-    return pytest.param(case, id=name, marks=marks)
-
-
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("case", [_parameter(case) for case in cases.cases()])
+@pytest.mark.parametrize("case", cases.cases(), ids=lambda case: case["name"])
 def test_what_is_said_about_a_public_excerpt_is_right(case: dict[str, Any]) -> None:
     wrong = [miss for miss in cases.missed(case) if not miss.minor]
     assert not wrong, "\n".join(f"{json.dumps(miss.check)}: {miss.was}" for miss in wrong)

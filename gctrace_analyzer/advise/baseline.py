@@ -199,18 +199,23 @@ def _predicted(baseline: Baseline, setting: Setting, horizon_s: float) -> Outcom
         )
         row |= {name: middle, f"{name}_low": low, f"{name}_high": high}
     if not horizon_s:
-        _keep_possible(row, baseline, setting)
+        _keep_possible(row, baseline, setting, center)
     return Outcome(row, center, others)
 
 
-def _keep_possible(row: Row, baseline: Baseline, setting: Setting) -> None:
+def _keep_possible(row: Row, baseline: Baseline, setting: Setting, center: Prediction) -> None:
     """Narrows the interval of the heap peak to what is possible.
 
-    The heap holds at least the largest live heap, and a limit that causes no thrashing holds.
+    The heap holds at least the largest live heap, and a limit that causes no thrashing holds. With
+    less room than now, less of what is marked was allocated during marking.
     """
-    peak = row["heap_peak_mib"]
     assert baseline.measured is not None
+    assert baseline.load is not None
     live = baseline.measured.marked_live_max - baseline.now.ballast + setting.ballast
+    if center.gap >= baseline.load.gap_mib:
+        for name in ("heap_peak_mib", "heap_peak_mib_high"):
+            row[name] = max(row[name], live)
+    peak = row["heap_peak_mib"]
     row["heap_peak_mib_low"] = max(row["heap_peak_mib_low"], min(live, peak))
     if setting.limit and row["thrash"] == "no":
         high = row["heap_peak_mib_high"]

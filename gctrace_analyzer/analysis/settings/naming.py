@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.units import size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from gctrace_analyzer.analysis.settings.regimes import Regime
 
@@ -30,6 +31,15 @@ def _differ(before: Regime, after: Regime) -> bool:
     return limits[0] != limits[1] or (
         before.gogc_pct != after.gogc_pct and None not in (before.gogc_pct, after.gogc_pct)
     )
+
+
+def changes(regimes: Sequence[Regime]) -> Iterator[tuple[float | None, str]]:
+    """Yields when each later setting began, in seconds, and what changed: `GOGC=400`."""
+    for before, after in pairwise(regimes):
+        if _differ(before, after):
+            yield after.start_s, setting_text(after)
+        elif before.procs != after.procs:
+            yield after.start_s, f"GOMAXPROCS={after.procs}"
 
 
 def present(regimes: Sequence[Regime]) -> Regime | None:

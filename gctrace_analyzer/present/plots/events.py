@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from gctrace_analyzer.analysis.rules.finding import SEVERITIES
+from gctrace_analyzer.analysis.settings.naming import changes
 from gctrace_analyzer.present.format import printable
 from gctrace_analyzer.present.plots.axis import limits
 from gctrace_analyzer.present.plots.figure import Band, Figure, Moment, Panel
@@ -217,7 +218,11 @@ def _joined(lasted: pl.DataFrame, near_s: float) -> list[tuple[float, float]]:
 
 def _moments(report: Report, axis: Axis, ends: tuple[Any, Any]) -> list[Moment]:
     deaths = list(_deaths(report, axis))
-    others = [*_restarts(axis), *(_of_supervisor(report, deaths) if axis.is_time else ())]
+    others = [
+        *_restarts(axis),
+        *_settings(report, axis),
+        *(_of_supervisor(report, deaths) if axis.is_time else ()),
+    ]
     within = [moment for moment in (*deaths, *others) if ends[0] <= moment.at <= ends[1]]
     return within[:MOST_MOMENTS]
 
@@ -243,6 +248,14 @@ def _restarts(axis: Axis) -> Iterator[Moment]:
         at = axis.at(process, 0.0)
         if at is not None:
             yield Moment(at, "restart", "info")
+
+
+def _settings(report: Report, axis: Axis) -> Iterator[Moment]:
+    """Yields the changes of GOGC, memory limit and GOMAXPROCS while a process ran."""
+    for process in axis.processes:
+        for start_s, setting in changes(report.analysis.regimes_of(process)):
+            if (at := axis.at(process, start_s)) is not None:
+                yield Moment(at, setting, "info")
 
 
 def _of_supervisor(report: Report, deaths: list[Moment]) -> Iterator[Moment]:

@@ -23,7 +23,7 @@ from gctrace_analyzer.present.plots.events import ROWS, in_a_row, is_flipped
 from gctrace_analyzer.present.plots.figure import Band, Figure, Level, Mark, Panel
 from gctrace_analyzer.present.plots.kinds.overlay import overlay
 from gctrace_analyzer.testing import read_text
-from tests.conftest import ROOT, SAMPLES
+from tests.conftest import CORPUS, ROOT, SAMPLES
 from tests.helpers.intervals import between_dumps
 
 if TYPE_CHECKING:
@@ -142,6 +142,12 @@ def test_a_gap_between_program_starts_breaks_the_line(tmp_path: Path) -> None:
     live = next(mark for panel in figure.panels for mark in panel.marks if "live" in mark.name)
     assert live.y.null_count() == 1
     assert [moment.name for moment in figure.moments] == ["restart"]
+
+
+def test_changes_of_settings_are_moments() -> None:
+    run = gca.read(CORPUS / "gctrace" / "go1.26-retune" / "run.log")
+    moments = described(run.report(), "timeline").moments
+    assert [moment.name for moment in moments] == ["GOGC=50", "GOMAXPROCS=1"]
 
 
 def test_runs_lie_over_each_other_and_versions_side_by_side() -> None:
