@@ -10,7 +10,6 @@ import pytest
 from lab.evaluation import cases
 
 
-# Excerpts about which something is still wrong, and what.
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("case", cases.cases(), ids=lambda case: case["name"])
 def test_what_is_said_about_a_public_excerpt_is_right(case: dict[str, Any]) -> None:
