@@ -138,12 +138,18 @@ def _is_later() -> pl.Expr:
     num = pl.col("gc_num")
     later = pl.col("start_s") >= end_s().shift() - CLOCK_SLACK_S
     # The GC CPU time since the start cannot fall; the printed share of all time is truncated.
-    share, end, procs = pl.col("gc_cpu_since_start_pct"), end_s(), pl.col("procs")
+    share, end, procs = _share_pct(), end_s(), pl.col("procs")
     before = procs.shift() * end.shift()
     now = before + procs * (end - end.shift())
     fell = (share + 1) * now < SHARE_SLACK * share.shift() * before
-    falls = fell & (end.shift() > SHARE_FROM_S) & (share >= 0)
+    falls = fell & (end.shift() > SHARE_FROM_S)
     return (num > num.shift()) & later.fill_null(value=True) & ~falls.fill_null(value=False)
+
+
+def _share_pct() -> pl.Expr:
+    """Returns the printed share of GC CPU since the start; null if no process can have it."""
+    share = pl.col("gc_cpu_since_start_pct")
+    return pl.when(share.is_between(0, 100)).then(share)
 
 
 def _kind(shape: str) -> str:
@@ -204,7 +210,7 @@ def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
         pl.col("heap_goal_mib").alias("goal"),
         pl.col("procs"),
         pl.col("stacks_mib").alias("stacks"),
-        pl.col("gc_cpu_since_start_pct").alias("share"),
+        _share_pct().alias("share"),
         (pl.sum_horizontal(_GC_CPU) / 1000).alias("cpu"),
         _kind_of_format().alias("kind"),
     )
