@@ -238,8 +238,6 @@ def _read_all(
         if not any(facts.found.values()):
             seen = sniff.foreign(own[0].beginning)
             empty.append(NoDataError.unrecognised(facts.name, facts.lines, facts.first, seen))
-        if any(map(len, part.cycles)) and (note := sniff.of_toolchain(own[0].beginning)):
-            notes.append(note)
         parts.append(part)
     if empty and len(empty) == len(origins):
         raise empty[0]
@@ -301,7 +299,8 @@ def complete_part(part: Part, clock: Clock) -> list[str]:
     part.undated = _add_times(part, clock)
     _add_rows_of_messages(part)
     part.facts.wrappers, part.facts.found = dict(part.wrappers), part.counts()
-    return part.undated
+    toolchain = sniff.of_toolchain(part.beginning) if any(map(len, part.cycles)) else None
+    return [*part.undated, toolchain] if toolchain else part.undated
 
 
 def _add_times(part: Part, clock: Clock) -> list[str]:

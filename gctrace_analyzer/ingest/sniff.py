@@ -143,13 +143,17 @@ _GO_COMMAND = re.compile(
 )
 
 
+GO_COMMANDS = ("go run", "go build", "go test", "# command-line")
+"""What a line has that shows the go command."""
+
+
 def of_toolchain(text: str) -> str | None:
     """Returns a sentence if a log shows that the go command ran, whose processes print too.
 
     >>> of_toolchain("$ GOGC=25 GODEBUG=gctrace=1 go run .")[:54]
     'Some processes are those of `GOGC=25 GODEBUG=gctrace=1'
     """
-    if not any(word in text for word in ("go run", "go build", "go test", "# command-line")):
+    if not any(word in text for word in GO_COMMANDS):
         return None
     commands = dict.fromkeys(one or "go" for one, _ in _GO_COMMAND.findall(text))
     if not commands:
