@@ -27,9 +27,15 @@ def ensure(extra: str = "", *, core: bool = False) -> None:
     """
     if sys.version_info < (3, 11):  # noqa: UP036  # pyproject.toml was not checked yet
         sys.exit(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}.")
+    import tomllib  # Python 3.10, which gets the message above, has none.
+
     sources = [path for path in (ROOT / "core").glob("src/*") if path.is_file()]
-    parts = (ROOT / "pyproject.toml", *sorted((ROOT / "core").glob("*.*")), *sorted(sources))
-    wanted = hashlib.sha256(b"".join(path.read_bytes() for path in parts)).hexdigest()
+    parts = (*sorted((ROOT / "core").glob("*.*")), *sorted(sources))
+    # Settings of linters, tests and ceilings change nothing that is installed.
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    installed = repr((settings["build-system"], settings["project"], settings["tool"]["hatch"]))
+    content = b"".join(path.read_bytes() for path in parts) + installed.encode()
+    wanted = hashlib.sha256(content).hexdigest()
     marker = HOME / f"installed-{extra or 'plain'}"
     is_installed = marker.exists() and marker.read_text() == wanted
     # An installation without the core removes an older one.
