@@ -28,6 +28,8 @@ from gctrace_analyzer.advise.refusal import (
     why_no_load,
 )
 from gctrace_analyzer.analysis.settings.known import go_version
+from gctrace_analyzer.analysis.settings.naming import limit_text, percent_text
+from gctrace_analyzer.analysis.settings.search import COMMON, cost_of
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.rows import complete, of_process, since, unforced, without
@@ -165,17 +167,15 @@ def _change_warning(regime: Regime | None) -> Iterator[str]:
 
 def _setting_warning(regime: Regime, settings: Settings) -> Iterator[str]:
     """Yields a warning if the goals leave open which setting the predictions start from."""
-    low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
-    if regime.set_by == "either" and settings.gogc is None:
+    gogc = regime.gogc_pct
+    if regime.set_by == "either" and settings.gogc is None and gogc is not None:
+        unusual = ", an unusual value," if cost_of(gogc) > COMMON else ""
         yield (
-            f"the heap goals look like GOGC={regime.gogc_pct:.0f}, an unusual value, or like a "
-            f"memory limit of {low or 0:,.0f} to {high or 0:,.0f} MiB: specify which it is"
+            f"the heap goals look like GOGC={percent_text(gogc)}{unusual} or like "
+            f"{limit_text(regime)}: specify which it is"
         )
-    if regime.is_limited and regime.memory_limit_source == "inferred" and high:
-        yield (
-            f"the memory limit is inferred from the heap goals: {low or 0:,.0f} to "
-            f"{high:,.0f} MiB; specify it if you know it"
-        )
+    if regime.is_limited and regime.memory_limit_source == "inferred":
+        yield f"the heap goals show {limit_text(regime)}; specify it if you know it"
 
 
 def _warnings(load: Load, model: Model, *, refused: bool, is_part: bool) -> Iterator[str]:

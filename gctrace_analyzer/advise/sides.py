@@ -18,7 +18,7 @@ from gctrace_analyzer.analysis.compare.comparability import (
 from gctrace_analyzer.analysis.compare.compare import compare, mean_of, measured
 from gctrace_analyzer.analysis.compare.metrics import METRICS, figures
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
-from gctrace_analyzer.analysis.settings.naming import present
+from gctrace_analyzer.analysis.settings.naming import percent_text, present
 from gctrace_analyzer.analysis.spans import of_cycles
 from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -109,7 +109,7 @@ class Side:
         return Circumstances(
             self.label,
             go=analysis.go_versions if version is None else f"go{version}",
-            gogc=self.gogc_levels or (None if self.gogc is None else _gogc_text(self.gogc)),
+            gogc=self.gogc_levels or (None if self.gogc is None else percent_text(self.gogc)),
             gogc_levels=self.gogc_levels,
             gogc_of_runs=self._gogc_of_runs,
             other_gogc=next((e.evidence for e in self.findings() if e.id == _OTHER_GOGC), None),
@@ -143,7 +143,7 @@ class Side:
         known = sorted(gogc for gogc in levels if gogc is not None)
         if not known or known[-1] <= DEFAULT.level_ratio * known[0]:
             return None
-        return f"{_gogc_text(known[0])} and {_gogc_text(known[-1])}"
+        return f"{percent_text(known[0])} and {percent_text(known[-1])}"
 
     def _gogc_of(self, number: int) -> float | None:
         """Returns the GOGC of one run, as given or as its heap goals show it."""
@@ -352,10 +352,6 @@ def _expectation(before: Side, after: Side) -> tuple[Expectation, str | None]:
     if rest and (same_gogc(before.gogc, after.gogc) or None in (before.gogc, after.gogc)):
         return {}, None
     return expectation(baseline, wanted)
-
-
-def _gogc_text(gogc: float) -> str:
-    return "off" if gogc == float("inf") else f"{gogc:.0f}"
 
 
 def _limit_text(limit: float | str | None) -> str:

@@ -89,12 +89,11 @@ def verdict(analysis: Analysis, advice: Advice) -> Verdict | None:
 
 def _present_setting(analysis: Analysis) -> str:
     """Returns what GC costs under the present setting, if the only process changed it."""
-    process = analysis.longest_process
-    if process is None or len(analysis.tables["processes"]) > 1 or analysis.by_dumps:
+    regimes = analysis.only_regimes
+    if len(regimes) < 2 or analysis.by_dumps:
         return ""
-    regimes = analysis.regimes_of(process)
     first, last = regimes[0], regimes[-1]
-    if first is last or last.first_gc is None or last.start_s is None:
+    if last.first_gc is None or last.start_s is None:
         return ""
     spans = analysis.spans.filter(pl.col("gc_num") > last.first_gc)
     share = rates_of(spans, "gc_cpu_share")["gc_cpu_share"]

@@ -171,19 +171,28 @@ class Analysis:
         return derived.with_metrics(self.cycles, self._since_before, self._goals[1])
 
     @cached_property
-    def _goals(self) -> tuple[list[Regime], pl.Series]:
+    def _goals(self) -> tuple[Mapping[int | None, tuple[Regime, ...]], pl.Series]:
         """The settings of each process, and what set each goal."""
         return goals_of(self.cycles, self.log.tables, self._given, self.settings_of)
 
     @cached_property
     def regimes(self) -> pl.DataFrame:
         """The settings that each process ran under, and from when to when (`schema.REGIMES`)."""
-        return as_table(self.dumps.regimes if self.by_dumps else self._goals[0])
+        return as_table(self._regimes)
 
-    def regimes_of(self, process: int) -> tuple[Regime, ...]:
+    @property
+    def _regimes(self) -> Mapping[int | None, tuple[Regime, ...]]:
+        return self.dumps.regimes if self.by_dumps else self._goals[0]
+
+    def regimes_of(self, process: int | None) -> tuple[Regime, ...]:
         """Returns the settings of one process in the order of time; none without cycles."""
-        found = self.dumps.regimes if self.by_dumps else self._goals[0]
-        return tuple(regime for regime in found if regime.process == process)
+        return self._regimes.get(process, ())
+
+    @property
+    def only_regimes(self) -> tuple[Regime, ...]:
+        """The settings of the only process in the order of time; none of several."""
+        several = len(self.tables["processes"]) > 1
+        return () if several else self.regimes_of(self.longest_process)
 
     @cached_property
     def durations(self) -> pl.DataFrame:
@@ -311,19 +320,11 @@ class Analysis:
 
         Empty if other processes have many of the cycles: the figures are of all of them.
         """
-        nothing = schema.empty("windows")
         if self.longest_process is None or self.spans.is_empty():
-            return nothing
+            return schema.empty("windows")
         own = of_process(self.spans, self.longest_process)
-        begin, end, cycles = own.select(
-            pl.col("begin_s").min(), pl.col("end_s").max(), pl.col("cycles").sum()
-        ).row(0)
-        if cycles < _MOST_CYCLES * self.summary.cycles:
-            return nothing
-        if begin is None or end <= begin:
-            return nothing
-        length_s = (end - begin) / TREND_POINTS
-        return windows_of.windows(own, length_s, origin_s=begin).head(TREND_POINTS)
+        is_most = own["cycles"].sum() >= _MOST_CYCLES * self.summary.cycles
+        return windows_of.parts(own if is_most else own.clear(), TREND_POINTS)
 
     @property
     def longest_process(self) -> int | None:
@@ -333,17 +334,16 @@ class Analysis:
     @cached_property
     def summary(self) -> Summary:
         """The figures of the whole log."""
-        log = self.log
         if self.by_dumps:
             return self.dumps.summary
         agreement = None if self.overlap is None else self.overlap.sentence
         return summarize(
             self.cycles,
-            log.tables["processes"],
+            self.tables["processes"],
             durations=self.durations,
             spans=self.spans,
-            impossible=log.impossible,
-            notes=(*log.notes, *filter(None, (agreement, self.ignored_version))),
+            impossible=self.log.impossible,
+            notes=(*self.log.notes, *filter(None, (agreement, self.ignored_version))),
         )
 
     @cached_property

@@ -10,7 +10,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.rows import complete, grouped, not_null, since
+from gctrace_analyzer.ingest.rows import complete, grouped, median, not_null, since
 from gctrace_analyzer.units import size_text
 
 POINTS = 200
@@ -188,8 +188,8 @@ def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:
     trend = slope(_evenly_spaced(later), x="start_s", y="heap_live_mib")
     if (trend is None or trend.low <= 0) and (rising := _always_up(timed)) is not None:
         trend, later = rising, timed
-    median = _median(later["heap_live_mib"])
-    if trend is None or trend.low <= 0 or median <= 0:
+    typical = median(later["heap_live_mib"])
+    if trend is None or trend.low <= 0 or typical <= 0:
         return None
     ends = max(min(_END_CYCLES, len(later) // 5), 1)
     growth = LiveGrowth(
@@ -200,10 +200,10 @@ def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:
         end_s=end,
         first_mib=_middle(later["heap_live_mib"].head(ends), "lower"),
         last_mib=_middle(later["heap_live_mib"].tail(ends), "higher"),
-        median_mib=median,
+        median_mib=typical,
         recent_mib=_recent_mib(later),
     )
-    enough = max(t.growth_min_share * median, t.growth_min_mib)
+    enough = max(t.growth_min_share * typical, t.growth_min_mib)
     return growth if growth.gained_mib >= enough else None
 
 
@@ -234,11 +234,7 @@ def _recent_mib(later: pl.DataFrame) -> float:
         return float(recent[-1] - live.filter(~is_recent)[-1])
     half = max(len(recent) // 2, 1)
     # The medians of the halves lie half of the time apart.
-    return 2 * (_median(recent.tail(half)) - _median(recent.head(half)))
-
-
-def _median(values: pl.Series) -> float:
-    return float(not_null(values).median() or 0)  # type: ignore[arg-type]  # a numeric column
+    return 2 * (median(recent.tail(half)) - median(recent.head(half)))
 
 
 def _middle(values: pl.Series, side: Literal["lower", "higher"]) -> float:

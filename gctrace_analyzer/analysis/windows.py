@@ -35,6 +35,14 @@ _RATES = tuple(name for name in RATES if name in schema.names("windows") and nam
 _SIZES = ("heap_live_mib", "heap_goal_mib")
 
 
+def parts(spans: pl.DataFrame, count: int) -> pl.DataFrame:
+    """Returns the figures of equal parts of a process (`schema.WINDOWS`); empty without a time."""
+    begin, end = spans.select(pl.col("begin_s").min(), pl.col("end_s").max()).row(0)
+    if begin is None or end <= begin:
+        return schema.empty("windows")
+    return windows(spans, (end - begin) / count, origin_s=begin).head(count)
+
+
 def windows(spans: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> pl.DataFrame:
     """Returns the figures of windows of `length_s` (`schema.WINDOWS`).
 

@@ -61,6 +61,11 @@ def not_null(values: Values) -> Values:
     return (values.drop_nulls() if values.null_count() else values).rechunk()
 
 
+def median(values: pl.Series) -> float:
+    """Returns the median of the known values of a numeric column; 0 without any."""
+    return float(not_null(values).median() or 0)  # type: ignore[arg-type]  # a numeric column
+
+
 def without(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
     """Returns the frame without these columns, which it may lack."""
     kept = [name for name in rows.columns if name not in names]

@@ -159,7 +159,7 @@ def test_memory_limits_exist_from_go_1_19_on(version: str | None, has_limit: boo
 
 def present(text: str, **settings: Any) -> Setting:
     known = Settings(**{name: Known(value, "test") for name, value in settings.items()})
-    (regime,) = regimes(read_text(text).cycles, stated_in(known))[0]
+    ((regime,),) = regimes(read_text(text).cycles, stated_in(known))[0].values()
     return present_setting(regime, known)
 
 

@@ -53,7 +53,7 @@ def facts_of_run(run: gca.Run, **settings: Any) -> ProcessFacts:
         thresholds=DEFAULT,
         growth=live_growth(enriched),
         settings=known,
-        regimes=tuple(found),
+        regimes=next(iter(found.values()), ()),
     )
 
 

@@ -29,6 +29,7 @@ from gctrace_analyzer.analysis.pauses import LatePauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.rows import (
     complete,
+    median,
     not_null,
     since,
     the_process,
@@ -343,22 +344,22 @@ def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
         stacks=stacks,
         roots=stacks + mean("globals_mib"),
         marked_live=mean_of(live) + 0.5,
-        marked_live_p50=_median(live) + 0.5,
+        marked_live_p50=median(live) + 0.5,
         marked_live_max=float(live.max() or 0) + 0.5,  # type: ignore[arg-type]
         goal=mean_of(goal) + 0.5,
-        goal_p50=_median(goal) + 0.5,
+        goal_p50=median(goal) + 0.5,
         in_mark=mean_in_mark,
         true_live=mean_of(live) + 0.5 - mean_in_mark,
         variation=max(_spread(true_live) - ROUNDING, 0.0),
         work_variation=_spread(assist + (background + idle), least=1e-3),
         period_variation=_spread(periods_s, least=1e-6),
-        true_live_first=_median(true_live.head(quarter)),
-        true_live_last=_median(true_live.tail(quarter)),
+        true_live_first=median(true_live.head(quarter)),
+        true_live_last=median(true_live.tail(quarter)),
         no_room_share=mean_of(no_room),
-        trigger_share=_median(off.filter(far) / room.filter(far)),
+        trigger_share=median(off.filter(far) / room.filter(far)),
         runway=_runway(steady, in_mark, new_pacer=new_pacer),
         room_used=_room_used(start, end, goal),
-        effective_gogc=_median(gogc),
+        effective_gogc=median(gogc),
         heap_end_max=float(end.max() or 0) + 0.5,  # type: ignore[arg-type]
         forced_share=mean_of(timed["forced"]),
         new_pacer=new_pacer,
@@ -410,20 +411,20 @@ def _runway(steady: pl.DataFrame, in_mark: pl.Series, *, new_pacer: bool) -> flo
     processors_ms = steady[_MARK] * steady["procs"]
     pressure = at_most(0.25 + steady["assist_cpu_ms"] / processors_ms, 0.95)
     if not new_pacer:
-        return _median(in_mark * pressure / pacer.GOAL_UTILIZATION_1_17)
+        return median(in_mark * pressure / pacer.GOAL_UTILIZATION_1_17)
     pressure = (pressure + steady["idle_cpu_ms"] / processors_ms) / (1 - pressure)
-    largest = _median((3 * in_mark * pressure).rolling_max(5, min_samples=1))
+    largest = median((3 * in_mark * pressure).rolling_max(5, min_samples=1))
     mean_in_mark = max(mean_of(in_mark), LEAST_IN_MARK_MIB)
     if mean_in_mark > SMALL_IN_MARK_MIB:
         return largest
-    small = 3.6 * (1.3 * mean_in_mark + 0.2) * _median(pressure)
+    small = 3.6 * (1.3 * mean_in_mark + 0.2) * median(pressure)
     return min(largest, small * (1 + 0.3 * max(mean_in_mark - 2, 0.0)))
 
 
 def _room_used(start: pl.Series, end: pl.Series, goal: pl.Series) -> float:
     room = goal - start
     shown = room >= LEAST_ROOM_MIB
-    return _median((end - start).filter(shown) / room.filter(shown))
+    return median((end - start).filter(shown) / room.filter(shown))
 
 
 def passed(value: float, ends: tuple[float, float]) -> float:
@@ -434,7 +435,3 @@ def passed(value: float, ends: tuple[float, float]) -> float:
 
 def _spread(values: pl.Series, least: float = 1.0) -> float:
     return float(values.std() or 0.0) / max(mean_of(values), least)  # type: ignore[arg-type]
-
-
-def _median(values: pl.Series) -> float:
-    return float(not_null(values).median() or 0.0)  # type: ignore[arg-type]  # a numeric column

@@ -98,7 +98,3 @@ def gogc_for_cpu(share: float, gogc: float, target: float) -> float:
     """
     now, wanted = share / (1 - share), target / (1 - target)
     return gogc * now / wanted
-
-
-DEFAULT = 100.0
-"""The default of GOGC."""

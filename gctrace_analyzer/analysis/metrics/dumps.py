@@ -104,10 +104,10 @@ class Dumps:
         observed = self.summary.span_s or 0.0
         return len(self.detailed) >= LONGER_INTERVALS and observed > LONGER_TIMES * traced_s
 
-    @property
-    def regimes(self) -> list[Regime]:
-        """The settings that the dumps state."""
-        return list(regimes_of_intervals(self.detailed)) if self.are_enough else []
+    @cached_property
+    def regimes(self) -> Mapping[int | None, tuple[Regime, ...]]:
+        """The settings that the dumps state, by process."""
+        return regimes_of_intervals(self.detailed) if self.are_enough else {}
 
     def of(self, process: int) -> pl.DataFrame:
         """Returns the detailed intervals of one process, as spans."""

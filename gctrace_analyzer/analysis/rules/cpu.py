@@ -13,12 +13,11 @@ from gctrace_analyzer.analysis.rules.finding import (
     ProcessFacts,
     example_lines,
     maximum,
-    median,
     often_text,
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.ingest.rows import where
+from gctrace_analyzer.ingest.rows import median, where
 from gctrace_analyzer.units import cores_text, cpus_text, duration_text, size_text
 
 if TYPE_CHECKING:

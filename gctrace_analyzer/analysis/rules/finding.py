@@ -13,7 +13,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.rows import complete, not_null, since, where, with_largest
+from gctrace_analyzer.ingest.rows import complete, median, since, where, with_largest
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -327,11 +327,6 @@ def minimum(values: pl.Series) -> float:
 def maximum(values: pl.Series) -> float:
     """Returns the maximum of a numeric column; 0 if it is empty."""
     return float(values.max() or 0)  # type: ignore[arg-type]  # a numeric column
-
-
-def median(values: pl.Series) -> float:
-    """Returns the median of a numeric column; 0 if it is empty."""
-    return float(not_null(values).median() or 0)  # type: ignore[arg-type]  # a numeric column
 
 
 _LEAST_PERCENT = 0.001

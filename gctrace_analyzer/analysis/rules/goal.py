@@ -12,13 +12,12 @@ from gctrace_analyzer.analysis.rules.finding import (
     ProcessFacts,
     cycles_text,
     example_lines,
-    median,
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB
 from gctrace_analyzer.analysis.settings.naming import distinct, present, setting_text
-from gctrace_analyzer.ingest.rows import complete, not_null, where
+from gctrace_analyzer.ingest.rows import complete, median, not_null, where
 from gctrace_analyzer.units import duration_text, size_text
 
 if TYPE_CHECKING:

@@ -13,12 +13,11 @@ from gctrace_analyzer.analysis.rules.finding import (
     cycles_text,
     example_lines,
     maximum,
-    median,
     percent,
     total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.ingest.rows import not_null
+from gctrace_analyzer.ingest.rows import median, not_null
 from gctrace_analyzer.units import digits, duration_text
 
 if TYPE_CHECKING:

@@ -14,13 +14,12 @@ from gctrace_analyzer.analysis.rules.finding import (
     cycles_text,
     example_lines,
     maximum,
-    median,
     minimum,
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.settings.known import nearest_limit
-from gctrace_analyzer.ingest.rows import not_null
+from gctrace_analyzer.ingest.rows import median, not_null
 from gctrace_analyzer.units import digits, duration_text
 
 if TYPE_CHECKING:

@@ -14,11 +14,10 @@ from gctrace_analyzer.analysis.rules.finding import (
     Severity,
     example_lines,
     maximum,
-    median,
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.ingest.rows import not_null, where
+from gctrace_analyzer.ingest.rows import median, not_null, where
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from gctrace_analyzer.analysis.settings import search
 from gctrace_analyzer.analysis.settings.known import METRICS, Settings
 from gctrace_analyzer.analysis.settings.limits import goal_range
-from gctrace_analyzer.analysis.settings.search import State
-from gctrace_analyzer.ingest.rows import not_null
+from gctrace_analyzer.analysis.settings.search import FEWEST_GOALS, Part, State
+from gctrace_analyzer.ingest.rows import median, not_null
 
 if TYPE_CHECKING:
     import polars as pl
-
-FEWEST_GOALS = 4
-"""Goals. Fewer show no setting: the default is assumed unless they contradict it."""
 
 STATED_TOLERANCE = 0.08
 """Relative difference from a stated GOGC that the printed goals leave."""
@@ -69,25 +66,6 @@ def stated_in(settings: Settings) -> Known:
     return Known(*known)
 
 
-class Part(NamedTuple):
-    """Rows of a process under one state; `both`: a GOGC and a limit explain its goals."""
-
-    state: State
-    begin: int
-    end: int
-    both: bool = False
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether a memory limit sets goals."""
-        return self.state.top_mib < math.inf
-
-    @property
-    def is_off(self) -> bool:
-        """Whether there are no goals: GOGC is off, and there is no limit."""
-        return math.isinf(self.state.gogc) and math.isinf(self.state.top_mib)
-
-
 def parts_of(seen: pl.DataFrame, known: Known) -> list[Part]:
     """Returns the parts of a process in the order of time; of one with no goals, one.
 
@@ -100,11 +78,11 @@ def parts_of(seen: pl.DataFrame, known: Known) -> list[Part]:
     no_limit = known.limit.value == math.inf or not seen["stacks"].count()
     tops = None if no_limit else _stated_tops(seen, known)
     joined: list[Part] = []
-    for stretch in search.search(seen, known.gogc.value, tops):
-        joined.append(Part(*stretch))
+    for part in search.search(seen, known.gogc.value, tops):
+        joined.append(part)
         while len(joined) > 1 and (both := _joined(joined[-2], joined[-1], seen, known)):
             joined[-2:] = [both]
-    limited = any(part.is_limited for part in joined)
+    limited = any(part.state.is_limited for part in joined)
     return [_with_alternative(part, seen, known, limited=limited) for part in joined]
 
 
@@ -141,24 +119,28 @@ def _joined(first: Part, second: Part, seen: pl.DataFrame, known: Known) -> Part
     The goal that a limit sets drifts with the memory outside the heap, but does not jump. Beside a
     limit, goals that only an unusual GOGC explains are the limit's if they are near its.
     """
-    limited = [part for part in (first, second) if part.is_limited]
+    limited = [part for part in (first, second) if part.state.is_limited]
     if not limited:
         return None
     longest = max(limited, key=lambda part: part.end - part.begin)
     rows = [seen[part.begin : part.end] for part in (first, second)]
     goals = [above_live(own) for own in rows]
     if len(limited) == 1:
-        number = 1 if first.is_limited else 0
+        number = 1 if first.state.is_limited else 0
         other = (first, second)[number]
         if _leaves(longest, other, seen):
             state = longest.state._replace(gogc=other.state.gogc)
             return Part(state, first.begin, second.end)
         is_odd = search.cost_of(other.state.gogc, known.gogc.value) > search.COMMON
-        if other.is_off or not is_odd or not _mostly(goals[number], longest.state.drift):
+        if other.state.is_off or not is_odd or not _mostly(goals[number], longest.state.drift):
             return None
     for own, live, part in zip(goals, rows, (second, first), strict=True):
         # A live heap that is its own goal does not fit under a limit that has room for it.
-        if not len(own) and part.is_limited and median(live["live"]) < part.state.drift[0]:
+        if (
+            not len(own)
+            and part.state.is_limited
+            and median(live["live"]) < part.state.drift[0]
+        ):
             return None
     around = seen[second.begin - _JUMP_CYCLES : second.begin + _JUMP_CYCLES]
     # While a program thrashes, memory that it does not return takes from the goal.
@@ -188,7 +170,7 @@ def _leaves(limited: Part, part: Part, seen: pl.DataFrame) -> bool:
     Then both are under one setting, whose limit was not reached in the other part.
     """
     gogc, (_, top) = part.state.gogc, limited.state.drift
-    if part.is_off or limited.state.gogc not in (gogc, math.inf):
+    if part.state.is_off or limited.state.gogc not in (gogc, math.inf):
         return False
     goals = seen["goal"][part.begin : part.end]
     return _mostly(goals, (0.0, top)) and _is_at_least(limited, gogc, seen)
@@ -206,7 +188,7 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
     # The first cycle may follow one large allocation.
     rows = seen[max(part.begin, 1) : part.end]
     stated = known.limit.value, known.gogc.value
-    if part.is_limited:
+    if part.state.is_limited:
         low, high = greatest(rows["low"]), -greatest(-rows["high"])
         if stated != (None, None) or not 0 < low <= high:
             return part
@@ -215,7 +197,8 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
         return part._replace(state=state, both=True)
     gogc = part.state.gogc
     cost = search.cost_of(gogc, known.gogc.value)
-    if part.is_off or cost == 0 or known.limit.value == math.inf or not rows["stacks"].count():
+    no_limit = known.limit.value == math.inf or not rows["stacks"].count()
+    if part.state.is_off or cost == 0 or no_limit:
         return part
     rows = seen[part.begin : part.end]
     low = greatest(rows["low"].filter(rows["low"] <= gogc))
@@ -240,12 +223,6 @@ def greatest(values: pl.Series) -> float:
     """Returns the greatest of the known values; 0 without any."""
     most = values.max()
     return most if isinstance(most, float) else 0.0
-
-
-def median(values: pl.Series) -> float:
-    """Returns the median of the known values; 0 without any."""
-    middle = not_null(values).median()
-    return float(middle) if isinstance(middle, int | float) else 0.0
 
 
 def quantile(values: pl.Series, share: float) -> float:

@@ -57,9 +57,14 @@ def setting_text(regime: Regime) -> str:
     gogc, limit = regime.gogc_pct, regime.memory_limit_mib
     if not regime.is_limited:
         return "an unknown GOGC" if gogc is None else f"GOGC={percent_text(gogc)}"
-    low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
     if regime.memory_limit_source in ("given", "stated") and limit:
         return f"GOMEMLIMIT={size_text(limit)}"
+    return limit_text(regime)
+
+
+def limit_text(regime: Regime) -> str:
+    """Returns an inferred limit: `a memory limit of 35 to 53 MiB`."""
+    low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
     if low and high:
         return f"a memory limit of {low:,.0f} to {high:,.0f} MiB"
     return "a memory limit" + (f" of at most {high:,.0f} MiB" if high else "")

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from gctrace_analyzer.analysis.settings.regimes import Regime
 from gctrace_analyzer.ingest.rows import by_process
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
-
-def regimes_of_intervals(intervals: pl.DataFrame) -> Iterator[Regime]:
-    """Yields a regime for each stretch of one process whose settings stay the same.
+def regimes_of_intervals(intervals: pl.DataFrame) -> dict[int | None, tuple[Regime, ...]]:
+    """Returns a regime for each stretch of one process whose settings stay the same, by process.
 
     Args:
         intervals: `schema.INTERVALS`, with `by_limit` (whether the memory limit set the goal) if
@@ -29,10 +25,15 @@ def regimes_of_intervals(intervals: pl.DataFrame) -> Iterator[Regime]:
         pl.col("gogc_pct", "memory_limit_mib", "procs").forward_fill().over("process"),
         by_limit=by_limit,
     )
-    for rows in by_process(known):
-        changes = pl.struct("gogc_pct", "memory_limit_mib", "procs").rle_id().alias("run")
-        for run in rows.with_columns(changes).partition_by("run", maintain_order=True):
-            yield _regime(run)
+    changes = pl.struct("gogc_pct", "memory_limit_mib", "procs").rle_id().alias("run")
+    return {
+        rows["process"][0]: tuple(
+            _regime(run)
+            for run in rows.with_columns(changes).partition_by("run", maintain_order=True)
+        )
+        for rows in by_process(known)
+        if len(rows)
+    }
 
 
 def _regime(rows: pl.DataFrame) -> Regime:

@@ -11,16 +11,17 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.settings import explained, search
-from gctrace_analyzer.analysis.settings.explained import Known, Part, greatest, median, quantile
+from gctrace_analyzer.analysis.settings.explained import Known, greatest, quantile
 from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB, gogc_ranges
 from gctrace_analyzer.analysis.settings.limits import limit_range
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.rows import by_process
+from gctrace_analyzer.ingest.rows import by_process, median
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from gctrace_analyzer.analysis.settings.known import Settings
+    from gctrace_analyzer.analysis.settings.search import Part
 
 _STATED_LIMIT = (0.9, 1.1)
 """Factors on the interval of an inferred limit within which it may be the stated one."""
@@ -56,24 +57,26 @@ class Regime:
 
 def regimes(
     cycles: pl.DataFrame, known_of: Mapping[int, Known] | Known = explained.NOTHING
-) -> tuple[list[Regime], pl.Series]:
+) -> tuple[dict[int | None, tuple[Regime, ...]], pl.Series]:
     """Returns the settings of each process in order, and what set the goal of each cycle.
 
     Args:
         cycles: `goal_ranges.NEEDED`, `start_s` and `procs` of `schema.CYCLES`.
         known_of: what is stated about each process, or about all.
     """
-    found: list[Regime] = []
+    found: dict[int | None, tuple[Regime, ...]] = {}
     setters = []
     ranges = gogc_ranges(cycles).hstack(cycles[["process", "gc_num", "start_s", "procs"]])
     for rows in by_process(ranges.with_row_index("row")):
         process = rows["process"][0]
         known = known_of if isinstance(known_of, Known) else known_of.get(process, Known())
-        for setting, own in _settings(rows, known):
-            found += _regimes_of(own, setting)
-            setters.append(own[["row", "goal_set_by"]])
+        settings = _settings(rows, known)
+        found[process] = tuple(
+            regime for setting, own in settings for regime in _regimes_of(own, setting)
+        )
+        setters += [own[["row", "goal_set_by"]] for _, own in settings]
     if not setters:
-        return [], pl.Series("goal_set_by", [], pl.Categorical)
+        return {}, pl.Series("goal_set_by", [], pl.Categorical)
     setter = pl.concat(setters).sort("row")["goal_set_by"]
     return found, setter.cast(pl.Categorical)
 
@@ -87,7 +90,7 @@ def goals_of(
     tables: Mapping[str, pl.DataFrame],
     given: Settings,
     settings_of: Callable[[int], Settings],
-) -> tuple[list[Regime], pl.Series]:
+) -> tuple[dict[int | None, tuple[Regime, ...]], pl.Series]:
     """Returns what `regimes` does, from what the user and the inputs state of each process."""
     processes = tables["processes"]["process"]
     if len(processes) > 1 and all(tables[name].is_empty() for name in _STATES_SETTINGS):
@@ -96,9 +99,9 @@ def goals_of(
     return regimes(cycles, known)
 
 
-def as_table(found: list[Regime]) -> pl.DataFrame:
+def as_table(by_process: Mapping[int | None, tuple[Regime, ...]]) -> pl.DataFrame:
     """Returns `schema.REGIMES`."""
-    rows = [astuple(regime) for regime in found]
+    rows = [astuple(regime) for own in by_process.values() for regime in own]
     return pl.DataFrame(rows, schema.polars_schema("regimes"), orient="row")
 
 
@@ -170,7 +173,7 @@ def _explained(part: Part) -> list[pl.Expr]:
         by_gogc = ((pl.col("low_raised") <= gogc) & (gogc <= pl.col("high"))).fill_null(
             value=False
         )
-    if part.is_limited:
+    if part.state.is_limited:
         is_near = goal.is_between(*part.state.drift)
         # GOGC alone would set at least this goal.
         is_near &= pl.lit(value=True) if is_off else pl.col("low_raised") <= gogc
@@ -226,16 +229,16 @@ def _gogc(
     """Returns GOGC and the source."""
     stated, gogc = known.gogc, part.state.gogc
     exact = _Interval.exact(stated.value), stated.source
-    if stated.wins or (part.is_off and stated.value == math.inf):
+    if stated.wins or (part.state.is_off and stated.value == math.inf):
         return exact
-    if part.is_off:
+    if part.state.is_off:
         return _Interval.exact(math.inf), "inferred"
     if math.isinf(gogc):
         # A limit that sets every goal hides GOGC, which is at least what would set them too.
         least = max(quantile(by_limit["low"], 0.9), 0.0)
         is_higher = stated.value and stated.value >= least * (1 - explained.STATED_TOLERANCE)
         return exact if is_higher else (_Interval(low=least), None)
-    is_assumed = len(by_gogc) < explained.FEWEST_GOALS and gogc == search.DEFAULT_GOGC
+    is_assumed = len(by_gogc) < search.FEWEST_GOALS and gogc == search.DEFAULT_GOGC
     if not len(by_gogc):
         return exact if stated.value else (_Interval(gogc), "assumed" if is_assumed else None)
     low, high = max(quantile(by_gogc["low"], 0.9), 0.0), quantile(by_gogc["high"], 0.1)
@@ -258,12 +261,12 @@ def _limit(
     exact = _Interval.exact(stated.value), stated.source
     if stated.wins:
         return exact
-    if part.is_off or not rows["stacks"].count():
+    if part.state.is_off or not rows["stacks"].count():
         # There was no memory limit before Go 1.19.
-        return _Interval.exact(math.inf), "inferred" if part.is_off else "assumed"
+        return _Interval.exact(math.inf), "inferred" if part.state.is_off else "assumed"
     above = explained.above_live(rows)
     allowed = limit_range(greatest(above), stacks).low if len(above) else None
-    if not part.is_limited and not part.both:
+    if not part.state.is_limited and not part.both:
         return exact if stated.value else (_Interval(low=allowed), None)
     at_limit = above if part.both else explained.above_live(by_limit)
     if len(at_limit):

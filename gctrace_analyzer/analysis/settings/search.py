@@ -59,8 +59,8 @@ COMMON = 1.2
 _PARTS, _MOST_GOGC, _MOST_TOPS = 8, 14, 5
 """Parts of a log that each suggest a GOGC; states of each kind."""
 
-_FEWEST = 4
-"""Cycles. What explains fewer is not tried."""
+FEWEST_GOALS = 4
+"""Goals. What explains fewer is not tried: the default is assumed unless they contradict it."""
 
 
 class State(NamedTuple):
@@ -74,17 +74,31 @@ class State(NamedTuple):
     cost: float
 
     @property
+    def is_limited(self) -> bool:
+        """Whether a memory limit sets goals."""
+        return self.top_mib < math.inf
+
+    @property
+    def is_off(self) -> bool:
+        """Whether there are no goals: GOGC is off, and there is no limit."""
+        return math.isinf(self.gogc) and math.isinf(self.top_mib)
+
+    @property
     def drift(self) -> tuple[float, float]:
         """The goals in MiB that drift of other memory explains: low and high."""
         return DRIFT_LOW * self.top_mib - 1, DRIFT_HIGH * self.top_mib + 1
 
 
-class Stretch(NamedTuple):
-    """Consecutive goals of one state: rows from `begin` to before `end`."""
+class Part(NamedTuple):
+    """Consecutive goals of one state: rows from `begin` to before `end`.
+
+    `both`: a GOGC and a limit explain them.
+    """
 
     state: State
     begin: int
     end: int
+    both: bool = False
 
 
 def near(goal_mib: float) -> tuple[float, float]:
@@ -119,7 +133,7 @@ def usual_between(low: float, high: float, stated: float | None = None) -> float
 
 def search(
     ranges: pl.DataFrame, stated: float | None, tops: Sequence[float] | None
-) -> list[Stretch]:
+) -> list[Part]:
     """Returns the most probable sequence of states of a process.
 
     Args:
@@ -140,7 +154,7 @@ def search(
         runs = _path([column.to_list() for column in columns], states)
     stretches, begin = [], 0
     for number, length in runs:
-        stretches.append(Stretch(states[number], begin, begin + length))
+        stretches.append(Part(states[number], begin, begin + length))
         begin += length
     return stretches
 
@@ -175,12 +189,12 @@ def _gogc_values(ranges: pl.DataFrame, stated: float | None) -> list[float]:
     rest = ranges.filter(pl.col("goal").is_not_null())
     while len(rest) and len(found) < _PARTS:
         gogc, count = _most_explaining(rest, stated)
-        if count < _FEWEST or gogc in found:
+        if count < FEWEST_GOALS or gogc in found:
             break
         found[gogc] = None
         rest = rest.filter(~pl.lit(gogc).is_between("low", "high"))
     size = -(-len(ranges) // _PARTS)
-    if size >= 2 * _FEWEST:
+    if size >= 2 * FEWEST_GOALS:
         for begin in range(0, len(ranges), size):
             if len(found) < _MOST_GOGC:
                 found[_most_explaining(ranges.slice(begin, size), stated)[0]] = None
@@ -220,7 +234,7 @@ def _tops(ranges: pl.DataFrame) -> list[float]:
         high = goal.search_sorted(goal + near, side="right")
         counts = total.gather(high) - total.gather(low)
         index = int(counts.arg_max() or 0)
-        if counts[index] < _FEWEST:
+        if counts[index] < FEWEST_GOALS:
             break
         tops.append(float(goal[index]))
         remaining = remaining.filter((goal - tops[-1]).abs() > _NEAR_TIMES * near[index])

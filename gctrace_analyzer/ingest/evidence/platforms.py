@@ -8,6 +8,7 @@ used, the container, or nothing.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.ingest import json_values, numbers
@@ -172,7 +173,7 @@ def _earlyoom(messages: Iterable[Message]) -> Iterator[Row]:
 
 def _containers(messages: Sequence[Message]) -> Iterator[Row]:
     """Yields the containers that a platform says were killed, or ended by an exit code of 137."""
-    stops = [message.line_no for message in messages if _STOP.search(message.text)]
+    stops = sorted(message.line_no for message in messages if _STOP.search(message.text))
     for message in messages:
         matches = (
             (word, pattern.search(message.text))
@@ -180,7 +181,8 @@ def _containers(messages: Sequence[Message]) -> Iterator[Row]:
             if word in message.text
         )
         word, match = next((pair for pair in matches if pair[1]), ("", None))
-        stopped = any(abs(message.line_no - line_no) <= _NEAR_LINES for line_no in stops)
+        after = bisect_left(stops, message.line_no - _NEAR_LINES)
+        stopped = after < len(stops) and stops[after] <= message.line_no + _NEAR_LINES
         if match is None:
             if stopped and _ANYONES.search(message.text):
                 row = _killed(message, exit_code=137, stop_requested=True)

@@ -97,7 +97,7 @@ def read(messages: Iterable[Message]) -> Rows:
         elif "due to " in text and (row := _oomd_kill(text)):
             kills.append(message.place() | {"killer": "systemd-oomd"} | row)
         elif match := _OOMD_CUT.search(f"{message.ident} {text}"):
-            cut = (message.line_no, f"{text.rstrip()}")
+            cut = (message.line_no, text.rstrip())
             kills.append(
                 message.place() | {"killer": "systemd-oomd"} | _of_cgroup(match["cgroup"])
             )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis.settings.naming import (
     distinct,
+    limit_text,
     percent_text,
     present,
     setting_text,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.present.report import Report
 
@@ -414,11 +414,9 @@ def _goal(report: Report) -> str:
     setters = report.analysis.goal_set_by
     setter, cycles = max(setters.items(), key=lambda item: item[1], default=("", 0))
     # Nothing is said of a goal whose setter is known for a few cycles only.
-    regime = _present(report)
+    regime = present(report.analysis.only_regimes)
     if regime is not None and regime.set_by == "either":
-        low, high = regime.memory_limit_mib_low or 0, regime.memory_limit_mib_high or 0
-        gogc_text = percent_text(regime.gogc_pct or 0)
-        return f"set by GOGC={gogc_text} or a limit of {low:,.0f}–{high:,.0f} MiB"
+        return f"set by GOGC={percent_text(regime.gogc_pct or 0)} or {limit_text(regime)}"
     if 2 * cycles <= report.analysis.summary.cycles:
         both = [setters.get(name, 0) for name in ("gogc", "memory-limit")]
         if 2 * sum(both) > report.analysis.summary.cycles and min(both) >= _FEW * sum(both):
@@ -432,31 +430,19 @@ def _goal(report: Report) -> str:
 
 def _limit(report: Report) -> str:
     """Returns the memory limit as it was stated or inferred; empty if it is unknown."""
-    regime = _present(report)
+    regime = present(report.analysis.only_regimes)
     if regime is None or not regime.is_limited or not regime.memory_limit_mib_high:
         return ""
     if regime.memory_limit_source != "inferred":
         return setting_text(regime)
+    # Shorter than in a sentence: 80 columns have no more room.
     low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
     return f"a {low:,.0f}–{high:,.0f} MiB limit" if low else f"a limit under {high:,.0f} MiB"
 
 
-def _present(report: Report) -> Regime | None:
-    """Returns the present setting of the only process; None of several."""
-    analysis = report.analysis
-    process = analysis.longest_process
-    if len(analysis.tables["processes"]) > 1 or process is None:
-        return None
-    return present(analysis.regimes_of(process))
-
-
 def _levels_of_gogc(report: Report) -> str:
     """Returns the first and the last GOGC if the program changed it: a median is neither."""
-    analysis = report.analysis
-    process = analysis.longest_process
-    if len(analysis.tables["processes"]) > 1 or process is None:
-        return ""
-    levels = [regime.gogc_pct for regime in distinct(analysis.regimes_of(process))]
+    levels = [regime.gogc_pct for regime in distinct(report.analysis.only_regimes)]
     known = [percent_text(gogc) for gogc in levels if gogc is not None]
     if len(known) < 2:
         return ""

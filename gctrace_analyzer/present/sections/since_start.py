@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.metrics import since_start
+from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.present.format import count, duration, mib, share
 from gctrace_analyzer.units import digits
 
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gctrace_analyzer.present.report import Report
-
-_REMEMBERED = "256 cycles"
 
 
 def costs_not_shown(report: Report) -> Iterator[str]:
@@ -76,7 +75,7 @@ def _pauses_since_start(row: Mapping[str, Any]) -> str:
         return text + (f"; the last pause took {_pause(last)}" if last else "")
     if cycles == 1:
         return text or f"a pause took {_pause(longest)}"
-    of = "" if row["pauses_are_all"] else f" of the last {_REMEMBERED}"
+    of = "" if row["pauses_are_all"] else f" of the last {fields.RING} cycles"
     middle, least = row["stw_p50_ms"], row["stw_min_ms"]
     median = "" if middle is None else f" (median {_pause(middle)})"
     low = "" if least is None else f", the shortest {_pause(least)}"

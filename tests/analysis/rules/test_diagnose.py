@@ -24,7 +24,6 @@ from gctrace_analyzer.analysis.rules.finding import (
     example_lines,
     frame,
     maximum,
-    median,
     minimum,
     percent,
     total,
@@ -33,6 +32,7 @@ from gctrace_analyzer.analysis.rules.headline_levels import levels
 from gctrace_analyzer.analysis.summary import MOST_DIAGNOSED, MOST_SHORT
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import LiveGrowth
+from gctrace_analyzer.ingest.rows import median
 from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
 from tests.helpers.facts import facts_of, log_of
