@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, cast, overload
 
 from gctrace_analyzer import frames, schema, units
 from gctrace_analyzer.analysis.cycles import with_metrics
+from gctrace_analyzer.analysis.settings.environment import of_process, started_in
 from gctrace_analyzer.analysis.settings.known import given_settings
 from gctrace_analyzer.analysis.thresholds import limits as service_limits
 from gctrace_analyzer.analysis.thresholds import thresholds_from
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
     from plotly.graph_objects import Figure as PlotlyFigure
 
-    from gctrace_analyzer.analysis.settings.known import ProgramFacts
+    from gctrace_analyzer.analysis.settings.known import ProgramFacts, Settings
     from gctrace_analyzer.comparison import Comparison
     from gctrace_analyzer.ingest.read import InputOptions
     from gctrace_analyzer.ingest.sniff import Kind
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
         thresholds: Mapping[str, float] | None
         slo: Mapping[str, str | float] | None
+        pid: int | None
         progress: Callable[[SourceFacts], None] | None
 
 
@@ -70,6 +72,7 @@ def read(
     go_version: str | None = None,
     ballast: str | float | None = None,
     off_heap: str | float | None = None,
+    pid: int | None = None,
     unpack_limit: str | float | None = None,
     thresholds: Mapping[str, float] | None = None,
     slo: Mapping[str, str | float] | None = None,
@@ -97,6 +100,9 @@ def read(
         go_version: the Go version it was built with, such as `1.22`.
         ballast: the size of its heap ballast.
         off_heap: memory of the process that Go does not count (cgo, mmap), such as `200MiB`.
+        pid: the program, if it still runs on this machine (Linux): GOGC and GOMEMLIMIT that it was
+            started with are read from `/proc/PID/environ`; they hold until its heap goals
+            contradict them.
         unpack_limit: the largest size an input may unpack to, such as `64GiB`.
         thresholds: other limits for findings and episodes, by name (`Thresholds`), such as
             `{"gc_cpu_warn": 0.05}`.
@@ -137,7 +143,7 @@ def read(
         off_heap=off_heap,
     )
     # Invalid facts are reported before anything is read.
-    settings = given(container_limit=container_limit)
+    settings = _started(given(container_limit=container_limit), pid)
     if not (server or any(map(is_server, origins))):
         return Run(read_log(origins, options, progress=progress), settings, limits, promised)
     from gctrace_analyzer.prometheus.question import with_answers
@@ -146,8 +152,14 @@ def read(
         files, limit_mib = with_answers(origins, server, stack)
         log = read_log(files, options, progress=progress)
     if container_limit is None and len(origins) == 1:
-        settings = given(container_limit=limit_mib)
+        settings = _started(given(container_limit=limit_mib), pid)
     return Run(log, settings, limits, promised)
+
+
+def _started(given: Settings, pid: int | None) -> Settings:
+    if pid is None:
+        return given
+    return started_in(given, of_process(pid), f"environment of process {pid}")
 
 
 def read_prometheus(url: str, **options: Unpack[ReadKwargs]) -> Run:
@@ -169,16 +181,19 @@ def live(
     year: int | None = None,
     tz: str | tzinfo | None = None,
     start: str | datetime | None = None,
+    environment: Mapping[str, str] | None = None,
     **facts: Unpack[ProgramFacts],
 ) -> Live:
     """Returns an empty log, to which lines are added as the program writes them.
 
-    The options are those of `read`.
+    The options are those of `read`, and `environment`: the variables that the program is started
+    with. Their GOGC and GOMEMLIMIT hold until the heap goals contradict them.
     """
     from gctrace_analyzer.live import Live
 
     how = _options(year=year, tz=tz, start=start)
-    return Live(how=how, settings=given_settings(**facts))
+    settings = started_in(given_settings(**facts), environment or {}, "environment")
+    return Live(how=how, settings=settings)
 
 
 def _options(

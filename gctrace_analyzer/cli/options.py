@@ -239,7 +239,13 @@ def add_format(group: argparse._ActionsContainer, formats: Sequence[str]) -> Non
     )
 
 
-def add_facts(parser: argparse.ArgumentParser, *, suffix: str = "", per_side: str = "") -> None:
+def add_facts(
+    parser: argparse.ArgumentParser,
+    *,
+    suffix: str = "",
+    per_side: str = "",
+    one_program: bool = False,
+) -> None:
     """Adds the options that state facts about the program.
 
     Args:
@@ -247,6 +253,7 @@ def add_facts(parser: argparse.ArgumentParser, *, suffix: str = "", per_side: st
         suffix: what to append to the options for GOGC, memory limit and ballast: `-now` makes
             `--gogc-now`.
         per_side: what to add to the help of options that take one value per side.
+        one_program: whether the input is of one program, which may still run.
     """
     facts = parser.add_argument_group(
         "facts about the program",
@@ -267,6 +274,14 @@ def add_facts(parser: argparse.ArgumentParser, *, suffix: str = "", per_side: st
     add("--go-version", "VERSION", f"Go version it was built with, for example 1.22{per_side}")
     add(f"--ballast{suffix}", "SIZE", "size of its heap ballast, for example 64MiB")
     add("--off-heap", "SIZE", "memory that Go does not count (cgo, mmap), for example 200MiB")
+    if one_program:
+        facts.add_argument(
+            "--pid",
+            type=whole_number("pid", 1),
+            metavar="PID",
+            help="the program, if it still runs on this machine: GOGC and GOMEMLIMIT that it was "
+            "started with hold until its heap goals contradict them",
+        )
 
 
 def add_judging(parser: argparse.ArgumentParser) -> None:
@@ -387,7 +402,7 @@ def read_options(args: argparse.Namespace) -> dict[str, Any]:
     from gctrace_analyzer.analysis.settings.known import ProgramFacts
     from gctrace_analyzer.ingest.read import InputOptions
 
-    names = (*ProgramFacts.__annotations__, *InputOptions.__annotations__)
+    names = (*ProgramFacts.__annotations__, "pid", *InputOptions.__annotations__)
     options = {name: getattr(args, name) for name in names if name in args}
     if options.get("columns"):
         options["columns"] = options["columns"].split(",")

@@ -84,7 +84,7 @@ def command_parser() -> argparse.ArgumentParser:
         help="share of CPU that GC may use, for example 3%% or 0.03",
     )
     add_output(parser, FORMATS)
-    add_facts(parser)
+    add_facts(parser, one_program=True)
     add_reading(parser)
     add_general(parser)
     return parser

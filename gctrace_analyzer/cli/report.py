@@ -319,7 +319,7 @@ def command_parser() -> argparse.ArgumentParser:
     )
     add_report(parser)
     add_judging(parser)
-    add_facts(parser)
+    add_facts(parser, one_program=True)
     add_reading(parser).add_argument(
         "--strict", action="store_true", help="exit with code 3 if a line cannot be read"
     )

@@ -85,7 +85,7 @@ def command_parser() -> argparse.ArgumentParser:
         "(default: now)",
     )
     add_output(parser, FORMATS)
-    add_facts(parser, suffix="-now")
+    add_facts(parser, suffix="-now", one_program=True)
     add_reading(parser)
     add_general(parser)
     return parser

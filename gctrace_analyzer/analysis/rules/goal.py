@@ -211,8 +211,9 @@ def gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
         if len(above) >= t.min_cycles:
             yield Evidence(
                 "warn",
-                f"GOMEMLIMIT={size_text(limit)} was given, but {len(above):,} heap goals are above "
-                f"it: {size_text(median(above['heap_goal_mib']))} (median).",
+                f"GOMEMLIMIT={size_text(limit)} {_stated(facts, 'memory_limit_mib')}, but "
+                f"{len(above):,} heap goals are above it: "
+                f"{size_text(median(above['heap_goal_mib']))} (median).",
                 {"declared_mib": limit, "cycles": len(above)},
                 examples=example_lines(above),
             )
@@ -230,6 +231,14 @@ def gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
     if abs(effective - float(declared)) > allowed:
         yield Evidence(
             "warn",
-            f"GOGC={declared:g} was given, but the heap goals follow GOGC={effective:.0f}.",
+            f"GOGC={declared:g} {_stated(facts, 'gogc')}, but the heap goals follow "
+            f"GOGC={effective:.0f}.",
             {"declared": declared, "inferred": effective},
+            headline=f"The program runs under GOGC={effective:.0f}, not GOGC={declared:g}.",
         )
+
+
+def _stated(facts: ProcessFacts, name: str) -> str:
+    """Returns who says that a setting has its value, as the end of a clause."""
+    source = getattr(facts.settings, name).source
+    return "was given" if source == "given" else f"is stated ({source})"

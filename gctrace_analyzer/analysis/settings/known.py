@@ -277,14 +277,14 @@ def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
         "memory_limit_mib": _mib(row["gomemlimit_bytes"]),
         "container_limit_mib": _mib(row["memory_limit_bytes"]),
         "cpu_limit": row["cpu_limit"],
-        "gogc": _gogc(row["gogc"]),
+        "gogc": gogc_as_set(row["gogc"]),
     }
     return {name: Known(value, where) for name, value in values.items() if value is not None}
 
 
-def _gogc(variable: str | None) -> float | str | None:
+def gogc_as_set(variable: str | None) -> float | str | None:
     """Returns GOGC from its environment variable; None if it is invalid, as Go ignores it then."""
-    if variable is None:
+    if not variable:
         return None
     try:
         percent = units.gogc_percent(variable)

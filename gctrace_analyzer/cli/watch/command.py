@@ -240,9 +240,7 @@ def _watch(args: argparse.Namespace, command: list[str], out: TextIO) -> Watched
         from gctrace_analyzer.cli.watch.child import with_gctrace
 
         environment["GODEBUG"] = with_gctrace(environment.get("GODEBUG", ""))
-        options["gogc"] = options["gogc"] or _gogc_from(environment)
-        if options["memory_limit"] is None:
-            options["memory_limit"] = _memory_limit_from(environment)
+        options["environment"] = environment
     from gctrace_analyzer.api import live
     from gctrace_analyzer.cli.watch.session import LogInput, Program, watch
     from gctrace_analyzer.cli.watch.views import ViewOptions
@@ -268,32 +266,6 @@ def _watch(args: argparse.Namespace, command: list[str], out: TextIO) -> Watched
             debug=args.debug,
         )
     return watch(live(**options), view, source)
-
-
-def _gogc_from(environment: dict[str, str]) -> str | None:
-    """Returns GOGC from the environment; None if it is invalid, because Go ignores it then."""
-    from gctrace_analyzer.units import gogc_percent
-
-    value = environment.get("GOGC")
-    try:
-        gogc_percent(value)
-    except BadSettingError:
-        return None
-    return value or None
-
-
-def _memory_limit_from(environment: dict[str, str]) -> str | float | None:
-    """Returns GOMEMLIMIT from the environment; None if it is invalid (Go exits then)."""
-    from gctrace_analyzer.units import gomemlimit_mib
-
-    value = environment.get("GOMEMLIMIT")
-    if not value:
-        return None
-    try:
-        limit = gomemlimit_mib(value)
-    except BadSettingError:
-        return None
-    return "off" if limit is None else limit or None
 
 
 def _can_draw(out: TextIO) -> bool:

@@ -51,7 +51,7 @@ def test_levels_of_gogc_are_listed_in_their_order() -> None:
 
 def test_a_declared_gogc_that_is_not_in_effect_is_reported() -> None:
     (finding,) = matches(goal.gogc_not_as_declared, facts_of(log_of(60), gogc=50))
-    assert finding.evidence.startswith("GOGC=50 was given, but the heap goals follow GOGC=")
+    assert finding.evidence.startswith("GOGC=50 is stated (test), but the heap goals follow GOGC=")
     for declared in (100, 102, "off"):
         assert not matches(goal.gogc_not_as_declared, facts_of(log_of(60), gogc=declared))
     assert not matches(goal.gogc_not_as_declared, facts_of(log_of(60)))
@@ -61,5 +61,5 @@ def test_goals_above_a_declared_memory_limit_contradict_it() -> None:
     (finding,) = matches(
         goal.gogc_not_as_declared, facts_of(log_of(60), memory_limit_mib=150.0)
     )
-    assert finding.evidence.startswith("GOMEMLIMIT=150 MiB was given, but ")
+    assert finding.evidence.startswith("GOMEMLIMIT=150 MiB is stated (test), but ")
     assert not matches(goal.gogc_not_as_declared, facts_of(log_of(60), memory_limit_mib=450.0))

@@ -1,0 +1,70 @@
+"""The settings that a program was started with: its environment variables.
+
+They hold until the heap goals contradict them, because the program may call
+`debug.SetGCPercent` or `debug.SetMemoryLimit`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer import units
+from gctrace_analyzer.analysis.settings.known import Known, gogc_as_set
+from gctrace_analyzer.errors import BadSettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gctrace_analyzer.analysis.settings.known import Settings
+
+_PROC = Path("/proc")
+
+
+def started_in(settings: Settings, variables: Mapping[str, str], source: str) -> Settings:
+    """Returns the settings, with GOGC and GOMEMLIMIT of an environment where they lack them.
+
+    Args:
+        settings: what the user gave, which wins.
+        variables: the environment that the program was started in.
+        source: whose environment it is.
+    """
+    gogc = gogc_as_set(variables.get("GOGC"))
+    limit = _limit_as_set(variables.get("GOMEMLIMIT"))
+    return replace(
+        settings,
+        gogc=settings.gogc or (None if gogc is None else Known(gogc, source)),
+        memory_limit_mib=settings.memory_limit_mib
+        or (None if limit is None else Known(limit, source)),
+    )
+
+
+def of_process(pid: int) -> dict[str, str]:
+    """Returns the environment that a running process of this machine was started in.
+
+    Raises:
+        BadSettingError: there is no such process, it is another user's, or this is not Linux.
+    """
+    try:
+        content = (_PROC / str(pid) / "environ").read_bytes()
+    except OSError as error:
+        raise BadSettingError(
+            argument="pid",
+            value=str(pid),
+            expected=f"a running process of yours on this machine: {error.filename}: "
+            f"{error.strerror}",
+        ) from error
+    pairs = (entry.partition("=") for entry in content.decode(errors="replace").split("\0"))
+    return {name: value for name, _, value in pairs}
+
+
+def _limit_as_set(variable: str | None) -> float | str | None:
+    """Returns GOMEMLIMIT from its variable in MiB; None if it is invalid (Go exits then)."""
+    if not variable:
+        return None
+    try:
+        limit = units.gomemlimit_mib(variable)
+    except BadSettingError:
+        return None
+    return "off" if limit is None else limit or None
