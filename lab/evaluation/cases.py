@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 import warnings
+from collections import Counter
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.run import Run
 
-ABOUT = """Runs the excerpts of tests/corpus/cases and checks what is said about them.
+ABOUT = """Runs the excerpts of tests/corpus/cases and written, and checks what is said of them.
 
 An excerpt is right if all its checks hold that are not minor. tests/corpus/cases.md says what a
 check is.
 """
-FOLDER = archives.FOLDER / "cases"
+COLLECTIONS = ("cases", "written")
+"""Collections of tests/corpus: public excerpts, and inputs written from what programs print."""
+
 # A shorter line of the input may stand in a report by chance.
 _QUOTED_CHARACTERS = 16
 
@@ -52,8 +55,16 @@ class Missed(NamedTuple):
 def cases() -> list[dict[str, Any]]:
     """Returns all excerpts with their checks."""
     archives.unpack_all()
-    listed: list[dict[str, Any]] = json.loads((FOLDER / "index.json").read_text())["cases"]
+    listed: list[dict[str, Any]] = []
+    for collection in COLLECTIONS:
+        index = json.loads((archives.FOLDER / collection / "index.json").read_text())
+        listed += [{**case, "collection": collection} for case in index["cases"]]
     return listed
+
+
+def _path(name: str) -> Path:
+    paths = [archives.FOLDER / collection / f"{name}.log" for collection in COLLECTIONS]
+    return next(path for path in paths if path.exists())
 
 
 def missed(case: dict[str, Any]) -> list[Missed]:
@@ -75,15 +86,24 @@ def run(given: argparse.Namespace) -> None:
     """Checks every excerpt and prints what does not hold."""
     warnings.simplefilter("ignore")
     listed = [case for case in cases() if not given.names or case["name"] in given.names]
-    right = 0
+    right: Counter[str] = Counter()
     for case in listed:
         lost = missed(case)
-        right += all(miss.minor for miss in lost)
+        right[_group(case)] += all(miss.minor for miss in lost)
         for miss in lost:
             if given.minor or not miss.minor:
                 word = "minor" if miss.minor else "wrong"
                 print(f"{case['name']}: {word}: {json.dumps(miss.check)[:300]}\n    {miss.was}")
-    print(f"\n{right} of {len(listed)} are right ({right / max(len(listed), 1):.0%})")
+    print()
+    for group, count in Counter(map(_group, listed)).items():
+        print(f"{group}: {right[group]} of {count} are right ({right[group] / count:.0%})")
+
+
+def _group(case: dict[str, Any]) -> str:
+    """Returns where an excerpt is from, and of a written one the kind of fault it is about."""
+    if case["collection"] == "cases":
+        return "public"
+    return f"written, kind {case['name'].partition('-')[0].removeprefix('k')}"
 
 
 def _wrong(name: str, check: dict[str, Any]) -> str | None:
@@ -107,7 +127,7 @@ def _wrong(name: str, check: dict[str, Any]) -> str | None:
 
 def _wrong_text(name: str, check: dict[str, Any], args: tuple[str, ...]) -> str | None:
     if "explain" in check:
-        line = (FOLDER / f"{name}.log").read_text().splitlines()[check["explain"] - 1]
+        line = _path(name).read_text().splitlines()[check["explain"] - 1]
         text = _command(("explain", line)).text
     else:
         text = _said(name, check.get("cmd"), args).text
@@ -194,12 +214,12 @@ def _read(name: str, args: tuple[str, ...]) -> Run:
         option.removeprefix("--").replace("-", "_"): int(value) if option == "--year" else value
         for option, value in zip(args[::2], args[1::2], strict=True)
     }
-    return gca.read(FOLDER / f"{name}.log", **options)  # type: ignore[arg-type]  # by name
+    return gca.read(_path(name), **options)  # type: ignore[arg-type]  # by name
 
 
 @cache
 def _said(name: str, verb: str | None, args: tuple[str, ...]) -> _Said:
-    path = FOLDER / f"{name}.log"
+    path = _path(name)
     # Its name says what it is, and must not answer for the report.
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "x.log"
