@@ -67,9 +67,9 @@ def delimiter(head: str) -> str | None:
 
 
 def _lines_of(head: str) -> list[str]:
-    """Returns the first lines, without comments and a spreadsheet's `sep=;`."""
+    """Returns the first lines, without comments, commands and a spreadsheet's `sep=;`."""
     lines = [line for line in head.split("\n")[:24] if line.strip()]
-    return [line for line in lines if not line.startswith(("#", "sep="))][:20]
+    return [line for line in lines if not line.startswith(("#", "$ ", "sep="))][:20]
 
 
 def is_table(head: str) -> bool:
@@ -102,7 +102,7 @@ def read(
         text, separator = tabs, "\t"
     separator = separator or ","
     lines = pl.DataFrame({"text": text.split("\n")}).with_row_index("line_no", offset=1)
-    lines = lines.filter(~pl.col("text").str.contains(r"^\s*(?:#.*|sep=.)?$"))
+    lines = lines.filter(~pl.col("text").str.contains(r"^\s*(?:#.*|\$ .*|sep=.)?$"))
     if lines.is_empty():
         raise _unknown_columns(name, 1, [])
     first = _cells(lines["text"][0], separator)

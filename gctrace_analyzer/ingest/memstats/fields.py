@@ -68,6 +68,45 @@ _OF_METRICS = {
 }  # fmt: skip
 """Columns that no dump of MemStats has."""
 
+_NOT_OF_GO = {
+    *schema.IDENTITY, "gogc_pct", "gomemlimit_bytes", "last_pause_ns", "makes", "pause_max_s",
+    "pause_min_s", "pause_p50_s", "pool_bytes", "resolution_bytes", "rss_bytes",
+}  # fmt: skip
+
+
+_SYNONYMS = {
+    "system": "sys", "allocated": "alloc", "release": "released", "use": "inuse", "in": "inuse",
+    **dict.fromkeys(("runs", "count", "cycles", "collections", "number"), "num"),
+    "pauses": "pause", "percentage": "percent", "pct": "percent",
+}  # fmt: skip
+_FILLERS = {"mem", "memory", "memstats", "runtime", "go", "golang", "stats", "bytes", "ns"}
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_CLEAN = re.compile(r"\s*[A-Za-z][A-Za-z_ .()\[\]-]*")
+_COMPOUND = re.compile(r"(?<=.)(?=sys$|inuse$|idle$|released$)")
+_BY_WORDS: dict[frozenset[str], str] = {}
+"""The columns by the words of their names, in any order."""
+
+
+def _words(name: str) -> frozenset[str]:
+    """Returns what a name says, without the words that say nothing.
+
+    >>> sorted(_words("mem.heap.inuse")), sorted(_words("Heap in use")), sorted(_words("GCSys"))
+    (['heap', 'inuse'], ['heap', 'inuse'], ['gc', 'sys'])
+    """
+    if _CLEAN.fullmatch(name) is None:
+        return frozenset()
+    words = (part for word in _WORD.findall(name) for part in _COMPOUND.split(word.lower()))
+    return frozenset(_SYNONYMS.get(word, word) for word in words) - _FILLERS
+
+
+def _by_words(name: str) -> str | None:
+    """Returns the column that the words of a name stand for; `total` may be one too many."""
+    words = _words(name)
+    if plain(name) == "system":
+        # Often the CPU time that the kernel spends.
+        return None
+    return _BY_WORDS.get(words) or _BY_WORDS.get(words - {"total"})
+
 
 @lru_cache(maxsize=4096)
 def plain(name: str) -> str:
@@ -100,6 +139,12 @@ def _add_spellings() -> None:
     for name, column in [*NAMES.items()]:
         if len(name) >= _UNMISTAKABLE:
             NAMES.update({near: column for near in _near(name) if near not in NAMES})
+    for column in schema.names("memstats"):
+        if column not in {*_OF_METRICS, *_NOT_OF_GO}:
+            _BY_WORDS[_words(column)] = column
+    _BY_WORDS[frozenset(("gc", "pause"))] = "last_pause_ns"
+    _BY_WORDS[frozenset(("gc", "pause", "total"))] = "pause_total_ns"
+    _BY_WORDS[frozenset(("last", "gc"))] = "last_gc_unix_ns"
 
 
 def _near(name: str) -> Iterator[str]:
@@ -115,10 +160,6 @@ def _near(name: str) -> Iterator[str]:
 _add_spellings()
 KNOWN = [c for c in schema.names("memstats") if c not in _OF_METRICS]
 INTEGERS = {c.name for c in schema.TABLES["memstats"] if c.dtype == "Int64"}
-_NOT_OF_GO = {
-    *schema.IDENTITY, "gogc_pct", "gomemlimit_bytes", "last_pause_ns", "makes", "pause_max_s",
-    "pause_min_s", "pause_p50_s", "pool_bytes", "resolution_bytes", "rss_bytes",
-}  # fmt: skip
 FIGURES = set(KNOWN) - {*schema.IDENTITY}
 OF_GO = set(KNOWN) - _NOT_OF_GO
 """The fields of `runtime.MemStats`."""
@@ -140,7 +181,7 @@ DURATIONS = {
 
 
 @lru_cache(maxsize=4096)
-def scaled(name: str) -> tuple[str | None, int]:
+def scaled(name: str) -> tuple[str | None, float]:
     """Returns the column of a name that may end with a unit, and the unit in bytes or ns.
 
     >>> scaled("HeapAlloc (MiB)"), scaled("heap_sys_kb"), scaled("NumGC"), scaled("requests")
@@ -151,12 +192,31 @@ def scaled(name: str) -> tuple[str | None, int]:
     key = re.sub(r"[()\[\]]", "", plain(name))
     if key in NAMES:
         return NAMES[key], 1
+    if key in ("gccpupercent", "gccpupct"):
+        return "gc_cpu_fraction", 0.01
     for units, kind in ((SIZES, "_bytes"), (DURATIONS, "_ns")):
         for unit, factor in units.items():
             column = NAMES.get(key.removesuffix(unit)) if key.endswith(unit) else None
             if column and column.endswith(kind) and column != "last_gc_unix_ns":
                 return column, factor
+    return _scaled_by_words(name)
+
+
+def _scaled_by_words(name: str) -> tuple[str | None, float]:
+    if (column := _by_words(name)) is not None:
+        return column, 1
+    *words, unit = _WORD.findall(name) or [""]
+    for units, kind in ((SIZES, "_bytes"), (DURATIONS, "_ns")):
+        column = _by_words(" ".join(words)) if unit.lower() in units else None
+        if column and column.endswith(kind) and column != "last_gc_unix_ns":
+            return column, units[unit.lower()]
     return None, 1
+
+
+@lru_cache(maxsize=4096)
+def is_vague(name: str) -> bool:
+    """Returns whether a name that is read may be of another program: `System memory`."""
+    return re.sub(r"[()\[\]]", "", plain(name)) not in NAMES and len(_words(name)) < ENOUGH
 
 
 PREFIXES = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -164,7 +224,7 @@ PREFIXES = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def quantity(
-    column: str, value: str, unit: str, factor: int = 1
+    column: str, value: str, unit: str, factor: float = 1
 ) -> tuple[float | int | None, int]:
     """Returns a printed number in the unit of its column, and how many bytes its last digit counts.
 
@@ -187,7 +247,7 @@ def quantity(
         decimals = len(value.partition(".")[2]) if "e" not in value.lower() else 0
         return numbers.whole(value, scale), max(round(scale / 10**decimals), 1)
     if column == "gc_cpu_fraction":
-        share = numbers.real(value, 0.01 if unit == "%" else 1)
+        share = numbers.real(value, 0.01 if unit == "%" else factor)
         return (share if share is not None and share <= 1 and unit in ("", "%") else None), 1
     if unit and (unit, column) != ("%", "gogc_pct"):
         return None, 1
@@ -224,4 +284,4 @@ def pauses(lengths_ns: Iterable[object]) -> dict[str, float]:
 def is_field(name: str) -> bool:
     """Returns whether a name is a field of `runtime.MemStats`, in any spelling."""
     column, _ = scaled(name)
-    return column in OF_GO
+    return column in OF_GO and not is_vague(name)

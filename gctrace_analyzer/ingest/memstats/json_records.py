@@ -33,14 +33,21 @@ def _are_of_runtime(keys: Iterable[str]) -> bool:
     return len(metric_names.RUNTIME.keys() & set(keys)) >= fields.ENOUGH
 
 
-def dump_of(value: Any) -> Mapping[str, Any] | None:
-    """Returns the object with the fields of MemStats or runtime/metrics in a JSON value."""
+def dump_of(value: Any, depth: int = 4) -> Mapping[str, Any] | None:
+    """Returns the object with the fields of MemStats or runtime/metrics in a JSON value.
+
+    Args:
+        value: any JSON value.
+        depth: so many objects may be around it; log libraries put them into each other.
+    """
     if not isinstance(value, dict):
         return None
-    for inner in (value, *(each for each in value.values() if isinstance(each, dict))):
-        if _are_of_runtime(inner) or is_record(inner):
-            return inner
-    return None
+    if _are_of_runtime(value) or is_record(value):
+        return value
+    if not depth:
+        return None
+    inside = (dump_of(inner, depth - 1) for inner in value.values() if isinstance(inner, dict))
+    return next((dump for dump in inside if dump is not None), None)
 
 
 def columns(
@@ -95,6 +102,10 @@ class _Columns:
             self._put("last_pause_ns", rows, last)
             if "PauseEnd" not in keys:
                 self._add_pauses(rows, rings)
+        elif "Pause" in keys or "PauseQuantiles" in keys:
+            # debug.GCStats has the newest pause first.
+            lengths = [dump.get("Pause") or dump.get("PauseQuantiles") for dump in dumps]
+            self._add_pauses(rows, lengths)
 
     def _add_pauses(self, rows: list[int], rings: list[Any]) -> None:
         """Adds what the pauses show that have no times, and so are no rows of their own."""
@@ -114,7 +125,7 @@ class _Columns:
 
 
 @lru_cache(maxsize=64)
-def _meanings(keys: tuple[str, ...]) -> list[tuple[str, str, int]]:
+def _meanings(keys: tuple[str, ...]) -> list[tuple[str, str, float]]:
     """Returns the names that are read, the column of each and its unit in bytes."""
     if _are_of_runtime(keys):
         return [
@@ -128,7 +139,7 @@ def _meanings(keys: tuple[str, ...]) -> list[tuple[str, str, int]]:
     ]
 
 
-def _possible(values: list[Any], column: str, factor: int, digits: list[int]) -> list[Any]:
+def _possible(values: list[Any], column: str, factor: float, digits: list[int]) -> list[Any]:
     """Returns the values that are possible in a column; null for the others.
 
     `digits` gets how many bytes the last digit of each value counts, where it is more than others.
@@ -141,22 +152,22 @@ def _possible(values: list[Any], column: str, factor: int, digits: list[int]) ->
     return [value for value, _ in read]
 
 
-def _quantity(column: str, given: Any, factor: int) -> tuple[float | int | None, int]:
+def _quantity(column: str, given: Any, factor: float) -> tuple[float | int | None, int]:
     """Returns the number of a field, and how many bytes its last digit counts."""
     if isinstance(given, str):
         return _printed(column, given, factor)
     value = numbers.exported(given, column)
     if value is None or column not in fields.INTEGERS:
-        return value, 1
+        return value if value is None or factor == 1 else value * factor, 1
     if isinstance(value, float):
         # No byte and no ns has a fraction: the unit is another one, such as zap's seconds.
         is_whole = factor != 1 or value.is_integer()
         return (round(value * factor) if is_whole else None), 1
-    digit = factor if column.endswith("_bytes") else 1
+    digit = round(factor) if column.endswith("_bytes") else 1
     return (value if factor == 1 else numbers.whole(value, factor)), digit
 
 
-def _printed(column: str, text: str, factor: int) -> tuple[float | int | None, int]:
+def _printed(column: str, text: str, factor: float) -> tuple[float | int | None, int]:
     """Returns a number that is a text, such as `18.9ms` or `87 MiB`, and what its digits count."""
     match = _PRINTED.fullmatch(text.strip())
     if match is None:

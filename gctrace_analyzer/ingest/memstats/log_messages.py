@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Message, Row
 
 HINT = (
+    # Names of several words, with any signs between them.
+    r"(?i:heap|memory|mem|gc)[\w .-]{0,24}(?i:sys|alloc|in.?use|idle|released?|next|goal|pause|"
+    r"runs|count|cycles|forced|fraction|gc)[\w ]{0,16}\"?\s?[:=]|"
     r"Alloc|HeapSys|HeapIdle|HeapIn[uU]se|HeapRelease|NumG[cC]|runtime stats: |alloc_bytes|"
     r"NextGC|StackInuse|\bSys\b|heap_(?:sys|inuse|idle|alloc|released?)|num_gc|next_gc|"
     r"total_alloc|Pause(?:Ns|Total|Quantiles)|gc_cpu_fraction|\b(?:alloc|sys)=\d|"
@@ -23,7 +26,7 @@ HINT = (
     r"^[ \t#>]*[0-9]+,? [0-9]+,? [0-9]+,? [0-9]+,? [0-9]|^[ \t#>]*[0-9]+,(?: ?[0-9]+,)*$|"
     r"alloc_(?:[kmg]i?b)\b|Mallocs|\bFrees\b|\bLookups\b|HeapObject|StackSys|MSpan|MCache|"
     r"BuckHashSys|GCSys|OtherSys|LastGC|PauseTotalNs|NumForcedGC|GCCPUFraction|BySize|DebugGC|"
-    r"(?:heap|stack)-(?:alloc|sys|idle|in-use|released)|stack-m(?:span|cache)-|total-alloc|(?:next|num)-gc|gc-(?:pause|cpu)|"
+    r"(?:heap|stack)-(?:alloc|sys|idle|in-use|released)|stack-m(?:span|cache)-|total-alloc|(?:next|num|forced)-gc|gc-(?:pause|cpu)|"
     r"\b(?:alloc|sys|mallocs|frees|other-sys|gc-sys): \d"
 )
 
@@ -33,7 +36,7 @@ _VALUE = (
 )
 _PAIR = re.compile(
     r"(?<![\w.-])\"?(?:(?:mem|memory|memstats|runtime|go)\.)?"
-    r"(?P<key>[A-Za-z][A-Za-z_]*+(?:-[a-z]++)*+(?: (?:Alloc|Sys|GC))?)\"?\s*"
+    r"(?P<key>[A-Za-z][A-Za-z_.]*+(?:[ -][A-Za-z][A-Za-z_]*+){0,3}+)\"?\s*"
     # go-spew prints the type, gops the condition of the next cycle and the exact size.
     r"(?:=|:|＝)\s*(?:\(\w{1,10}\) |when heap-alloc >= )?\"?"
     rf"{_VALUE}(?![\w.]*\w|-\d)(?:\s\((?P<exact>\d{{1,20}}) bytes\))?"
@@ -70,7 +73,10 @@ def read(messages: Iterable[Message]) -> list[Row]:
     for row in rows:
         row.pop("last_line", None)
         row |= _of_pauses(row.pop("pauses_ns", ()))
-    return with_distances([row for row in rows if _is_dump(row)])
+    dumps = [row for row in rows if _is_dump(row)]
+    for row in dumps:
+        row.pop(_VAGUE, None)
+    return with_distances(dumps)
 
 
 def _built(messages: Iterable[Message]) -> list[Row]:
@@ -80,8 +86,9 @@ def _built(messages: Iterable[Message]) -> list[Row]:
     by_size: set[object] = set()
     listed: object = None
     for message in messages:
-        if message.text.startswith("{"):
-            record = json_records.from_text(message.text)
+        if message.text.endswith("}") and "{" in message.text:
+            # Log libraries write words before their fields.
+            record = json_records.from_text(message.text[message.text.index("{") :])
             if record:
                 rows.append(place(message) | record)
                 continue
@@ -108,7 +115,8 @@ def _built(messages: Iterable[Message]) -> list[Row]:
             row = place(message) | {"last_line": message.line_no}
             building[stream] = row
             rows.append(row)
-        row |= pairs | {"last_line": message.line_no}
+        vague = row.get(_VAGUE, set()) | pairs.get(_VAGUE, set())
+        row |= pairs | {"last_line": message.line_no, _VAGUE: vague}
     return rows
 
 
@@ -174,10 +182,15 @@ def _is_near(message: Message, row: Row) -> bool:
 
 def _is_dump(row: Row) -> bool:
     given = [
-        name for name in fields.KNOWN if row.get(name) is not None and name in _MEMORY_FIELDS
+        name
+        for name in fields.KNOWN
+        if row.get(name) is not None and name in _MEMORY_FIELDS - row.get(_VAGUE, set())
     ]
     return len(given) >= fields.ENOUGH or row.get("gc_cpu_fraction") is not None
 
+
+_VAGUE = "vague"
+"""Key of a row: the columns whose names may be those of another program."""
 
 _FIELDS = {*fields.KNOWN, "pauses_ns"} - {"resolution_bytes"}
 _OTHER_FIELDS = {"resolution_bytes", "rss_bytes", "gomemlimit_bytes", "pool_bytes"}
@@ -188,21 +201,22 @@ _MEMORY_FIELDS = {
 """Fields that no other program prints; two of them are a dump."""
 
 
-def _pairs(text: str) -> Iterator[tuple[str, float | int]]:
+def _pairs(text: str) -> Iterator[tuple[str, float | int | set[str]]]:
     """Yields column and value of each field on a line; sizes are in bytes.
 
     If sizes are printed in a larger unit, `resolution_bytes` is the unit of the last digit.
     """
-    resolution, seen = 1, set[str]()
+    resolution, seen, vague = 1, set[str](), set[str]()
     if of_cpu := _OF_CPU.search(text):
         yield "gc_cpu_fraction", float(of_cpu["share"] or of_cpu["printed"]) / 100
     text = _GO_DURATION.sub(_in_seconds, text)
     for match in _PAIR.finditer(text) if _SIGN.search(text) else _ROW.finditer(text):
-        column, factor = fields.scaled(match["key"])
-        if column is None and " " in match["key"]:
-            # The word before may be anything, such as the level of a log.
-            column, factor = fields.scaled(match["key"].rpartition(" ")[2])
-        if column is None or (factor > 1 and column not in _FIELDS):
+        words, factor = match["key"].split(" "), 1.0
+        # The words before may be anything, such as the level of a log.
+        names = (" ".join(words[at:]) for at in range(len(words)))
+        named = ((name, *fields.scaled(name)) for name in names)
+        name, column, factor = next((own for own in named if own[1]), ("", None, 1.0))
+        if column is None or (factor != 1 and column not in _FIELDS):
             continue
         if column in seen:
             continue  # BySize repeats the names
@@ -214,6 +228,10 @@ def _pairs(text: str) -> Iterator[tuple[str, float | int]]:
         resolution = max(resolution, digit)
         if number is not None:
             yield column, number
+            if fields.is_vague(name):
+                vague.add(column)
+    if vague:
+        yield _VAGUE, vague
     if resolution > 1:
         yield "resolution_bytes", resolution
 

@@ -34,7 +34,7 @@ _DATED = re.compile(
     r'(?:> )?[^\s"#=,][^\s"=]{0,200}(?:=(?:[^\s\\]|\\.){1,2000})? '
     r'(?:[^\s="\\,]|\\.){1,200}=\S.{0,65536} \d{10,19}\s*\Z'
 )
-_OTHER = re.compile(r"CREATE |\d{4}-\d\d-\d\d[T ]")
+_OTHER = re.compile(r"CREATE |\* |\d{4}-\d\d-\d\d[T ]")
 _SAMPLE_LINES = 20
 _STRING = r'[^,=\s]+="(?:[^"\\]|\\.)*"'
 _BOOLEAN = r"^(?i:t|true|f|false)$"

@@ -17,7 +17,7 @@ NS = 1e9
 VERSION = "go_version"
 """The column of `go_info`, whose label `version` is the value."""
 
-PARTS = ("heap_free_bytes", "heap_unused_bytes", "other_used_bytes")
+PARTS = ("heap_free_bytes", "heap_unused_bytes", "mspan_free_bytes", "other_used_bytes")
 """Columns of which others are sums; no table has them."""
 
 RUNTIME = {
@@ -47,6 +47,11 @@ RUNTIME = {
     "/memory/classes/heap/stacks:bytes": ("stack_inuse_bytes", 1.0),
     "/memory/classes/heap/free:bytes": ("heap_free_bytes", 1.0),
     "/memory/classes/heap/unused:bytes": ("heap_unused_bytes", 1.0),
+    "/memory/classes/metadata/mspan/inuse:bytes": ("mspan_inuse_bytes", 1.0),
+    "/memory/classes/metadata/mspan/free:bytes": ("mspan_free_bytes", 1.0),
+    "/memory/classes/metadata/other:bytes": ("gc_sys_bytes", 1.0),
+    "/memory/classes/profiling/buckets:bytes": ("buck_hash_sys_bytes", 1.0),
+    "/memory/classes/other:bytes": ("other_sys_bytes", 1.0),
 }
 """The names of the package runtime/metrics."""
 

@@ -359,7 +359,7 @@ def completed(wide: pl.DataFrame) -> pl.DataFrame:
         for name in (
             *PARTS, "heap_idle_bytes", "heap_inuse_bytes", "heap_sys_bytes", "started_s",
             "heap_released_bytes", "heap_alloc_bytes", "stack_inuse_bytes", "gogc_pct",
-            "gomemlimit_bytes", "mapped_bytes",
+            "gomemlimit_bytes", "mapped_bytes", "mspan_inuse_bytes", "mspan_sys_bytes",
         )
         if name not in wide.columns
     )  # fmt: skip
@@ -371,6 +371,9 @@ def completed(wide: pl.DataFrame) -> pl.DataFrame:
         heap_idle_bytes=pl.coalesce("heap_idle_bytes", pl.col("heap_free_bytes") + released),
         heap_inuse_bytes=pl.coalesce(
             "heap_inuse_bytes", pl.col("heap_alloc_bytes") + pl.col("heap_unused_bytes")
+        ),
+        mspan_sys_bytes=pl.coalesce(
+            "mspan_sys_bytes", pl.col("mspan_inuse_bytes") + pl.col("mspan_free_bytes")
         ),
         mapped_bytes=pl.coalesce(
             "mapped_bytes", pl.col("stack_inuse_bytes") + pl.col("other_used_bytes")

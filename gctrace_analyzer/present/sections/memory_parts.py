@@ -49,7 +49,8 @@ _SMALL = 0.01
 def memory_parts(report: Report) -> Table | None:
     """Returns the parts of the memory of the only program, from its last dump with sizes."""
     row = _last(report)
-    total = None if row is None else _mib(row, "rss_bytes") or _mib(row, "sys_bytes")
+    sizes = () if row is None else (row["rss_bytes"], row["sys_bytes"], row["heap_sys_bytes"])
+    total = next((size / MIB for size in sizes if size), None)
     if row is None or total is None or total < _LEAST_MIB:
         return None
     parts = [*_parts(row)]
@@ -61,7 +62,7 @@ def memory_parts(report: Report) -> Table | None:
         for part in parts
         if part.size_mib > _SMALL * total
     ]
-    of = "resident" if row["rss_bytes"] else "of all"
+    of = "resident" if row["rss_bytes"] else "of all" if row["sys_bytes"] else "of the heap"
     return Table(("What the memory is", "size", of, "what lowers it"), "lrrl", rows)
 
 
@@ -101,8 +102,13 @@ def _parts(row: Mapping[str, int | None]) -> Iterator[_Part]:
         yield _Part("heap in use", in_use, "fewer live objects, a lower GOGC, GOMEMLIMIT")
     if idle is not None and released is not None:
         yield _Part("heap idle, kept", idle - released, "GOMEMLIMIT, debug.FreeOSMemory")
-    yield from _of_runtime(row)
+    of_runtime = [*_of_runtime(row)]
+    yield from of_runtime
     rss, sys = _mib(row, "rss_bytes"), _mib(row, "sys_bytes")
+    heap = _mib(row, "heap_sys_bytes")
+    if sys is not None and heap is not None:
+        rest = sys - heap - sum(part.size_mib for part in of_runtime)
+        yield _Part("outside the heap", rest, "all fields of MemStats show what it is")
     if rss is not None and sys is not None and released is not None and rss > sys - released:
         yield _Part(
             "outside Go", rss - sys + released, "cgo, mmap, files: no GOGC or GOMEMLIMIT"

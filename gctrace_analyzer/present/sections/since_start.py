@@ -37,6 +37,7 @@ def costs(report: Report) -> Iterator[str]:
         row = rows.row(0, named=True)
         cpu, pauses = _cpu_since_start(row), _pauses_since_start(row)
         yield f"Since its start, {'; '.join(filter(None, (cpu, pauses)))}."
+        yield from _forced(row)
         yield from _long_pause(row, report)
     elif (s := report.analysis.figures).cycles:
         yield (
@@ -92,6 +93,16 @@ def _stopped(total_ms: float | None) -> str:
     return (
         "" if not total_ms else f", stopped the program for {duration(total_ms / 1000)} in all"
     )
+
+
+def _forced(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yields a sentence if the program, not the heap goal, started most cycles."""
+    cycles, forced = row["gc_cycles"], row["forced_cycles"]
+    if cycles and forced and 2 * forced > cycles:
+        yield (
+            f"{forced:,} of {count(cycles, 'cycle')} were forced (`runtime.GC`, "
+            "`debug.FreeOSMemory`): look for these calls first."
+        )
 
 
 def _long_pause(row: Mapping[str, Any], report: Report) -> Iterator[str]:
