@@ -16,6 +16,7 @@ import re
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer import units
+from gctrace_analyzer.analysis.compare.change import BY_LOAD
 from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.analysis.rules.registry import RULES, find_rule
@@ -127,14 +128,16 @@ class ChangeCondition:
             return Check(self.text, None, f"{self.figure} is unknown for these logs")
         reason = f"{self.figure} is {change.after:.4g} after {before:.4g}"
         if change.delta_low is None or change.delta_high is None:
-            why = "there is no interval, because it is a maximum or there are too few cycles"
+            why = change.no_verdict_because or "there is no interval"
             return Check(self.text, None, f"{reason}: {why}")
         several = (delta, change.delta_low, change.delta_high)
         scaled, *interval = (self._scaled(before, value) for value in several)
         reason += f", {_change_text(scaled, relative=self.relative)}"
         exceeded = bool(_OPERATORS[self.comparison](scaled, self.limit))
         ends = " to ".join(_change_text(end, relative=self.relative) for end in interval)
-        if exceeded and change.verdict == "~":
+        if exceeded and change.no_verdict_because == BY_LOAD:
+            return Check(self.text, None, f"{reason}: {BY_LOAD}")
+        if exceeded and not change.is_significant:
             text = f"{reason}, but that is not significant ({ends})"
             return Check(self.text, held=False, reason=text, is_noise=True)
         return Check(self.text, exceeded, f"{reason} ({ends})")
@@ -196,8 +199,9 @@ class VerdictCondition:
         matching = [name for name in candidates if changes[name].verdict == self.verdict]
         if matching:
             return Check(self.text, held=True, reason=", ".join(matching))
-        if self.figure and changes[self.figure].delta_low is None:
-            return Check(self.text, None, f"{self.figure} is unknown for these logs")
+        if self.figure and changes[self.figure].verdict is None:
+            why = changes[self.figure].no_verdict_because or "unknown for these logs"
+            return Check(self.text, None, f"{self.figure} has no verdict: {why}")
         return Check(self.text, held=False, reason=f"nothing is {self.verdict}")
 
 

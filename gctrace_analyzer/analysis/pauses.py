@@ -23,6 +23,11 @@ BOTH = "all pauses"
 _WHERE = ("process", "gc_num", "start_s", "source", "line_no")
 
 
+def has_phases(spans: pl.DataFrame) -> bool:
+    """Returns whether single pauses are known, as gctrace shows them."""
+    return set(PHASES.values()) <= set(spans.columns)
+
+
 def single_pauses(corrected: pl.DataFrame) -> pl.Series:
     """Returns the duration of every pause in milliseconds: two per cycle, one up to Go 1.4.
 

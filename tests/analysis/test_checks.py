@@ -20,7 +20,7 @@ from gctrace_analyzer.analysis.checks import (
     VerdictCondition,
     condition,
 )
-from gctrace_analyzer.analysis.compare.change import Change
+from gctrace_analyzer.analysis.compare.change import BY_LOAD, IS_LOAD, MAXIMUM, Change
 from gctrace_analyzer.analysis.rules.registry import RULES
 from gctrace_analyzer.analysis.summary import FIGURES
 from gctrace_analyzer.errors import BadSettingError
@@ -124,7 +124,7 @@ def test_a_significant_change_beyond_the_limit_is_a_failure() -> None:
 
 
 def test_a_change_that_is_not_significant_is_noise() -> None:
-    check = checked("gc_per_s>+10%", {**ROW, "verdict": "~"})
+    check = checked("gc_per_s>+10%", {**ROW, "verdict": "~", "delta_low": -0.5})
     assert check.held is False
     assert "but that is not significant" in str(check)
 
@@ -136,7 +136,10 @@ def test_from_zero_every_increase_is_beyond_every_percentage() -> None:
 
 
 def test_what_is_unknown_never_passes() -> None:
-    for row in ({**ROW, "delta": None, "delta_low": None}, {**ROW, "delta_low": None}):
+    for row in (
+        {**ROW, "delta": None, "verdict": None},
+        {**ROW, "delta_low": None, "verdict": None},
+    ):
         assert checked("gc_per_s>+10%", row).held is None
         assert checked("gc_per_s:better", row).held is None
     assert condition("gc_per_s>1", FIGURES).check(Facts({"gc_per_s": None}, list)).held is None
@@ -161,18 +164,20 @@ def test_a_figure_and_a_finding_of_a_run_are_checked() -> None:
         ("gc_per_s>+50%", {}, False, "gc_per_s is 3 after 2, +50 % (+25 % to +75 %)"),
         ("gc_per_s>=+50%", {}, True, "gc_per_s is 3 after 2, +50 % (+25 % to +75 %)"),
         ("gc_per_s>+0.5", {}, True, "gc_per_s is 3 after 2, +1 (+0.5 to +1.5)"),
-        ("gc_per_s>+9%", {"verdict": "~"}, False, "gc_per_s is 3 after 2, +50 %, but that is not significant (+25 % to +75 %)"),
+        ("gc_per_s>+9%", {"delta_low": -0.5}, False, "gc_per_s is 3 after 2, +50 %, but that is not significant (-25 % to +75 %)"),
         ("gc_per_s>+90%", {"verdict": "~"}, False, "gc_per_s is 3 after 2, +50 % (+25 % to +75 %)"),
         ("gc_per_s<-10%", {"after": 1.0, "delta": -1.0, "delta_low": -1.25, "delta_high": -0.5}, True, "gc_per_s is 1 after 2, -50 % (-62.5 % to -25 %)"),
         ("gc_per_s>+900%", {"after": 22.0, "delta": 20.0, "delta_low": 2.0, "delta_high": 50.0}, True, "gc_per_s is 22 after 2, +1,000 % (+100 % to +2,500 %)"),
         ("gc_per_s>+1%", {"delta": 1.998, "after": 3.998}, True, "gc_per_s is 3.998 after 2, +99.9 % (+25 % to +75 %)"),
-        ("gc_per_s>+1%", {"delta_low": None}, None, "gc_per_s is 3 after 2: there is no interval, because it is a maximum or there are too few cycles"),
+        ("gc_per_s>+1%", {"delta_low": None, "no_verdict_because": MAXIMUM}, None, f"gc_per_s is 3 after 2: {MAXIMUM}"),
+        ("gc_per_s>+1%", {"verdict": None, "no_verdict_because": BY_LOAD}, None, f"gc_per_s is 3 after 2, +50 %: {BY_LOAD}"),
+        ("gc_per_s>+1%", {"verdict": None, "no_verdict_because": IS_LOAD}, True, "gc_per_s is 3 after 2, +50 % (+25 % to +75 %)"),
         ("gc_per_s>+1%", {"delta": None}, None, "gc_per_s is unknown for these logs"),
         ("gc_per_s:worse", {}, True, "gc_per_s"),
         ("verdict:worse", {}, True, "gc_per_s"),
         ("gc_per_s:better", {}, False, "nothing is better"),
         ("verdict:better", {"delta_low": None, "verdict": None}, False, "nothing is better"),
-        ("gc_per_s:worse", {"delta_low": None, "verdict": None}, None, "gc_per_s is unknown for these logs"),
+        ("gc_per_s:worse", {"delta_low": None, "verdict": None}, None, "gc_per_s has no verdict: unknown for these logs"),
     ],
 )  # fmt: skip
 def test_the_reason_of_a_change(

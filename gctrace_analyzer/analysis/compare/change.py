@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import Plain, frozen
 
 OTHER_LOAD = 0.10
 """Relative difference of the allocation rates. Above it, the load is different."""
+
+FEW_CYCLES = f"a run has fewer than {DEFAULT.min_cycles} cycles, or intervals of metrics"
+MAXIMUM = "it is a maximum, or close to one"
+UNBOUNDED = "by chance it may change by any factor"
+CONTENDED = "other work competed for the CPUs of one side"
+IS_LOAD = "the load is given, so it is neither better nor worse"
+BY_LOAD = "the different allocation rate explains it"
+
+"""Why a change has no verdict."""
 
 
 @frozen
 class Change(Plain):
     """One metric before and after.
 
-    `verdict` is `better`, `worse`, `~` (not significant), or None if a side does not show it.
+    `verdict` is `better`, `worse`, `~` (not significant), or None: `no_verdict_because` says why,
+    unless a side does not show the figure.
     `delta_low` and `delta_high` bound the 95 % interval of `delta`. `by_load` is the change that a
     different load alone would cause. `expected` is predicted from the runs before, with an 80 %
     interval, and to be compared with `measured`, which leaves out the start-up.
@@ -27,6 +38,7 @@ class Change(Plain):
     delta_low: float | None = None
     delta_high: float | None = None
     verdict: str | None = None
+    no_verdict_because: str | None = None
     side: str = field(default="after", compare=False)
     unit: str = ""
     before_s: float = 0.0
@@ -58,8 +70,9 @@ class Change(Plain):
 
     @property
     def is_significant(self) -> bool:
-        """Whether the figure became better or worse, by more than chance explains."""
-        return self.verdict in ("better", "worse")
+        """Whether the figure changed by more than chance explains."""
+        low, high = self.delta_low, self.delta_high
+        return low is not None and high is not None and not low <= 0 <= high
 
     @property
     def is_other_load(self) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from gctrace_analyzer.analysis.compare.change import OTHER_LOAD, Change
-from gctrace_analyzer.analysis.pauses import LatePauses
+from gctrace_analyzer.analysis.compare.compare import late_of
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import digits
 
@@ -20,18 +20,11 @@ if TYPE_CHECKING:
 OTHER_LIVE = 0.10
 """Relative difference of the live heaps. Above it, the programs hold different data."""
 
-MUCH_LONGER = 3.0
-"""Ratio of lengths. Above it, the longer side has higher maxima merely because it is
-longer."""
-
 MISSING_SHARE = 0.01
 """Share of cycles. With more missing lines, totals are noticeably too low."""
 
 FORCED_SHARE = 0.05
 """Share of cycles. With more forced cycles, the program sets the frequency of GC itself."""
-
-FEWER_CPUS = 0.9
-"""Ratio of the CPUs that can be used to GOMAXPROCS. Below it, the machine has fewer CPUs."""
 
 DRIFT_SHARE = 0.15
 """Relative change of the live heap within a run. Above it, the heap has not settled, or
@@ -126,9 +119,7 @@ def differences(
             yield Difference("changed", what, f"{name} {old or 'none'} → {new or 'none'}")
     yield from _mixed_gogc(was, now)
     yield from _live_heap_difference(changes["true_live_heap_mib"])
-    if not was.by_metrics and not now.by_metrics:
-        yield from _contended_side(before, after)
-    yield from _length_difference(before, after)
+    yield from _contention(before, after)
     for label, side in ((was.label, before[1]), (now.label, after[1])):
         yield from _notes_on_side(label, side)
 
@@ -153,8 +144,8 @@ def _load_difference(change: Change, *, load_is_given: bool) -> Iterator[Differe
         yield Difference(
             "incomparable",
             "load",
-            f"The allocation rate differs: {rates} ({interval}). This explains part of each "
-            "change. Either the load was another one, or the program allocates "
+            f"The allocation rate differs: {rates} ({interval}). "
+            "Either the load was another one, or the program allocates "
             f"{'more' if part > 0 else 'less'} for the same work.",
         )
     else:
@@ -209,52 +200,17 @@ def _live_heap_difference(change: Change) -> Iterator[Difference]:
     )
 
 
-def _contended_side(
-    before: tuple[Circumstances, Sequence[Measured]],
-    after: tuple[Circumstances, Sequence[Measured]],
-) -> Iterator[Difference]:
-    """Yields a note if other work probably competed for the CPUs of one side only."""
-    sides = [(side[0].label, _late_pauses(side[1])) for side in (before, after)]
-    (_, less), (label, more) = sorted(sides, key=lambda side: side[1].are_common)
-    if less.are_common == more.are_common:
-        return
-    yield Difference(
-        "note",
-        "contended",
-        f"{label}: {more}, and {less.late:,} of {less.pauses:,} on the other side: other work "
-        "probably competed for its CPUs, and GC CPU then looks 1.3 to 2.6 times as high as on a "
-        "quiet machine. Repeat both sides in turns.",
-    )
-
-
-def _late_pauses(side: Sequence[Measured]) -> LatePauses:
-    """Returns the pauses in which a thread waited for a CPU.
-
-    Runs with more processors than CPUs do not count: the threads of the program itself wait for
-    each other there.
-    """
-    late = LatePauses(0, 0)
-    for run in side:
-        procs = run.spans["procs"].max()
-        if not isinstance(procs, int) or (run.summary.cpus or procs) >= FEWER_CPUS * procs:
-            late += LatePauses.of(run.spans)
-    return late
-
-
-def _length_difference(
-    before: tuple[Circumstances, Sequence[Measured]],
-    after: tuple[Circumstances, Sequence[Measured]],
-) -> Iterator[Difference]:
-    times = [fmean(run.seconds for run in side[1]) for side in (before, after)]
-    if not min(times) or max(times) <= MUCH_LONGER * min(times):
-        return
-    longer = (before, after)[times.index(max(times))][0].label
-    yield Difference(
-        "note",
-        "length",
-        f"The runs of {longer} are {max(times) / min(times):.0f} times as long, so its peak "
-        "and its longest pause are higher by chance.",
-    )
+def _contention(*sides: tuple[Circumstances, Sequence[Measured]]) -> Iterator[Difference]:
+    """Yields a note if other work competed for the CPUs of a side."""
+    late = [(side.label, late_of(runs)) for side, runs in sides]
+    contended = [f"{label} ({pauses})" for label, pauses in late if pauses.are_common]
+    if contended:
+        yield Difference(
+            "note",
+            "contended",
+            "GC CPU and pauses are not compared (–): other work competed for the CPUs of "
+            f"{' and of '.join(contended)}. Repeat both sides on a quiet machine.",
+        )
 
 
 def _notes_on_side(label: str, side: Sequence[Measured]) -> Iterator[Difference]:

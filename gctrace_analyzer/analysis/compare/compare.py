@@ -16,14 +16,24 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.compare.bootstrap import spreads
-from gctrace_analyzer.analysis.compare.change import Change
+from gctrace_analyzer.analysis.compare.chance import spreads
+from gctrace_analyzer.analysis.compare.change import (
+    BY_LOAD,
+    CONTENDED,
+    FEW_CYCLES,
+    IS_LOAD,
+    MAXIMUM,
+    OTHER_LOAD,
+    UNBOUNDED,
+    Change,
+)
 from gctrace_analyzer.analysis.compare.metrics import (
     METRICS,
     NAMED,
     Metric,
     figures,
 )
+from gctrace_analyzer.analysis.pauses import LatePauses, has_phases
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 
@@ -52,9 +62,8 @@ PROPORTIONAL = (
 """Metrics that grow in proportion to the allocation rate: with the same live heap and goal,
 each cycle costs the same, and the allocation rate determines how many cycles there are."""
 
-
-_REVERSED = {"better": "worse", "worse": "better"}
-"""Verdicts for a program that allocates as fast as it can, where more is better."""
+FEWER_CPUS = 0.9
+"""Ratio of the CPUs that can be used to GOMAXPROCS. Below it, the machine has fewer CPUs."""
 
 
 @frozen
@@ -67,6 +76,7 @@ class Measured:
         values: its metrics.
         spread: the standard error of each metric within the run, on the metric's scale.
         by_limit: True if the memory limit sets most goals.
+        late: the pauses in which a thread waited for a CPU.
     """
 
     spans: pl.DataFrame
@@ -74,6 +84,7 @@ class Measured:
     values: dict[str, float | None]
     spread: dict[str, float | None]
     by_limit: bool = False
+    late: LatePauses = LatePauses(0, 0)
 
     @property
     def seconds(self) -> float:
@@ -115,7 +126,18 @@ def measured(spans: pl.DataFrame, summary: Summary, *, by_limit: bool = False) -
         by_limit: True if the memory limit sets most goals.
     """
     values = figures(summary, spans)
-    return Measured(spans, summary, values, spreads(spans, values), by_limit)
+    late = late_pauses(spans, summary)
+    return Measured(spans, summary, values, spreads(spans, values), by_limit, late)
+
+
+def late_pauses(spans: pl.DataFrame, summary: Summary) -> LatePauses:
+    """Returns the pauses in which a thread waited for a CPU; none if single ones are unknown.
+
+    With more processors than CPUs, the threads of the program itself wait for each other.
+    """
+    procs = spans["procs"].max()
+    fewer_cpus = isinstance(procs, int) and (summary.cpus or procs) < FEWER_CPUS * procs
+    return LatePauses.of(spans) if has_phases(spans) and not fewer_cpus else LatePauses(0, 0)
 
 
 def compare(
@@ -136,16 +158,47 @@ def compare(
     """
     changes = {metric.name: _change(metric, before, after, side) for metric in METRICS}
     load = changes["alloc_mib_per_s"]
-    if not load_is_given:
-        verdict = _REVERSED.get(load.verdict or "", load.verdict)
-        changes[load.metric] = replace(load, verdict=verdict)
-    elif load.is_other_load and load.before and load.after is not None:
+    differs = abs(load.relative or 0.0) > OTHER_LOAD
+    if load_is_given and differs and load.before and load.after is not None:
         times = load.after / load.before
         for name in PROPORTIONAL:
             if (was := changes[name].before) is not None:
                 most = 1.0 if name.endswith("share") else math.inf
                 changes[name] = replace(changes[name], by_load=min(was * times, most) - was)
-    return changes
+    is_contended = any(late_of(runs).are_common for runs in (before, after))
+    return {
+        name: _judged(
+            NAMED[name], change, load_is_given=load_is_given, is_contended=is_contended
+        )
+        for name, change in changes.items()
+    }
+
+
+def late_of(runs: Sequence[Measured]) -> LatePauses:
+    """Returns the pauses of several runs in which a thread waited for a CPU."""
+    return sum((run.late for run in runs), LatePauses(0, 0))
+
+
+def _judged(
+    metric: Metric, change: Change, *, load_is_given: bool, is_contended: bool
+) -> Change:
+    """Returns a change with its verdict, or with the reason why it has none."""
+    is_result = metric.better == "by load" and not load_is_given
+    if is_contended and (metric.is_time or is_result):
+        return replace(change, delta_low=None, delta_high=None, no_verdict_because=CONTENDED)
+    low, high, was = change.delta_low, change.delta_high, change.before
+    if low is None or high is None or was is None:
+        return change
+    if low <= 0 <= high:
+        return replace(change, verdict="~")
+    if metric.better == "by load" and load_is_given:
+        return replace(change, no_verdict_because=IS_LOAD)
+    # What the load alone would change, as a factor, is no change of the program.
+    alone = (was + (change.by_load or 0.0) + metric.floor) / (was + metric.floor)
+    left = [(was + metric.floor + end) / alone - (was + metric.floor) for end in (low, high)]
+    if (high < 0) != (left[1] < 0) or (low > 0) != (left[0] > 0):
+        return replace(change, no_verdict_because=BY_LOAD)
+    return replace(change, verdict="better" if (high < 0) != is_result else "worse")
 
 
 _BOUNDLESS = 50.0
@@ -155,6 +208,7 @@ _BOUNDLESS = 50.0
 def _change(
     metric: Metric, before: Sequence[Measured], after: Sequence[Measured], side: str
 ) -> Change:
+    """Returns the change of a metric with its interval, without a verdict."""
     (was, now), dof = _estimates(metric, [before, after])
     change = Change(
         metric.name,
@@ -169,29 +223,30 @@ def _change(
     )
     if was is None or now is None:
         return change
-    change = replace(change, delta=now.value - was.value, verdict="~")
-    if not all(_is_testable(metric, run) for run in (*before, *after)):
-        return change
+    change = replace(change, delta=now.value - was.value)
+    runs = (*before, *after)
+    if not all(run.long_enough for run in runs):
+        return replace(change, no_verdict_because=FEW_CYCLES)
+    if not all(_is_testable(metric, run) for run in runs):
+        return replace(change, no_verdict_because=MAXIMUM)
     difference = now.scaled - was.scaled
     half = _t(dof) * math.sqrt(was.variance + now.variance)
     more_before, more_after = (
         _more_time(metric, *sides) for sides in ((before, after), (after, before))
     )
     low, high = difference - half - more_after, difference + half + more_before
+    if max(abs(low), abs(high)) >= _BOUNDLESS:
+        return replace(change, no_verdict_because=UNBOUNDED)
+    # No metric can fall below 0.
     floored = was.value + metric.floor
-    if max(abs(low), abs(high)) < _BOUNDLESS:
-        # No metric can fall below 0.
-        ends = (max(floored * math.expm1(end), -was.value) for end in (low, high))
-        change = replace(change, delta_low=next(ends), delta_high=next(ends))
-    if low <= 0 <= high:
-        return change
-    return replace(change, verdict="better" if high < 0 else "worse")
+    ends = (max(floored * math.expm1(end), -was.value) for end in (low, high))
+    return replace(change, delta_low=next(ends), delta_high=next(ends))
 
 
 def _is_testable(metric: Metric, run: Measured) -> bool:
     """Returns True if it is known how much the metric varies by chance."""
     known = run.values[metric.name] is None or run.spread[metric.name] is not None
-    return metric.noise is not None and run.long_enough and known
+    return metric.noise is not None and known
 
 
 def _estimates(
@@ -242,9 +297,20 @@ def mean_of(metric: Metric, values: Sequence[float | None]) -> float | None:
     return min(max(mean, min(known)), max(known))
 
 
+def between_runs(metric: Metric, run: Measured) -> float:
+    """Returns how much runs such as this one differ, on the metric's scale."""
+    is_loose = run.by_limit or run.late.are_common
+    return (metric.loose_noise if is_loose else metric.noise) or 0.0
+
+
+def apart_by_chance(name: str, runs: Sequence[Measured]) -> float:
+    """Returns how much two runs of one setting differ at most, as a share, with `CONFIDENCE`."""
+    noise = max(between_runs(NAMED[name], run) for run in runs)
+    return math.expm1(_t(PRIOR_RUNS) * math.sqrt(2) * noise)
+
+
 def _variance(metric: Metric, run: Measured) -> float:
-    between = (metric.limited_noise if run.by_limit else metric.noise) or 0.0
-    return max(between**2 + (run.spread[metric.name] or 0.0) ** 2, 1e-12)
+    return max(between_runs(metric, run) ** 2 + (run.spread[metric.name] or 0.0) ** 2, 1e-12)
 
 
 def _more_time(metric: Metric, side: Sequence[Measured], other: Sequence[Measured]) -> float:

@@ -59,7 +59,7 @@ def _shown(pairs: Sequence[Pair]) -> dict[str, object]:
         (pair,) = pairs
         return {
             "title": f"{pair.before.label} → {pair.after.label}",
-            "statements": [*rows.circumstances(pair), *rows.conclusion(pair)],
+            "statements": list(rows.circumstances(pair)),
             "tables": [changes.figures(pair)],
             "method": rows.method(pairs),
         }

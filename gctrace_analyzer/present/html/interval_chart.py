@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import printable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.sides import Pair
     from gctrace_analyzer.analysis.compare.change import Change
 
-    Kind = Literal["better", "worse", "same", "untested"]
+Kind: TypeAlias = Literal["better", "worse", "same", "untested"]
 
 _STEPS = (-95, -90, -80, -50, -25, -10, -5, -2, 2, 5, 10, 25, 50, 100, 300, 900, 1900)
 """Percent: where the axis of changes may have a tick."""
@@ -31,9 +31,10 @@ WORDS: dict[str, str] = {
     "better": "improved",
     "worse": "regressed",
     "same": "not significant",
-    "untested": "not tested",
+    "untested": "no verdict",
 }
 """What each marker means, in the order of the legend."""
+_KINDS: dict[str, Kind] = {"better": "better", "worse": "worse", "~": "same"}
 
 
 @frozen
@@ -117,11 +118,9 @@ def _of_rows(title: str, baseline: str, several: Sequence[tuple[str, Change]]) -
 
 def _row(label: str, change: Change, part: float, place: Callable[[float], float]) -> Point:
     text = changes.percent(part)
-    if change.ends is None:
-        kind: Kind = "untested"
-        low = high = None
-    else:
-        kind = cast("Kind", change.verdict) if change.is_significant else "same"
+    kind: Kind = _KINDS.get(change.verdict or "", "untested")
+    low = high = None
+    if change.ends is not None:
         low, high = (place(_factor(end)) for end in change.ends)
         text = f"{text} ({changes.interval(change)})"
     return Point(label, place(_factor(part)), low, high, kind, f"{text}, {WORDS[kind]}")

@@ -69,8 +69,6 @@ _MORE_SETTING_COLUMNS = (
 LEAST_SETTING = 12
 """The number of characters of a setting's name that are always shown."""
 
-_DECIDING = ("gc_cpu_share", "heap_peak_mib")
-
 _EXPECTED_NOTE = 'Predicted from the "before" run for the same load; 80 % interval.'
 
 
@@ -83,7 +81,7 @@ def figures(pair: Pair, *, headline: bool = False) -> Table:
             value(name, change.after),
             NONE if change.relative is None else percent(change.relative),
             interval(change),
-            change.verdict or NONE if change.is_tested else NONE,
+            change.verdict or NONE,
         )
         for name, change in pair.changes.items()
         if (change.before is not None or change.after is not None)
@@ -94,15 +92,16 @@ def figures(pair: Pair, *, headline: bool = False) -> Table:
 
 
 def of_load(pair: Pair) -> Table | None:
-    """Returns the part of each change that the load explains; None if the load is the same."""
+    """Returns the changes that the load explains, or a part of them; None if there are none."""
     body = []
     for name, change in pair.changes.items():
         before, by_load, delta = change.before, change.by_load, change.delta
-        if before is None or by_load is None or delta is None:
+        if before is None or by_load is None or not delta or not change.is_significant:
             continue
-        explained = _explained(by_load / delta if delta else None, change.verdict)
-        ends = (before, before + by_load, change.after)
-        body.append((LABELS[name], *(value(name, end) for end in ends), explained))
+        if (part := by_load / delta) > 0:
+            ends = (before, before + by_load, change.after)
+            explained = "all of it" if part >= 1 else f"{100 * part:.0f} % of it"
+            body.append((LABELS[name], *(value(name, end) for end in ends), explained))
     if not body:
         return None
     return Table(("Explained by the load", "before", "load alone", "after", ""), "lrrrl", body)
@@ -131,21 +130,6 @@ def expectation_note(pair: Pair) -> str:
     if pair.after.by_metrics:
         return _EXPECTED_NOTE
     return f"{_EXPECTED_NOTE} Both values leave out the first 0.5 s."
-
-
-def expected_and_measured(pair: Pair) -> str | None:
-    """Returns predicted and measured GC CPU and peak heap, as a sentence."""
-    parts = []
-    for name in _DECIDING:
-        change = pair.changes[name]
-        if change.expected is not None and change.measured is not None:
-            ends = (change.expected_low, change.expected_high)
-            low, high = (bare(value(name, end)) for end in ends)
-            parts.append(
-                f"{LABELS[name]} {value(name, change.expected)} ({low}–{high}), "
-                f"measured {value(name, change.measured)}"
-            )
-    return "; ".join(parts) or None
 
 
 def settings(pairs: Sequence[Pair]) -> list[Table]:
@@ -212,16 +196,11 @@ def percent(part: float) -> str:
     return f"{hundred:+.0f} %" if abs(hundred) >= 9.95 else f"{hundred:+.1f} %"
 
 
-def bare(shown: str) -> str:
-    """Returns a formatted figure without its unit."""
-    return shown.partition(" ")[0]
-
-
 def interval(change: Change) -> str:
     """Formats the interval of a relative change."""
     if change.ends is None:
         return NONE
-    low, high = (_end(part, exact=change.verdict != "~") for part in change.ends)
+    low, high = (_end(part, exact=change.is_significant) for part in change.ends)
     return f"{low.removesuffix(' %') if high.endswith(' %') else low} to {high}"
 
 
@@ -233,14 +212,6 @@ def _end(part: float, *, exact: bool) -> str:
     """
     shown = percent(part)
     return f"{100 * part:+.1g} %" if exact and shown == "0 %" and part else shown
-
-
-def _explained(part: float | None, verdict: str | None) -> str:
-    if part is None or verdict in (None, "~"):
-        return "not significant"
-    if part < 0:
-        return "opposite direction"
-    return "more than 100 % of it" if part > 1 else f"{100 * part:.0f} % of it"
 
 
 def _cell(change: Change, times: float) -> str:
@@ -257,7 +228,8 @@ def _cell(change: Change, times: float) -> str:
     number = _number(change.after, times)
     if not change.is_tested or change.relative is None:
         return number
-    return f"{number} {'~' if change.verdict == '~' else percent(change.relative)}"
+    judged = change.verdict in ("better", "worse")
+    return f"{number} {percent(change.relative) if judged else change.verdict or NONE}"
 
 
 def _number(value: float | None, times: float) -> str:

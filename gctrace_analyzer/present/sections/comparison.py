@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.sides import all_differences, sides_of
+from gctrace_analyzer.analysis.compare.change import BY_LOAD
+from gctrace_analyzer.analysis.compare.compare import apart_by_chance, late_of
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.present.document import (
     Folded,
@@ -19,16 +21,13 @@ from gctrace_analyzer.present.document import (
 from gctrace_analyzer.present.format import (
     count,
     duration,
-    mib_per_s,
     printable,
     short_paths,
 )
 from gctrace_analyzer.present.report import Report
 from gctrace_analyzer.present.sections.changes import (
-    LABELS,
     expectation,
     expectation_note,
-    expected_and_measured,
     figures,
     of_load,
     percent,
@@ -40,17 +39,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from gctrace_analyzer.advise.sides import Pair, Side
+    from gctrace_analyzer.analysis.compare.compare import Measured
     from gctrace_analyzer.present.document import Block, Document
 
 LOAD_NOTE = (
     "An estimate for the same live heap and goal: the cost of a cycle stays the same, and the "
     "number of cycles follows the allocation rate."
 )
-_VERDICTS = {"better": "Improved", "worse": "Regressed"}
 _FIRST = ("other_gogc", "changed_gogc", "live_heap", "unclear_load")
 """Differences that are shown first: several settings of one side have no common figure, and with a
 different live heap, the load is not the same."""
-_STYLES = {"Improved": "green", "Regressed": "bold red", "Same": "dim"}
 _KINDS = {"incomparable": "bold yellow", "changed": "bold", "note": ""}
 
 
@@ -66,7 +64,7 @@ def _two_sides(pair: Pair) -> Iterator[Block]:
     yield Gap()
     yield Statement("none", "", _verdict(pair))
     yield Gap()
-    yield _labelled([*circumstances(pair), *conclusion(pair)])
+    yield _labelled(circumstances(pair))
     yield Folded("All figures", [figures(pair)], [figures(pair, headline=True)])
     for table, note in further_tables(pair):
         yield table
@@ -106,9 +104,8 @@ def method(pairs: Sequence[Pair]) -> str:
     several = len(pairs) > 1
     baseline = printable(pairs[0].before.label) if several else "the value before"
     return (
-        f"Change: relative to {baseline}, with its 95 % interval. ~: not significant. Intervals: "
-        "block bootstrap over cycles, or over scrapes; the variation between runs is measured from "
-        "repeated runs, or estimated from other programs."
+        f"Change: relative to {baseline}, with its 95 % interval. ~: not significant. –: no "
+        "verdict (a maximum or close to one, the load, or what the load explains)."
     )
 
 
@@ -164,10 +161,23 @@ def notes(sides: Sequence[Side]) -> Iterator[str]:
                 "them together."
             )
     if any(len(side.measured) < 2 for side in sides):
-        yield (
-            "Only one run per side: the variation between runs is estimated from other programs "
-            "(docs/comparison.md). Compare three runs per side to measure it."
-        )
+        where = "per side" if all(len(side.measured) < 2 for side in sides) else "on one side"
+        yield f"One run {where}. {_between_runs([run for side in sides for run in side.measured])}"
+
+
+def _between_runs(runs: Sequence[Measured]) -> str:
+    """Returns how much runs differ by chance, where that was measured on other programs."""
+    named = {"gc_cpu_share": "GC CPU", "gc_per_s": "cycles", "heap_peak_mib": "heap peak"}
+    if late_of(runs).are_common:
+        del named["gc_cpu_share"]
+    apart = ", ".join(
+        f"{words} by up to {100 * apart_by_chance(name, runs):.0f} %"
+        for name, words in named.items()
+    )
+    return (
+        f"Measured on other programs, runs of one setting differ: {apart}. The "
+        "intervals include this; run each side five times to measure it here."
+    )
 
 
 def further_notes(pair: Pair) -> Iterator[str]:
@@ -179,7 +189,7 @@ def further_notes(pair: Pair) -> Iterator[str]:
 
 
 def circumstances(pair: Pair) -> Iterator[Sentence]:
-    """Yields whether a comparison is fair, which settings changed, and what was predicted."""
+    """Yields whether a comparison is fair, and which settings changed."""
     broken = [
         difference for difference in pair.differences if difference.kind == "incomparable"
     ]
@@ -189,23 +199,21 @@ def circumstances(pair: Pair) -> Iterator[Sentence]:
     ]
     for sentence in (*broken, *other):
         yield Sentence("Note", sentence.sentence, _KINDS["incomparable"])
-    if not broken:
-        yield Sentence("Same", "; ".join(same(pair)), "green")
+    if not broken and (shared := "; ".join(same(pair))):
+        yield Sentence("Same", shared, "green")
     if changed:
         yield Sentence("Changed", ", ".join(changed), "bold")
-    if (text := expected_and_measured(pair)) is not None:
-        yield Sentence(
-            "Predicted", f"{', '.join(changed) or 'the new setting'}: {text}", "bold"
-        )
 
 
-_CHANGES = {
+_COSTS = {
     "gc_cpu_share": ("less GC CPU", "more GC CPU"),
     "gc_per_s": ("fewer cycles", "more cycles"),
-    "stw_p99_ms": ("shorter p99 pauses", "longer p99 pauses"),
+    "alloc_mib_per_s": ("less allocated per second", "more allocated per second"),
     "heap_peak_mib": ("less heap", "more heap"),
+    "stw_p99_ms": ("shorter p99 pauses", "longer p99 pauses"),
 }
-"""What decides, in this order: how less and more of it are called."""
+"""What decides, in this order: how less and more of it are called. The allocation rate decides only
+for a program that does as much work as it can."""
 
 
 def verdict(pairs: Sequence[Pair]) -> str:
@@ -219,23 +227,36 @@ def _verdict(pair: Pair) -> str:
         return "There is too little evidence to tell changes from chance."
     gained: list[str] = []
     paid: list[str] = []
+    costs = {name: change for name in _COSTS if (change := pair.changes[name]).verdict}
     # Shares of different numbers of CPUs are no change of GC CPU.
-    other_procs = any(difference.what == "procs" for difference in pair.differences)
-    for metric, (less, more) in _CHANGES.items():
-        change = pair.changes[metric]
-        if metric == "gc_cpu_share" and other_procs:
+    if any(difference.what == "procs" for difference in pair.differences):
+        costs.pop("gc_cpu_share", None)
+    for name, change in costs.items():
+        side = {"better": gained, "worse": paid}.get(change.verdict or "")
+        if side is None or (part := change.relative) is None:
             continue
-        if metric == "gc_per_s" and pair.changes["gc_cpu_share"].verdict is not None:
+        if name == "gc_per_s" and "gc_cpu_share" in costs and (gained or paid):
             continue
-        if change.is_significant and (part := change.relative) is not None:
-            text = f"{percent(part).lstrip('+-')} {less if part < 0 else more}"
-            (gained if change.verdict == "better" else paid).append(text)
+        less, more = _COSTS[name]
+        side.append(f"{percent(part).lstrip('+-')} {less if part < 0 else more}")
     changes = " for ".join(" and ".join(changes_) for changes_ in (gained, paid) if changes_)
-    changes = changes or "No significant change of GC CPU, pauses or heap"
+    if not changes and (explained := [*_explained(pair)]):
+        rate = percent(pair.changes["alloc_mib_per_s"].relative or 0.0)
+        return (
+            f"The allocation rate changed by {rate}, which explains the change of "
+            f"{' and '.join(explained)}; nothing else changed significantly."
+        )
+    changes = changes or "No significant change of GC CPU, cycles or heap"
     load, doubts = _load(pair), " and ".join(_doubts(pair))
     if doubts:
-        load += f", {'and' if load.startswith('but') else 'but'} {doubts}"
+        load += f", {'but' if load == 'same load' else 'and'} {doubts}"
     return f"{changes}; {load}."
+
+
+def _explained(pair: Pair) -> Iterator[str]:
+    for name, words in (("gc_cpu_share", "GC CPU"), ("gc_per_s", "cycles")):
+        if pair.changes[name].no_verdict_because == BY_LOAD:
+            yield words
 
 
 def _doubts(pair: Pair) -> Iterator[str]:
@@ -244,7 +265,7 @@ def _doubts(pair: Pair) -> Iterator[str]:
     if "procs" in kinds:
         yield "GOMAXPROCS differs"
     if "contended" in kinds:
-        yield "other work probably competed for the CPUs of one side"
+        yield "other work competed for the CPUs"
 
 
 def _load(pair: Pair) -> str:
@@ -264,46 +285,21 @@ def _best(pairs: Sequence[Pair]) -> str:
     named = {"gc_cpu_share": "the least GC CPU", "heap_peak_mib": "the smallest heap peak"}
     parts = []
     for metric, words in named.items():
-        known = [pair.changes[metric] for pair in pairs if pair.changes[metric].verdict]
-        better = [change for change in known if change.verdict == "better"]
+        changes = [pair.changes[metric] for pair in pairs]
+        better = [change for change in changes if change.verdict == "better"]
         if better:
             least = min(better, key=lambda change: change.after or 0.0)
             name, number = least.side, least.after
-        elif known and all(change.verdict == "worse" for change in known):
-            name, number = pairs[0].before.label, known[0].before
+        elif all(change.verdict == "worse" for change in changes):
+            name, number = pairs[0].before.label, changes[0].before
         else:
             continue
         parts.append(f"{printable(name)} has {words} ({value(metric, number)})")
     return f"{', '.join(parts) or 'No side has significantly less GC CPU or a smaller heap'}."
 
 
-def conclusion(pair: Pair) -> Iterator[Sentence]:
-    """Yields which figures improved and which regressed."""
-    changes = pair.changes.values()
-    for verdict in ("better", "worse"):
-        named = [LABELS[change.metric] for change in changes if change.verdict == verdict]
-        if named:
-            yield _concluded(_VERDICTS[verdict], "; ".join(named))
-    if not any(change.is_tested for change in changes):
-        yield _concluded("Unclear", "there is too little evidence to tell changes from chance")
-    elif not any(change.is_significant for change in changes):
-        yield _concluded("Same", "no figure changed significantly")
-
-
-def _concluded(word: str, sentence: str) -> Sentence:
-    return Sentence(word, sentence, _STYLES.get(word, "bold"))
-
-
 def same(pair: Pair) -> Iterator[str]:
-    """Yields the circumstances that both sides share."""
-    listed = {difference.what for difference in pair.differences} & {
-        "unclear_load",
-        "throughput",
-    }
-    alloc = pair.changes["alloc_mib_per_s"]
-    if not listed and None not in (alloc.before, alloc.after):
-        rates = f"{mib_per_s(alloc.before)} and {mib_per_s(alloc.after)} allocated"
-        yield f"load ({rates})" if pair.load_is_given else f"CPU-bound ({rates})"
+    """Yields the circumstances that both sides share, besides the load."""
     procs = sorted({n for analysis in pair.before.analyses for n in analysis.procs})
     if procs:
         yield "1 proc" if procs == [1] else f"{'–'.join(map(str, procs))} procs"

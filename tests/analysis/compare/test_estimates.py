@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from statistics import fmean
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -12,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gctrace_analyzer.analysis.compare.change import Change
-from gctrace_analyzer.analysis.compare.compare import Measured, compare
+from gctrace_analyzer.analysis.compare.change import BY_LOAD, CONTENDED, IS_LOAD, Change
+from gctrace_analyzer.analysis.compare.compare import PROPORTIONAL, Measured, compare
 from gctrace_analyzer.analysis.compare.metrics import METRICS, Metric
+from gctrace_analyzer.analysis.pauses import LatePauses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,7 +61,7 @@ def estimate(
             value, spread = each.values[metric.name], each.spread[metric.name]
             if value is None:
                 continue
-            noise = (metric.limited_noise if each.by_limit else metric.noise) or 0.0
+            noise = (metric.loose_noise if each.by_limit else metric.noise) or 0.0
             ys.append(math.log(max(value, 0.0) + metric.floor))
             own.append(noise**2 + (spread or 0.0) ** 2)
         means.append(fmean(ys))
@@ -108,7 +110,12 @@ def test_a_comparison_is_that_of_the_means_of_its_runs(
         assert ends == pytest.approx([max(low, lowest), high], abs=0.002 * half)
         if min(abs(low), abs(high)) > 0.01 * half:
             expected = "better" if high < 0 else "worse" if low > 0 else "~"
-            assert row["verdict"] == expected
+            # All figures change by the same factor, and so does the load.
+            reason = row["no_verdict_because"]
+            assert row["verdict"] == (None if reason else expected)
+            if reason:
+                assert expected != "~"
+                assert metric.name == "alloc_mib_per_s" or metric.name in PROPORTIONAL
 
 
 def row_of(before: list[Measured], after: list[Measured], name: str, **more: Any) -> Any:
@@ -119,7 +126,7 @@ def test_without_evidence_there_is_no_interval() -> None:
     name = "gc_per_s"
     for other in (run({name: 9.0}, cycles=4), run({name: 9.0}, spread=None)):
         row = row_of([run({}), run({})], [other], name)
-        assert (row["delta"], row["verdict"]) == (8, "~")
+        assert (row["delta"], row["verdict"]) == (8, None)
         assert (row["delta_low"], row["delta_high"]) == (None, None)
     assert row_of([run({}, cycles=5)], [run({name: 9.0})], name)["verdict"] == "worse"
     unknown = row_of([run({})], [run({name: None}, spread=None)], name)
@@ -141,20 +148,62 @@ def test_a_run_with_few_intervals_is_no_evidence_however_many_cycles_it_has() ->
 
 
 @pytest.mark.parametrize(
-    ("after", "given_verdict", "taken_verdict"),
-    [(3.0, "worse", "better"), (0.3, "better", "worse")],
+    ("after", "verdict"),
+    [(3.0, "better"), (0.3, "worse")],
 )
-def test_of_a_program_that_does_what_it_can_more_allocation_is_better(
-    after: float, given_verdict: str, taken_verdict: str
+def test_only_of_a_program_that_does_what_it_can_more_allocation_is_better(
+    after: float, verdict: str
 ) -> None:
     name = "alloc_mib_per_s"
     sides = [run({})], [run({name: after})]
-    assert row_of(*sides, name)["verdict"] == given_verdict
-    assert row_of(*sides, name, load_is_given=False)["verdict"] == taken_verdict
+    given = row_of(*sides, name)
+    assert (given["verdict"], given["no_verdict_because"]) == (None, IS_LOAD)
+    assert row_of(*sides, name, load_is_given=False)["verdict"] == verdict
     row = row_of(*sides, "gc_per_s")
     assert row["by_load"] == pytest.approx(after - 1)
     assert row_of(*sides, "gc_per_s", load_is_given=False)["by_load"] is None
     assert row_of(*sides, "heap_peak_mib")["by_load"] is None
+
+
+@pytest.mark.parametrize(
+    ("load", "after", "verdict", "reason"),
+    [
+        (3.0, 3.0, None, BY_LOAD),  # as many cycles for what is allocated
+        (3.0, 9.0, "worse", None), (0.3, 0.3, None, BY_LOAD), (0.3, 0.05, "better", None),
+        (3.0, 0.3, "better", None),  # in the opposite direction
+        (3.0, 1.0, "~", None),
+        (0.3, 1.1, "~", None),
+        (9.0, 3.0, None, BY_LOAD),  # fewer for what is allocated, but more all the same
+        (1.05, 3.0, "worse", None),  # as good as the same load
+    ],
+)  # fmt: skip
+def test_what_the_load_explains_is_neither_better_nor_worse(
+    load: float, after: float, verdict: str | None, reason: str | None
+) -> None:
+    changed = run({"alloc_mib_per_s": load, "gc_per_s": after, "heap_peak_mib": 9.0})
+    row = row_of([run({})], [changed], "gc_per_s")
+    assert (row["verdict"], row["no_verdict_because"]) == (verdict, reason)
+    assert row_of([run({})], [changed], "heap_peak_mib")["verdict"] == "worse"
+
+
+@pytest.mark.parametrize("contended", [0, 1])
+def test_where_other_work_took_the_cpus_only_cycles_and_heap_are_compared(
+    contended: int,
+) -> None:
+    names = [metric.name for metric in METRICS]
+    sides = [run({}), run(dict.fromkeys(names, 9.0))]
+    sides[contended] = replace(sides[contended], late=LatePauses(9, 100))
+    changes = compare([sides[0]], [sides[1]])
+    for metric in METRICS:
+        change = changes[metric.name]
+        if metric.is_time and metric.noise is not None:
+            assert (change.delta, change.verdict, change.delta_low) == (8, None, None)
+            assert change.no_verdict_because == CONTENDED
+        else:
+            assert (change.delta_low is None) == (metric.noise is None)
+    assert changes["heap_peak_mib"].verdict == "worse"
+    throughput = compare([sides[0]], [sides[1]], load_is_given=False)["alloc_mib_per_s"]
+    assert (throughput.verdict, throughput.no_verdict_because) == (None, CONTENDED)
 
 
 def test_what_the_load_explains_of_a_share_is_at_most_the_whole() -> None:
@@ -167,17 +216,20 @@ def test_what_the_load_explains_of_a_share_is_at_most_the_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "before", "delta", "other"),
+    ("before", "delta", "half", "other"),
     [
-        ("worse", 100.0, 10.1, True), ("better", 100.0, -10.1, True),
-        ("worse", 100.0, 10.0, False), ("~", 100.0, 50.0, False), (None, 100.0, None, False),
-        ("worse", 0.0, 5.0, False), ("worse", None, 5.0, False),
+        (100.0, 10.1, 5.0, True), (100.0, -10.1, 5.0, True), (100.0, 10.0, 5.0, False),
+        (100.0, 50.0, 60.0, False), (100.0, None, 0.0, False), (0.0, 5.0, 1.0, False),
+        (None, 5.0, 1.0, False),
     ],
 )  # fmt: skip
 def test_another_load_differs_by_more_than_a_tenth(
-    verdict: str | None, before: float | None, delta: float | None, other: bool
+    before: float | None, delta: float | None, half: float, other: bool
 ) -> None:
-    change = Change("alloc_mib_per_s", before=before, delta=delta, verdict=verdict)
+    ends = (None, None) if delta is None else (delta - half, delta + half)
+    change = Change(
+        "alloc_mib_per_s", before=before, delta=delta, delta_low=ends[0], delta_high=ends[1]
+    )
     assert change.is_other_load is other
 
 

@@ -38,10 +38,10 @@ def test_scaling_a_metric_can_be_undone(metric: Metric, value: float) -> None:
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
 def test_repeated_runs_differ_by_less_than_half_and_more_under_a_limit(metric: Metric) -> None:
     if metric.noise is None:
-        assert metric.limited_noise is None
+        assert metric.loose_noise is None
         return
-    assert metric.limited_noise is not None
-    assert 0 < metric.noise <= metric.limited_noise < 0.5
+    assert metric.loose_noise is not None
+    assert 0 < metric.noise <= metric.loose_noise < 0.5
     assert 0 < metric.floor <= 1
 
 

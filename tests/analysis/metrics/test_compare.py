@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.compare.change import CONTENDED
 from gctrace_analyzer.cli import main
 from tests.helpers.metrics import CORPUS
 
@@ -25,7 +26,9 @@ def test_changes_are_those_that_gctrace_shows(door: str) -> None:
     logs = [OWN / setting / "run.log.gz" for setting in ("gogc100", "gogc200")]
     found, truth = gca.compare(*sides), gca.compare(*logs)
     for name in FIGURES:
-        assert found[name].verdict == truth[name].verdict, name
+        # Other work took the CPUs, which metrics do not show.
+        contended = truth[name].no_verdict_because == CONTENDED
+        assert found[name].verdict == truth[name].verdict or contended, name
         now, then = found[name], truth[name]
         assert now.delta is not None
         assert now.delta_low is not None
@@ -47,7 +50,7 @@ def test_too_few_scrapes_give_no_verdict() -> None:
         *(OWN / each / "query_range-15s.json.gz" for each in ("gogc100", "gogc200"))
     )
     assert found.frame["delta_low"].null_count() == len(found.frame)
-    assert "Unclear" in str(found)
+    assert "too little evidence" in str(found)
     assert "a run has only 3 intervals; a comparison needs at least 5" in " ".join(
         str(found).split()
     )

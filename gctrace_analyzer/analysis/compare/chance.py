@@ -1,11 +1,12 @@
-"""The standard error of each figure within one run, by a block bootstrap in closed form.
+"""The standard error of each figure within one run, from how neighbouring cycles differ.
 
-Successive cycles are correlated, so blocks of neighbouring cycles are resampled, not single
-cycles. The variance of a ratio of sums is that of the circular block bootstrap (Politis and
-Romano, 1992). In the limit of infinitely many resamples, it is the variance of the blocks'
-sums, so no random numbers are needed and the same logs give the same interval. Quantiles have
-Woodruff's interval (1952): the blocks give the error of the share of values below the quantile,
-and the values at the ends of that interval of shares are the ends of the quantile's interval.
+A program has phases: it starts, loads data, serves, cleans up. They are the same in each of its
+runs, so they are no chance, and they last longer than a few cycles. What blocks of cycles that
+follow each other differ by is chance: half the mean square of these differences is the variance of
+a block (von Neumann, 1941). No random numbers are needed, and the same logs give the same interval.
+Quantiles have Woodruff's interval (1952): the blocks give the error of the share of values below
+the quantile, and the values at the ends of that interval of shares are the ends of the quantile's
+interval.
 """
 
 from __future__ import annotations
@@ -29,17 +30,7 @@ _PACER_MEMORY = 5
 successive cycles are correlated."""
 
 _MIN_BLOCKS = 5
-"""Blocks. With fewer, the variance of their sums is unknown."""
-
-_LEVEL_SHARE = 0.10
-"""Relative difference. The live heap has settled when it differs by less than this from its
-median in the second half of the run."""
-
-_LEVEL_MIB = 2.0
-"""MiB. A smaller difference is rounding and floating garbage."""
-
-_SMOOTHED_CYCLES = 3
-"""Cycles. A median of three removes single outliers without a delay."""
+"""Blocks. With fewer, how they differ is unknown."""
 
 
 def block_cycles(cycles: int) -> int:
@@ -62,7 +53,8 @@ def spreads(
     Args:
         spans: what happened in the run (`analysis.spans`).
         values: what `metrics.figures` returns.
-        quantiles: the columns and the quantile of the metrics that are quantiles.
+        quantiles: the columns and the quantile of the metrics that are quantiles. One that is close
+            to the maximum, because there are too few values, has no standard error.
     """
     length = block_cycles(len(spans))
     sums = {
@@ -91,24 +83,6 @@ def spreads(
     return result
 
 
-def started(spans: pl.DataFrame) -> pl.Series:
-    """Returns True for the spans after the start-up of their process.
-
-    Every start-up differs from the rest of its run in the same way, so this difference is not
-    noise: the start-up and the rest are each compared with their own mean. The start-up ends
-    when the live heap first reaches its level in the second half. If that takes over a third
-    of the time, no cycle counts as start-up.
-    """
-    time, live = pl.coalesce("start_s", "begin_s"), pl.col("heap_live_mib").cast(pl.Float64)
-    begin, end = time.min(), time.max()
-    level = live.filter(time >= (begin + end) / 2).median()
-    smooth = live.rolling_median(_SMOOTHED_CYCLES, min_samples=1)
-    settled = (smooth - level).abs() <= pl.max_horizontal(_LEVEL_SHARE * level, _LEVEL_MIB)
-    first = time.filter(settled).min()
-    warmed_up_s = pl.when(first - begin <= (end - begin) / 3).then(first).otherwise(begin)
-    return spans.select((time >= warmed_up_s).over("process").alias("started")).to_series()
-
-
 def _below(columns: tuple[str, ...], value: float) -> tuple[pl.Expr, pl.Expr]:
     """Returns the share of values below `value` as a ratio of sums; equal ones count half."""
     below = pl.sum_horizontal(
@@ -132,50 +106,48 @@ def _standard_errors(
     )
     totals = parts.sum().row(0, named=True)
     known = [name for name in sums if totals[f"{name}/d"]]
-    # The block sums of the residuals give the variance of the ratio.
-    residuals = (
-        parts.select(
-            (
-                pl.col(f"{name}/n")
-                - totals[f"{name}/n"] / totals[f"{name}/d"] * pl.col(f"{name}/d")
-            ).alias(name)
-            for name in known
-        )
-        .with_columns(started(spans))
-        .select(pl.col(known) - pl.col(known).mean().over("started"))
+    residuals = parts.select(
+        (
+            pl.col(f"{name}/n")
+            - totals[f"{name}/n"] / totals[f"{name}/d"] * pl.col(f"{name}/d")
+        ).alias(name)
+        for name in known
     )
-    n = len(residuals)
-    ring = pl.concat([residuals, residuals.head(length - 1)]) if length > 1 else residuals
-    block = ring.select(pl.col(known).rolling_sum(length)).tail(n)
-    squares = block.select((pl.col(known) ** 2).mean()).row(0, named=True)
-    # The mean is estimated from the data, which uses up one of the n / length blocks.
-    correction = n / (n - length) if n > length else 1.0
+    blocks = residuals.select(pl.col(known).rolling_sum(length))
+    block = pl.col(known)
+    variances = (block.var(), (block.diff(length) ** 2).mean() / 2)
+    rows = pl.concat([blocks.select(variance) for variance in variances])
+    squares = rows.min()
     errors: dict[str, float | None] = dict.fromkeys(sums)
-    for name in known:
-        variance = squares[name] * n / length * correction
-        errors[name] = math.sqrt(max(variance, 0.0)) / totals[f"{name}/d"]
+    for name, square in squares.row(0, named=True).items():
+        if square is not None:
+            variance = square * len(residuals) / length
+            errors[name] = math.sqrt(variance) / totals[f"{name}/d"]
     return errors
 
 
 def _woodruff(
     spans: pl.DataFrame, metric: Metric, quantile: tuple[tuple[str, ...], float], error: float
-) -> float:
+) -> float | None:
     columns, share = quantile
     values = pl.concat([spans[column].drop_nulls().cast(pl.Float64) for column in columns])
+    # As many independent values would leave open whether it is the maximum.
+    if share + Z95 * math.sqrt(share * (1 - share) / len(values)) > 1:
+        return None
     # Pauses come in two groups. With a smaller factor, the range of shares would not reach
     # across the gap between the groups.
     low, high = (
-        metric.scaled(values.quantile(min(max(each, 0.0), 1.0), "linear") or 0.0)
-        for each in (share - Z95 * error, share + Z95 * error)
+        metric.scaled(values.quantile(min(max(end, 0.0), 1.0), "linear") or 0.0)
+        for end in (share - Z95 * error, share + Z95 * error)
     )
     return (high - low) / (2 * Z95)
 
 
 def _peak_error(spans: pl.DataFrame) -> float | None:
-    """Returns the standard error of the heap peak: half its distance to the 90 % quantile."""
-    ends = spans["heap_peak_mib"].drop_nulls()
-    if ends.is_empty():
+    """Returns how far the peak of every second cycle is from that of the others."""
+    peaks_mib = spans["heap_peak_mib"].drop_nulls()
+    ends = [peaks_mib.gather_every(2, offset).max() for offset in (0, 1)]
+    if not isinstance(ends[1], int | float):
         return None
-    metric = NAMED["heap_peak_mib"]
-    top = metric.scaled(float(ends.max() or 0.0))  # type: ignore[arg-type]  # a numeric column
-    return (top - metric.scaled(ends.quantile(0.9, "linear") or 0.0)) / 2
+    one, other = (NAMED["heap_peak_mib"].scaled(float(end)) for end in ends)  # type: ignore[arg-type]  # a numeric column
+    return abs(one - other)

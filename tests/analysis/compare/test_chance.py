@@ -1,15 +1,16 @@
-"""Blocks of the bootstrap, and the errors that follow from them."""
+"""Blocks of cycles, and the errors that follow from how they differ."""
 
 from __future__ import annotations
 
 import math
+import statistics
 
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gctrace_analyzer.analysis.compare.bootstrap import block_cycles, spreads, started
+from gctrace_analyzer.analysis.compare.chance import block_cycles, spreads
 from gctrace_analyzer.analysis.compare.metrics import METRICS, NAMED
 
 
@@ -44,46 +45,15 @@ def cycles(live: list[float], every_s: float = 1.0) -> pl.DataFrame:
     })  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("low", "count", "expected"),
-    [
-        (100, 6, 7),  # a median of three rises one cycle later than its values
-        (181, 6, 0),  # less than 10 % below the level
-        (179, 6, 7),
-        (100, 11, 0),  # over a third of the time is no start-up
-    ],
-)
-def test_the_start_up_ends_when_the_live_heap_reaches_its_level(
-    low: float, count: int, expected: int
-) -> None:
-    rows = cycles([low] * count + [LEVEL] * (30 - count))
-    known = started(rows)
-    assert known.to_list() == [False] * expected + [True] * (30 - expected)
-
-
-def test_two_mib_are_rounding_however_small_the_live_heap_is() -> None:
-    for low, expected in ((2.0, 0), (1.9, 7)):
-        assert (~started(cycles([low] * 6 + [4.0] * 24))).sum() == expected
-
-
 def by_hand(rows: pl.DataFrame, length: int) -> float:
-    """Returns the standard error of sum(spent) / sum(time), from the sums of circular blocks."""
+    """Returns the standard error of sum(spent) / sum(time), from blocks that follow each other."""
     spent, time = rows["gc_cpu_s"].to_list(), rows["capacity_s"].to_list()
     ratio = sum(spent) / sum(time)
     rest = [a - ratio * b for a, b in zip(spent, time, strict=True)]
-    known = started(rows).to_list()
-    for part in (True, False):
-        of_part = [each for each, is_it in zip(rest, known, strict=True) if is_it is part]
-        if of_part:
-            mean = sum(of_part) / len(of_part)
-            rest = [
-                r - mean if is_it is part else r for r, is_it in zip(rest, known, strict=True)
-            ]
-    count = len(rest)
-    blocks = [sum(rest[(n + k) % count] for k in range(length)) for n in range(count)]
-    variance = sum(each * each for each in blocks) / count * count / length
-    correction = count / (count - length) if count > length else 1.0
-    return math.sqrt(variance * correction) / float(sum(time))
+    sums = [sum(rest[n : n + length]) for n in range(len(rest) - length + 1)]
+    squares = [(b - a) ** 2 for a, b in zip(sums, sums[length:], strict=False)]
+    square = min(sum(squares) / len(squares) / 2, statistics.variance(sums))
+    return math.sqrt(square * len(rest) / length) / float(sum(time))
 
 
 @pytest.mark.parametrize("count", [2, 4, 12, 30, 200])
@@ -112,13 +82,22 @@ def test_cycles_without_one_of_both_numbers_do_not_count() -> None:
     assert spreads(some, values) == spreads(zeros, values)
 
 
-def test_the_error_of_the_peak_is_half_its_distance_to_the_highest_tenth() -> None:
-    rows = cycles([float(n) for n in range(1, 102)])
+def test_phases_that_last_are_no_chance() -> None:
+    rows = cycles([LEVEL] * 200)
+    values = {**dict.fromkeys(metric.name for metric in METRICS), "gc_cpu_share": 0.3}
+    later = pl.when(pl.int_range(pl.len()) >= 100).then(10).otherwise(1)
+    phases = rows.with_columns(gc_cpu_s=pl.col("gc_cpu_s") * later)
+    mixed = phases.sample(fraction=1, shuffle=True, seed=1)
+    found, of_mixed = (spreads(each, values)["gc_cpu_share"] or 0 for each in (phases, mixed))
+    assert found < of_mixed / 2
+
+
+def test_the_error_of_the_peak_is_that_of_every_second_cycle() -> None:
+    rows = cycles([float(n % 7) for n in range(40)] + [91.0, 101.0])
     values = {**dict.fromkeys(metric.name for metric in METRICS), "gc_cpu_share": 0.3}
     found = spreads(rows, values)["heap_peak_mib"]
     floor = NAMED["heap_peak_mib"].floor
-    # The ends are 2, 4, … 202 MiB, and nine tenths of them at most 182 MiB.
-    assert found == pytest.approx(math.log((202 + floor) / (182 + floor)) / 2)
+    assert found == pytest.approx(math.log((202 + floor) / (182 + floor)))
 
 
 def test_the_error_of_a_quantile_is_the_range_of_values_around_it() -> None:
@@ -136,6 +115,18 @@ def test_the_error_of_a_quantile_is_the_range_of_values_around_it() -> None:
     twice = rows.with_columns(other=pl.col("pause"))
     both = spreads(twice, values, {"stw_p99_ms": (("pause", "other"), 0.5)})
     assert both["stw_p99_ms"] == pytest.approx(found, rel=0.1)
+
+
+@pytest.mark.parametrize(("pauses", "is_known"), [(54, False), (380, False), (381, True)])
+def test_the_p99_of_few_pauses_is_a_maximum_and_has_no_error(
+    pauses: int, *, is_known: bool
+) -> None:
+    rows = cycles([LEVEL] * pauses).with_columns(
+        pause=pl.int_range(pl.len()).shuffle(seed=1).cast(pl.Float64)
+    )
+    values = {**dict.fromkeys(metric.name for metric in METRICS), "stw_p99_ms": 0.99 * pauses}
+    found = spreads(rows, values, {"stw_p99_ms": (("pause",), 0.99)})["stw_p99_ms"]
+    assert (found is not None) == is_known
 
 
 def test_a_metric_without_an_error_does_not_hide_the_others() -> None:
