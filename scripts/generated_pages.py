@@ -122,6 +122,8 @@ def findings() -> str:
         parts.append(
             f"\n## {rule.id} {rule.name}\n\n{rule.meaning}\n\n"
             f"- Reported if: {rule.condition()}\n"
+            f"- Needs: {rule.needs()}.\n"
+            f"- Against it speaks: {rule.contradicted_by}.\n"
             f"- What to do: {rule.advice}\n"
             f"- Source: {rule.source}.\n"
         )

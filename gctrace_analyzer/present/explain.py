@@ -123,6 +123,8 @@ def explain_rule(text: str) -> RuleExplanation:
     parts = [
         ("meaning", rule.meaning),
         ("reported if", rule.condition()),
+        ("needs", f"{rule.needs()}."),
+        ("against it", f"{rule.contradicted_by}."),
         ("what to do", rule.advice),
         ("source", rule.source),
     ]

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     "{t.slowed_gc_cpu:.0%} of the CPU.",
     advice="Make cycles less frequent (a higher GOGC or memory limit), because each one adds "
     "latency.",
+    needs="allocation while marking and between cycles",
+    contradicted_by="a load that pauses by itself when GC runs",
     source="measured: 0.84 to 0.95 in calm runs, 0.18 to 0.46 in saturated ones",
     explained_by=("GC016", "GC015", "GC001", "GC005"),
 )
@@ -56,6 +58,8 @@ def mutator_slowed_in_gc(facts: ProcessFacts) -> Iterator[Evidence]:
     condition="The allocation rate is over {t.alloc_mib_per_s_per_proc:.0f} MiB/s per "
     "processor (GOMAXPROCS).",
     advice="Profile the allocations: `go tool pprof -sample_index=alloc_space`.",
+    needs="sizes of the cycles and their times",
+    contradicted_by="sizes that hide the rate: a few MiB per cycle",
     source="our heuristic",
 )
 def high_alloc_rate(facts: ProcessFacts) -> Iterator[Evidence]:

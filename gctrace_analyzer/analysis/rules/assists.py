@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 @rule(
     "GC005",
     "assist-pressure",
-    meaning="Goroutines have to help with marking when they allocate, which slows down "
-    "requests.",
+    meaning="Goroutines have to help with marking when they allocate, which slows them down.",
     condition="Mark assists are over {t.assist_warn:.0%} of GC CPU time (Go 1.17 and earlier: "
     "{t.assist_warn_old:.0%}), and either they are at least {t.assist_min_cpu_share:.0%} of "
     "all CPU time, or together with background workers they use at least {t.mark_pressure:.0%} "
     "of the CPUs while marking (median of the cycles that mark for {t.mark_min_ms:g} ms "
     "and longer). A warning from {t.assist_warn_cpu_share:.0%} of all CPU time on.",
     advice=f"Use the recommended settings, if there are any, or {ALLOCATE_LESS}.",
+    needs="assist times of cycles that mark for {t.mark_min_ms:g} ms and longer",
+    contradicted_by="a throughput that does not fall while GC is marking (GC033)",
     source="golang/go#40225, #56966; the pacer of Go 1.10 to 1.17 plans for 5 % of CPU in assists",
     explained_by=("GC016", "GC015", "GC024", "GC045", "GC001"),
 )
@@ -59,11 +60,14 @@ def assist_pressure(facts: ProcessFacts) -> Iterator[Evidence]:
 @rule(
     "GC006",
     "assist-spike",
-    meaning="In some cycles, mark assists take most of the processors, so requests at that "
-    "time are slow.",
+    meaning="In some cycles, mark assists take most of the processors, so goroutines that "
+    "allocate then are slow.",
     condition="Assists / (marking time × GOMAXPROCS) is over {t.assist_spike:.0%} in a cycle "
     "that marks for at least {t.mark_min_ms:g} ms.",
     advice="Find out what allocates at these times.",
+    needs="assist time of the cycle, marking for {t.mark_min_ms:g} ms and longer",
+    contradicted_by="a host that took the CPU away in that cycle: its other phases are late "
+    "too",
     source="golang/go#27732",
     explained_by=("GC016", "GC015", "GC005"),
 )
@@ -91,6 +95,8 @@ def assist_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     "{t.early_trigger:g} (Go 1.17 and earlier: {t.early_trigger_old:g}).",
     advice="Marking cannot keep up with the allocation, which explains the assists: give the "
     "heap more room or allocate less.",
+    needs="heap at start, live heap and goal of the cycles",
+    contradicted_by="cycles that are forced: they start anywhere",
     source="minTriggerRatioDistance in runtime/mgcpacer.go",
     explained_by=("GC005", "GC016", "GC015"),
 )

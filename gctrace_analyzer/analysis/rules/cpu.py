@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     "{t.min_cycles} cycles and {t.min_span_s:g} s. If pauses take over {t.stopped_gc_share:.0%} of "
     "it, long pauses (GC009, GC010) are the cause.",
     advice=f"Use the recommended settings, if there are any, or {ALLOCATE_LESS}.",
+    needs="CPU times of at least {t.min_cycles} cycles over {t.min_span_s:g} s",
+    contradicted_by="a lower GC share in the printed percentage, in GCCPUFraction or in "
+    "/cpu/classes/gc",
     source="the pacer may use 25 % of the CPU while it marks (gcBackgroundUtilization in "
     "runtime/mgcpacer.go)",
     explained_by=("GC016", "GC015", "GC024", "GC045", "GC004", "GC026", "GC012"),
@@ -99,6 +102,8 @@ def _why_often(facts: ProcessFacts) -> str:
     "Those of Go 1.6 to 1.17 do if the version is known to be 1.10 or later, or if the number is "
     "steady and not 32.",
     advice="Set GOMAXPROCS to the number of CPUs, or less if a CPU quota allows less.",
+    needs="pause and CPU time of at least {t.min_cycles} long sweep terminations",
+    contradicted_by="marking that uses more CPUs than this in any cycle",
     source="stwprocs in runtime/mgc.go",
     explained_by=("GC013",),
 )
@@ -152,6 +157,8 @@ def _automatic(facts: ProcessFacts, cpus: float) -> str:
     "{t.late_pause_times:g} times the median of their phase and {t.stw_warn_ms:g} ms (Go 1.18 "
     "and later).",
     advice="Set GOMAXPROCS to the CPU quota, or raise the quota.",
+    needs="a known CPU limit, or late pauses of a small heap as witness",
+    contradicted_by="`nr_throttled` in cpu.stat that does not rise",
     source="golang/go#59715, #73193; istio/istio#10855",
 )
 def cpu_quota_throttling(facts: ProcessFacts) -> Iterator[Evidence]:

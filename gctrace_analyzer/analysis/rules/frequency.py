@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     condition="(pauses + concurrent marking) / time is over {t.active_warn:.0%}; bad over "
     "{t.active_bad:.0%}. Needs at least {t.short_log_cycles} cycles and {t.min_span_s:g} s.",
     advice=f"Use the recommended settings, if there are any, or {ALLOCATE_LESS}.",
+    needs="begin and duration of at least {t.short_log_cycles} cycles",
+    contradicted_by="missing lines (GC041): the time between cycles is longer then",
     source="golang/go#14812",
     explained_by=("GC016", "GC015", "GC024", "GC045", "GC004", "GC001"),
 )
@@ -60,6 +62,8 @@ def gc_always_on(facts: ProcessFacts) -> Iterator[Evidence]:
     "distance is over 5 times the median. Needs at least {t.min_cycles} cycles and "
     "{t.min_span_s:g} s.",
     advice=f"Use the recommended settings, if there are any, or {ALLOCATE_LESS}.",
+    needs="times of at least {t.min_cycles} cycles over {t.min_span_s:g} s",
+    contradicted_by="a mean distance far above the median: bursts, with rest between them",
     source="golang/go#23044",
     explained_by=("GC016", "GC015", "GC024", "GC045", "GC004", "GC001", "GC026"),
 )
@@ -98,6 +102,8 @@ _FORCED_COST = 0.2
     f"are forced. Only a note if these take less than {_FORCED_COST:.0%} of the GC CPU time.",
     advice="Find who forces them: calls to `runtime.GC` or `debug.FreeOSMemory`, or heap profiles "
     "that are fetched with `/debug/pprof/heap?gc=1`.",
+    needs="cycles that are marked as forced",
+    contradicted_by="none: the runtime marks them",
     source="each forced cycle is a full collection beyond what the pacer planned",
 )
 def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -142,6 +148,8 @@ _CHEAP = 0.01
     "them last {t.periodic_s[0]:g} to {t.periodic_s[1]:g} s. Cycles of the first "
     "{t.warm_up_s:g} s do not count.",
     advice="No action needed.",
+    needs="times of at least three cycles",
+    contradicted_by="cycles that the log lacks (GC041)",
     source="forcegcperiod in runtime/proc.go",
 )
 def periodic_only(facts: ProcessFacts) -> Iterator[Evidence]:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     f"for which it is known what set the goal, the goal is the heap minimum: {HEAP_MINIMUM_MIB} "
     "MiB × GOGC/100. A warning if GC takes over {t.gc_cpu_warn:.0%} of the CPU.",
     advice="Set GOGC=400 or more, which costs only a few MiB here.",
+    needs="goals and live heaps of at least {t.min_cycles} cycles",
+    contradicted_by="a GOMEMLIMIT that leaves as little: then it sets the goals",
     source="heapMinimum in runtime/mgcpacer.go; golang/go#22743",
 )
 def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -66,6 +68,8 @@ def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
     "{t.min_span_s:g} s and a median live heap of {t.thrash_min_live_mib:.0f} MiB.",
     advice="Raise GOGC: at 100 GC costs a fraction of this, for a heap of up to twice the live "
     "heap.",
+    needs="goals set by GOGC, live heap and CPU times",
+    contradicted_by="a limit that explains the goals as well",
     source="go.dev/doc/gc-guide: the cost of GC is in inverse proportion to GOGC",
     explained_by=("GC016", "GC015"),
 )
@@ -103,6 +107,8 @@ def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     "heap at end / goal is over {t.overshoot:.2f}. Needs at least {t.min_cycles} cycles and a "
     "median live heap of {t.gogc_min_live_mib:.0f} MiB.",
     advice="Allocation is faster than marking: leave room for the overshoot below any limit.",
+    needs="heap at end and goal of at least {t.min_cycles} cycles",
+    contradicted_by="goals that one large allocation raised: start and goal are equal",
     source="maxOvershoot (1.1) in runtime/mgcpacer.go",
     explained_by=("GC016", "GC015", "GC005"),
 )
@@ -131,6 +137,8 @@ def goal_overshoot(facts: ProcessFacts) -> Iterator[Evidence]:
     condition="Over {t.no_goal_share:.0%} of the cycles, and at least {t.min_cycles}, have no "
     "heap goal.",
     advice="Set GOMEMLIMIT, or do not set GOGC=off.",
+    needs="cycles that print no goal",
+    contradicted_by="a GOMEMLIMIT: goals would be printed",
     source="gcPercent < 0 in runtime/mgcpacer.go",
 )
 def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -158,6 +166,8 @@ def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
     "explain at least 6 more goals than no change (`regimes`).",
     advice="Check whether a tuner, `debug.SetGCPercent` or `debug.SetMemoryLimit` is intended, and "
     "look at the segments one by one.",
+    needs="goals that only several settings in turn explain",
+    contradicted_by="memory outside the heap that grew: a limit's goals drift with it",
     source="debug.SetGCPercent, debug.SetMemoryLimit",
 )
 def nonconstant_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -201,6 +211,8 @@ _MOST_SETTINGS = 6
     "GOMEMLIMIT.",
     advice="Check whether the variable reaches the process, and whether the code calls "
     "`debug.SetGCPercent` or `debug.SetMemoryLimit`.",
+    needs="a setting from outside the log, and goals that contradict it",
+    contradicted_by="goals that large allocations raised: start and goal are equal",
     source="ethereum/go-ethereum#31441",
 )
 def gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:

@@ -45,6 +45,8 @@ _TIGHT = "GC015"
     advice="Raise GOMEMLIMIT (and the container's limit, if it is too low), or keep less in "
     "memory. If you can do neither: first set GOGC to a low value such as 25, then remove "
     "GOMEMLIMIT; the heap then grows past the limit, but GC no longer runs all the time.",
+    needs="live heap and goal of cycles that follow each other, of Go 1.18 and later",
+    contradicted_by="room between live heap and goal in the cycles around it",
     source=f"{_GUIDE}; golang/go#58106, #59324; measured on runs with a known limiter state",
     explained_by=("GC021", _TIGHT),
 )
@@ -122,6 +124,8 @@ _IN_PASSING = 0.1
     "cycle whose goal was set by the memory limit.",
     advice="Act soon: memory can now grow past GOMEMLIMIT up to the container's limit. Give the "
     "program more memory, or restart it.",
+    needs="CPU times of the cycles, and goals set by a limit",
+    contradicted_by="/gc/limiter/last-enabled:gc-cycle that stays 0",
     source="runtime/mgclimit.go",
     explained_by=("GC016",),
 )
@@ -150,6 +154,8 @@ _WITH_ROOM = 5.0
     condition="The memory limit set the goal of at least {t.level_cycles} cycles: no GOGC explains "
     "these goals, and they are at or below the live heap, or do not follow it (`regimes`).",
     advice="No action needed unless limit-tight (GC015) matches as well; watch the live heap.",
+    needs="goals of at least 10 cycles that no GOGC explains",
+    contradicted_by="a GOGC that explains the same goals: then the setting is named as either",
     source=f"{_GUIDE}, memory limit",
     explained_by=("GC016", "GC015"),
 )
@@ -190,6 +196,8 @@ def _effective_gogc(facts: ProcessFacts) -> float | None:
     "raised: GOGC set {t.level_cycles} goals and more later, with as large a live heap.",
     advice="Raise the memory limit, or keep less in memory: the less room is left, the more "
     "often GC runs.",
+    needs="at least 10 goals set by the limit",
+    contradicted_by="goals that GOGC sets later, with as large a live heap",
     source="golang/go#58106",
     explained_by=("GC016", "GC021"),
 )
@@ -251,6 +259,8 @@ _SAME_LIVE = 0.9
     "cycle ran for over {t.periodic_s[1]:g} s.",
     advice="Expect memory to stay in use while the program is idle; set GOGC if that is a "
     "problem.",
+    needs="times of the cycles",
+    contradicted_by="missing lines (GC041) in that time",
     source="gcTriggerTime in runtime/mgc.go",
 )
 def gogc_off_idle(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -277,6 +287,8 @@ def gogc_off_idle(facts: ProcessFacts) -> Iterator[Evidence]:
     condition="GOMEMLIMIT is at least {t.limit_headroom:.0%} of the container's memory limit.",
     advice="Set GOMEMLIMIT to 90 % of the container's limit, or less if the program uses cgo "
     "or mmap.",
+    needs="GOMEMLIMIT and the memory limit of the container",
+    contradicted_by="memory outside of Go's count that fits into the rest, in `memory.stat`",
     source=f"{_GUIDE}; authzed/spicedb#2427",
 )
 def limit_without_headroom(facts: ProcessFacts) -> Iterator[Evidence]:

@@ -48,6 +48,8 @@ _SETTLED = "Watch whether it goes on growing; this looks like a cache that has f
     "over {t.growth_regular_times:g} times the lower one, and the growth did not lead to "
     "thrashing. Needs at least {t.min_cycles} cycles.",
     advice="Look for a leak: compare two heap profiles (`go tool pprof -base`).",
+    needs="live heap of at least {t.min_cycles} cycles over time",
+    contradicted_by="a load that grew as much, or growth that ends: a cache fills",
     source="our heuristic: the slope of what is live after each collection",
 )
 def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -142,6 +144,8 @@ _SPIKE_POINTS = 2000
     "median of the whole log. Needs at least {t.short_log_cycles} cycles.",
     advice="Find out what was in memory at that time. If it must be there, set a memory limit: it "
     "caps the heap goal that follows.",
+    needs="live heap of at least {t.short_log_cycles} cycles",
+    contradicted_by="a live heap that stays there at the end: growth or a step",
     source="golang/go#14735",
 )
 def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -183,6 +187,8 @@ def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     "cycles.",
     advice="Find out what happened between the two levels, such as a filled cache, a release "
     "or a ballast.",
+    needs="live heap of at least {t.short_log_cycles} cycles",
+    contradicted_by="steady growth (GC021)",
     source="golang/go#14735",
     explained_by=("GC021",),
 )
@@ -228,6 +234,8 @@ def _drift(half: pl.Series) -> float:
     "at least {t.level_cycles} such cycles and a median live heap of {t.gogc_min_live_mib:.0f} "
     "MiB.",
     advice="Expect this while the heap grows or a cache fills; otherwise look for a leak.",
+    needs="live heap and heap at end of at least {t.level_cycles} cycles with room",
+    contradicted_by="a low GOGC or a limit: little is freed by setting then",
     source="our heuristic: at GOGC=100 a steady program keeps half of its heap",
     explained_by=("GC021", "GC022"),
 )
@@ -260,6 +268,9 @@ def low_reclaim(facts: ProcessFacts) -> Iterator[Evidence]:
     "limit does not set most goals. Needs at least {t.min_cycles} cycles.",
     advice="Replace the ballast with a higher GOGC and GOMEMLIMIT (Go 1.19 and later), which "
     "have the same effect.",
+    needs="live heap from the first cycles on",
+    contradicted_by="a cache or data set that is loaded at the start: a heap profile shows "
+    "which",
     source="blog.twitch.tv, Go memory ballast",
 )
 def ballast_present(facts: ProcessFacts) -> Iterator[Evidence]:

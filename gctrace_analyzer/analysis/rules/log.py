@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     condition="Cycle numbers are missing, or the GC CPU share that the lines add up to differs "
     "from the printed one by over {t.log_check_points:g} point.",
     advice="Use the complete stderr of a single program.",
+    needs="cycle numbers, or printed GC CPU percentages",
+    contradicted_by="none: numbers are consecutive",
     source="self-check of the log",
 )
 def log_incomplete(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -58,6 +60,8 @@ def log_incomplete(facts: ProcessFacts) -> Iterator[Evidence]:
     condition="No process has at least {t.short_log_cycles} cycles over at least "
     "{t.short_log_s:g} s (if its times are unknown, only the cycles count).",
     advice="Run the program longer, under its usual load.",
+    needs="the number of cycles and their time",
+    contradicted_by="a program that ended, or that hardly allocates: then the log is complete",
     source="our heuristic",
 )
 def short_log(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -88,6 +92,8 @@ _BETTER_SINCE = (
     condition="A line has a format from before Go 1.6 (a warning), or the lines are from Go "
     "1.17 or earlier and GC005, GC009 or GC010 matches (a note).",
     advice="Upgrade Go: " + "; ".join(words for *_, words in _BETTER_SINCE) + ".",
+    needs="the format of the lines",
+    contradicted_by="a version that was given",
     source="Go release notes",
 )
 def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -131,6 +137,8 @@ def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
     "compares GC CPU with {t.gc_cpu_warn:.0%}, and the 99 % quantile of the pauses with the "
     "{t.stw_single_ms:g} ms of GC009 and GC010.",
     advice="Leave the settings alone.",
+    needs="at least 3 cycles",
+    contradicted_by="any warning",
     source="the margins are in the evidence",
 )
 def healthy(facts: OverallFacts) -> Iterator[Evidence]:

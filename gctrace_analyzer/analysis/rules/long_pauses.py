@@ -33,9 +33,12 @@ _LONG = (
 @rule(
     "GC009",
     "long-stw-sweep-termination",
-    meaning="Requests wait because stopping the world takes a long time.",
+    meaning="The whole program waits because stopping the world takes a long time.",
     condition="Sweep-termination pauses: " + _LONG,
     advice=f"{CHECK_CPUS}; before Go 1.14, a loop without function calls also delays the stop.",
+    needs="sweep-termination pauses",
+    contradicted_by="late pauses of both phases, far above their median: the host is short of "
+    "CPU",
     source="golang/go#17831, #42642, #31222",
     explained_by=("GC013", "GC012"),
 )
@@ -50,9 +53,13 @@ def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
 @rule(
     "GC010",
     "long-stw-mark-termination",
-    meaning="Requests wait because the world stays stopped for a long time at the end of marking.",
+    meaning="The whole program waits because the world stays stopped for a long time at the end of "
+    "marking.",
     condition="Mark-termination pauses (Go 1.4 and earlier: whole collections): " + _LONG,
     advice=f"{CHECK_CPUS}; with Go 1.7 and earlier, upgrade.",
+    needs="mark-termination pauses",
+    contradicted_by="late pauses of both phases, far above their median: the host is short of "
+    "CPU",
     source="golang/go#42642",
     explained_by=("GC013", "GC012", "GC043"),
 )
@@ -131,11 +138,12 @@ def _share(facts: ProcessFacts) -> str:
 @rule(
     "GC046",
     "long-gc-pauses",
-    meaning="Requests wait because GC stops the program for a long time; metrics do not show in "
-    "which phase.",
+    meaning="GC stops the whole program for a long time; metrics do not show in which phase.",
     condition="Only where there are metrics and no gctrace. The two pauses of a cycle, added: "
     f"{_LONG} What totals and maxima leave open counts as short.",
     advice=f"{CHECK_CPUS}. GODEBUG=gctrace=1 shows which of the two pauses of a cycle is long.",
+    needs="pauses from metrics",
+    contradicted_by="gctrace, which shows them phase by phase",
     source="golang/go#42642; what pauses of each phase are in GC009 and GC010",
     explained_by=("GC013",),
 )
@@ -186,6 +194,8 @@ def _ms(milliseconds: float) -> str:
     "to the host if the rank correlation of the pauses with live heap, stacks and GOMAXPROCS is "
     "at most {t.pause_correlation:g}.",
     advice="Compare the times with other work on the host, CPU quotas and page migration.",
+    needs="pauses of at least {t.short_log_cycles} cycles",
+    contradicted_by="pauses that follow the live heap, the stacks or GOMAXPROCS",
     source="our heuristic: nothing in such a log explains the spread of its pauses",
     explained_by=("GC009", "GC010", "GC016"),
 )

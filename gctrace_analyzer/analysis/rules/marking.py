@@ -35,6 +35,8 @@ _LARGE_ROOTS = (
     meaning="Goroutine stacks are a large part of what GC has to mark.",
     condition=_LARGE_ROOTS.format(what="the stacks"),
     advice="Use fewer goroutines, or shallower ones; stacks count towards the heap goal.",
+    needs="stacks that each line prints (Go 1.18 and later)",
+    contradicted_by="few goroutines in /debug/pprof/goroutine",
     source="gcControllerState.commit in runtime/mgcpacer.go (Go 1.18 and later)",
 )
 def large_stacks(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -49,6 +51,8 @@ def large_stacks(facts: ProcessFacts) -> Iterator[Evidence]:
     condition=_LARGE_ROOTS.format(what="the globals"),
     advice="Expect a higher heap goal: global variables are marked in every cycle and count "
     "towards it.",
+    needs="globals that each line prints (Go 1.18 and later)",
+    contradicted_by="none: the runtime counts them",
     source="golang/go#19839",
 )
 def large_globals(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -82,6 +86,8 @@ def _large_roots(facts: ProcessFacts, column: str, words: str) -> Iterator[Evide
     "GOMAXPROCS is at least {t.many_procs}.",
     advice="Check whether the program shares its host or has a CPU quota: both pay for this "
     "marking.",
+    needs="idle marking of the cycles",
+    contradicted_by="other programs that never wait for these CPUs",
     source="golang/go#19393",
 )
 def idle_mark_heavy(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -117,6 +123,8 @@ _MARKED = (
     "warning if there are at least {t.min_cycles} such cycles.",
     advice="Look for swapping, CPU throttling, or a heap of very many small objects with "
     "pointers.",
+    needs="live heap and marking time of cycles of 100 ms and longer",
+    contradicted_by="late pauses: the host took the CPU away",
     source="measured: 1.8 GB per CPU second of pointer trees",
     explained_by=("GC016", "GC013", "GC012"),
 )

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     condition="HeapInuse - HeapAlloc is over {t.fragmentation_share:.0%} of HeapInuse and over "
     "{t.memory_min_mib:.0f} MiB.",
     advice="Reuse objects of the same size and lifetime, for example with `sync.Pool`.",
+    needs="HeapInuse and HeapAlloc of one moment",
+    contradicted_by="a dump shortly after a large part of the heap was freed",
     source="golang/go#18896",
 )
 def fragmentation(facts: MemoryFacts) -> Iterator[Evidence]:
@@ -46,6 +48,8 @@ def fragmentation(facts: MemoryFacts) -> Iterator[Evidence]:
     "{t.memory_min_mib:.0f} MiB.",
     advice="Set a memory limit (Go 1.19 and later), so that the runtime returns memory "
     "sooner; with earlier releases, call `debug.FreeOSMemory` after a peak.",
+    needs="HeapIdle and HeapReleased, and the room until the goal",
+    contradicted_by="a load that needs the memory again within minutes",
     source="golang/go#33376",
 )
 def unreleased_idle(facts: MemoryFacts) -> Iterator[Evidence]:
@@ -75,6 +79,9 @@ def _place(facts: DeathFacts) -> tuple[str, ...]:
     condition="A kernel log, systemd or a container state proves that a process was killed for "
     "memory, or the Go runtime ran out of memory.",
     advice="Read the post-mortem in this report.",
+    needs="a record of the kill: kernel, systemd, container runtime, platform or Go's own "
+    "error",
+    contradicted_by="a stop that was asked for before it, or a later line of the same process",
     source="kernel, systemd and container states",
 )
 def oom_kill(facts: DeathFacts) -> Iterator[Evidence]:
@@ -103,6 +110,8 @@ def oom_kill(facts: DeathFacts) -> Iterator[Evidence]:
     condition="A container ended with exit code 137 (SIGKILL), and nothing in the input proves "
     "an OOM kill.",
     advice="Read the kernel's log of that minute (`journalctl -k`, `dmesg`), and keep it.",
+    needs="exit code 137 or SIGKILL",
+    contradicted_by="a `docker stop`, a liveness probe or a deadline before it",
     source="moby/moby#15621",
 )
 def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
@@ -126,6 +135,8 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
     "neither the Go heap of the last cycle nor other memory of the Go runtime.",
     advice="Look for cgo, mmap and allocations since the last cycle, and set GOMEMLIMIT lower "
     "by this much.",
+    needs="resident memory at a proven kill, and the heap of the last cycle",
+    contradicted_by="heap that was allocated after the last cycle",
     source="golang/go#71150",
 )
 def off_heap_heavy(facts: DeathFacts) -> Iterator[Evidence]:

@@ -27,6 +27,8 @@ class Rule(Generic[Facts]):
         condition_template: the condition, with `{t.gc_cpu_warn:.0%}` for the threshold of that
             name.
         advice: what to do, unless the evidence has better advice for its input.
+        needs_template: the figures, observations or witness without which it is silent.
+        contradicted_by: what would show that it is wrong, and where to look for that.
         source: the runtime source, issue, document or measurement that the rule is based on.
         explained_by: ids of the rules that cause this one when they match as well.
         function: returns the matches.
@@ -37,15 +39,19 @@ class Rule(Generic[Facts]):
     meaning: str
     condition_template: str
     advice: str
+    needs_template: str
+    contradicted_by: str
     source: str
     explained_by: tuple[str, ...]
     function: Callable[[Facts], Iterable[Evidence]]
 
     def condition(self, thresholds: Thresholds = DEFAULT) -> str:
         """Returns when the rule matches, with the numbers of `thresholds`."""
-        text = self.condition_template.format(t=thresholds)
-        # Reports write "10 %", Python's format "10%".
-        return re.sub(r"(\d)%", r"\1 %", text)
+        return _filled(self.condition_template, thresholds)
+
+    def needs(self, thresholds: Thresholds = DEFAULT) -> str:
+        """Returns what the rule needs, with the numbers of `thresholds`."""
+        return _filled(self.needs_template, thresholds)
 
     @property
     def page(self) -> str:
@@ -75,6 +81,11 @@ class Rule(Generic[Facts]):
             )
 
 
+def _filled(template: str, thresholds: Thresholds) -> str:
+    # Reports write "10 %", Python's format "10%".
+    return re.sub(r"(\d)%", r"\1 %", template.format(t=thresholds))
+
+
 RULES: dict[str, Rule[Any]] = {}
 """Every rule by its id. Importing the package `rules` registers all of them."""
 
@@ -86,6 +97,8 @@ def rule(
     meaning: str,
     condition: str,
     advice: str,
+    needs: str,
+    contradicted_by: str,
     source: str,
     explained_by: tuple[str, ...] = (),
 ) -> Callable[[Callable[[Facts], Iterable[Evidence]]], Rule[Facts]]:
@@ -101,6 +114,8 @@ def rule(
             meaning=meaning,
             condition_template=condition,
             advice=advice,
+            needs_template=needs,
+            contradicted_by=contradicted_by,
             source=source,
             explained_by=explained_by,
             function=function,

@@ -60,6 +60,8 @@ def test_names_are_unique() -> None:
 def test_a_rule_has_all_its_texts_and_its_causes_are_other_rules(rule_id: str) -> None:
     each = RULES[rule_id]
     assert all((each.meaning, each.condition(), each.advice, each.source))
+    # What it needs and what would contradict it are noun phrases: `explain` ends them.
+    assert all(text and not text.endswith(".") for text in (each.needs(), each.contradicted_by))
     for text in (each.meaning, each.condition(), each.advice):
         assert text[0].isupper() or text[0] == "("
         assert text.endswith(".")
@@ -69,7 +71,7 @@ def test_a_rule_has_all_its_texts_and_its_causes_are_other_rules(rule_id: str) -
 @pytest.mark.parametrize("rule_id", sorted(RULES))
 def test_the_text_of_a_rule_names_only_thresholds_that_exist(rule_id: str) -> None:
     assert mentioned(RULES[rule_id]) <= FIELDS
-    assert "{" not in RULES[rule_id].condition()
+    assert "{" not in RULES[rule_id].condition() + RULES[rule_id].needs()
 
 
 @pytest.mark.parametrize(("rule_id", "name"), MENTIONS)
@@ -95,7 +97,14 @@ def test_every_threshold_that_a_module_uses_is_in_the_text_of_one_of_its_rules(
 
 def test_an_id_cannot_be_registered_twice() -> None:
     register = rule(
-        "GC001", "again", meaning="Again.", condition="Again.", advice="Again.", source="test"
+        "GC001",
+        "again",
+        meaning="Again.",
+        condition="Again.",
+        advice="Again.",
+        needs="nothing",
+        contradicted_by="nothing",
+        source="test",
     )
     with pytest.raises(ValueError, match="GC001 is registered already, as high-gc-cpu"):
         register(lambda facts: ())
@@ -121,6 +130,8 @@ def test_explaining_by_name_is_explaining_by_id() -> None:
     assert [label for label, _ in explanation.parts] == [
         "meaning",
         "reported if",
+        "needs",
+        "against it",
         "what to do",
         "source",
         "caused by",
