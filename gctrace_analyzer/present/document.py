@@ -122,12 +122,30 @@ class Problem:
 
 
 @frozen
+class TimeRange:
+    """A range of the time axis of a page, in seconds.
+
+    >>> TimeRange(10.0, 20.0).href
+    '#t=9.800-20.200'
+    """
+
+    begin_s: float
+    end_s: float
+
+    @property
+    def href(self) -> str:
+        """A link to the range, with room on both sides."""
+        room = 0.02 * (self.end_s - self.begin_s) or 0.001
+        return f"#t={max(self.begin_s - room, 0):.3f}-{self.end_s + room:.3f}"
+
+
+@frozen
 class Table:
     """A table. The head of the first column is its title; `align` has l or r per column.
 
     `least` has the characters of each column that a terminal shows at least where it has to cut
     cells; 0 or nothing: they are not cut. `verdict` is the number of the column whose cells are
-    coloured by verdict.
+    coloured by verdict. `spans` are the ranges of time that the rows of a page lead to.
     """
 
     head: tuple[str, ...]
@@ -136,6 +154,7 @@ class Table:
     more: str = ""
     least: tuple[int, ...] = ()
     verdict: int | None = None
+    spans: Sequence[TimeRange | None] = ()
 
 
 @frozen

@@ -209,11 +209,12 @@ def test_a_load_that_varies_is_not_dozens_of_phases() -> None:
 def test_short_runs_show_milliseconds_and_several_programs_their_numbers() -> None:
     report = gca.read(CORPUS / "gctrace" / "go1.26-restart" / "run.log").report()
     axis = axis_of(report, bins=100)
-    phases = ranges.phases(report, axis)
+    _, phases = ranges.phases(report, axis)
     assert phases.head[:4] == ("Phase", "process", "from", "to")
-    assert [each.cells[1] for each in phases.rows] == ["0", "0", "1", "1"]
-    assert all(len(each.cells[2].rpartition(".")[2]) == 3 for each in phases.rows)
-    assert len(phases.align) == len(phases.head) == len(phases.rows[0].cells)
+    assert [each[1] for each in phases.rows] == ["0", "0", "1", "1"]
+    assert all(len(each[2].rpartition(".")[2]) == 3 for each in phases.rows)
+    assert len(phases.align) == len(phases.head) == len(phases.rows[0])
+    assert all(phases.spans[:1])
     assert "1 other is not drawn" in " ".join(axis.notes)
 
 

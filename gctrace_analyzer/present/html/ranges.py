@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.present.format import NONE, duration, mib, mib_per_s, rate, share
+from gctrace_analyzer.present.document import Table, TimeRange
+from gctrace_analyzer.present.format import NONE, duration
 from gctrace_analyzer.present.plots import ticks
+from gctrace_analyzer.present.sections import overview
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.report import Report
 
@@ -23,49 +25,6 @@ _SHORT_S = 60.0
 
 _SHORT_RANGE_S, _DAY_S = 2.0, 86_400.0
 _SHORT_STEP_S = 0.001
-
-
-@frozen
-class TimeRange:
-    """A range of the time axis of the page.
-
-    >>> TimeRange(10.0, 20.0).href
-    '#t=9.800-20.200'
-    """
-
-    begin_s: float
-    end_s: float
-
-    @property
-    def href(self) -> str:
-        """A link to the range, with room on both sides."""
-        room = 0.02 * (self.end_s - self.begin_s) or 0.001
-        return f"#t={max(self.begin_s - room, 0):.3f}-{self.end_s + room:.3f}"
-
-
-@frozen
-class RangeRow:
-    """A row that leads to its range; None if that is not on the time axis."""
-
-    cells: tuple[str, ...]
-    span: TimeRange | None
-
-
-@frozen
-class Ranges:
-    """A table of rows that lead to their ranges. `align` has l, r or w (wraps) per column."""
-
-    title: str
-    head: tuple[str, ...]
-    align: str
-    rows: tuple[RangeRow, ...]
-    left: int = 0
-
-    @property
-    def number(self) -> str:
-        """How many rows there are, and how many of them are shown."""
-        shown = f"{len(self.rows):,}"
-        return f"the {shown} longest of {len(self.rows) + self.left:,}" if self.left else shown
 
 
 def span(
@@ -80,77 +39,58 @@ def span(
     return TimeRange(axis.seconds(begin), axis.seconds(end))
 
 
-def episodes(report: Report, axis: Axis) -> Ranges:
-    """Returns every episode."""
-    several, listed = _several(report), report.analysis.episodes
-    in_ms = _needs_ms(report, listed)
-    rows = [
-        _row(
-            axis,
-            row,
-            row["kind"],
-            *_process(row, several=several),
-            row["severity"],
-            *_times(report, row, in_ms=in_ms),
-            row["reason"],
-        )
-        for row in listed.iter_rows(named=True)
+def episodes(report: Report, axis: Axis) -> tuple[str, Table]:
+    """Returns every episode, with a title."""
+    listed = report.analysis.episodes
+    times = _times_of(report, listed)
+    cells = [
+        (row["severity"], *times(row), row["reason"]) for row in listed.iter_rows(named=True)
     ]
     head = ("severity", "from", "to", "length", "what happened")
-    return _ranges("Episode", head, "lrrrw", rows, several=several)
+    return _titled(axis, report, "Episode", head, "lrrrw", listed, cells)
 
 
-def phases(report: Report, axis: Axis) -> Ranges:
-    """Returns every load phase and idle time, with its figures."""
-    several, whole = _several(report), report.analysis.segments
+def phases(report: Report, axis: Axis) -> tuple[str, Table]:
+    """Returns every load phase and idle time with its figures, and a title."""
+    whole = report.analysis.segments
     length = pl.col("end_s") - pl.col("start_s")
     listed = whole.filter(
         (length.rank("ordinal", descending=True) <= _MOST_RANGES).fill_null(value=True)
     )
-    in_ms = _needs_ms(report, listed)
-    rows = [
-        _row(
-            axis,
-            row,
-            row["kind"],
-            *_process(row, several=several),
-            *_times(report, row, in_ms=in_ms),
-            rate(row["gc_per_s"]),
-            share(row["gc_cpu_share"]),
-            share(row["assist_share_of_gc_cpu"]),
-            mib(row["live_heap_p50_mib"]),
-            mib_per_s(row["alloc_mib_per_s"]),
-        )
-        for row in listed.iter_rows(named=True)
+    times = _times_of(report, listed)
+    cells = [
+        (*times(row), *overview.figures_of_phase(row)) for row in listed.iter_rows(named=True)
     ]
-    head = (
-        "from", "to", "length", "cycles", "GC CPU", "assists", "live heap", "allocation",
-    )  # fmt: skip
-    shown = _ranges("Phase", head, "rrrrrrrr", rows, several=several)
-    return replace(shown, left=len(whole) - len(listed))
+    head = ("from", "to", "length", *overview.FIGURES_OF_PHASE)
+    left = len(whole) - len(listed)
+    return _titled(axis, report, "Phase", head, "rrrrrrrr", listed, cells, left)
 
 
-def _several(report: Report) -> bool:
-    return len(report.analysis.tables["processes"]) > 1
-
-
-def _process(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
-    """Returns the number of the process as a cell; nothing if there is only one."""
-    if not several:
-        return ()
-    return (NONE if row["process"] is None else f"{row['process']}",)
-
-
-def _ranges(
-    of: str, head: tuple[str, ...], align: str, rows: list[RangeRow], *, several: bool
-) -> Ranges:
-    process = ("process",) if several else ()
-    columns = "l" + "r" * several + align
-    return Ranges(f"{of}s", (of, *process, *head), columns, tuple(rows))
-
-
-def _row(axis: Axis, row: dict[str, Any], *cells: str) -> RangeRow:
-    return RangeRow(cells, span(axis, row["process"], row["start_s"], row["end_s"]))
+def _titled(
+    axis: Axis,
+    report: Report,
+    of: str,
+    head: tuple[str, ...],
+    align: str,
+    listed: pl.DataFrame,
+    cells: Sequence[tuple[str, ...]],
+    left: int = 0,
+) -> tuple[str, Table]:
+    """Returns rows that lead to their ranges, each with its kind, and its process of several."""
+    several = len(report.analysis.tables["processes"]) > 1
+    rows = [
+        (kind, *([NONE if process is None else f"{process}"] if several else ()), *others)
+        for kind, process, others in zip(listed["kind"], listed["process"], cells, strict=True)
+    ]
+    ends = listed.select("process", "start_s", "end_s").iter_rows()
+    table = Table(
+        (of, *(["process"] if several else ()), *head),
+        "l" + "r" * several + align,
+        rows,
+        spans=[span(axis, *where) for where in ends],
+    )
+    number = f"the {len(rows):,} longest of {len(rows) + left:,}" if left else f"{len(rows):,}"
+    return f"{of}s ({number})", table
 
 
 def _needs_ms(report: Report, ranges: pl.DataFrame) -> bool:
@@ -161,15 +101,21 @@ def _needs_ms(report: Report, ranges: pl.DataFrame) -> bool:
     return span_s < _SHORT_S or (is_short and span_s < _DAY_S)
 
 
-def _times(report: Report, row: dict[str, Any], *, in_ms: bool) -> tuple[str, str, str]:
-    start, end = row["start_s"], row["end_s"]
-    if start is None or end is None:
-        return NONE, NONE, NONE
-    begun = report.analysis.started_at.get(row["process"])
-    shown = [
-        ticks.clock(seconds, _SHORT_STEP_S if in_ms else 1.0)
-        if begun is None
-        else report.moment(row["process"], seconds, in_ms=in_ms)
-        for seconds in (start, end)
-    ]
-    return shown[0], shown[1], duration(end - start)
+def _times_of(
+    report: Report, ranges: pl.DataFrame
+) -> Callable[[dict[str, Any]], tuple[str, str, str]]:
+    """Returns a function that formats the ends and the length of a range."""
+    in_ms = _needs_ms(report, ranges)
+
+    def at(process: int | None, seconds: float) -> str:
+        if process not in report.analysis.started_at:
+            return ticks.clock(seconds, _SHORT_STEP_S if in_ms else 1.0)
+        return report.moment(process, seconds, in_ms=in_ms)
+
+    def times(row: dict[str, Any]) -> tuple[str, str, str]:
+        process, start, end = row["process"], row["start_s"], row["end_s"]
+        if start is None or end is None:
+            return NONE, NONE, NONE
+        return at(process, start), at(process, end), duration(end - start)
+
+    return times

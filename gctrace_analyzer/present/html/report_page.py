@@ -113,7 +113,11 @@ def dumps(
             (problem, span) for problem, span in problems if problem.id not in _IN_POST_MORTEM
         ],
         "minor": findings.minor(report),
-        "lists": [list_ for list_ in _lists(report, axis) if list_.rows],
+        "lists": [
+            (title, table)
+            for title, table in (ranges.episodes(report, axis), ranges.phases(report, axis))
+            if table.rows
+        ],
         "inputs": evidence.inputs(report),
         "settings": evidence.settings(report),
         "deaths": list(evidence.deaths(report)),
@@ -296,11 +300,6 @@ def _marks(figure: Figure) -> Iterator[tuple[str, str, str]]:
         yield band.name, "band", band.severity
     for moment in figure.moments:
         yield moment.name, "moment", moment.severity
-
-
-def _lists(report: Report, axis: Axis) -> Iterator[ranges.Ranges]:
-    yield ranges.episodes(report, axis)
-    yield ranges.phases(report, axis)
 
 
 def _tables(report: Report) -> Iterator[Table]:

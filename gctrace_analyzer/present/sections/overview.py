@@ -31,7 +31,7 @@ from gctrace_analyzer.present.format import (
 from gctrace_analyzer.units import cores_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     import polars as pl
 
@@ -135,6 +135,20 @@ def about_cycles(report: Report) -> Iterator[Table]:
         yield from (table for table in several if table is not None)
 
 
+FIGURES_OF_PHASE = ("cycles", "GC CPU", "assists", "live heap", "allocation")
+
+
+def figures_of_phase(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the figures of a row of `schema.SEGMENTS` (`FIGURES_OF_PHASE`)."""
+    return (
+        rate(row["gc_per_s"]),
+        share(row["gc_cpu_share"]),
+        share(row["assist_share_of_gc_cpu"]),
+        mib(row["live_heap_p50_mib"]),
+        mib_per_s(row["alloc_mib_per_s"]),
+    )
+
+
 def phases(report: Report) -> Table | None:
     """Returns the load phases and idle times if there are several, without short ones."""
     long = (
@@ -151,15 +165,11 @@ def phases(report: Report) -> Table | None:
             (f"{row['process']} " if several else "") + row["kind"],
             duration(row["start_s"]),
             duration(row["end_s"]),
-            rate(row["gc_per_s"]),
-            share(row["gc_cpu_share"]),
-            share(row["assist_share_of_gc_cpu"]),
-            mib(row["live_heap_p50_mib"]),
-            mib_per_s(row["alloc_mib_per_s"]),
+            *figures_of_phase(row),
         )
         for row in listed.head(MOST_PHASES).iter_rows(named=True)
     ]
-    head = ("Phases", "from", "to", "cycles", "GC CPU", "assists", "live heap", "allocation")
+    head = ("Phases", "from", "to", *FIGURES_OF_PHASE)
     left = len(report.analysis.segments) - len(rows)
     more = f"… and {left:,} shorter (table segments)" if left else ""
     return Table(head, "lrrrrrrr", rows, more)

@@ -44,17 +44,17 @@ def test_the_curve_of_one_process_has_the_statement_of_that_process() -> None:
 
 def test_both_ends_of_a_short_phase_differ() -> None:
     report = gca.read(SAMPLES / "leak" / "service.log.gz").report()
-    found = phases(report, axis_of(report, bins=100))
-    begin, end = (found.head.index(name) for name in ("from", "to"))
-    assert all(row.cells[begin] != row.cells[end] for row in found.rows)
+    _, table = phases(report, axis_of(report, bins=100))
+    begin, end = (table.head.index(name) for name in ("from", "to"))
+    assert all(row[begin] != row[end] for row in table.rows)
 
 
 def test_a_page_lists_the_longest_of_many_phases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranges, "_MOST_RANGES", 3)
     report = gca.read(SAMPLES / "leak" / "service.log.gz").report()
-    found = phases(report, axis_of(report, bins=100))
-    assert (len(found.rows), found.number) == (3, "the 3 longest of 8")
-    begins = [row.cells[found.head.index("from")] for row in found.rows]
+    title, table = phases(report, axis_of(report, bins=100))
+    assert (len(table.rows), title) == (3, "Phases (the 3 longest of 8)")
+    begins = [row[table.head.index("from")] for row in table.rows]
     assert begins == sorted(begins)
 
 
