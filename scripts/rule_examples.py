@@ -15,7 +15,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
-from gctrace_analyzer.present.plots.figure import Band, Figure, Level, Moment, Panel
+from gctrace_analyzer.present.plots.figure import Event, Figure, Level, Panel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -261,24 +261,26 @@ def _own(report: Report, axis: Axis, columns: tuple[str, ...]) -> Figure:
 
 def _marked(figure: Figure, axis: Axis, finding: Finding) -> Figure:
     """Marks the range of the finding, unless that is the whole log."""
-    moments = tuple(each for each in figure.moments if finding.at is not None)
-    plain = replace(figure, bands=(), moments=moments, notes=())
+    moments = tuple(
+        each for each in figure.events if each.end is None and finding.at is not None
+    )
+    plain = replace(figure, events=moments, notes=())
     begin, end = (axis.at(finding.process, at) for at in (finding.start_s, finding.end_s))
     if begin is None or end is None or not axis.ends:
-        return replace(plain, moments=(*moments, *_examples(axis, finding)))
+        return replace(plain, events=(*moments, *_examples(axis, finding)))
     first, last = axis.ends
     if (end - begin) >= _WHOLE * (last - first):
         return plain
     end = max(end, begin + _NARROW * (last - first))
     severity = finding.severity if finding.severity in ("bad", "warn") else "info"
-    return replace(plain, bands=(Band(begin, end, finding.name, severity),))
+    return replace(plain, events=(Event(begin, end, finding.name, severity), *moments))
 
 
-def _examples(axis: Axis, finding: Finding) -> Iterator[Moment]:
+def _examples(axis: Axis, finding: Finding) -> Iterator[Event]:
     """Yields the cycles that the finding names as its examples."""
     lines = [int(each.rpartition(":")[2]) for each in finding.examples if ":" in each]
     if "line_no" in axis.cycles.columns and finding.at is None:
         found = axis.cycles.filter(pl.col("line_no").is_in(lines), pl.col("x").is_not_null())
         for number, row in enumerate(found.iter_rows(named=True)):
             name = f"gc {row['gc_num']}"
-            yield Moment(row["x"], name, "warn", row=0 if number == 0 else None)
+            yield Event(row["x"], None, name, "warn", row=0 if number == 0 else None)

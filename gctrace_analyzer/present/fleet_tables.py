@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
@@ -187,14 +187,10 @@ def _changes(changes: Changes, most: int) -> Iterator[Ranking]:
 def _changed(written: Callable[[float | None], str]) -> tuple[Column, ...]:
     return (
         _SERVICE,
-        Column("before", lambda row: written(row["before"]), "before"),
-        Column("now", lambda row: written(row["after"]), "after"),
-        Column("change", _relative, "relative"),
+        _figure("before", "before", written),
+        _figure("now", "after", written),
+        _figure("change", "relative", lambda part: NONE if part is None else percent(part)),
     )
-
-
-def _relative(row: Mapping[str, Any]) -> str:
-    return NONE if row["relative"] is None else percent(row["relative"])
 
 
 def file_of(row: Mapping[str, Any]) -> str:
@@ -212,21 +208,42 @@ _OVER_RUNS = "Services over all runs"
 TITLES_OF_CHANGES = (_OVER_RUNS, _THRASHING_CHANGED, *(title for title, _ in _CHANGED.values()))
 """The titles of the tables that say what changed since an earlier run."""
 
-_SERVICE = Column("Service", lambda row: row["service"], "service", "l", NAME_CHARS)
+
+def _figure(
+    head: str,
+    key: str,
+    written: Callable[[Any], str],
+    align: Literal["l", "r"] = "r",
+    most: int = 0,
+) -> Column:
+    """Returns a column of the frame, as a function writes its values."""
+    return Column(head, lambda row: written(row[key]), key, align, most)
+
+
+def _whole(number: float | None) -> str:
+    return NONE if number is None else f"{number:,.0f}"
+
+
+def _rounded(gogc: float | None) -> str:
+    return NONE if gogc is None else f"{gogc:.0f}"
+
+
+def _if_any(number: int | None) -> str:
+    return f"{number:,}" if number else ""
+
+
+_SERVICE = _figure("Service", "service", str, "l", NAME_CHARS)
 _FILE = Column("Process", file_of, "file", "l", NAME_CHARS)
-_GC_CORES = Column("GC cores", lambda row: cores(row["gc_cores"]), "gc_cores")
-_GC_CPU = Column("GC CPU", lambda row: share(row["gc_cpu_share"]), "gc_cpu_share")
-_GOGC = Column(
-    "eff. GOGC",
-    lambda row: (
-        NONE if row["effective_gogc_p50"] is None else f"{row['effective_gogc_p50']:.0f}"
-    ),
-    "effective_gogc_p50",
+_GC_CORES = _figure("GC cores", "gc_cores", cores)
+_GC_CPU = _figure("GC CPU", "gc_cpu_share", share)
+_GOGC = _figure(
+    "eff. GOGC", "effective_gogc_p50", lambda gogc: NONE if gogc is None else f"{gogc:.0f}"
 )
-_LIVE = Column("live heap", lambda row: mib(row["live_heap_p50_mib"]), "live_heap_p50_mib")
-_LIVE_MAX = Column("live max", lambda row: mib(row["live_heap_max_mib"]), "live_heap_max_mib")
-_LIMIT = Column("limit", lambda row: mib(row["limit_mib"]), "limit_mib")
-_RATE = Column("cycles/s", lambda row: rate(row["gc_per_s"]), "gc_per_s")
+_LIVE = _figure("live heap", "live_heap_p50_mib", mib)
+_LIVE_MAX = _figure("live max", "live_heap_max_mib", mib)
+_LIMIT = _figure("limit", "limit_mib", mib)
+_RATE = _figure("cycles/s", "gc_per_s", rate)
+_APPLY_TO = _figure("apply to", "advised", _whole)
 
 
 def _p99(row: Mapping[str, Any]) -> str:
@@ -238,60 +255,45 @@ def _p99(row: Mapping[str, Any]) -> str:
 
 _P99 = Column("pauses p99", _p99, "stw_p99_ms")
 _COUNTS = (
-    Column("processes", lambda row: f"{row['processes']:,}", "processes"),
-    Column("services", lambda row: f"{row['services']:,}", "services"),
+    _figure("processes", "processes", _whole),
+    _figure("services", "services", _whole),
     _GC_CORES,
 )
 
 _THRASHING = (
     _SERVICE,
-    Column("thrashing", lambda row: row["state"], "state", "l"),
-    Column("before", lambda row: _whole(row["before"]), "before"),
-    Column("now", lambda row: _whole(row["after"]), "after"),
+    _figure("thrashing", "state", str, "l"),
+    _figure("before", "before", _whole),
+    _figure("now", "after", _whole),
 )
 _SERVICES = (
     _SERVICE,
-    Column("files", lambda row: f"{row['files']:,}" if row["files"] else "", "files"),
+    _figure("files", "files", _if_any),
     _GC_CORES,
     _GC_CPU,
     _RATE,
-    Column(
-        "assists",
-        lambda row: share(row["assist_share_of_gc_cpu"]),
-        "assist_share_of_gc_cpu",
-    ),
+    _figure("assists", "assist_share_of_gc_cpu", share),
     _LIVE,
     _P99,
 )
 _SAVINGS = (
-    Column("Service", lambda row: row["service"], "service", "l", 20),
-    Column("apply to", lambda row: f"{row['advised']:,}", "advised"),
+    _figure("Service", "service", str, "l", 20),
+    _APPLY_TO,
     Column("cores", lambda row: saving(row, "saved_cores", cores), "saved_cores", "l"),
-    Column(
-        "heap",
-        saved_heap,
-        "saved_heap_mib",
-        "l",
-    ),
+    Column("heap", saved_heap, "saved_heap_mib", "l"),
 )
-_TO_SET = (
-    _SERVICE,
-    Column("apply to", lambda row: f"{row['advised']:,}", "advised"),
-    Column("most often", _setting, "advised_setting", "l"),
-)
+_TO_SET = (_SERVICE, _APPLY_TO, Column("most often", _setting, "advised_setting", "l"))
+
+
+def _state(row: Mapping[str, Any]) -> str:
+    if row["state"]:
+        return STATES[row["state"]]
+    return "killed for memory" if row["oom_kills"] else ""
+
+
 _PROCESSES = (
     _FILE,
-    Column(
-        "state",
-        lambda row: (
-            STATES[row["state"]]
-            if row["state"]
-            else "killed for memory"
-            if row["oom_kills"]
-            else ""
-        ),
-        align="l",
-    ),
+    Column("state", _state, align="l"),
     _GC_CORES,
     _GC_CPU,
     _RATE,
@@ -316,9 +318,9 @@ _THRASH = (
 )
 _LIMITS = (
     _FILE,
-    Column("live heap, max", _LIVE_MAX.text, "live_heap_max_mib"),
+    _figure("live heap, max", "live_heap_max_mib", mib),
     _LIMIT,
-    Column("share", lambda row: share(row["live_share_of_limit"]), "live_share_of_limit"),
+    _figure("share", "live_share_of_limit", share),
     _GOGC,
 )
 _OUTLIERS = (
@@ -326,33 +328,29 @@ _OUTLIERS = (
     Column("figure", lambda row: OUTLYING[row["figure"]], align="l"),
     Column("value", lambda row: _WRITTEN[row["figure"]](row["value"]), "value"),
     Column("median", lambda row: _WRITTEN[row["figure"]](row["usual"]), "usual"),
-    Column("replicas", lambda row: f"{row['replicas']:,}", "replicas"),
+    _figure("replicas", "replicas", _whole),
 )
 _MEMORY = (
     _FILE,
-    Column("held by Go", lambda row: mib(row["go_memory_mib"]), "go_memory_mib"),
-    Column("RSS max", lambda row: mib(row["rss_max_mib"]), "rss_max_mib"),
-    Column("GOMEMLIMIT", lambda row: mib(row["memory_limit_mib"]), "memory_limit_mib"),
-    Column("container", lambda row: mib(row["container_limit_mib"]), "container_limit_mib"),
-    Column("GOGC", lambda row: row["gogc"] or NONE, "gogc"),
-    Column("restarts", lambda row: _whole(row["restarts"]), "restarts"),
+    _figure("held by Go", "go_memory_mib", mib),
+    _figure("RSS max", "rss_max_mib", mib),
+    _figure("GOMEMLIMIT", "memory_limit_mib", mib),
+    _figure("container", "container_limit_mib", mib),
+    _figure("GOGC", "gogc", lambda gogc: gogc or NONE),
+    _figure("restarts", "restarts", _whole),
 )
-_VERSIONS = (Column("Go version", lambda row: row["go"], "go", "l"), *_COUNTS)
+_VERSIONS = (_figure("Go version", "go", str, "l"), *_COUNTS)
 _SETTINGS = (
-    Column("GOGC", lambda row: f"GOGC {row['gogc']}", "gogc", "l"),
-    Column("GOMEMLIMIT", lambda row: row["limit"], "limit", "l"),
+    _figure("GOGC", "gogc", "GOGC {}".format, "l"),
+    _figure("GOMEMLIMIT", "limit", str, "l"),
     *_COUNTS,
 )
 _ERRORS = (
-    Column("Reason", lambda row: row["kind"], "kind", "l"),
-    Column("files", lambda row: f"{row['files']:,}", "files"),
-    Column("for example", lambda row: row["example"], "example", "l", NAME_CHARS),
+    _figure("Reason", "kind", str, "l"),
+    _figure("files", "files", _whole),
+    _figure("for example", "example", str, "l", NAME_CHARS),
     Column("problem", lambda row: row["error"] or "", "error", "l", 28, is_wide=True),
 )
-
-
-def _whole(number: int | None) -> str:
-    return NONE if number is None else f"{number:,}"
 
 
 def _limiter(state: str | None) -> str:

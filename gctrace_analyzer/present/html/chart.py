@@ -14,7 +14,6 @@ import polars as pl
 
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.plots import ticks
-from gctrace_analyzer.present.plots.events import is_flipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,8 +63,7 @@ class Chart:
     statement: str
     timed: bool
     paths: tuple[Path, ...]
-    bands: tuple[tuple[float, float, str], ...]
-    moments: tuple[tuple[float, str], ...]
+    events: tuple[tuple[str, str, float, float], ...]
     levels: tuple[tuple[float, str], ...]
     labels: tuple[Label, ...]
     legend: tuple[tuple[str, str, Look], ...]
@@ -77,10 +75,9 @@ class Chart:
 
 def charts_of(figure: Figure, statements: dict[str, str], *, linked: bool) -> Iterator[Chart]:
     """Yields a chart for each panel; if `linked`, the time axes of the page move together."""
-    for panel in figure.panels:
-        if panel.drawn:
-            name = f"{figure.name}-{panel.name}"
-            yield _chart(figure, panel, name, statements.get(name, ""), linked=linked)
+    for panel in figure.drawn_panels:
+        name = f"{figure.name}-{panel.name}"
+        yield _chart(figure, panel, name, statements.get(name, ""), linked=linked)
 
 
 def _chart(figure: Figure, panel: Panel, name: str, statement: str, *, linked: bool) -> Chart:
@@ -98,23 +95,21 @@ def _chart(figure: Figure, panel: Panel, name: str, statement: str, *, linked: b
         for path in _paths(mark, frame, panel, x, y)
     )
     timed = linked and panel.is_timed
+
+    def place(at: Any) -> float:
+        return x(_seconds(at, zero))
+
     return Chart(
         id=name,
         title=panel.title,
         statement=_statement(statement, panel),
         timed=timed,
         paths=shown,
-        bands=tuple(
-            (x(_seconds(band.begin, zero)), x(_seconds(band.end, zero)), band.severity)
-            for band in (figure.bands_of(panel.name) if panel.is_timed else ())
+        events=tuple(
+            (event.kind, event.severity, place(event.ends[0]), place(event.ends[1]))
+            for event in (figure.events_of(panel.name) if panel.is_timed else ())
         ),
-        moments=tuple(
-            (x(_seconds(moment.at, zero)), moment.severity)
-            for moment in (figure.moments if panel.is_timed else ())
-        ),
-        levels=tuple(
-            (y(level.y), level.dash) for level in panel.levels if level not in span.above
-        ),
+        levels=tuple((y(level.y), level.dash) for level in span.levels),
         labels=tuple(_labels(figure, panel, zero, x, y)),
         legend=tuple((mark.name, mark.kind, mark.look) for mark, _ in frames),
         x_ticks=tuple(_x_ticks(figure, panel, ends, x)),
@@ -131,7 +126,7 @@ def _chart(figure: Figure, panel: Panel, name: str, statement: str, *, linked: b
             "filled": any(mark.filled for mark, _ in frames),
             "unit": panel.unit,
             "xUnit": panel.x_unit,
-            "levels": [level.y for level in panel.levels if level not in span.above],
+            "levels": [level.y for level in span.levels],
             "series": [_series(mark, frame) for mark, frame in frames],
         },
     )
@@ -146,8 +141,7 @@ def _statement(statement: str, panel: Panel) -> str:
 
 def _x_title(figure: Figure, panel: Panel) -> str:
     """Returns the title of the horizontal axis; charts below each other show it once."""
-    drawn = [panel for panel in figure.panels if panel.drawn]
-    if panel.is_timed and figure.shared_x and panel is not drawn[-1]:
+    if panel.is_timed and figure.shared_x and panel is not figure.drawn_panels[-1]:
         return ""
     return panel.x_title or figure.x_title
 
@@ -264,24 +258,15 @@ def _joined(placed: pl.DataFrame, point: pl.Expr) -> list[str]:
 
 
 def _labels(figure: Figure, panel: Panel, zero: Any, x: Place, y: Place) -> Iterator[Label]:
-    first = next((panel for panel in figure.panels if panel.drawn), None)
-    if panel is first and panel.is_timed:
-        for kind, several in (("moment", figure.moments), ("band", figure.bands)):
-            for event in several:
-                at = event.at if hasattr(event, "at") else event.begin
-                if event.row is not None and figure.x_range:
-                    yield Label(
-                        x(_seconds(at, zero)) / 10,
-                        event.row,
-                        event.name,
-                        f"{kind} {event.severity}",
-                        is_flipped(event.name, at, figure.x_range),
-                    )
+    for event, row, flipped in (
+        figure.labelled(panel) if panel.is_timed and figure.x_range else ()
+    ):
+        left = x(_seconds(event.begin, zero)) / 10
+        yield Label(left, row, event.name, f"{event.kind} {event.severity}", flipped)
     span = panel.span
-    for level in panel.levels:
-        if level not in span.above:
-            low = " below" if span.is_near_the_top(level) else ""
-            yield Label(0, y(level.y), level.name, f"limit{low}")
+    for level in span.levels:
+        low = " below" if span.is_near_the_top(level) else ""
+        yield Label(0, y(level.y), level.name, f"limit{low}")
     for at, value, text in panel.labels:
         yield Label(x(at) / 10, y(value), text, "point", flipped=x(at) > 0.95 * WIDTH)
 

@@ -157,9 +157,7 @@ def _plots(axis: Axis, report: Report, worst: Future[object]) -> dict[str, Figur
         own = figure.x_range
         # Dumps of a log without timestamps have a clock of their own.
         if shared.x_range and (own is None or type(own[0]) is type(shared.x_range[0])):
-            plots[name] = replace(
-                figure, x_range=shared.x_range, bands=shared.bands, moments=shared.moments
-            )
+            plots[name] = replace(figure, x_range=shared.x_range, events=shared.events)
     return plots
 
 
@@ -296,10 +294,8 @@ def _notes_on_memory(plots: dict[str, Figure]) -> Iterator[str]:
 
 def _marks(figure: Figure) -> Iterator[tuple[str, str, str]]:
     """Yields what is marked in the charts: kinds of episodes, events and limits."""
-    for band in figure.bands:
-        yield band.name, "band", band.severity
-    for moment in figure.moments:
-        yield moment.name, "moment", moment.severity
+    for event in figure.events:
+        yield event.name, event.kind, event.severity
 
 
 def _tables(report: Report) -> Iterator[Table]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -12,15 +12,20 @@ from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.analysis.settings.naming import changes
 from gctrace_analyzer.present.format import printable
 from gctrace_analyzer.present.plots.axis import limits
-from gctrace_analyzer.present.plots.figure import Band, Figure, Moment, Panel
+from gctrace_analyzer.present.plots.figure import (
+    Event,
+    Figure,
+    Panel,
+    is_flipped,
+    share_of,
+    width_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.report import Report
-
-    Placed = TypeVar("Placed", Band, Moment)
 
 MOST_BANDS = 60
 """The most bands that are drawn: the most severe and longest ones."""
@@ -46,9 +51,6 @@ _APART = 0.015
 gaps would be stripes."""
 
 MOST_MOMENTS = 40
-
-CHARACTER = 0.0095
-"""Width of a character of a label, as a share of a narrow figure."""
 
 ROWS = 3
 """Rows of labels at the top of a panel; what does not fit there has no label."""
@@ -80,25 +82,18 @@ def timed(
     if not shared or axis.ends is None:
         return Figure(name, title, panels, shared_x=shared, notes=axis.notes)
     ends = with_deaths(report, axis)
-    bands, moments = placed(report, axis, ends)
-    notes = (*axis.notes, *_on_episodes(len(report.analysis.episodes), bands))
+    events = placed(report, axis, ends)
+    notes = (*axis.notes, *_on_episodes(len(report.analysis.episodes), events))
     return Figure(
-        name,
-        title,
-        panels,
-        x_title=axis.title,
-        x_range=ends,
-        bands=bands,
-        moments=moments,
-        notes=notes,
+        name, title, panels, x_title=axis.title, x_range=ends, events=events, notes=notes
     )
 
 
-def _on_episodes(episodes: int, bands: tuple[Band, ...]) -> Iterator[str]:
+def _on_episodes(episodes: int, events: tuple[Event, ...]) -> Iterator[str]:
     """Yields what is not drawn of the episodes, or not everywhere."""
     if episodes > MOST_BANDS:
         yield f"Of {episodes:,} episodes, the {MOST_BANDS} most severe and longest are drawn."
-    if any(band.panels is not None for band in bands):
+    if any(event.panels is not None for event in events):
         yield "Short episodes are lines, each in the chart of what it is about."
 
 
@@ -109,37 +104,33 @@ def with_deaths(report: Report, axis: Axis) -> tuple[Any, Any] | None:
     begin, end = axis.ends
     span = end - begin
     late = [
-        death.at
+        death.begin
         for death in _deaths(report, axis)
-        if end < death.at and (death.at - end) <= _AFTER * span
+        if end < death.begin and (death.begin - end) <= _AFTER * span
     ]
     # A line at the very end of the axis would be cut in half.
     return begin, max(late) + 0.02 * span if late else end
 
 
-def placed(
-    report: Report, axis: Axis, ends: tuple[Any, Any] | None
-) -> tuple[tuple[Band, ...], tuple[Moment, ...]]:
-    """Returns the bands and moments of the axis, with rows in which no label covers another."""
+def placed(report: Report, axis: Axis, ends: tuple[Any, Any] | None) -> tuple[Event, ...]:
+    """Returns the events of the axis, with rows in which no label covers another."""
     if ends is None:
-        return (), ()
+        return ()
     taken: list[list[tuple[float, float]]] = [[] for _ in range(ROWS)]
     for level in limits(report):
         # The name of a limit is at the left, in the second row.
-        taken[1].append((0.0, _width(level.name)))
-    moments = tuple(
-        in_a_row(event, event.at, ends, taken) for event in _moments(report, axis, ends)
-    )
-    bands = tuple(
-        event if event.row is None else in_a_row(event, event.begin, ends, taken)
+        taken[1].append((0.0, width_of(level.name)))
+    moments = [in_a_row(event, ends, taken) for event in _moments(report, axis, ends)]
+    bands = [
+        event if event.row is None else in_a_row(event, ends, taken)
         for event in _uncrowded(list(_bands(report, axis, ends)), ends)
-    )
-    return bands, moments
+    ]
+    return (*bands, *moments)
 
 
-def _uncrowded(bands: list[Band], ends: tuple[Any, Any]) -> list[Band]:
+def _uncrowded(bands: list[Event], ends: tuple[Any, Any]) -> list[Event]:
     """Returns the bands; thin ones without labels and in few panels, if there are many."""
-    thin = [_share(band.end, ends) - _share(band.begin, ends) < _THIN for band in bands]
+    thin = [share_of(band.end, ends) - share_of(band.begin, ends) < _THIN for band in bands]
     if sum(thin) <= _MANY_THIN:
         return bands
     return [
@@ -148,21 +139,15 @@ def _uncrowded(bands: list[Band], ends: tuple[Any, Any]) -> list[Band]:
     ]
 
 
-def is_flipped(name: str, at: Any, ends: tuple[Any, Any]) -> bool:
-    """Returns whether a label is left of its position, because it has no room to the right."""
-    return _share(at, ends) + _width(name) > 1
-
-
 def in_a_row(
-    event: Placed, at: Any, ends: tuple[Any, Any], taken: list[list[tuple[float, float]]]
-) -> Placed:
-    """Returns the band or moment with the first row where its label covers none in `taken`.
+    event: Event, ends: tuple[Any, Any], taken: list[list[tuple[float, float]]]
+) -> Event:
+    """Returns the event with the first row where its label covers none in `taken`.
 
     Adds the place of the label to `taken`, which has a list for each row.
     """
-    share = _share(at, ends)
-    width = _width(event.name)
-    flipped = is_flipped(event.name, at, ends)
+    share, width = share_of(event.begin, ends), width_of(event.name)
+    flipped = is_flipped(event.name, event.begin, ends)
     low, high = (share - width, share) if flipped else (share, share + width)
     for number, row in enumerate(taken):
         if all(high <= begin or low >= end for begin, end in row):
@@ -171,16 +156,7 @@ def in_a_row(
     return replace(event, row=None)
 
 
-def _width(name: str) -> float:
-    return CHARACTER * (len(name) + 1)
-
-
-def _share(at: Any, ends: tuple[Any, Any]) -> float:
-    first, last = ends
-    return float((at - first) / (last - first)) if last != first else 0.0
-
-
-def _bands(report: Report, axis: Axis, ends: tuple[Any, Any]) -> Iterator[Band]:
+def _bands(report: Report, axis: Axis, ends: tuple[Any, Any]) -> Iterator[Event]:
     """Yields when the states of the episodes lasted; the first of each episode has a label.
 
     If there are too many episodes, the most severe and longest are drawn.
@@ -201,7 +177,7 @@ def _bands(report: Report, axis: Axis, ends: tuple[Any, Any]) -> Iterator[Band]:
         ]
         known = [(begin, end) for begin, end in places if None not in (begin, end)]
         for index, (begin, end) in enumerate(known):
-            yield Band(begin, end, row["kind"], row["severity"], None if index else 0)
+            yield Event(begin, end, row["kind"], row["severity"], None if index else 0)
 
 
 def _joined(lasted: pl.DataFrame, near_s: float) -> list[tuple[float, float]]:
@@ -216,24 +192,24 @@ def _joined(lasted: pl.DataFrame, near_s: float) -> list[tuple[float, float]]:
     return list(joined.select("start_s", "end_s").iter_rows())
 
 
-def _moments(report: Report, axis: Axis, ends: tuple[Any, Any]) -> list[Moment]:
+def _moments(report: Report, axis: Axis, ends: tuple[Any, Any]) -> list[Event]:
     deaths = list(_deaths(report, axis))
     others = [
         *_restarts(axis),
         *_settings(report, axis),
         *(_of_supervisor(report, deaths) if axis.is_time else ()),
     ]
-    within = [moment for moment in (*deaths, *others) if ends[0] <= moment.at <= ends[1]]
+    within = [moment for moment in (*deaths, *others) if ends[0] <= moment.begin <= ends[1]]
     return within[:MOST_MOMENTS]
 
 
-def _deaths(report: Report, axis: Axis) -> Iterator[Moment]:
+def _deaths(report: Report, axis: Axis) -> Iterator[Event]:
     for death in report.analysis.post_mortems:
         at: Any = (
             death.logged_at if axis.is_time else _death_at(axis, death.process, death.gap_s)
         )
         if at is not None:
-            yield Moment(at, printable(death.kind))
+            yield Event(at, None, printable(death.kind))
 
 
 def _death_at(axis: Axis, process: int | None, gap_s: float | None) -> Any:
@@ -243,22 +219,22 @@ def _death_at(axis: Axis, process: int | None, gap_s: float | None) -> Any:
     return axis.at(process, None if last is None else last + gap_s)
 
 
-def _restarts(axis: Axis) -> Iterator[Moment]:
+def _restarts(axis: Axis) -> Iterator[Event]:
     for process in axis.processes[1:]:
         at = axis.at(process, 0.0)
         if at is not None:
-            yield Moment(at, "restart", "info")
+            yield Event(at, None, "restart", "info")
 
 
-def _settings(report: Report, axis: Axis) -> Iterator[Moment]:
+def _settings(report: Report, axis: Axis) -> Iterator[Event]:
     """Yields the changes of GOGC, memory limit and GOMAXPROCS while a process ran."""
     for process in axis.processes:
         for start_s, setting in changes(report.analysis.regimes_of(process)):
             if (at := axis.at(process, start_s)) is not None:
-                yield Moment(at, setting, "info")
+                yield Event(at, None, setting, "info")
 
 
-def _of_supervisor(report: Report, deaths: list[Moment]) -> Iterator[Moment]:
+def _of_supervisor(report: Report, deaths: list[Event]) -> Iterator[Event]:
     """Yields what systemd or Docker logged about the service, apart from the kills."""
     tables = report.analysis.tables
     for table, names in (
@@ -272,5 +248,5 @@ def _of_supervisor(report: Report, deaths: list[Moment]) -> Iterator[Moment]:
             named=True
         ):
             at = row["logged_at"]
-            if all(abs(at - death.at) > timedelta(seconds=_SAME_S) for death in deaths):
-                yield Moment(at, names[row["event"]], "info")
+            if all(abs(at - death.begin) > timedelta(seconds=_SAME_S) for death in deaths):
+                yield Event(at, None, names[row["event"]], "info")

@@ -13,6 +13,8 @@ from gctrace_analyzer.present.plots.palette import LOOKS, Look
 from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import polars as pl
 
     from gctrace_analyzer.present.plots.ticks import X
@@ -85,11 +87,15 @@ class Level:
 
 @frozen
 class AxisSpan:
-    """The range of a vertical axis, and what is above it: levels, and the peak of a start-up."""
+    """The range of a vertical axis with its levels, and what is above it.
+
+    That is levels, too, and the peak of a start-up.
+    """
 
     low: float
     high: float
     is_cut: bool = False
+    levels: tuple[Level, ...] = ()
     above: tuple[Level, ...] = ()
     peak: float | None = None
 
@@ -180,11 +186,11 @@ class Panel:
         if self.log_y:
             # A point at the edge would be cut in half.
             room = (high / low) ** _LOG_HEADROOM if low > 0 else 1.0
-            return AxisSpan(low / room, high * room)
+            return AxisSpan(low / room, high * room, levels=self.levels)
         peak = None
         if self.ceiling is not None and self.ceiling < high:
             high, peak = self.ceiling, high
-        near = [level for level in self.levels if level.y <= _LEVEL_ROOM * high]
+        near = tuple(level for level in self.levels if level.y <= _LEVEL_ROOM * high)
         above = tuple(level for level in self.levels if level not in near)
         top = max([high, *(level.y for level in near)])
         highest = max((level.y for level in near), default=0.0)
@@ -196,34 +202,54 @@ class Panel:
         )
         if self.from_zero and not (varies and low >= TOP_TENTH * top > 0):
             end = max((top or 1.0) * (1 + _HEADROOM), highest * (1 + _LEVEL_HEADROOM))
-            return AxisSpan(min(low, 0.0), end, above=above, peak=peak)
+            return AxisSpan(min(low, 0.0), end, levels=near, above=above, peak=peak)
         room = _HEADROOM * (top - low) or 0.01 * abs(top) or 1.0
-        return AxisSpan(low - room, top + room, is_cut=self.from_zero, above=above)
+        return AxisSpan(low - room, top + room, self.from_zero, near, above)
 
 
 @frozen
-class Band:
-    """A range of the shared axis, shaded in every panel, or in those named by `panels`.
+class Event:
+    """A range of the shared axis, shaded in every panel, or a moment: then it has no `end`.
 
-    `row` is the row of its label, if any.
+    `row` is the row of its label, if any. `panels` are the names of the only ones that show it.
     """
 
     begin: X
-    end: X
-    name: str
-    severity: str
-    row: int | None = 0
-    panels: tuple[str, ...] | None = None
-
-
-@frozen
-class Moment:
-    """A moment on the shared axis, such as a kill; `row` is the row of its label, if any."""
-
-    at: X
+    end: X | None
     name: str
     severity: str = "bad"
     row: int | None = 0
+    panels: tuple[str, ...] | None = None
+
+    @property
+    def kind(self) -> Literal["band", "moment"]:
+        """What it is drawn as."""
+        return "moment" if self.end is None else "band"
+
+    @property
+    def ends(self) -> tuple[X, X]:
+        """Where it begins and ends; both are the same for a moment."""
+        return self.begin, self.begin if self.end is None else self.end
+
+
+CHARACTER = 0.0095
+"""Width of a character of a label, as a share of a narrow figure."""
+
+
+def width_of(name: str) -> float:
+    """Returns how wide a label is, as a share of the axis."""
+    return CHARACTER * (len(name) + 1)
+
+
+def share_of(at: Any, ends: tuple[Any, Any]) -> float:
+    """Returns where a position is on the axis, 0 at its beginning and 1 at its end."""
+    first, last = ends
+    return float((at - first) / (last - first)) if last != first else 0.0
+
+
+def is_flipped(name: str, at: Any, ends: tuple[Any, Any]) -> bool:
+    """Returns whether a label is left of its position, because it has no room to the right."""
+    return share_of(at, ends) + width_of(name) > 1
 
 
 @frozen
@@ -240,18 +266,35 @@ class Figure:
     shared_x: bool = True
     x_title: str = ""
     x_range: tuple[X, X] | None = None
-    bands: tuple[Band, ...] = ()
-    moments: tuple[Moment, ...] = ()
+    events: tuple[Event, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
     @property
     def drawn(self) -> bool:
         """Whether there is any data to draw."""
-        return any(panel.drawn for panel in self.panels)
+        return bool(self.drawn_panels)
 
-    def bands_of(self, panel: str) -> tuple[Band, ...]:
-        """Returns the bands to draw in a panel."""
-        return tuple(band for band in self.bands if band.panels is None or panel in band.panels)
+    @property
+    def drawn_panels(self) -> list[Panel]:
+        """The panels that have any data."""
+        return [panel for panel in self.panels if panel.drawn]
+
+    def events_of(self, panel: str) -> Iterator[Event]:
+        """Yields the events to draw in a panel, bands before moments."""
+        for event in self.events:
+            if event.panels is None or panel in event.panels:
+                yield event
+
+    def labelled(self, panel: Panel) -> Iterator[tuple[Event, int, bool]]:
+        """Yields the events with a label in a panel, its row, and whether it is to the left.
+
+        The first panel that is drawn has all labels.
+        """
+        for event in self.events if [panel] == self.drawn_panels[:1] else ():
+            if event.row is not None:
+                ends = self.x_range
+                flipped = ends is not None and is_flipped(event.name, event.begin, ends)
+                yield event, event.row, flipped
 
     def noting(self, *notes: str) -> Figure:
         """Returns the plot with more notes."""
@@ -260,7 +303,7 @@ class Figure:
     @property
     def all_notes(self) -> tuple[str, ...]:
         """The notes, and what vertical axes leave out: 0, or what is above them."""
-        drawn = [panel for panel in self.panels if panel.drawn]
+        drawn = self.drawn_panels
         cut = [panel.title for panel in drawn if panel.span.is_cut]
         above = [
             ABOVE.format(panel.title.partition(",")[0], "; ".join(panel.above))

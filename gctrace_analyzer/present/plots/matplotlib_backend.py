@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer import extras
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.present.plots import ticks
-from gctrace_analyzer.present.plots.events import is_flipped
 from gctrace_analyzer.present.plots.palette import DARK, LIGHT, NEUTRAL, PAGE
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.present.plots.figure import Band, Figure, Mark, Moment, Panel
+    from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
     from gctrace_analyzer.present.plots.palette import Theme
 
 WIDTH_IN, PANEL_IN = 9.0, 2.1
@@ -43,7 +42,7 @@ def draw(figure: Figure, ax: Any = None, theme: Theme = "auto") -> Any:
         BadSettingError: there are more panels than Axes.
     """
     extras.load("matplotlib")
-    panels = [panel for panel in figure.panels if panel.drawn]
+    panels = figure.drawn_panels
     if ax is not None:
         return _on(figure, panels, ax)
     notes = fill(" ".join(figure.all_notes), 120)
@@ -131,7 +130,7 @@ def _draw_all(
 ) -> None:
     for index, (panel, ax) in enumerate(zip(panels, axes, strict=False)):
         _panel(panel, ax, colors)
-        _shade(figure, panel, ax, colors, named=index == 0)
+        _shade(figure, panel, ax, colors)
         last = index == len(panels) - 1
         if not figure.shared_x or last:
             ax.set_xlabel(figure.x_title if figure.shared_x else panel.x_title, fontsize=9)
@@ -157,9 +156,7 @@ def _panel(panel: Panel, ax: Any, colors: dict[str, str]) -> None:
             _mark(mark, ax, colors)
     span = panel.span
     named: list[float] = []
-    for level in panel.levels:
-        if level in span.above:
-            continue
+    for level in span.levels:
         crowded = any(abs(level.y - y) < _LEVEL_TEXT * (span.high - span.low) for y in named)
         named.append(level.y)
         ax.axhline(level.y, color=colors["ink"], linestyle=_DASHES[level.dash], linewidth=1)
@@ -268,39 +265,28 @@ def _style(mark: Mark) -> dict[str, object]:
     return {"linewidth": 1.3, "drawstyle": style, "linestyle": _DASHES[mark.look.dash]}
 
 
-def _shade(
-    figure: Figure, panel: Panel, ax: Any, colors: dict[str, str], *, named: bool
-) -> None:
-    for band in figure.bands_of(panel.name):
-        ax.axvspan(band.begin, band.end, color=colors[band.severity], alpha=0.16, linewidth=0)
-        if named:
-            _label(figure, band, band.begin, ax, colors)
-    for moment in figure.moments:
-        ax.axvline(moment.at, color=colors[moment.severity], linestyle=":", linewidth=1.3)
-        if named:
-            _label(figure, moment, moment.at, ax, colors)
-
-
-def _label(
-    figure: Figure, each: Band | Moment, at: Any, ax: Any, colors: dict[str, str]
-) -> None:
-    """Writes the name of a band or a moment, in its row."""
-    if each.row is None:
-        return
-    flipped = figure.x_range is not None and is_flipped(each.name, at, figure.x_range)
-    ax.annotate(
-        each.name,
-        (at, 0.98),
-        xycoords=("data", "axes fraction"),
-        fontsize=8,
-        xytext=(-3 if flipped else 3, -10 * each.row),
-        textcoords="offset points",
-        ha="right" if flipped else "left",
-        va="top",
-        annotation_clip=True,
-        color=colors[each.severity],
-        bbox={**_BEHIND, "facecolor": ax.get_facecolor()},
-    )
+def _shade(figure: Figure, panel: Panel, ax: Any, colors: dict[str, str]) -> None:
+    """Draws bands and moments, and their names in rows in the first panel."""
+    for event in figure.events_of(panel.name):
+        color = colors[event.severity]
+        if event.end is None:
+            ax.axvline(event.begin, color=color, linestyle=":", linewidth=1.3)
+        else:
+            ax.axvspan(event.begin, event.end, color=color, alpha=0.16, linewidth=0)
+    for event, row, flipped in figure.labelled(panel):
+        ax.annotate(
+            event.name,
+            (event.begin, 0.98),
+            xycoords=("data", "axes fraction"),
+            fontsize=8,
+            xytext=(-3 if flipped else 3, -10 * row),
+            textcoords="offset points",
+            ha="right" if flipped else "left",
+            va="top",
+            annotation_clip=True,
+            color=colors[event.severity],
+            bbox={**_BEHIND, "facecolor": ax.get_facecolor()},
+        )
 
 
 def _plain(series: pl.Series) -> list[Any]:

@@ -11,13 +11,12 @@ import polars as pl
 from gctrace_analyzer import extras
 from gctrace_analyzer.errors import MissingExtraError
 from gctrace_analyzer.present.plots import matplotlib_backend
-from gctrace_analyzer.present.plots.events import is_flipped
 from gctrace_analyzer.present.plots.palette import LIGHT, NEUTRAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gctrace_analyzer.present.plots.figure import Band, Figure, Mark, Moment, Panel
+    from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
 
 GRID = "rgba(127,127,127,0.22)"
 CLEAR = "rgba(0,0,0,0)"
@@ -90,7 +89,7 @@ class _Description:
 
     def __init__(self, figure: Figure) -> None:
         self.figure = figure
-        self.panels = [panel for panel in figure.panels if panel.drawn]
+        self.panels = figure.drawn_panels
         self.data: list[dict[str, object]] = []
         self.annotations: list[dict[str, object]] = []
         self.shapes: list[dict[str, object]] = []
@@ -173,7 +172,7 @@ class _Description:
                 "x": _values(mark.x, timed=panel.is_timed),
             }
             self.data += _traces(mark, panel, place, f"legend{number}")
-        self._shade(panel, y, named=index == 0)
+        self._shade(panel, y)
         self._levels(panel, x, y)
 
     def _axes(self, panel: Panel, x: str, y: str, domain: list[float]) -> None:
@@ -199,48 +198,37 @@ class _Description:
             axis["range"] = [_value(end, timed=panel.is_timed) for end in figure.x_range]
         self.layout[f"xaxis{x[1:]}"] = axis
 
-    def _shade(self, panel: Panel, y: str, *, named: bool) -> None:
-        """Adds bands and moments, and their names to the first panel."""
-        across = {"xref": "x", "yref": f"{y} domain", "y0": 0, "y1": 1}
-        for band in self.figure.bands_of(panel.name):
-            begin, end = (_value(at, timed=panel.is_timed) for at in (band.begin, band.end))
-            look = {"layer": "below", "line": {"width": 0}}
-            color = faint(LIGHT[band.severity])
-            self.shapes.append(
-                {"type": "rect", **across, "x0": begin, "x1": end, **look, "fillcolor": color}
-            )
-            if named:
-                self._name(band, band.begin, panel, across["yref"])
-        for moment in self.figure.moments:
-            at = _value(moment.at, timed=panel.is_timed)
-            line = {"color": LIGHT[moment.severity], "width": 1.5, "dash": "dot"}
-            self.shapes.append({"type": "line", **across, "x0": at, "x1": at, "line": line})
-            if named:
-                self._name(moment, moment.at, panel, across["yref"])
+    def _shade(self, panel: Panel, y: str) -> None:
+        """Adds bands and moments, and their names in rows to the first panel."""
 
-    def _name(self, placed: Band | Moment, at: Any, panel: Panel, yref: Any) -> None:
-        """Adds the label of a band or a moment, in its row."""
-        if placed.row is None:
-            return
-        ends = self.figure.x_range
-        flipped = ends is not None and is_flipped(placed.name, at, ends)
-        self._write(
-            placed.name,
-            **_at("x", _value(at, timed=panel.is_timed), yref, 1),
-            xanchor="right" if flipped else "left",
-            yanchor="top",
-            yshift=-14 * placed.row,
-            font={"color": LIGHT[placed.severity], "size": 11},
-            # No line goes through its letters.
-            bgcolor="rgba(255,255,255,0.75)",
-        )
+        def at(place: Any) -> Any:
+            return _value(place, timed=panel.is_timed)
+
+        across = {"xref": "x", "yref": f"{y} domain", "y0": 0, "y1": 1}
+        for event in self.figure.events_of(panel.name):
+            begin, color = at(event.begin), LIGHT[event.severity]
+            line: dict[str, object] = {"color": color, "width": 1.5, "dash": "dot"}
+            look: dict[str, object] = {"type": "line", "x1": begin, "line": line}
+            if event.end is not None:
+                look = {"type": "rect", "x1": at(event.end), "fillcolor": faint(color)}
+                look |= {"layer": "below", "line": {"width": 0}}
+            self.shapes.append({**across, "x0": begin, **look})
+        for event, row, flipped in self.figure.labelled(panel):
+            self._write(
+                event.name,
+                **_at("x", at(event.begin), f"{y} domain", 1),
+                xanchor="right" if flipped else "left",
+                yanchor="top",
+                yshift=-14 * row,
+                font={"color": LIGHT[event.severity], "size": 11},
+                # No line goes through its letters.
+                bgcolor="rgba(255,255,255,0.75)",
+            )
 
     def _levels(self, panel: Panel, x: str, y: str) -> None:
         """Adds lines across the panel, and the labels of points."""
         span, across = panel.span, f"{x} domain"
-        for level in panel.levels:
-            if level in span.above:
-                continue
+        for level in span.levels:
             line = {"color": LIGHT["ink"], "width": 1.3, "dash": level.dash}
             ends = {"xref": across, "x0": 0, "x1": 1, "y0": level.y, "y1": level.y}
             self.shapes.append({"type": "line", **ends, "yref": y, "line": line})

@@ -19,8 +19,8 @@ from gctrace_analyzer.present.plots import matplotlib_backend, plotly_backend
 from gctrace_analyzer.present.plots.accessor import PLOTS, described
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.binning import binned, distribution
-from gctrace_analyzer.present.plots.events import ROWS, in_a_row, is_flipped
-from gctrace_analyzer.present.plots.figure import Band, Figure, Level, Mark, Panel
+from gctrace_analyzer.present.plots.events import ROWS, in_a_row
+from gctrace_analyzer.present.plots.figure import Event, Figure, Level, Mark, Panel, is_flipped
 from gctrace_analyzer.present.plots.kinds.overlay import overlay
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, ROOT, SAMPLES
@@ -141,13 +141,16 @@ def test_a_gap_between_program_starts_breaks_the_line(tmp_path: Path) -> None:
     figure = described(run.report(), "timeline")
     live = next(mark for panel in figure.panels for mark in panel.marks if "live" in mark.name)
     assert live.y.null_count() == 1
-    assert [moment.name for moment in figure.moments] == ["restart"]
+    assert [event.name for event in figure.events] == ["restart"]
 
 
 def test_changes_of_settings_are_moments() -> None:
     run = gca.read(CORPUS / "gctrace" / "go1.26-retune" / "run.log")
-    moments = described(run.report(), "timeline").moments
-    assert [moment.name for moment in moments] == ["GOGC=50", "GOMAXPROCS=1"]
+    events = described(run.report(), "timeline").events
+    assert [event.name for event in events if event.kind == "moment"] == [
+        "GOGC=50",
+        "GOMAXPROCS=1",
+    ]
 
 
 def test_runs_lie_over_each_other_and_versions_side_by_side() -> None:
@@ -292,17 +295,17 @@ def test_labels_of_events_never_cover_each_other() -> None:
     report = gca.read(SAMPLES / "oom-journal.jsonl").report()
     axis = axis_of(report, bins=100)
     begin, end = axis.ends or (0, 0)
-    near = tuple(Band(begin + (end - begin) * share, end, "limit-thrash", "bad") for share in (0.1, 0.12, 0.14, 0.16, 0.5))  # fmt: skip
+    near = tuple(Event(begin + (end - begin) * share, end, "limit-thrash", "bad") for share in (0.1, 0.12, 0.14, 0.16, 0.5))  # fmt: skip
     taken: list[list[tuple[float, float]]] = [[] for _ in range(ROWS)]
-    rows = [in_a_row(each, each.begin, (begin, end), taken).row for each in near]
+    rows = [in_a_row(each, (begin, end), taken).row for each in near]
     assert rows == [0, 1, 2, None, 0]
 
 
 def test_no_label_of_an_episode_covers_the_name_of_a_limit() -> None:
     log = SAMPLES / "limits" / "72-mib-1.log.gz"
     report = gca.read(log, memory_limit="72MiB", gogc="off").report()
-    bands = described(report, "timeline").bands
-    first = [each for each in bands if each.row is not None][:2]
+    events = described(report, "timeline").events
+    first = [each for each in events if each.row is not None][:2]
     assert [each.name for each in first] == ["limit-thrash", "assist-storm"]
     assert [each.row for each in first] == [0, 2]
 
@@ -346,7 +349,7 @@ def test_bands_show_when_a_state_that_comes_and_goes_lasted(tmp_path: Path) -> N
     (episode,) = report.analysis.episodes.filter(kind="pause-outlier").iter_rows(named=True)
     assert episode["end_s"] - episode["start_s"] > 100
     bands = [
-        each for each in described(report, "timeline").bands if each.name == "pause-outlier"
+        each for each in described(report, "timeline").events if each.name == "pause-outlier"
     ]
     assert len(bands) == 20
     widths: list[Any] = [each.end - each.begin for each in bands]  # type: ignore[operator]
@@ -354,7 +357,7 @@ def test_bands_show_when_a_state_that_comes_and_goes_lasted(tmp_path: Path) -> N
     # Twenty lines would stripe every panel, and their labels cover the curves.
     assert {each.row for each in bands} == {None}
     figure = described(report, "timeline")
-    drawn = {panel.name: len(figure.bands_of(panel.name)) for panel in figure.panels}
+    drawn = {panel.name: len([*figure.events_of(panel.name)]) for panel in figure.panels}
     assert (drawn["pauses"], drawn["heap"]) == (20, 0)
     assert any("Short episodes" in note for note in figure.notes)
 
