@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import polars as pl
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.ingest.input import Part
     from gctrace_analyzer.ingest.sources import SourceFacts
+    from gctrace_analyzer.schema import Row
 
 
 class Readable(Protocol):
@@ -47,9 +48,6 @@ MOST_CYCLES = 500_000
 
 _OF_BYTES = ("compression", "encoding", "bytes", "damage", "first")
 """What is known about an input before its lines are read (`SourceFacts`)."""
-
-Row: TypeAlias = dict[str, Any]
-"""A row of a table: its values by column name."""
 
 
 @frozen

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from gctrace_analyzer.frozen import frozen
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import polars as pl
+
+Row: TypeAlias = "dict[str, Any]"
+"""A row of a table: its values by column. They are of the types of the columns, or None."""
 
 Dtype = Literal[
     "Int64", "Float64", "Boolean", "String", "Category", "Datetime", "Strings", "Episodes"

@@ -20,7 +20,7 @@ from __future__ import annotations
 import io
 import itertools
 import re
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from gctrace_analyzer.api import read
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Field, Optional
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
 
     from gctrace_analyzer.run import Run
+    from gctrace_analyzer.schema import Row
 
 __all__ = [
     "Gctrace",
@@ -45,8 +46,6 @@ __all__ = [
 ]
 
 _Function = TypeVar("_Function", bound="Callable[..., object]")
-Row: TypeAlias = "dict[str, Any]"
-"""A row of the cycles table: its values by column name."""
 
 _RECORD = re.compile(r"\bgc (\d+) @(\d+\.\d+)s")
 

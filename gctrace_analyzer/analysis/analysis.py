@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -233,7 +233,7 @@ class Analysis:
         return episodes_of.active_ranges(self._found_episodes)
 
     @cached_property
-    def _found_episodes(self) -> list[dict[str, Any]]:
+    def _found_episodes(self) -> list[schema.Row]:
         return episodes_of.found_in(self._diagnosed_points, self.thresholds)
 
     @cached_property
@@ -358,7 +358,7 @@ class Analysis:
         return contradicted_version(self._given, self.log.tables["processes"])
 
     @cached_property
-    def per_process(self) -> tuple[tuple[dict[str, Any], Summary], ...]:
+    def per_process(self) -> tuple[tuple[schema.Row, Summary], ...]:
         """Each row of the processes table with the figures of that process alone."""
         rows = self.log.tables["processes"].iter_rows(named=True)
         return tuple((row, self.summary_of(row["process"])) for row in rows)

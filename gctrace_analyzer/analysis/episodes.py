@@ -29,21 +29,20 @@ from gctrace_analyzer.units import duration_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Row = dict[str, Any]
 
 _SEVERAL_BURSTS = 4
 """A log needs this many times the cycles of the shortest burst. In a shorter log there is no
 usual frequency that a burst could be compared with."""
 
 
-def found_in(enriched: pl.DataFrame, thresholds: Thresholds) -> list[Row]:
+def found_in(enriched: pl.DataFrame, thresholds: Thresholds) -> list[schema.Row]:
     """Returns every episode as a row of `schema.EPISODES` with its `ranges`.
 
     Args:
         enriched: what `enrich` returns.
         thresholds: the limits that the kinds of episodes depend on.
     """
-    rows: list[Row] = []
+    rows: list[schema.Row] = []
     timed = complete(enriched, "start_s")
     possible = possible_kinds(timed, thresholds)
     for part in by_process(timed) if possible else ():
@@ -52,7 +51,7 @@ def found_in(enriched: pl.DataFrame, thresholds: Thresholds) -> list[Row]:
     return rows
 
 
-def as_table(rows: list[Row]) -> pl.DataFrame:
+def as_table(rows: list[schema.Row]) -> pl.DataFrame:
     """Returns episodes as `schema.EPISODES`, ordered by process and start."""
     if not rows:
         return schema.empty("episodes")
@@ -60,7 +59,7 @@ def as_table(rows: list[Row]) -> pl.DataFrame:
     return frame.sort("process", "start_s", "kind")
 
 
-def active_ranges(rows: list[Row]) -> pl.DataFrame:
+def active_ranges(rows: list[schema.Row]) -> pl.DataFrame:
     """Returns when the state of each episode lasted: `process kind severity start_s end_s`.
 
     There is one row for each time that a state came and went, in the order of `rows`, and for
@@ -140,7 +139,7 @@ class Part:
 
     cycles: pl.DataFrame
     active_share: float
-    ranges: list[Row] | None = None
+    ranges: list[schema.Row] | None = None
 
     @property
     def span_s(self) -> float:
@@ -199,7 +198,9 @@ def parts(
         yield Part(part, min(active_s / span_s, 1.0) if span_s > 0 else 1.0, lasted)
 
 
-def _episode(lasting: Part, kind: str, severity: str, reason: str, **figures: Any) -> Row:
+def _episode(
+    lasting: Part, kind: str, severity: str, reason: str, **figures: Any
+) -> schema.Row:
     part = lasting.cycles
     first, last = part.row(0, named=True), part.row(-1, named=True)
     return {
@@ -219,7 +220,7 @@ def _episode(lasting: Part, kind: str, severity: str, reason: str, **figures: An
     }
 
 
-def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
+def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
     """Yields the episodes in which the live heap does not fit under the memory limit.
 
     Either goals are at or below the previous live heap, or the limit sets the goals a few per
@@ -274,7 +275,7 @@ def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]
     return [(int(a), int(b)) for a, b in tight.select("first", "last").iter_rows()]
 
 
-def _thrash(thrashing: Part, t: Thresholds) -> Row:
+def _thrash(thrashing: Part, t: Thresholds) -> schema.Row:
     part = thrashing.cycles
     share = float(part["below"].mean() or 0)  # type: ignore[arg-type]  # a boolean column
     rates = rates_of(part, "counted_per_s", "gc_cpu_share", "gc_cpu_nonidle_share")
@@ -310,7 +311,7 @@ def _thrash(thrashing: Part, t: Thresholds) -> Row:
     )
 
 
-def assist_storm(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
+def assist_storm(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
     """Yields the episodes in which goroutines do most of the marking."""
     storm = (cycles["assist_share"] >= t.storm_assist_share) & (
         cycles["gc_cpu_share"] >= t.gc_cpu_warn
@@ -328,7 +329,7 @@ def assist_storm(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
         yield _episode(storming, "assist-storm", "warn", reason, assist_share_of_gc_cpu=share)
 
 
-def gc_burst(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
+def gc_burst(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
     """Yields the episodes in which GC runs far more often than usual."""
     usual = not_null(cycles["interval_s"]).median()
     if not isinstance(usual, float) or len(cycles) < _SEVERAL_BURSTS * t.burst_min_cycles:
@@ -344,7 +345,7 @@ def gc_burst(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
             yield _episode(burst, "gc-burst", "info", reason, gc_per_s=rate)
 
 
-def forced_loop(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
+def forced_loop(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
     """Yields the episodes in which the program forces GC again and again."""
     spans = runs(cycles["forced"], min_count=t.forced_min_cycles, gap=t.gap_cycles)
     for loop in parts(cycles, spans, t):
@@ -354,7 +355,7 @@ def forced_loop(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
         yield _episode(loop, "forced-loop", "warn", reason, gc_per_s=rate)
 
 
-def pause_outlier(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
+def pause_outlier(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
     """Yields the pauses that are far longer than the others."""
     for name, words in (
         ("stw_sweep_term_ms", "Sweep termination"),
@@ -388,13 +389,13 @@ def _is_far(pause: pl.Expr, typical: float, t: Thresholds) -> pl.Expr:
     return (pause > t.outlier_times * typical) & (pause > t.stw_warn_ms)
 
 
-def _longest(cycles: pl.DataFrame, name: str) -> list[Row]:
+def _longest(cycles: pl.DataFrame, name: str) -> list[schema.Row]:
     """Returns the times of the cycles with the longest pauses, in their order."""
     times = cycles.top_k(_MOST_RANGES, by=name).sort("start_s").select("start_s", "end_s")
     return times.to_dicts()
 
 
-def allocation_surge(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
+def allocation_surge(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
     """Yields the episodes in which the program allocates far faster than usual."""
     usual = not_null(cycles["alloc_mib_per_s"]).median()
     if not isinstance(usual, float) or usual <= 0 or len(cycles) < t.short_log_cycles:
@@ -412,7 +413,7 @@ def allocation_surge(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
         yield _episode(surging, "allocation-surge", "info", reason, alloc_mib_per_s=rate)
 
 
-def idle(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
+def idle(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
     """Yields the times in which only the periodic cycle runs, every two minutes."""
     if not may_idle(cycles, t):
         return
@@ -441,7 +442,7 @@ def idle(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
         yield _episode(Part(cycles[at - 1 : at + 1], 1.0), "idle", "info", reason)
 
 
-_Find = Callable[[pl.DataFrame, Thresholds], Iterator[Row]]
+_Find = Callable[[pl.DataFrame, Thresholds], Iterator[schema.Row]]
 
 KINDS: tuple[_Find, ...] = (
     limit_thrash,

@@ -9,7 +9,7 @@ Episodes, findings and recommendations are not combined.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -23,7 +23,8 @@ from gctrace_analyzer.frozen import frozen
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-Row: TypeAlias = dict[str, Any]
+    from gctrace_analyzer.schema import Row
+
 
 _SUMS = {
     "capacity_cpu_s": "cpus",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import last
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.fleets.inputs import Item, Kind
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.run import Run
+    from gctrace_analyzer.schema import Row
 
-Row: TypeAlias = dict[str, Any]
-"""A row of the fleet table (`schema.FLEET`): its values by column name."""
 
 WORST_EPISODES = 3
 RANK = {severity: rank for rank, severity in enumerate(SEVERITIES)}

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.fleets.inputs import Item
     from gctrace_analyzer.fleets.output import Output
     from gctrace_analyzer.fleets.worker import Batch, WorkerOptions
+    from gctrace_analyzer.schema import Row
 
 FILES_AT_ONCE = 16
 BYTES_AT_ONCE = 16 << 20
@@ -111,7 +112,7 @@ class FleetRun:
         self._on_progress = progress or (lambda _: None)
         self._todo = [item for item in items if item.name not in output.done]
         self._items = {item.name: item for item in items}
-        self._rows: list[fleet_rows.Row] = []
+        self._rows: list[Row] = []
         self._results: dict[str, dict[int, list[Any]]] = {}
         self._unsaved: set[str] = set()
         self._saved_at = self._started_at = time.monotonic()
@@ -281,7 +282,7 @@ class FleetRun:
                 problem="The scheduler was lost", hint="Start it again, with its workers."
             )
 
-    def _add(self, items: Iterable[Item], rows_: Iterable[fleet_rows.Row]) -> None:
+    def _add(self, items: Iterable[Item], rows_: Iterable[Row]) -> None:
         """Takes the rows of files that are not in the output yet."""
         new = {item.name for item in items} - self._output.done - self._unsaved
         fresh = [row for row in rows_ if row["file"] in new]
@@ -310,7 +311,7 @@ class FleetRun:
         self._rows, self._unsaved = [], set()
         self._saved_at = time.monotonic()
 
-    def _crashed(self, item: Item, outcome: BaseException) -> fleet_rows.Row:
+    def _crashed(self, item: Item, outcome: BaseException) -> Row:
         from distributed import KilledWorker
 
         identity = self._how.identity_of(item)

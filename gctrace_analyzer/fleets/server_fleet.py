@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.fleets.fleet_rows import Row
     from gctrace_analyzer.prometheus.access import QuestionOptions
     from gctrace_analyzer.prometheus.discovery import Target
     from gctrace_analyzer.prometheus.question import Question
+    from gctrace_analyzer.schema import Row
 
 SINCE = "6h"
 

@@ -25,9 +25,9 @@ from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES, Source
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from gctrace_analyzer.fleets.fleet_rows import Row
     from gctrace_analyzer.fleets.inputs import Item
     from gctrace_analyzer.run import Run
+    from gctrace_analyzer.schema import Row
 
 STRETCH_BYTES = 32 << 20
 """How much of a log is analysed at a time: at most 0.6 GiB of memory, in the worst format."""

@@ -18,10 +18,10 @@ from gctrace_analyzer.ingest.compression import compression
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from gctrace_analyzer.fleets.fleet_rows import Row
     from gctrace_analyzer.fleets.inputs import Item
     from gctrace_analyzer.fleets.stretches import StretchResult
     from gctrace_analyzer.ingest.sources import Source
+    from gctrace_analyzer.schema import Row
 
 _Result = TypeVar("_Result")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.document import KeyFigure
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.present.text import Line
+    from gctrace_analyzer.schema import Row
 
 _TREND = {
     **overview.TRENDS, "Heap goal": "heap_goal_mib", "Allocation": "alloc_mib_per_s",
@@ -45,7 +46,7 @@ class WatchProgress:
     title: str
     cycles: int
     lines: int
-    newest: dict[str, Any] | None
+    newest: Row | None
     age_s: float
     window_s: float
     notice: str = ""
@@ -132,7 +133,7 @@ def _head(report: Report, progress: WatchProgress, width: int) -> Iterator[Line]
         yield ((f"  {format.printable(progress.notice)}"[:width], "yellow"),)
 
 
-def _newest(row: dict[str, Any], age_s: float) -> str:
+def _newest(row: Row, age_s: float) -> str:
     """Returns the newest cycle and its age."""
     ago = "just now" if age_s < JUST_NOW_S else f"{elapsed(age_s)} ago"
     parts = [f"  gc {row['gc_num']:,} {ago}"]
@@ -190,7 +191,7 @@ def _shortened(note: str, room: int) -> str:
     return note
 
 
-def current_episodes(report: Report, gc_num: int) -> list[dict[str, Any]]:
+def current_episodes(report: Report, gc_num: int) -> list[Row]:
     """Returns the episodes that include the newest cycle, the worst first."""
     now = report.analysis.episodes.filter(pl.col("last_gc") >= gc_num - 1)
     severity = pl.col("severity").cast(pl.Enum(SEVERITIES))
@@ -236,7 +237,7 @@ def _findings(report: Report, width: int) -> Iterator[Line]:
         yield ((f"       and {len(problems) - _MOST_FINDINGS} more", "dim"),)
 
 
-def interval_line(row: dict[str, Any]) -> str:
+def interval_line(row: Row) -> str:
     """Formats one interval (`schema.WINDOWS`) as a line of at most 80 columns."""
     at = format.moment(row["end_s"])
     which = f"[{row['process']}] " if row["process"] else ""
@@ -251,7 +252,7 @@ def interval_line(row: dict[str, Any]) -> str:
     return "  ".join(cell.rjust(size) for cell, size in cells)
 
 
-def episode_line(row: dict[str, Any]) -> str:
+def episode_line(row: Row) -> str:
     """Formats an episode (`schema.EPISODES`) that has started, in lines of 80 columns."""
     text = f"{row['severity']}: {row['kind']}: {format.printable(row['reason'])}"
     return "\n".join(wrap(text, 80, " " * 10, " " * 10))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from gctrace_analyzer.prometheus.discovery import Target
+    from gctrace_analyzer.prometheus.series import Answer
     from gctrace_analyzer.prometheus.server import Server
 
 PIECE_SAMPLES = 250_000
@@ -78,7 +79,7 @@ def fetched(
     targets: Sequence[Target],
     span: Span,
     progress: Callable[[FetchProgress], None] | None = None,
-) -> Iterator[dict[str, object]]:
+) -> Iterator[Answer]:
     """Yields answers with the samples of Go processes, oldest first.
 
     Args:
@@ -160,7 +161,7 @@ def _piece(
     span: Span,
     *,
     by_name: bool,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Answer]:
     queries = (
         [selector(name, matchers) for name in names]
         if by_name
@@ -186,14 +187,14 @@ def _needs_names(server: Server, matchers: Sequence[Matcher], end: float) -> boo
     return False
 
 
-def _without_repeats(begin: float, *, is_first: bool) -> Callable[[dict[str, Any]], int]:
+def _without_repeats(begin: float, *, is_first: bool) -> Callable[[Answer], int]:
     """Returns a function that removes samples of the previous piece and counts the others.
 
     Prometheus 2 includes the beginning of a range, where the previous piece ended; version 3
     does not.
     """
 
-    def remove(answer: dict[str, Any]) -> int:
+    def remove(answer: Answer) -> int:
         count = 0
         for series in answer["data"]["result"]:
             values = series.get("values")
@@ -211,9 +212,7 @@ def _time(sample: object) -> float | None:
     return sample[0] if isinstance(sample, list) and sample else None
 
 
-def of_containers(
-    server: Server, targets: Sequence[Target], span: Span
-) -> Iterator[dict[str, Any]]:
+def of_containers(server: Server, targets: Sequence[Target], span: Span) -> Iterator[Answer]:
     """Yields answers about the containers of processes: limits, restarts and their reasons.
 
     They are found by namespace and pod, or by the pod's IP address. Nothing is yielded where
@@ -234,7 +233,7 @@ def of_containers(
                     yield answer
 
 
-def memory_limit_bytes(answer: Mapping[str, Any], target: Target) -> float | None:
+def memory_limit_bytes(answer: Answer, target: Target) -> float | None:
     """Returns the last memory limit of a process's container; None if it has no limit.
 
     A pod with several containers needs the container's name among the labels of the process.
@@ -276,9 +275,7 @@ def _own_labels(labels: Mapping[str, str], prefix: str) -> dict[str, str]:
     return {**labels, **renamed}
 
 
-def _optional(
-    server: Server, matchers: Sequence[Matcher], span: Span
-) -> Iterator[dict[str, Any]]:
+def _optional(server: Server, matchers: Sequence[Matcher], span: Span) -> Iterator[Answer]:
     """Yields answers; a store that refuses the question has no answer."""
     for begin, end in _days(span):
         for by_name in (False, True):

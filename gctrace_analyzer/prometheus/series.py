@@ -1,12 +1,24 @@
-"""A series in the answer to an instant query."""
+"""The answer to a query, and a series in that to an instant query."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+class Result(TypedDict):
+    """The series of an answer, as JSON has them."""
+
+    result: list[dict[str, Any]]
+
+
+class Answer(TypedDict):
+    """The whole answer to a query that succeeded."""
+
+    data: Result
 
 
 class Series(NamedTuple):

@@ -7,7 +7,7 @@ import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from gctrace_analyzer.errors import GctraceWarning, UnreadableInputError
 from gctrace_analyzer.ingest import json_values
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gctrace_analyzer.prometheus.connection import Response
+    from gctrace_analyzer.prometheus.series import Answer
 
 ATTEMPTS = 5
 """How often a query is sent if the server is overloaded or its proxy cannot reach it."""
@@ -106,9 +107,8 @@ class Server:
             raise err from None
 
     def _now(self) -> float:
-        document = self._ask("query", {"query": "time()"})
+        result: Any = self._ask("query", {"query": "time()"})["data"]["result"]
         try:
-            result = document["data"]["result"]
             # A scalar is a pair of time and value; VictoriaMetrics answers with a vector.
             pair = result[0]["value"] if isinstance(result[0], dict) else result
             return float(pair[1])
@@ -128,16 +128,16 @@ class Server:
         """
         return [Series.of(series) for series in self.document(query, at)["data"]["result"]]
 
-    def document(self, query: str, at: float) -> dict[str, Any]:
+    def document(self, query: str, at: float) -> Answer:
         """Returns the whole answer to an instant query."""
         return self._ask("query", {"query": query, "time": f"{at:.3f}"})
 
-    def range(self, query: str, begin: float, end: float, step: float) -> dict[str, object]:
+    def range(self, query: str, begin: float, end: float, step: float) -> Answer:
         """Returns the whole answer to a range query."""
         ends = {"start": f"{begin:.3f}", "end": f"{end:.3f}"}
         return self._ask("query_range", {"query": query, **ends, "step": f"{step:g}"})
 
-    def _ask(self, path: str, fields: Mapping[str, str]) -> dict[str, Any]:
+    def _ask(self, path: str, fields: Mapping[str, str]) -> Answer:
         """Returns an answer with data, as a document of the API."""
         for attempt in range(1, ATTEMPTS + 1):
             response = self._reached(path, fields)
@@ -148,7 +148,7 @@ class Server:
         if response.status < 300 and document and document.get("status") == "success":
             self._warn(document)
             if _has_result(document):
-                return document
+                return cast("Answer", document)
         said = _said(document)
         raise problems.cleaned(
             problems.refused(self.url, response, said), self._credentials.without_secrets
@@ -227,7 +227,7 @@ def _texts(value: object) -> list[str]:
     return [str(text) for text in several if not str(text).startswith("PromQL info: ")]
 
 
-def _document(response: Response) -> dict[str, Any] | None:
+def _document(response: Response) -> Mapping[str, Any] | None:
     try:
         document = json_values.loads(response.body.decode(errors="replace"))
     except ValueError:

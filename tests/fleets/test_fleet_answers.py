@@ -19,7 +19,7 @@ from gctrace_analyzer.present.sections import fleet as shown
 from tests.helpers.fleet import row
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.fleets.fleet_rows import Row
+    from gctrace_analyzer.schema import Row
 
 
 def fleet_of(*many: Row) -> pl.DataFrame:

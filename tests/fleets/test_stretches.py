@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gctrace_analyzer.fleets.fleet_rows import Row
+    from gctrace_analyzer.schema import Row
 
 # Determined for each stretch separately: what is wrong, and what to set.
 OF_STRETCHES = {

@@ -11,7 +11,7 @@ from gctrace_analyzer.fleets.inputs import Item
 from tests.conftest import SAMPLES
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.fleets.fleet_rows import Row
+    from gctrace_analyzer.schema import Row
 
 
 def item(path: Path | str) -> Item:

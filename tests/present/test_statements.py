@@ -221,13 +221,13 @@ def test_short_runs_show_milliseconds_and_several_programs_their_numbers() -> No
 def test_a_table_shows_no_digits_that_were_not_printed() -> None:
     report = gca.read(STEADY).report()
     found = cycle_table.records(report, axis_of(report, bins=100))
-    by_head = {each["head"]: each["values"] for each in found["columns"]}
+    by_head = {each.head: each.values for each in found.columns}
     assert "forced" not in by_head
     for head in ("pauses, ms", "sweep term.", "mark term."):
         assert all(round(each, 3) == each for each in by_head[head])
     forced = gca.read(SAMPLES / "forced-go1.26.log").report()
-    shown = cycle_table.records(forced, axis_of(forced, bins=100))["columns"]
-    assert "forced" in [each["head"] for each in shown]
+    shown = cycle_table.records(forced, axis_of(forced, bins=100)).columns
+    assert "forced" in [each.head for each in shown]
 
 
 def test_a_page_about_metrics_does_not_describe_gctrace() -> None:

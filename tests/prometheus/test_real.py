@@ -26,6 +26,7 @@ from tests.prometheus.conftest import PASSWORD
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from gctrace_analyzer.prometheus.series import Answer
     from tests.prometheus.conftest import Monitored
 
 SPAN = "60s"
@@ -198,7 +199,7 @@ def test_ctrl_c_leaves_no_file(
 ) -> None:
     asked = Server.document
 
-    def interrupted(self: Server, query: str, at: float) -> dict[str, Any]:
+    def interrupted(self: Server, query: str, at: float) -> Answer:
         if "__name__" in query:
             raise KeyboardInterrupt
         return asked(self, query, at)

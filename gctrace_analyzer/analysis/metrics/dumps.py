@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.analysis.thresholds import Thresholds
     from gctrace_analyzer.ingest.read import Log
+    from gctrace_analyzer.schema import Row
 
 
 LONGER_TIMES, LONGER_INTERVALS = 3.0, 20
@@ -173,7 +174,7 @@ class Dumps:
         types = schema.polars_schema("pauses")
         if summary.stw_total_ms is None or not summary.cycles:
             return pl.DataFrame(schema=types)
-        row: dict[str, Any] = {
+        row: Row = {
             "phase": BOTH,
             "pauses": summary.cycles,
             "total_ms": summary.stw_total_ms,

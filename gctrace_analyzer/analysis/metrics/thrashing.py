@@ -6,7 +6,7 @@ heap goal. GC CPU alone does not show it: it was 22 and 28 % in two runs that th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -19,6 +19,8 @@ from gctrace_analyzer.analysis.totals import quotient, rates_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gctrace_analyzer.schema import Row
+
 _CALM_TIMES = 2.0
 """Times the room of thrashing. An interval in which the limiter acted, and whose GC CPU is unknown,
 was calm for most of its time if a cycle has more room than this."""
@@ -26,14 +28,14 @@ was calm for most of its time if a cycle has more room than this."""
 
 def episodes(spans: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
     """Returns every episode (`schema.EPISODES`), ordered by process and start."""
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     if spans.width:
         for part in spans.partition_by("process", maintain_order=True):
             rows += _limit_thrash(part, thresholds)
     return pl.DataFrame(rows, schema=schema.polars_schema("episodes"))
 
 
-def _limit_thrash(part: pl.DataFrame, t: Thresholds) -> Iterator[dict[str, Any]]:
+def _limit_thrash(part: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     windows = _windows(part, t)
     for first, last in runs(windows["thrash"], min_count=1, gap=1):
         rows = windows[first : last + 1]

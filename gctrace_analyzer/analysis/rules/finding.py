@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.analysis.thresholds import Thresholds
     from gctrace_analyzer.analysis.trend import LiveGrowth
+    from gctrace_analyzer.schema import Row
 
 Severity = Literal["ok", "info", "warn", "bad"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
@@ -266,7 +267,7 @@ class Finding:
         """Where its rule is described: the path of the page in the repository, and its anchor."""
         return page_of(self.id, self.name)
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Row:
         """Returns the finding as a row of `schema.FINDINGS`."""
         evidence = self.evidence
         if self.examples:

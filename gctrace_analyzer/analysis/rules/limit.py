@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -22,6 +22,8 @@ from gctrace_analyzer.units import digits, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from gctrace_analyzer.schema import Row
 
 _GUIDE = "go.dev/doc/gc-guide"
 _TIGHT = "GC015"
@@ -96,7 +98,7 @@ def _thrashed_in_passing(facts: ProcessFacts) -> bool:
     )
 
 
-def _cost(facts: ProcessFacts, worst: dict[str, Any], length_s: float) -> str:
+def _cost(facts: ProcessFacts, worst: Row, length_s: float) -> str:
     """Returns what thrashing costs: of the whole run if it lasted nearly as long."""
     summary = facts.summary
     whole = length_s >= _MOST_OF_RUN * (summary.span_s or 0.0)

@@ -7,7 +7,7 @@ import sys
 import time
 from contextlib import suppress
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.follow import GATHER_S
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.cli.watch.terminal import BottomLines
     from gctrace_analyzer.live import LatestWindow, Live
     from gctrace_analyzer.present.report import Report
+    from gctrace_analyzer.schema import Row
 
 PAUSE_FACTOR = 20
 """After each calculation of the figures, the view waits for this many times its duration: on a
@@ -174,14 +175,14 @@ class _LinesView:
             rows = self._intervals.new(ended=True)
             self._report(rows if self._options.kind == "jsonl" else self._ending(rows))
 
-    def _ending(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _ending(self, rows: list[Row]) -> list[Row]:
         """Returns the last intervals with the end of the program in place of one after it."""
         view = self._live.latest(self._options.window_s) if rows else None
         if view is None or view.end_s is None or any(row["process"] for row in rows):
             return rows
         return [{**row, "end_s": min(row["end_s"], view.end_s)} for row in rows]
 
-    def _report(self, rows: list[dict[str, Any]]) -> None:
+    def _report(self, rows: list[Row]) -> None:
         if not rows:
             return
         for row in rows:
@@ -294,7 +295,7 @@ class _DashboardView:
         most_s = MOST_PAUSE_S if self._next_at else FIRST_PAUSE_S
         self._next_at = done + min(PAUSE_FACTOR * (done - begin), most_s)
 
-    def _draw(self, newest: dict[str, Any] | None) -> None:
+    def _draw(self, newest: Row | None) -> None:
         seen = dashboard.WatchProgress(
             title=self._options.title,
             cycles=self._live.cycles,

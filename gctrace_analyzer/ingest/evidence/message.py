@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from gctrace_analyzer.schema import IDENTITY
+from gctrace_analyzer.schema import Row as Row
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-Row = dict[str, Any]
-Rows = dict[str, list[Row]]
+Rows: TypeAlias = "dict[str, list[Row]]"
 """Rows by table; a column that a row does not have is null."""
 
 

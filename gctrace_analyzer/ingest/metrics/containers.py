@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -59,7 +59,7 @@ def states(samples: pl.DataFrame, containers: list[dict[str, str]]) -> list[Row]
         "container", as_dict=True, maintain_order=True
     ).items():
         last = part.group_by("column", maintain_order=True).agg(pl.col("value").last())
-        row: dict[str, Any] = dict(last.iter_rows())
+        row: Row = dict(last.iter_rows())
         # A limit of 0 means that there is none.
         for name in ("memory_limit_bytes", "memory_request_bytes", "restart_count"):
             if name in row:

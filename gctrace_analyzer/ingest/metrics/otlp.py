@@ -10,7 +10,7 @@ import polars as pl
 from gctrace_analyzer.ingest import json_values, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from gctrace_analyzer.ingest.metrics.samples import Rejected, Samples
 
@@ -107,7 +107,7 @@ def _points(metric: dict[str, object]) -> Iterator[tuple[dict[str, object], str,
             yield point, name, value * factor, is_delta
 
 
-def _value(point: dict[str, Any]) -> float | None:
+def _value(point: Mapping[str, Any]) -> float | None:
     # Not through the gate of `numbers`: GOGC=off is exported as 1.8e19, which it refuses.
     for key in ("asInt", "asDouble", "sum"):
         try:

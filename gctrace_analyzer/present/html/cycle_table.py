@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import largest
 from gctrace_analyzer.present.format import NONE
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.axis import with_idle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
     from gctrace_analyzer.present.plots.axis import Axis
@@ -32,7 +33,49 @@ _DIGITS, _SUM_DIGITS = 3, 6
 _DECIMALS = 3
 
 
-def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> dict[str, Any]:
+class RecordColumn(NamedTuple):
+    """A column: its title, how its values are written, and these."""
+
+    head: str
+    kind: str
+    values: pl.Series
+
+
+@frozen
+class Records:
+    """The table of cycles or intervals, as the script takes it.
+
+    Attributes:
+        noun: what a row is of.
+        total: the number of all rows.
+        of_processes: how to read the times of processes that are not drawn.
+        columns: the columns, which have the rows with the longest pauses.
+        length: how long each row is, in seconds.
+        off: 1 for rows whose time has no place on the axis; empty if there are none.
+        single: what charts draw of single rows, close up.
+        files: the names of the inputs.
+        file: the input of each row, if there are several.
+        sort: the column that sorts the rows at first.
+    """
+
+    noun: str
+    total: int
+    of_processes: str
+    columns: list[RecordColumn]
+    length: pl.Series
+    off: list[int]
+    single: dict[str, object]
+    files: list[str]
+    file: list[int]
+    sort: int
+
+    def values(self) -> dict[str, object]:
+        """Returns what the script takes."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**fields, "columns": [column._asdict() for column in self.columns]}
+
+
+def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> Records:
     """Returns the table of all cycles (or of all intervals, without gctrace) by column.
 
     If there are more rows than `most`, it holds those with the longest pauses.
@@ -56,28 +99,26 @@ def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> dict[str, Any]
     if axis.by_dumps or frame["process"].n_unique() < 2:
         columns = [column for column in columns if column[1] != "process"]
     shown = [
-        {"head": head, "kind": kind, "values": _values(frame, name)}
+        RecordColumn(head, kind, _values(frame, name))
         for head, name, kind in columns
         if name in frame.columns and frame[name].count() and _says_something(frame[name])
     ]
     sources = frame["source"].cast(pl.String)
     names = sources.unique(maintain_order=True).to_list()
-    return {
-        "noun": "intervals" if axis.by_dumps else "cycles",
-        "total": total,
-        "of_processes": _note_on_processes(frame, axis),
-        "columns": shown,
-        "length": _values(frame, "elapsed_s"),
-        "off": _off_axis(frame, axis),
-        "single": _single(frame, axis, shown) if total <= most else {},
-        "files": [str(name or "frame").rpartition("/")[2] for name in names],
-        "file": sources.replace_strict(names, list(range(len(names)))).to_list()
-        if len(names) > 1
-        else [],
-        "sort": next(
-            (index for index, column in enumerate(columns_of(shown)) if column == _FIRST), 0
-        ),
-    }
+    heads = [column.head for column in shown]
+    numbers = range(len(names) if len(names) > 1 else 0)
+    return Records(
+        noun="intervals" if axis.by_dumps else "cycles",
+        total=total,
+        of_processes=_note_on_processes(frame, axis),
+        columns=shown,
+        length=_values(frame, "elapsed_s"),
+        off=_off_axis(frame, axis),
+        single=_single(frame, axis, shown) if total <= most else {},
+        files=[str(name or "frame").rpartition("/")[2] for name in names],
+        file=sources.replace_strict(names, list(numbers)).to_list() if numbers else [],
+        sort=heads.index(_FIRST) if _FIRST in heads else 0,
+    )
 
 
 _SINGLE = {
@@ -96,7 +137,7 @@ _SINGLE = {
 """The column of each series over time: close up, the page draws single cycles instead of bins."""
 
 
-def _single(frame: pl.DataFrame, axis: Axis, shown: list[dict[str, Any]]) -> dict[str, object]:
+def _single(frame: pl.DataFrame, axis: Axis, shown: list[RecordColumn]) -> dict[str, object]:
     """Returns the values of each series, by its name; empty if every chart has all cycles.
 
     A number is that of a column of the table; `drawn` has 0 for rows that are not in the charts.
@@ -104,7 +145,7 @@ def _single(frame: pl.DataFrame, axis: Axis, shown: list[dict[str, Any]]) -> dic
     if axis.by_dumps or len(axis.cycles) <= axis.bins:
         return {}
     heads = {name: head for head, name, _ in _CYCLES}
-    at = {column["head"]: index for index, column in enumerate(shown)}
+    at = {column.head: index for index, column in enumerate(shown)}
     series_of: dict[str, object] = {
         series: at.get(heads.get(name, "")) for series, name in _SINGLE.items()
     }
@@ -156,11 +197,6 @@ def _says_something(values: pl.Series) -> bool:
 _FIRST = "pauses, ms"
 
 
-def columns_of(shown: list[dict[str, Any]]) -> list[str]:
-    """Returns the heads of the columns."""
-    return [column["head"] for column in shown]
-
-
 _CYCLES = [
     ("cycle", "gc_num", "cycle"),
     ("process", "process", "int"),
@@ -194,7 +230,7 @@ _INTERVALS = [
 ]
 
 
-def figures(report: Report, axis: Axis) -> dict[str, Any]:
+def figures(report: Report, axis: Axis) -> Mapping[str, Any]:
     """Returns what the figures of a chosen range are added up from: cycles or windows."""
     if axis.by_dumps or len(axis.cycles) <= _EXACT:
         rows = axis.cycles.with_columns(
@@ -293,29 +329,29 @@ def _values(frame: pl.DataFrame, name: str, digits: int = _DIGITS) -> pl.Series:
 
 
 def first_page(
-    table: dict[str, Any], zero: datetime | None, rows: int = 25
+    table: Records, zero: datetime | None, rows: int = 25
 ) -> Iterator[tuple[str, ...]]:
     """Yields the rows with the longest pauses as text, for readers that run no scripts."""
-    columns = table["columns"]
+    columns = table.columns
     if not columns:
         return
-    order = largest(columns[table["sort"]]["values"], rows).to_list()
+    order = largest(columns[table.sort].values, rows).to_list()
     # Single values of a column are slow to come by.
-    chosen = [column["values"][order].to_list() for column in columns]
+    chosen = [column.values[order].to_list() for column in columns]
     for at, row in zip(order, zip(*chosen, strict=True), strict=True):
         yield tuple(
-            _cell(value, column["kind"], at, table, zero)
+            _cell(value, column.kind, at, table, zero)
             for column, value in zip(columns, row, strict=True)
         )
 
 
-def _cell(value: Any, kind: str, at: int, table: dict[str, Any], zero: datetime | None) -> str:
+def _cell(value: Any, kind: str, at: int, table: Records, zero: datetime | None) -> str:
     if value is None:
         return NONE
     if kind == "line":
-        if len(table["files"]) < 2:
+        if len(table.files) < 2:
             return f"{value:,}"
-        return f"{_short(table['files'][table['file'][at]])}:{value}"
+        return f"{_short(table.files[table.file[at]])}:{value}"
     return _TEXT[kind](value) if kind != "time" else ticks.moment(value, zero)
 
 

@@ -17,7 +17,7 @@ from gctrace_analyzer import __version__
 from gctrace_analyzer.present.plots.palette import DARK, LIGHT, PAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from gctrace_analyzer.present.html.chart import Chart
@@ -28,8 +28,8 @@ def embedded(
     charts: Sequence[Chart],
     zero: datetime | None = None,
     *,
-    figures: dict[str, object] | None = None,
-    records: dict[str, object] | None = None,
+    figures: Mapping[str, object] | None = None,
+    records: Mapping[str, object] | None = None,
     theme: Theme = "auto",
 ) -> dict[str, object]:
     """Returns the values for `page.html.j2`; `zero` is the start of a wall-clock time axis."""

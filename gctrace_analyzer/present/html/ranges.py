@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.report import Report
+    from gctrace_analyzer.schema import Row
 
 _MOST_RANGES = 200
 """Rows of phases. A long log can have thousands, of which the longest are shown."""
@@ -101,9 +102,7 @@ def _needs_ms(report: Report, ranges: pl.DataFrame) -> bool:
     return span_s < _SHORT_S or (is_short and span_s < _DAY_S)
 
 
-def _times_of(
-    report: Report, ranges: pl.DataFrame
-) -> Callable[[dict[str, Any]], tuple[str, str, str]]:
+def _times_of(report: Report, ranges: pl.DataFrame) -> Callable[[Row], tuple[str, str, str]]:
     """Returns a function that formats the ends and the length of a range."""
     in_ms = _needs_ms(report, ranges)
 
@@ -112,7 +111,7 @@ def _times_of(
             return ticks.clock(seconds, _SHORT_STEP_S if in_ms else 1.0)
         return report.moment(process, seconds, in_ms=in_ms)
 
-    def times(row: dict[str, Any]) -> tuple[str, str, str]:
+    def times(row: Row) -> tuple[str, str, str]:
         process, start, end = row["process"], row["start_s"], row["end_s"]
         if start is None or end is None:
             return NONE, NONE, NONE

@@ -23,7 +23,7 @@ from gctrace_analyzer.present.sections.memory_parts import memory_parts
 from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from concurrent.futures import Future
 
     from gctrace_analyzer.present.document import KeyFigure, Table
@@ -129,7 +129,8 @@ def dumps(
         **_advice(report),
         "tables": list(_tables(report)),
         "memory_notes": evidence.memory_notes(report),
-        "records": {**records, "held": len(records["length"])},
+        "records": records,
+        "held": len(records.length),
         "first": list(cycle_table.first_page(records, zero)),
         "examples": overview.rejected_examples(report),
         "notes_on_input": [*overview.damage(report), *report.analysis.summary.warnings],
@@ -142,7 +143,7 @@ def dumps(
         shown |= without_script(theme)
     else:
         figures = cycle_table.figures(report, axis)
-        shown |= embedded(drawn, zero, figures=figures, records=records, theme=theme)
+        shown |= embedded(drawn, zero, figures=figures, records=records.values(), theme=theme)
     return environment().get_template("report.html.j2").render(**shown)
 
 
@@ -241,7 +242,7 @@ def _made(made_at: datetime | None) -> str:
     return f"Made{when} by gctrace-analyzer {__version__}"
 
 
-def _contents(shown: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _contents(shown: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yields the sections of the page in their order."""
     charts, records = shown["charts"], shown["records"]
     for id_, title, there in (
@@ -250,7 +251,7 @@ def _contents(shown: dict[str, Any]) -> Iterator[tuple[str, str]]:
         ("findings", "What happened", shown["problems"] or shown["minor"]),
         ("timeline", "Timeline", charts["timeline"]),
         ("distributions", "Distributions", charts["spread"]),
-        ("cycles", records["noun"].capitalize(), records["columns"]),
+        ("cycles", records.noun.capitalize(), records.columns),
         ("tables", "Tables", shown["tables"] or shown["examples"]),
         ("methodology", "How the figures were computed", True),
     ):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -18,16 +18,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gctrace_analyzer.advise.predictor import Predictor
+    from gctrace_analyzer.schema import Row
 
 MOST_ROWS = 3
 
 
-def setting_of(row: dict[str, Any]) -> Setting:
+def setting_of(row: Row) -> Setting:
     """Returns the setting of a row of predictions."""
     return Setting(row["gogc"], row["memory_limit_mib"], row["ballast_mib"] or 0.0)
 
 
-def setting_text(row: dict[str, Any]) -> str:
+def setting_text(row: Row) -> str:
     """Returns the setting of a row as text: `GOGC=200 GOMEMLIMIT=1GiB`."""
     return as_text(setting_of(row))
 
@@ -155,7 +156,7 @@ def _has_intervals(shown: Table) -> bool:
 _SIGNS = {"✗": "thrashes", "?": "may thrash", "!": "does not fit the container"}
 
 
-def _mark(row: dict[str, Any]) -> str:
+def _mark(row: Row) -> str:
     """Returns the sign before a setting that thrashes, does not fit, or is recommended."""
     if row["thrash"] in _THRASH:
         return _THRASH[row["thrash"]]
@@ -171,7 +172,7 @@ def _unit_of_peaks(rows: pl.DataFrame) -> tuple[str, float]:
     return ("GiB", 1 / 1024) if in_gib else ("MiB", 1.0)
 
 
-def _figures(row: dict[str, Any], cpu: str | None, peak_times: float) -> tuple[str, ...]:
+def _figures(row: Row, cpu: str | None, peak_times: float) -> tuple[str, ...]:
     return tuple(
         _interval(row, name, times)
         for name, times in ((cpu, 100), ("gc_per_s", 1), ("heap_peak_mib", peak_times))
@@ -179,7 +180,7 @@ def _figures(row: dict[str, Any], cpu: str | None, peak_times: float) -> tuple[s
     )
 
 
-def _interval(row: dict[str, Any], name: str, times: float) -> str:
+def _interval(row: Row, name: str, times: float) -> str:
     if row[name] is None:
         return NONE
     # A ballast takes no physical memory, so the peak is shown without it.

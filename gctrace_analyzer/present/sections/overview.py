@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.present.report import Report
+    from gctrace_analyzer.schema import Row
 
 MOST_PROCESSES = 12
 MOST_REJECTED = 5
@@ -324,7 +325,7 @@ def named(report: Report, process: int) -> str:
 _MOST_OF_NAME = 15
 
 
-def _named(row: dict[str, Any], name: str | None) -> str:
+def _named(row: Row, name: str | None) -> str:
     """Returns the end of a process's name, or its cycles if nothing else tells it apart."""
     if name:
         name = printable(name)
@@ -472,7 +473,7 @@ def _sum_of_pauses(*pauses: float | None) -> str:
     return "+".join(texts) or NONE
 
 
-def _cycle(row: dict[str, Any]) -> tuple[str, ...]:
+def _cycle(row: Row) -> tuple[str, ...]:
     sizes = (row[f"heap_{when}_mib"] for when in ("start", "end", "live"))
     return (
         f"gc {row['gc_num']}",
