@@ -216,7 +216,7 @@ def _pairs(text: str) -> Iterator[tuple[str, float | int | set[str]]]:
         names = (" ".join(words[at:]) for at in range(len(words)))
         named = ((name, *fields.scaled(name)) for name in names)
         name, column, factor = next((own for own in named if own[1]), ("", None, 1.0))
-        if column is None or (factor != 1 and column not in _FIELDS):
+        if column in (None, "line_no", "source") or (factor != 1 and column not in _FIELDS):
             continue
         if column in seen:
             continue  # BySize repeats the names

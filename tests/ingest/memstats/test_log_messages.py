@@ -53,6 +53,12 @@ def dumps(*lines: str) -> list[dict[str, Any]]:
     return log_messages.read(Message(n, line) for n, line in enumerate(lines, 1))
 
 
+def test_a_line_that_a_message_is_about_is_not_its_own() -> None:
+    (row,) = dumps("checked main.go source=2 line_no=7 Alloc = 5 MiB Sys = 9 MiB NumGC = 3")
+    assert row["line_no"] == 1
+    assert "source" not in row
+
+
 @settings(max_examples=30)
 @given(DUMPS, st.sampled_from(["{} = {}", "{}={}", "{}: {}"]))
 def test_memstats_read_from_text_as_printed(dump: dict[str, int], form: str) -> None:
