@@ -447,14 +447,26 @@ def test_a_comparison_leads_with_what_makes_it_unfair() -> None:
     long = short.replace(": 0.02+", ": 3+", 6).replace("clock, 0.04+", "clock, 6+", 6)
     found = comparison.verdict(gca.compare(read_text(long), read_text(log_of(60))).pairs)
     assert found == (
-        "No significant change of GC CPU, cycles or heap; same load, but other work competed for the "
-        "CPUs."
+        "No significant change of cycles or heap; same load, but other work competed for the CPUs."
     )
     found = comparison.verdict(
         gca.compare(read_text(short), read_text(log_of(60, procs=1))).pairs
     )
     assert "GC CPU" not in found.removeprefix("No significant change of GC CPU")
     assert found.endswith("; same load, but GOMAXPROCS differs.")
+
+
+def test_a_change_of_load_is_the_cause_and_no_improvement() -> None:
+    """Half as many cycles for half of the allocation are neither better nor worse."""
+    often, seldom = (read_text(log_of(60, every=s)) for s in (0.1, 0.2))
+    found = gca.compare(often, seldom)
+    assert found["alloc_mib_per_s"].relative == pytest.approx(-0.5, abs=0.02)
+    assert comparison.verdict(found.pairs) == (
+        "The allocation rate changed (-50 %); it explains the change of GC CPU and cycles."
+    )
+    assert {change.verdict for change in found.pairs[0].changes.values()} <= {"~", None}
+    (table, _) = next(comparison.further_tables(found.pairs[0]))
+    assert {row[0] for row in table.rows} >= {"GC CPU", "Frequency"}
 
 
 def test_an_idle_program_is_called_idle() -> None:

@@ -125,40 +125,33 @@ def differences(
 
 
 def _load_difference(change: Change, *, load_is_given: bool) -> Iterator[Difference]:
-    part, ends = change.relative or 0.0, change.ends
-    if ends is None or abs(part) <= OTHER_LOAD:
+    part = change.relative or 0.0
+    if not change.is_tested or abs(part) <= OTHER_LOAD:
         return
-    low, high = (_signed(100 * end) for end in ends)
     rates = (
         f"{digits(change.before or 0.0, 3)} → {digits(change.after or 0.0, 3)} MiB/s allocated"
     )
-    interval = f"{100 * part:+.0f} %, 95 % interval {low} to {high}"
     if not change.is_other_load:
         yield Difference(
             "note",
             "unclear_load",
-            f"The load may differ: {rates} ({interval}). The runs are too short to be sure; use "
-            "longer runs, or several per side.",
+            f"The load may differ ({rates}). The runs are too short to be sure; use longer runs, "
+            "or several per side.",
         )
     elif load_is_given:
         yield Difference(
             "incomparable",
             "load",
-            f"The allocation rate differs: {rates} ({interval}). "
-            "Either the load was another one, or the program allocates "
-            f"{'more' if part > 0 else 'less'} for the same work.",
+            f"The allocation rate differs ({rates}). Either the load was another one, or the "
+            f"program allocates {'more' if part > 0 else 'less'} for the same work.",
         )
     else:
         yield Difference(
             "note",
             "throughput",
-            f"The program allocates as fast as it can: {rates} ({interval}). The rate is a "
-            "result, not the load.",
+            f"The program allocates as fast as it can ({rates}). The rate is a result, not the "
+            "load.",
         )
-
-
-def _signed(percent: float) -> str:
-    return f"{percent:+.0f}" if abs(percent) >= 0.95 else f"{percent:+.1f}"
 
 
 def _procs(side: Sequence[Measured]) -> str:

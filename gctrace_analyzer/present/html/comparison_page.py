@@ -32,15 +32,16 @@ _MOST_RUNS = 3
 def dumps(pairs: Sequence[Pair], theme: Theme = "auto") -> str:
     """Returns a comparison as an HTML document that opens with the colours of `theme`."""
     sides = sides_of(pairs)
-    verdicts = {change.verdict for pair in pairs for change in pair.changes.values()}
+    several = [rows.costs(pair) for pair in pairs]
+    is_better = any(costs["better"] for costs in several)
+    is_worse = len(pairs) == 1 and any(costs["worse"] for costs in several) and not is_better
     is_fair = all(pair.comparable for pair in pairs)
-    worse = len(pairs) == 1 and "worse" in verdicts
     return _page(
         sides,
         theme,
         **_shown(pairs),
         heading=rows.verdict(pairs),
-        level="warn" if worse or not is_fair else "ok" if "better" in verdicts else "none",
+        level="warn" if is_worse or not is_fair else "ok" if is_better else "none",
         plots=interval_chart.of_pairs(pairs),
         more=list(rows.further_tables(pairs[0])) if len(pairs) == 1 else [],
         notes_on_input=list(_notes(pairs, sides)),

@@ -206,14 +206,14 @@ def circumstances(pair: Pair) -> Iterator[Sentence]:
 
 
 _COSTS = {
-    "gc_cpu_share": ("less GC CPU", "more GC CPU"),
-    "gc_per_s": ("fewer cycles", "more cycles"),
-    "alloc_mib_per_s": ("less allocated per second", "more allocated per second"),
-    "heap_peak_mib": ("less heap", "more heap"),
-    "stw_p99_ms": ("shorter p99 pauses", "longer p99 pauses"),
+    "gc_cpu_share": ("GC CPU", "less GC CPU", "more GC CPU"),
+    "gc_per_s": ("cycles", "fewer cycles", "more cycles"),
+    "alloc_mib_per_s": ("", "less allocated per second", "more allocated per second"),
+    "heap_peak_mib": ("heap", "less heap", "more heap"),
+    "stw_p99_ms": ("", "shorter p99 pauses", "longer p99 pauses"),
 }
-"""What decides, in this order: how less and more of it are called. The allocation rate decides only
-for a program that does as much work as it can."""
+"""What decides, in this order: how it, less of it and more of it are called. The allocation rate
+decides only for a program that does as much work as it can."""
 
 
 def verdict(pairs: Sequence[Pair]) -> str:
@@ -225,47 +225,51 @@ def _verdict(pair: Pair) -> str:
     """Returns what was gained, for what, under which load."""
     if not any(change.is_tested for change in pair.changes.values()):
         return "There is too little evidence to tell changes from chance."
-    gained: list[str] = []
-    paid: list[str] = []
-    costs = {name: change for name in _COSTS if (change := pair.changes[name]).verdict}
-    # Shares of different numbers of CPUs are no change of GC CPU.
-    if any(difference.what == "procs" for difference in pair.differences):
-        costs.pop("gc_cpu_share", None)
-    for name, change in costs.items():
-        side = {"better": gained, "worse": paid}.get(change.verdict or "")
-        if side is None or (part := change.relative) is None:
-            continue
-        if name == "gc_per_s" and "gc_cpu_share" in costs and (gained or paid):
-            continue
-        less, more = _COSTS[name]
-        side.append(f"{percent(part).lstrip('+-')} {less if part < 0 else more}")
-    changes = " for ".join(" and ".join(changes_) for changes_ in (gained, paid) if changes_)
-    if not changes and (explained := [*_explained(pair)]):
+    parts = costs(pair)
+    changes = " for ".join(
+        " and ".join(parts[word]) for word in ("better", "worse") if parts[word]
+    )
+    kinds = {difference.what for difference in pair.differences}
+    if not changes and parts[BY_LOAD]:
         rate = percent(pair.changes["alloc_mib_per_s"].relative or 0.0)
-        return (
-            f"The allocation rate changed by {rate}, which explains the change of "
-            f"{' and '.join(explained)}; nothing else changed significantly."
+        is_known = "load" in kinds
+        load = (
+            f"it {'explains' if is_known else 'would explain'} the change of "
+            f"{' and '.join(parts[BY_LOAD])}"
         )
-    changes = changes or "No significant change of GC CPU, cycles or heap"
-    load, doubts = _load(pair), " and ".join(_doubts(pair))
-    if doubts:
+        changes = f"The allocation rate {'' if is_known else 'may have '}changed ({rate})"
+    else:
+        load = _load(pair)
+        same_ = " or ".join(filter(None, (", ".join(parts["~"][:-1]), *parts["~"][-1:])))
+        changes = changes or f"No significant change{same_ and f' of {same_}'}"
+    if doubts := " and ".join(words for what, words in _DOUBTS.items() if what in kinds):
         load += f", {'but' if load == 'same load' else 'and'} {doubts}"
     return f"{changes}; {load}."
 
 
-def _explained(pair: Pair) -> Iterator[str]:
-    for name, words in (("gc_cpu_share", "GC CPU"), ("gc_per_s", "cycles")):
-        if pair.changes[name].no_verdict_because == BY_LOAD:
-            yield words
+def costs(pair: Pair) -> dict[str, list[str]]:
+    """Returns what people pay for, in words, by verdict; `BY_LOAD` is what the load explains."""
+    words: dict[str, list[str]] = {"better": [], "worse": [], "~": [], BY_LOAD: []}
+    other_procs = any(difference.what == "procs" for difference in pair.differences)
+    for name, (noun, less, more) in _COSTS.items():
+        change, part = pair.changes[name], pair.changes[name].relative
+        # Shares of different numbers of CPUs are no change of GC CPU, which has its cycles.
+        is_named = name == "gc_per_s" and (words["better"] or words["worse"])
+        if part is None or is_named or (name == "gc_cpu_share" and other_procs):
+            continue
+        if change.verdict in ("better", "worse"):
+            text = f"{percent(part).lstrip('+-')} {less if part < 0 else more}"
+            words[change.verdict].append(text)
+        elif noun and (reason := change.verdict or change.no_verdict_because) in words:
+            words[reason].append(noun)
+    return words
 
 
-def _doubts(pair: Pair) -> Iterator[str]:
-    """Yields what else than the change may be the cause, and is not the load."""
-    kinds = {difference.what for difference in pair.differences}
-    if "procs" in kinds:
-        yield "GOMAXPROCS differs"
-    if "contended" in kinds:
-        yield "other work competed for the CPUs"
+_DOUBTS = {
+    "procs": "GOMAXPROCS differs",
+    "contended": "other work competed for the CPUs",
+}
+"""What else than the change may be the cause, and is not the load."""
 
 
 def _load(pair: Pair) -> str:

@@ -126,9 +126,7 @@ def test_another_allocation_rate_is_another_load(
     every = found(given=given, alloc_mib_per_s=row)
     assert [(each.kind, each.what) for each in every] == ([(kind, what)] if kind else [])
     if kind and delta > 0:
-        interval = f"{delta - below:+.0f} to +12"
-        said = f"100 → 111 MiB/s allocated (+11 %, 95 % interval {interval})"
-        assert said in every[0].sentence
+        assert "(100 → 111 MiB/s allocated)" in every[0].sentence
 
 
 def test_another_live_heap_is_noted_if_it_is_certain() -> None:
