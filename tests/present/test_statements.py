@@ -456,6 +456,15 @@ def test_a_comparison_leads_with_what_makes_it_unfair() -> None:
     assert found.endswith("; same load, but GOMAXPROCS differs.")
 
 
+def test_of_several_sides_the_cycles_decide_where_gc_cpu_was_not_compared() -> None:
+    quiet, seldom = log_of(60), log_of(60, every=0.5)
+    busy = quiet.replace(": 0.02+", ": 3+", 6).replace("clock, 0.04+", "clock, 6+", 6)
+    logs = {"a": quiet, "busy": busy, "seldom": seldom}
+    found = gca.compare({name: read_text(log) for name, log in logs.items()})
+    assert "GC CPU" not in comparison.verdict(found.pairs)
+    assert "cycles" in comparison.verdict(found.pairs)
+
+
 def test_a_change_of_load_is_the_cause_and_no_improvement() -> None:
     """Half as many cycles for half of the allocation are neither better nor worse."""
     often, seldom = (read_text(log_of(60, every=s)) for s in (0.1, 0.2))

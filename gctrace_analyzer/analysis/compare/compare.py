@@ -227,7 +227,8 @@ def _change(
     runs = (*before, *after)
     if not all(run.long_enough for run in runs):
         return replace(change, no_verdict_because=FEW_CYCLES)
-    if not all(_is_testable(metric, run) for run in runs):
+    known = [run.spread[metric.name] for run in runs if run.values[metric.name] is not None]
+    if metric.noise is None or None in known:
         return replace(change, no_verdict_because=MAXIMUM)
     difference = now.scaled - was.scaled
     half = _t(dof) * math.sqrt(was.variance + now.variance)
@@ -241,12 +242,6 @@ def _change(
     floored = was.value + metric.floor
     ends = (max(floored * math.expm1(end), -was.value) for end in (low, high))
     return replace(change, delta_low=next(ends), delta_high=next(ends))
-
-
-def _is_testable(metric: Metric, run: Measured) -> bool:
-    """Returns True if it is known how much the metric varies by chance."""
-    known = run.values[metric.name] is None or run.spread[metric.name] is not None
-    return metric.noise is not None and known
 
 
 def _estimates(

@@ -285,8 +285,13 @@ def _load(pair: Pair) -> str:
 
 
 def _best(pairs: Sequence[Pair]) -> str:
-    """Returns which side has significantly the least GC CPU, and which the smallest heap."""
+    """Returns which side has significantly the least GC CPU, and which the smallest heap.
+
+    If GC CPU was not compared for all sides, cycles decide.
+    """
     named = {"gc_cpu_share": "the least GC CPU", "heap_peak_mib": "the smallest heap peak"}
+    if not all(pair.changes["gc_cpu_share"].verdict for pair in pairs):
+        named = {"gc_per_s": "the fewest cycles", "heap_peak_mib": "the smallest heap peak"}
     parts = []
     for metric, words in named.items():
         changes = [pair.changes[metric] for pair in pairs]
@@ -299,7 +304,8 @@ def _best(pairs: Sequence[Pair]) -> str:
         else:
             continue
         parts.append(f"{printable(name)} has {words} ({value(metric, number)})")
-    return f"{', '.join(parts) or 'No side has significantly less GC CPU or a smaller heap'}."
+    none = f"No side has significantly {' or '.join(named.values())}"
+    return f"{', '.join(parts) or none}."
 
 
 def same(pair: Pair) -> Iterator[str]:
