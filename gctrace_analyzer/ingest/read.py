@@ -366,7 +366,7 @@ def _add_rows_of_messages(part: Part) -> None:
 def _rows_of_messages(part: Part) -> Rows:
     from gctrace_analyzer.ingest.evidence import dispatch
 
-    return dispatch.read(_messages(part), described=bool(part.rows.get("container_states")))
+    return dispatch.read(_messages(part), part.rows.get("container_states", ()))
 
 
 def _messages(part: Part) -> list[Message]:

@@ -195,7 +195,7 @@ def _is_json_lines(lines: Sequence[str], *, cut: bool) -> bool:
 
 
 def _is_encoded(line: str) -> bool:
-    from gctrace_analyzer.ingest.evidence import encoded
+    from gctrace_analyzer.ingest.wrappers import encoded
 
     return encoded.HEAD.search(line) is not None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,12 @@ REFUSED = "Out of memory in the Go runtime"
 
 EVICTOR = "kubelet"
 """The killer of pods on a node that runs low on memory."""
+
+_OF_JOB = re.compile(r"(?:step |StepId=|Step=|\d+(?:[._]|$))")
+"""How Slurm names its jobs."""
+
+THRESHOLD_KILLERS = ("earlyoom", "nohang")
+"""Killers that act when the host has less memory available than their own threshold."""
 
 OF_32_BITS = ("386", "arm", "mipsx")
 """The names of 32-bit architectures in the names of assembly files of the runtime."""
@@ -70,7 +77,12 @@ class Death:
     available_bytes: int | None = None
     host_bytes: int | None = None
     available_limit_pct: float | None = None
-    stop_requested: bool | None = None
+    used_limit_pct: float | None = None
+    usage_bytes: int | None = None
+    swap_usage_bytes: int | None = None
+    swap_limit_bytes: int | None = None
+    stopped_by: str | None = None
+    exit_code: int | None = None
     is_inside: bool | None = None
     is_unusable: bool | None = None
     is_impossible: bool | None = None
@@ -99,7 +111,9 @@ class Death:
     @property
     def victim(self) -> str | None:
         """The name of what ended."""
-        return self.comm or self.name or self.unit or self.container or self.pod
+        identifier = f"container {self.container_id[:12]}" if self.container_id else None
+        names = (self.comm, self.name, self.unit, self.container, self.pod, identifier)
+        return next(filter(None, names), None)
 
     @property
     def is_of_files(self) -> bool:
@@ -112,21 +126,25 @@ class Death:
         """What ended; of a container or unit only that a process in it did may be known."""
         if not self.is_inside:
             return "The program"
-        return f"A process in the {'unit' if self.unit else 'container'}"
+        is_job = _OF_JOB.match(self.name or "") is not None
+        return f"A process in the {'unit' if self.unit else 'job' if is_job else 'container'}"
 
     @property
     def cause(self) -> str:
         """Why it ended, as a part of a sentence."""
+        if not self.proven:
+            return f"by SIGKILL after {self.stopped_by}" if self.stopped_by else "by SIGKILL"
         if self.is_impossible:
             return "because it asked for a block of memory of an impossible size"
         if self.by_runtime:
             return "because it got no more memory"
         if self.reason == "memory_pressure":
             return f"by {self.killer} for memory pressure"
-        if self.killer == "systemd-oomd" and self.reason is None:
-            return "by systemd-oomd"
-        if self.killer == "earlyoom":
-            return "by earlyoom because little memory was available"
+        if self.killer == "systemd-oomd":
+            full = "because the host's memory and swap were nearly full"
+            return f"by systemd-oomd {full}" if self.reason else "by systemd-oomd"
+        if self.killer in THRESHOLD_KILLERS:
+            return f"by {self.killer} because little memory was available"
         return "because memory ran out"
 
     @property

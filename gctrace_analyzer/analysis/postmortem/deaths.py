@@ -16,7 +16,7 @@ from gctrace_analyzer.analysis.postmortem.pairing import (
     same_host,
     without_kill,
 )
-from gctrace_analyzer.analysis.postmortem.proof import NOTICES, is_kill, is_proven
+from gctrace_analyzer.analysis.postmortem.proof import NOTICES, SIGKILL_CODE, is_kill, is_proven
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
@@ -135,7 +135,7 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             name=row["name"] or row["container"],
             limit_bytes=row["memory_limit_bytes"],
             used_bytes=row["memory_used_bytes"],
-            is_inside=row["event"] == "oom" and identifier not in ended,
+            is_inside=_is_inside(row, has_ended=identifier in ended),
             memory_request_bytes=None,
             scope="memcg" if row["oom_killed"] else None,
         )
@@ -148,6 +148,19 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             continue
         seen_ids.add(identifier)
         yield report
+
+
+def _is_inside(row: Row, *, has_ended: bool) -> bool:
+    """Returns whether only a process in a container was killed, not the one that it runs.
+
+    The main process had exit code 137 if it was killed. With another one it ended by itself, after
+    a child of it or a command in the container was killed.
+    """
+    if row["event"] == "oom":
+        return not has_ended
+    ended = {row["status"], row["last_status"]} & {"exited", "dead", "terminated"}
+    code = row["exit_code"]
+    return bool(row["oom_killed"] and ended and code not in (None, SIGKILL_CODE))
 
 
 def _overlap(one: str, other: str) -> bool:

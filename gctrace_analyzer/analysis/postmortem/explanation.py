@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
+from gctrace_analyzer.analysis.postmortem.circumstances import about_limit, about_runtime
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
-from gctrace_analyzer.analysis.postmortem.match import listed_tasks
 from gctrace_analyzer.analysis.postmortem.unseen import (
     FIND_SIZE,
     MOST_OF_LIMIT,
@@ -19,11 +17,12 @@ from gctrace_analyzer.analysis.postmortem.unseen import (
     without_limits,
 )
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.evidence.cgroups import short_name
-from gctrace_analyzer.units import MIB, duration_text, size_text
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    import polars as pl
 
     from gctrace_analyzer.analysis.postmortem.death import Death
     from gctrace_analyzer.analysis.postmortem.facts import Evidence
@@ -91,6 +90,16 @@ _FIND_FILES = (
 )
 
 
+_FIND_PROBE = (
+    "Find out why the check failed: too little CPU, a deadlock, or too short a timeout; the "
+    "gctrace of that minute shows whether GC had a part in it."
+)
+_END_IN_TIME = (
+    "If it should end by itself, let it handle SIGTERM, or give it more time "
+    "(terminationGracePeriodSeconds, `docker stop -t`, TimeoutStopSec)."
+)
+
+
 @frozen
 class Explanation:
     """What the facts mean (`reading`), what to do, and whether Go could have prevented it.
@@ -113,7 +122,7 @@ def explain_death(
         tables: the tables of the log.
         settings: the known settings.
     """
-    reading = [*_about_limit(facts, tables), *_about_runtime(facts.death)]
+    reading = [*about_limit(facts, tables), *about_runtime(facts.death)]
     if (decided := _without_the_heap(facts, reading)) is not None:
         return decided
     limit, live = facts.limit.limit_mib, facts.minute.live_mib
@@ -175,13 +184,16 @@ def explain_death(
 
 def _unproven(death: Death) -> Explanation:
     """Returns the explanation of an end by SIGKILL, which anybody may have sent."""
-    stopped = (
-        "It was asked to stop shortly before, and SIGKILL follows if that takes too long. "
-        if death.stop_requested
-        else ""
-    )
+    if death.stopped_by is not None:
+        reading = (
+            f"It got SIGKILL after {death.stopped_by}: a program that does not end in time after "
+            "SIGTERM gets it. Nothing in the input says that memory ran out."
+        )
+        about_health = any(word in death.stopped_by for word in ("probe", "health"))
+        advice = _FIND_PROBE if about_health else _END_IN_TIME
+        return Explanation((reading,), (advice,), "cannot tell")
     reading = (
-        f"{stopped}Exit code 137 means SIGKILL, which any process may have sent. It does not prove "
+        "Exit code 137 means SIGKILL, which any process may have sent. It does not prove "
         "that memory was the reason; the kernel's log of that minute would show it."
     )
     advice = "Next time, save the output of `journalctl -k` or `dmesg` on the host."
@@ -225,149 +237,6 @@ def _in_spite_of(facts: Evidence, gomemlimit: float | None) -> str | None:
         f"Either memory that Go does not count took more than the other "
         f"{limit - room:,.0f} MiB, or the heap grew past GOMEMLIMIT, which the runtime "
         "allows once GC takes half of the CPU."
-    )
-
-
-def _about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
-    death = facts.death
-    if death.is_inside:
-        yield (
-            "The input shows that a process in it was killed, not that it ended: it may still be "
-            "running (a `die` event or an exit code would show the end)."
-        )
-    if death.killer == EVICTOR:
-        yield _eviction(facts)
-    elif death.pressure_pct is not None:
-        yield _pressure(death)
-    elif death.killer == "earlyoom":
-        yield _little_available(death)
-    elif facts.death.scope == "global":
-        rank = _rank(death, tables)
-        yield f"The host ran out of memory; the program was within its limits.{rank}"
-    elif facts.death.scope == "memcg" and facts.limit.limit_mib is None:
-        hits = f" {death.failcnt:,} times" if (death.failcnt or 0) > 1 else ""
-        yield (
-            f"It reached the memory limit of its cgroup (container or unit){hits}; the input does "
-            "not show how high it is."
-        )
-    elif facts.limit.limit_mib is not None and facts.limit.limit_is:
-        resident = facts.memory.resident_mib
-        if facts.death.not_before_at is None or resident is None:
-            used = "" if death.used_bytes is None else _with_used(death.used_bytes / MIB)
-            hits = f" The limit was hit {death.failcnt:,} times." if death.failcnt else ""
-            yield (
-                f"It reached {facts.limit.limit_is}: {size_text(facts.limit.limit_mib)}{used}."
-                f"{hits}{_restarts(death)}"
-            )
-            return
-        share = 100 * resident / facts.limit.limit_mib
-        yield (
-            f"At the last scrape before, {resident:,.0f} MiB were resident, {share:.0f} % of "
-            f"{facts.limit.limit_is} ({size_text(facts.limit.limit_mib)})."
-        )
-
-
-def _eviction(facts: Evidence) -> str:
-    """Returns why the kubelet chose a pod, as far as its message says."""
-    reason = "The node ran low on memory, and the kubelet evicted the pod"
-    used, request = facts.memory.resident_mib, facts.death.memory_request_bytes
-    if used is None or request is None:
-        return f"{reason}."
-    if not request:
-        return f"{reason}: without a memory request, pods are evicted first."
-    return (
-        f"{reason}: it used {used:,.0f} MiB and requests {request / MIB:,.0f} MiB; pods that use "
-        "more than they request are evicted first."
-    )
-
-
-def _with_used(used_mib: float) -> str:
-    return f", with {size_text(used_mib)} in use"
-
-
-def _pressure(death: Death) -> str:
-    """Returns what memory pressure is, and how high it was."""
-    window = death.pressure_window_s
-    how_long = "" if window is None else f" for over {duration_text(window)}"
-    return (
-        f"{death.killer} killed it for memory pressure: the processes of "
-        f"{short_name(death.pressure_cgroup or '')} waited for memory {death.pressure_pct:.4g} % "
-        f"of the time, above its limit of {death.pressure_limit_pct:.4g} %{how_long}. Pressure is "
-        "time lost, not a size: other programs in that group, or swapping, may be its cause."
-    )
-
-
-def _little_available(death: Death) -> str:
-    """Returns how much memory there was when earlyoom acted, by its own threshold."""
-    limit, available, host = (
-        death.available_limit_pct,
-        death.available_bytes,
-        death.host_bytes,
-    )
-    threshold = "its own threshold" if limit is None else f"its own threshold of {limit:.4g} %"
-    if not available or not host:
-        return f"earlyoom ends programs at {threshold}, before the kernel runs out of memory."
-    return (
-        f"{100 * available / host:.4g} % of the host's memory ({available / MIB:,.0f} of "
-        f"{host / MIB:,.0f} MiB) was available, at or below {threshold}; the kernel had not run "
-        "out of memory."
-    )
-
-
-def _restarts(death: Death) -> str:
-    """Returns how often the container was restarted, if that is often enough to be a loop."""
-    number = death.restart_count
-    return f" Its container was restarted {number:,} times." if number and number > 1 else ""
-
-
-def _rank(death: Death, tables: Mapping[str, pl.DataFrame]) -> str:
-    """Returns a sentence about the program's rank by size among the tasks that were listed.
-
-    Returns an empty string if the kernel did not list the program.
-    """
-    listed = listed_tasks(tables["oom_tasks"], death.source, death.line_no)
-    tasks = listed.sort("rss_bytes", descending=True, nulls_last=True)
-    killed = pl.col("pid") == (death.pid or -1)
-    ranked = tasks.with_row_index("rank", offset=1).filter(killed)
-    if ranked.is_empty():
-        return ""
-    rank = int(ranked["rank"][0])
-    if rank == 1:
-        return f" It was the largest of {len(tasks)} tasks listed."
-    return f" {rank - 1} of {len(tasks)} tasks listed were larger."
-
-
-def _about_runtime(death: Death) -> Iterator[str]:
-    if not death.by_runtime:
-        return
-    asked, used = death.requested_bytes, death.in_use_bytes
-    asked_text = "memory" if asked is None else size_text(asked / MIB)
-    used_text = "" if used is None else f", which had {size_text(used / MIB)} in use"
-    if death.is_impossible:
-        yield (
-            f"The program asked for a block of a size that no memory has: negative, or more than a "
-            f"machine can address{used_text.replace('which', 'when the runtime')}. Memory is not "
-            "short: this is a bug, such as a length read from damaged data, or an overflow."
-        )
-        return
-    if death.is_unusable:
-        yield (
-            f"The Go runtime{used_text}{',' if used_text else ''} asked for {asked_text}, and the "
-            "operating system gave it "
-            "an address that it cannot use: the address space of a 32-bit program is used up or "
-            "in pieces. It was not the OOM killer."
-        )
-        return
-    causes = "an address-space limit (`ulimit -v`) or no free memory at all"
-    if death.errno is not None:
-        causes = "the commit limit of Windows (memory and page file together) was reached"
-    elif death.is_of_32_bits:
-        causes = f"the address space of a 32-bit program ({death.goarch}) is used up"
-    elif death.may_be_of_32_bits:
-        causes = f"the end of a 32-bit address space, {causes}"
-    yield (
-        f"The operating system refused {asked_text} to the Go runtime{used_text}: {causes}. It "
-        "was not the OOM killer."
     )
 
 

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.postmortem.death import THRESHOLD_KILLERS
 from gctrace_analyzer.analysis.postmortem.match import NEAR, task_name
 from gctrace_analyzer.ingest.evidence import cgroups
 
@@ -40,7 +41,7 @@ _PLACES = ("unit", "cgroup", "container_id", "pod_uid", "pod", "container")
 _NAMES = ("unit", "name", "container", "container_id")
 """What a report may name a program by. Kernel and systemd do not know the names of pods."""
 
-_OF_PROCESSES = ("kernel", "earlyoom")
+_OF_PROCESSES = ("kernel", *THRESHOLD_KILLERS)
 """Killers that name the process, and are not those who report the end of its container."""
 
 _FACTS = (
@@ -126,7 +127,11 @@ def _left(
         if kills is None or number is None:
             left.append(report)
         else:
-            kills.all[number] = kills.all[number].completed(report, _FACTS)
+            kill = kills.all[number]
+            # A unit around the one that was killed reports it too: its name is not the victim's.
+            is_around = kill.unit and report.unit and kill.unit != report.unit
+            facts = [name for name in _FACTS if not (is_around and name in _NAMES)]
+            kills.all[number] = kill.completed(report, facts)
     return left
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 NOTICES = ("oom_killed_process", "oomd_killed_processes")
 """The events of a unit that are notices of OOM kills, not ends of a process."""
 
-_SIGKILL_CODE = 137
+SIGKILL_CODE = 137
 """Exit code of a container whose process got SIGKILL (128 + 9)."""
 
 
@@ -27,7 +27,7 @@ def is_kill(table: str, row: Mapping[str, Any]) -> bool:
     """
     match table:
         case "container_states":
-            killed = row["exit_code"] == _SIGKILL_CODE
+            killed = row["exit_code"] == SIGKILL_CODE
         case "unit_events":
             killed = row["event"] == "main_exited" and row["signal"] == "KILL"
         case _:  # Only deaths are in the other tables.

@@ -116,11 +116,19 @@ def oom_kill(facts: DeathFacts) -> Iterator[Evidence]:
 )
 def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
     """Reports a death by SIGKILL for which there is no record of an OOM kill."""
-    if not facts.death.proven:
+    death = facts.death
+    if not death.proven:
+        cause = death.cause.removeprefix("by SIGKILL").strip()
+        stopped = (
+            f"The program was killed by SIGKILL {cause}; nothing in the input says that memory "
+            "ran out."
+        )
         yield Evidence(
             "warn",
-            "The program ended with exit code 137 (SIGKILL), but there is no record of an OOM "
-            "kill.",
+            f"The program ended with exit code 137 (SIGKILL){f' {cause}' if cause else ''}, and "
+            "there is no record of an OOM kill.",
+            headline=stopped if cause else None,
+            advice=death.advice[0] if cause else None,
             process=facts.death.process,
             at=facts.death.logged_at,
             examples=_place(facts),

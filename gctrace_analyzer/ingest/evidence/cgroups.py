@@ -74,13 +74,17 @@ _FILES = {
 _FILE = re.compile(
     rf"(?<![\w.])memory\.(?P<file>{'|'.join(_FILES)})\s{{0,40}}[:=]?\s{{0,40}}(?P<value>\d{{1,20}})\b"
 )
+_FILE_ALONE = re.compile(rf"(?<![\w.])memory\.(?P<file>{'|'.join(_FILES)})(?: <==)?\s*$")
+_VALUE_ALONE = re.compile(r"^\s*(?P<value>\d{1,20})\s*$")
+"""What loops of `echo` and `cat`, `head` and `tail` print: the file, and its value below it."""
+
 _EVENT = re.compile(
     r"(?:^|[\s/:])(?P<event>low|high|max|oom|oom_kill|oom_group_kill)\s+(?P<n>\d{1,12})\b"
 )
 _NAMED = re.compile(r"memory\.(?:events|oom_control)")
 HINT = (
     r"memory\.(?:max|peak|current|limit_in_bytes|usage_in_bytes|max_usage|failcnt|events)|"
-    r"^(?:low|high|max|oom|oom_kill) \d|oom_kill \d"
+    r"^(?:low|high|max|oom|oom_kill) \d|oom_kill \d|^\s*\d{4,20}\s*$"
 )
 
 
@@ -94,18 +98,25 @@ def read_files(messages: Sequence[Message]) -> Row | None:
     events: dict[str, int] = {}
     line_no = None
     named = False
+    above: tuple[int, re.Match[str] | None] = (-1, None)
     for message in messages:
-        named |= _NAMED.search(message.text) is not None
-        for match in _FILE.finditer(message.text):
+        text = message.text
+        named |= _NAMED.search(text) is not None
+        alone = _VALUE_ALONE.match(text) if above[0] == message.line_no - 1 else None
+        joined_text = (
+            f"memory.{above[1]['file']} {alone['value']}" if alone and above[1] else text
+        )
+        for match in _FILE.finditer(joined_text):
             value = numbers.whole(match["value"])
             if value is not None and value < numbers.ADDRESSABLE_BYTES:
                 row[_FILES[match["file"]]] = value
-                folder = message.text[: match.start()].split(" ")[-1]
+                folder = text[: match.start()].split(" ")[-1]
                 row |= {"cgroup": folder} if "/" in folder else {}
                 line_no = line_no or message.line_no
-        for match in _EVENT.finditer(message.text):
+        for match in _EVENT.finditer(text):
             events[match["event"]] = int(match["n"])
             line_no = line_no or message.line_no
+        above = (message.line_no, _FILE_ALONE.search(text))
     current = row.pop("current_bytes", None)
     path = row.pop("cgroup", "")
     if named or len(events) >= _LEAST_EVENTS:

@@ -47,12 +47,13 @@ HINT = "|".join(
 """Every line that one of the readers understands contains a match of this."""
 
 
-def read(messages: Sequence[Message], *, described: bool = False) -> Rows:
+def read(messages: Sequence[Message], described: Sequence[Row] = ()) -> Rows:
     """Returns the rows that the messages contain, by table.
 
     Args:
         messages: the messages.
-        described: whether documents next to them describe containers: these have the same words.
+        described: the containers that documents next to them describe, which have the same words.
+            Why one of them was stopped is added to its row.
     """
     rows: Rows = {}
     for reader in (oom, systemd, platforms, pods):
@@ -64,6 +65,10 @@ def read(messages: Sequence[Message], *, described: bool = False) -> Rows:
     states += cgroups.joined(cgroups.read_files(messages), rows)
     if not described:
         states += printed_states.read_words(messages, {row["line_no"] for row in states})
+    stops = platforms.stops_of(messages, states)
+    platforms.mark_stopped(states, stops)
+    of_one_pod = len({row.get("pod") for row in described}) == 1
+    platforms.mark_stopped(described, stops, everywhere=of_one_pod)
     rows["runtime_fatal"] = fatal.read(messages)
     rows["rejected"] = list(_unreadable(messages))
     return rows

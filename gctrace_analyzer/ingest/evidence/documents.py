@@ -11,7 +11,6 @@ from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest import identity_names, json_values, numbers
 from gctrace_analyzer.ingest.evidence import (
     docker,
-    encoded,
     kubernetes,
     platforms,
     yaml_documents,
@@ -19,6 +18,7 @@ from gctrace_analyzer.ingest.evidence import (
 from gctrace_analyzer.ingest.evidence.words import JSON_FRAGMENT
 from gctrace_analyzer.ingest.json_values import array, objects
 from gctrace_analyzer.ingest.memstats import json_records
+from gctrace_analyzer.ingest.wrappers import encoded
 from gctrace_analyzer.ingest.wrappers.json_lines import source
 
 if TYPE_CHECKING:

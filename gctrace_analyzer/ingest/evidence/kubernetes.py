@@ -239,9 +239,14 @@ class _Described:
         indent, key = len(match["indent"].expandtabs()), match["key"].strip()
         value = (match["value"] or "").rstrip()
         lower = key.lower()
+        is_part = not (self.in_containers or self.pod or self.found or self.fields)
         if lower in ("containers", "init containers") and not value:
             self.flush()
             self.in_containers, self.name_indent = True, None
+        elif is_part and not value and lower not in _NAMED:
+            # The part of one container that somebody copied, from its name on.
+            self.in_containers, self.name_indent = True, indent
+            self.fields = {"container": key, "line_no": str(line_no)}
         elif (
             self.in_containers
             and not value

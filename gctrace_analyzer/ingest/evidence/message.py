@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 Rows: TypeAlias = "dict[str, list[Row]]"
 """Rows by table; a column that a row does not have is null."""
 
+AT_LIMIT = "at limit"
+"""The event of a container or job of which only is known that it reached its memory limit."""
+
 
 class Message(NamedTuple):
     """A message and the metadata of its prefix; `native` is JSON of journald's own fields.

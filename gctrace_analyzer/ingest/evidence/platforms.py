@@ -1,18 +1,21 @@
-"""Reads how platforms and tools other than the kernel report a kill for memory.
+"""Reads how platforms, batch systems and low-memory killers report a kill.
 
-earlyoom names the process that it kills. Google Cloud Run and App Engine, Heroku, Cloud Foundry,
-Nomad, containerd, AWS Lambda and AWS ECS, Mesos, Slurm, Render and Fly.io name the limit, what was
-used, the container, or nothing.
+What they print, and what it proves, are the rows of `wordings.py`; here each line becomes the row
+of a kill, a container or a job. Heroku's dynos, AWS Lambda's functions and AWS ECS's tasks have
+records of their own.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.ingest import json_values, numbers
+from gctrace_analyzer.ingest.evidence import cgroups, wordings
 from gctrace_analyzer.ingest.evidence.docker import with_signal
+from gctrace_analyzer.ingest.evidence.message import AT_LIMIT
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
@@ -22,88 +25,12 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Message, Row, Rows
 
 HINT = (
-    r"sending SIG|mem avail: |ow memory! |emory limit |Error R1[45]|running mem=|"
-    r"sample#memory_|xit(?:ed with)? status \d+ \(out of memory|OOM Killed|TaskOOM|"
-    r"Max Memory Used|signal: killed|Runtime\.OutOfMemory|OutOfMemoryError: C|oom[-_]kill event|"
-    r"emory limit exceeded|appears to have been OOM killed|oom_killed[=:] ?true|"
-    r"Ran out of memory \(used over|using too much memory and|"
-    r"exit(?:ed with)?(?: non-zero)?(?: exit)? code:? 137|"
-    r"xit Code: 137|non-zero exit \(137\)|force[- ]killing|Stopping container|liveness probe"
+    rf"{wordings.HINT}|{wordings.KILLERS_HINT}|Error R1[45]|running mem=|sample#memory_|"
+    r"Max Memory Used|signal: killed|Runtime\.OutOfMemory|OutOfMemoryError: C|"
+    r"exit(?:ed with)?(?: non-zero)?(?: exit)? (?:code|status):? ?137|"
+    r"xit [Cc]ode:? 137|xit status 137|non-zero exit \(137\)"
 )
 
-# kill.c of earlyoom 1.2 to 1.9: the badness was renamed, and some fields came later.
-_EARLYOOM = re.compile(
-    r"sending SIG(?:TERM|KILL) to process (?P<pid>\d{1,10})(?: uid (?P<uid>\d{1,10}))? "
-    r'"(?P<comm>.{0,64}?)"(?:: (?:badness|oom_score) (?P<score>-?\d{1,10})|$)'
-    r"(?:.{0,64}?VmRSS (?P<rss>\d{1,12}) MiB)?"
-)
-_AVAILABLE = re.compile(
-    r"mem avail: *(?P<available>\d{1,12}) of +(?P<host>\d{1,12}) MiB"
-    r"|low memory! at or below SIG\w{4} limits: mem +(?P<limit>\d{1,3}(?:\.\d{1,3})?) ?%",
-    re.IGNORECASE,
-)
-_SIZE = r"(?P<{0}>\d{{1,12}}(?:\.\d{{1,6}})?) ?(?P<{0}_unit>[KMG])(?:i?B)?"
-_LIMIT, _USED = _SIZE.format("limit"), _SIZE.format("used")
-_CODE = r"(?P<code>\d{1,3})"
-_KILLED = tuple(
-    (word, re.compile(pattern))
-    for word, pattern in (
-        # Cloud Run, Cloud Functions and App Engine print binary "MB", "M" or "MiB".
-        ("emory limit of", rf"Memory limit of {_LIMIT} exceeded with(?: {_USED})?"),
-        (
-            "memory limit of",
-            rf"Exceeded (?:soft |hard )?(?:private )?memory limit of {_LIMIT} with(?: {_USED})?",
-        ),
-        ("emory limit exceeded", r"Error: memory limit exceeded"),
-        # Mesos and Marathon
-        (
-            "emory limit exceeded",
-            rf"Memory limit exceeded: Requested: {_LIMIT} Maximum Used: {_USED}",
-        ),
-        ("Ran out of memory", rf"Ran out of memory \(used over {_LIMIT}\)"),  # Render
-        ("Error R15", r"Error R15 \(Memory quota vastly exceeded\)"),
-        (
-            "(out of memory)",
-            r"(?:\[(?:APP|CELL)(?:/PROC)?/(?P<name>[\w./-]{1,100})\] )?.{0,8}?"
-            rf"Exit(?:ed with)? status {_CODE} \(out of memory\)",
-        ),
-        # Nomad's events, and the log of its client
-        (
-            "OOM Killed",
-            rf"Exit Code: {_CODE},(?: Signal: \d{{1,3}},)? Exit Message: \\*\"OOM Killed"
-            r"|(?:task \"(?P<name>[^\"]{1,100})\".{0,100}?)?exit code (?P<of_client>\d{1,3})"
-            r",? signal \d{1,3},? and error:? \"?OOM Killed",
-        ),
-        (
-            "TaskOOM",
-            r"TaskOOM event .{0,16}?[Cc]ontainer_?(?:id|ID):\s?\\*\"?(?P<id>[0-9a-f]{12,64})",
-        ),
-        (
-            "kill event",  # Slurm
-            r"Detected (?P<kills>\d{1,9}) oom[-_]kill event(?:\(s\)|s)? in "
-            r"(?P<name>(?:step |StepId=|Step=)\S{1,60})",
-        ),
-        ("OOM killed", r"appears to have been OOM killed"),  # Fly.io
-        ("oom_killed", r"oom_killed[=:] ?true"),
-        ("OutOfMemoryError", r"OutOfMemoryError: Container killed"),
-        ("too much memory", r"found to be using too much memory and was terminated"),
-    )
-)
-"""A word that the lines of a platform have, and what they say about a kill for memory."""
-
-_IN_A_GROUP = ("TaskOOM", "kill event")
-"""These report the kill of a process, and not the end of its container."""
-
-_ANYONES = re.compile(
-    r"(?:exit(?:ed)?(?: with)?(?: a)?(?: non-zero)?(?: exit)? code:?|Exit Code:|non-zero exit) ?"
-    r"\(?137\b"
-)
-"""An exit code by which nothing is proven."""
-
-_STOP = re.compile(
-    r"Sent interrupt|[Ff]orce[- ]killing|Stopping container|liveness probe.{0,60}restarted|"
-    r"User requested task to stop|Kill Timeout|container stop "
-)
 _HEROKU_SIZE = re.compile(r"Process running mem=(?P<mem>\d{1,9})M\((?P<pct>\d{1,9}\.\d)%\)")
 _HEROKU_SAMPLE = re.compile(
     r"sample#memory_total=(?P<used>\d{1,9}(?:\.\d{1,4})?)MB.{0,400}?"
@@ -119,15 +46,15 @@ _NEAR_SIZE = 0.9
 """Share of a function's memory. A function that another run of used less was not killed for it."""
 
 _NEAR_LINES = 8
-"""AWS Lambda writes the size and the end of a function within so many lines."""
+"""What is said of one end is within so many lines."""
 
 _ERROR_CHARS = 200
 
 
 def read(messages: Sequence[Message]) -> Rows:
-    """Returns kills by earlyoom, and containers that a platform killed for memory."""
+    """Returns kills by low-memory killers, and containers that a platform killed for memory."""
     return {
-        "oom_kills": list(_earlyoom(messages)),
+        "oom_kills": list(_kills(messages)),
         "container_states": [
             *_containers(messages),
             *_dynos(messages),
@@ -136,90 +63,240 @@ def read(messages: Sequence[Message]) -> Rows:
     }
 
 
-def _earlyoom(messages: Iterable[Message]) -> Iterator[Row]:
-    """Yields the processes that earlyoom ended; all signals to one are the same kill."""
-    ended: set[tuple[str | None, str, str]] = set()
-    state: Row = {}
+def _kills(messages: Iterable[Message]) -> Iterator[Row]:
+    """Yields the processes that a killer ended; all signals to one are the same kill."""
+    ended: set[tuple[object, ...]] = set()
+    known: dict[str, Row] = {}
     for message in messages:
-        if of_host := _AVAILABLE.search(message.text):
-            state |= (
-                {
-                    "available_bytes": numbers.whole(of_host["available"], MIB),
-                    "host_bytes": numbers.whole(of_host["host"], MIB),
-                }
-                if of_host["host"]
-                else {"available_limit_pct": numbers.real(of_host["limit"])}
-            )
-        if not (match := _EARLYOOM.search(message.text)):
+        for killer in wordings.KILLERS:
+            if (match := killer.pattern.search(message.text)) is None:
+                continue
+            row = known.get(killer.who, {}) | _columns(match)
+            victim = (message.host, row.get("pid"), row.get("comm"))
+            if not killer.is_kill:
+                known[killer.who] = row
+            elif victim not in ended:
+                ended.add(victim)
+                row |= {"killer": killer.who, "scope": "global"}
+                yield message.place() | row | {"unit": cgroups.unit(row.get("cgroup"))}
+            break
+
+
+def _columns(match: re.Match[str]) -> Row:
+    """Returns the groups of a killer's line as columns."""
+    row: Row = {}
+    for name, text in match.groupdict().items():
+        if text is None:
             continue
-        victim = (message.host, match["pid"], match["comm"])
-        if victim in ended:
-            continue
-        ended.add(victim)
-        yield (
-            message.place()
-            | state
-            | {
-                "killer": "earlyoom",
-                "scope": "global",
-                "pid": numbers.whole(match["pid"]),
-                "comm": match["comm"],
-                "uid": numbers.whole(match["uid"]),
-                "score": numbers.whole(match["score"]),
-                "anon_rss_bytes": numbers.whole(match["rss"], MIB),
-            }
-        )
+        if name.endswith("_mib"):
+            row[f"{name.removesuffix('_mib')}_bytes"] = numbers.whole(text, MIB)
+        elif name.endswith("_pct"):
+            row[name] = numbers.real(text)
+        else:
+            row[name] = text if name in ("comm", "cgroup") else numbers.whole(text)
+    return row
+
+
+@dataclass(slots=True)
+class _Reports:
+    """The rows of platforms, each death once however many of their lines are about it.
+
+    Attributes:
+        rows: the rows, in the order of the log.
+        by_number: the row of each job, and of each container, of which lines name the number.
+        last: the last row of each platform, with its line and the wordings that it is of.
+    """
+
+    rows: list[Row] = field(default_factory=list)
+    by_number: dict[tuple[str, str], Row] = field(default_factory=dict)
+    last: dict[str, tuple[int, Row, set[wordings.Wording]]] = field(default_factory=dict)
+
+    def add(self, wording: wordings.Wording, row: Row) -> None:
+        """Adds a row, or its facts to that of another line about the same death."""
+        line_no, who = row["line_no"], wording.who
+        name = row.get("container_id") or row.get("name")
+        number = re.search(r"\d+", name) if name else None
+        of_name = (who, number[0] if number and not row.get("container_id") else name or "")
+        before, last, of_last = self.last.get(who, (line_no, row, set[wordings.Wording]()))
+        same = self.by_number.get(of_name) if name else None
+        is_near = line_no - before <= _NEAR_LINES and wording not in of_last
+        is_unnamed = not name or not (last.get("name") or last.get("container_id"))
+        if same is None and last is not row and is_near and is_unnamed:
+            same = last
+        if same is None:
+            self.rows.append(row)
+            self.last[who] = (line_no, row, {wording})
+        else:
+            same |= {key: value for key, value in row.items() if same.get(key) is None}
+            if wording.says in _PROVEN:
+                same["oom_killed"] = True
+            self.last[who] = (line_no, same, {*of_last, wording})
+            row = same
+        if name:
+            self.by_number[of_name] = row
+
+
+_PROVEN = ("killed", "in a group")
 
 
 def _containers(messages: Sequence[Message]) -> Iterator[Row]:
-    """Yields the containers that a platform says were killed, or ended by an exit code of 137."""
-    stops = sorted(message.line_no for message in messages if _STOP.search(message.text))
-    for message in messages:
-        matches = (
-            (word, pattern.search(message.text))
-            for word, pattern in _KILLED
-            if word in message.text
-        )
-        word, match = next((pair for pair in matches if pair[1]), ("", None))
-        after = bisect_left(stops, message.line_no - _NEAR_LINES)
-        stopped = after < len(stops) and stops[after] <= message.line_no + _NEAR_LINES
-        if match is None:
-            if stopped and _ANYONES.search(message.text):
-                row = _killed(message, exit_code=137, stop_requested=True)
-                yield row | {"oom_killed": None}
-        elif word == "OutOfMemoryError":
-            yield from _of_ecs_in(message)
-        elif word != "Error R15":
-            yield from _of_match(message, match, word, stopped=stopped)
+    """Yields the containers and jobs that a platform killed, or whose limit was reached."""
+    reports = _Reports()
+    anyones: list[Row] = []
+    stops = stops_of(messages)
+    for at, message in enumerate(messages):
+        if "OutOfMemoryError: C" in message.text:
+            reports.rows += _of_ecs_in(message)
+        for wording, match in _wordings_of(message.text):
+            row = _of_match(message, match, wording)
+            if wording.says == "ended" and wording.who == "anyone":
+                anyones += [row] if stops.of(row) else []
+            elif wording.says == "from the code" and stops.of(row):
+                anyones.append(row | {"oom_killed": None})
+            else:
+                for near in messages[max(at - _NEAR_LINES, 0) : at + _NEAR_LINES + 1]:
+                    row = _nearby(near, wording) | row
+                reports.add(wording, row)
+            break
+    yield from reports.rows
+    taken = {row["line_no"] for row in reports.rows}
+    yield from (row for row in anyones if row["line_no"] not in taken)
 
 
-def _of_match(
-    message: Message, match: re.Match[str], word: str, *, stopped: bool
-) -> Iterator[Row]:
+def _wordings_of(text: str) -> Iterator[tuple[wordings.Wording, re.Match[str]]]:
+    """Yields what a line says of an end by anyone's wording, except that it was a stop."""
+    for wording in wordings.WORDINGS:
+        if wording.says != "stopped" and wording.word in text:
+            match = wording.pattern.search(text)
+            if match is not None:
+                yield wording, match
+
+
+def _nearby(message: Message, wording: wordings.Wording) -> Row:
+    """Returns what a line near a kill adds to it."""
+    for near in wordings.NEARBY:
+        if near.who == wording.who and near.word in message.text:
+            match = near.pattern.search(message.text)
+            if match is not None:
+                return _facts(match)
+    return {}
+
+
+_OF_GROUPS = {
+    "code": "exit_code",
+    "name": "name",
+    "id": "container_id",
+    "limit": "memory_limit_bytes",
+    "used": "memory_used_bytes",
+    "request": "memory_request_bytes",
+}
+
+
+def _facts(match: re.Match[str]) -> Row:
+    """Returns the groups of a wording as columns."""
     parts = match.groupdict()
-    code = numbers.whole(parts.get("code") or parts.get("of_client"))
-    facts = {
-        "exit_code": code,
-        "name": parts.get("name"),
-        "container_id": parts.get("id"),
-        "memory_limit_bytes": _bytes(parts, "limit"),
-        "memory_used_bytes": _bytes(parts, "used"),
-        "event": "oom" if word in _IN_A_GROUP else None,
-    }
-    row = _killed(message, **{name: fact for name, fact in facts.items() if fact is not None})
-    if stopped and code == 137:
-        # Nomad makes its words from the exit code, which SIGKILL after a stop has too.
-        row |= {"oom_killed": None, "stop_requested": True}
-    yield row
+    row: Row = {}
+    for group, column in _OF_GROUPS.items():
+        text = parts.get(group)
+        if text is not None:
+            sized = column.endswith("_bytes")
+            number = _bytes(parts, group) if sized else numbers.whole(text)
+            row[column] = number if sized or group == "code" else text
+    return with_signal(row)
+
+
+def _of_match(message: Message, match: re.Match[str], wording: wordings.Wording) -> Row:
+    row = _killed(message, **_facts(match))
+    if wording.says == "in a group":
+        row["event"] = "oom"
+    elif wording.says == "at its limit":
+        row |= {"oom_killed": None, "status": "running", "event": AT_LIMIT}
+    elif wording.says == "ended":
+        row["oom_killed"] = None
+    return row
 
 
 def _bytes(parts: dict[str, str | None], name: str) -> int | None:
     """Returns a size that a platform prints: its MB and GB are binary."""
     if (number := numbers.real(parts.get(name))) is None:
         return None
-    return numbers.whole(
-        number, {"K": 1024, "M": MIB, "G": 1024 * MIB}[parts[f"{name}_unit"] or "M"]
-    )
+    unit = (parts[f"{name}_unit"] or "").upper()
+    return numbers.whole(number, 1024 ** " KMGT".index(unit) if unit else 1)
+
+
+@dataclass(frozen=True)
+class Stops:
+    """Why programs were ended, or asked to end, other than for memory.
+
+    Attributes:
+        by_name: the cause, by the name or id of a container.
+        lines: the lines that name no container, in order.
+        causes: the cause on each of these lines.
+    """
+
+    by_name: dict[str, str]
+    lines: list[int]
+    causes: list[str]
+
+    def of(self, state: Row, *, everywhere: bool = False) -> str | None:
+        """Returns why a container was ended; None if nothing says so.
+
+        Args:
+            state: its row.
+            everywhere: whether lines that name none are about it wherever they are.
+        """
+        names = ("container_id", "name", "container", "pod")
+        causes = [self.by_name.get(state.get(name) or "") for name in names]
+        line_no = state.get("line_no") or 0
+        begin, end = (
+            bisect_left(self.lines, line_no + distance)
+            for distance in (-_NEAR_LINES, _NEAR_LINES)
+        )
+        causes += self.causes if everywhere else self.causes[begin:end]
+        known = [cause for cause in causes if cause is not None]
+        # Why it was asked to stop says more than that it was.
+        return next(
+            (cause for cause in known if cause != wordings.ASKED), next(iter(known), None)
+        )
+
+
+def stops_of(messages: Iterable[Message], states: Iterable[Row] = ()) -> Stops:
+    """Returns what messages, and events of containers, say about ends other than for memory."""
+    by_name: dict[str, str] = {}
+    unnamed: dict[int, str] = {}
+    for message in messages:
+        for wording in wordings.WORDINGS:
+            if wording.says != "stopped" or wording.word not in message.text:
+                continue
+            match = wording.pattern.search(message.text)
+            if match is not None:
+                parts = match.groupdict()
+                name = parts.get("name") or parts.get("id") or message.pod
+                if name:
+                    by_name.setdefault(name, wording.cause)
+                else:
+                    unnamed.setdefault(message.line_no, wording.cause)
+                break
+    for state in states:
+        name = state.get("container_id") or state.get("name")
+        if name and state.get("event") in ("kill", "stop"):
+            forced = state["event"] == "kill" and state.get("signal") in ("KILL", None)
+            by_name.setdefault(name, _BY_HAND if forced else wordings.ASKED)
+    return Stops(by_name, sorted(unnamed), [unnamed[line_no] for line_no in sorted(unnamed)])
+
+
+_BY_HAND = "somebody sent it SIGKILL (`docker kill`)"
+
+
+def mark_stopped(states: Iterable[Row], stops: Stops, *, everywhere: bool = False) -> None:
+    """Adds to each container that got SIGKILL why it was ended, if that was not for memory."""
+    for state in states:
+        got_kill = state.get("exit_code") == _SIGKILL_CODE and not state.get("oom_killed")
+        if got_kill and (cause := stops.of(state, everywhere=everywhere)):
+            state |= {"stop_requested": True, "stopped_by": state.get("stopped_by") or cause}
+
+
+_SIGKILL_CODE = 137
 
 
 def _dynos(messages: Iterable[Message]) -> Iterator[Row]:
@@ -284,8 +361,11 @@ def ecs_containers(value: dict[str, object]) -> list[Row]:
         _of_ecs(container, task)
         for task in json_values.objects(tasks)
         for container in json_values.objects(task.get("containers"))
-        if "lastStatus" in container and {"taskArn", "containerArn"} & {*container, *task}
+        if "lastStatus" in container and _OF_ECS & {*container, *task}
     ]
+
+
+_OF_ECS = {"taskArn", "containerArn", "stopCode", "stoppedReason"}
 
 
 def _time(value: Any) -> datetime | None:
@@ -313,7 +393,15 @@ def _of_ecs(container: dict[str, object], task: dict[str, object]) -> Row:
         "memory_limit_bytes": numbers.whole(limit, MIB),
         "cpu_limit": units / 1024 if units else None,
     }
-    return with_signal({name: each for name, each in row.items() if each is not None})
+    if row["exit_code"] == _SIGKILL_CODE and not row["oom_killed"]:
+        why = str(task.get("stoppedReason") or "")
+        if why and task.get("stopCode") not in _NO_STOPS and not why.startswith("Essential"):
+            row |= {"stop_requested": True, "stopped_by": f"AWS ECS stopped its task ({why})"}
+    return with_signal({name: value for name, value in row.items() if value is not None})
+
+
+_NO_STOPS = ("EssentialContainerExited", "TaskFailedToStart")
+"""Why a task of ECS ended that was not stopped from outside."""
 
 
 def _functions(messages: Iterable[Message]) -> Iterator[Row]:

@@ -26,7 +26,8 @@ _DOCUMENTS = (
     r"|(?P<fragment>\"[A-Za-z]\w*\"[ \t]*:[ \t])"
     rf"|(?P<yaml>(?:- )?(?:{YAML_FIRST})[ \t]*$)"
     r"|(?P<describe>Name:[ \t]+\S|(?:Init )?Containers:[ \t]*$|(?:Last )?State:[ \t]|"
-    r"Restart Count:[ \t])"
+    r"Restart Count:[ \t]|"
+    r"[a-z0-9][a-z0-9.-]{0,62}:[ \t]*\n[ \t]*(?:Container ID|Image|State):[ \t])"
     r"|(?P<pprof>heap profile: |# runtime\.MemStats[ \t]*$)"
 )
 _METRICS = rf"(?P<metrics># (?:HELP|TYPE|UNIT) \S+|{layouts.GO_SAMPLE})"
@@ -39,7 +40,8 @@ _LINES = {
     "fragment": r"[ \t]*+(?:\"[^\"]*\"[ \t]*[:,]?|[\]\[{}]|-?\d|true|false|null)",
     "yaml": r"[ \t]|#|---|- |[a-z][\w./-]*+:(?:[ \t]|$)",
     # Limits may have lost their indentation.
-    "describe": r"[ \t]|$|(?:[A-Z][\w .()/-]*+|memory|cpu):(?:[ \t]|$)",
+    "describe": r"[ \t]|$|(?:[A-Z][\w .()/-]*+|memory|cpu):(?:[ \t]|$)|"
+    r"[a-z0-9][a-z0-9.-]*+:[ \t]*+$",
     "pprof": r"[ \t]*+(?:#|$|\d++: \d++ \[|heap profile: )",
     "metrics": r"[ \t]*+(?:#|$|[\w:.]*+(?:\{.*\})?[ \t]++[-+]?(?:\d|\.\d|Inf|NaN)\S*+"
     r"(?:[ \t]++-?\d\S*+)?+[ \t]*+(?:#.*)?$)",

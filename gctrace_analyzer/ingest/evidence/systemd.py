@@ -13,14 +13,15 @@ from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.evidence import cgroups
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row, Rows
 
 HINT = (
     r"OOM killer|[Mm]ain process exited|entered failed|failed\.$|Failed with result|Consumed |"
     r"cheduled restart|holdoff|scheduling restart|systemd-oomd killed|due to (?:memory|swap)|"
-    r"SIGKILL to cgroup|Killed /\S|% > [0-9]"
+    r"SIGKILL to cgroup|(?:Killed|Marked) /\S|% > [0-9]|"
+    r"Result: oom-kill|\.service - "
 )
 
 # A unit is a whole word: without the assertion, searching a long line takes quadratic time.
@@ -36,22 +37,29 @@ _KILLED = re.compile(
 _FAILED = re.compile(rf"{_UNIT}: Failed with result '(?P<result>[^']*)'")
 _FAILED_219 = re.compile(rf"^(?:Unit )?{_UNIT} (?:entered failed state|failed)\.\s*$")
 _OOMD = re.compile(rf"{_UNIT}: systemd-oomd killed (?:(?P<n>\d{{1,30}})|some) process")
+_SHOWN = re.compile(r"^\W{0,4}(?P<unit>[\w@\\.:-]{1,255}\.(?:service|scope))(?: - |$)")
+_SHOWN_KILL = re.compile(r"Active: failed \(Result: oom-kill\)")
+"""Two lines of `systemctl status`."""
+
 _RESTART = re.compile(
     rf"{_UNIT}:? (?:Scheduled restart job, restart counter is at (?P<n>\d{{1,30}})"
     r"|.{0,100}scheduling restart)"
 )
 _CONSUMED = re.compile(rf"{_UNIT}: Consumed (?P<what>.*)$")
+_OOMD_ENDS = r"(?:Killed|Marked) (?P<cgroup>/\S+) (?:for killing )?due to"
 _PRESSURE = re.compile(
-    r"Killed (?P<cgroup>/\S+) due to memory pressure for (?P<parent>\S+) being "
+    rf"{_OOMD_ENDS} memory pressure for (?P<parent>\S+) being "
     r"(?P<pct>\d{1,30}(?:\.\d+)?)% > "
     r"(?P<limit>\d{1,30}(?:\.\d+)?)%(?: for > (?P<window>[\w. ]+?))?(?: with|$)"
 )
 _USED = re.compile(
-    r"Killed (?P<cgroup>/\S+) due to (?:memory|swap) used(?: \((?P<used>\d{1,30})\) / total "
-    r"\((?P<total>\d{1,30})\))?"
+    rf"{_OOMD_ENDS} (?=memory used|swap used)"
+    r"(?:memory used(?: \((?P<used>\d{1,30})\) / total \((?P<total>\d{1,30})\))?)?"
+    r"(?:(?: and )?swap used(?: \((?P<swap>\d{1,30})\) / total \((?P<swap_total>\d{1,30})\))?)?"
+    r"(?: being more than (?P<limit>\d{1,3}(?:\.\d{1,2})?)%)?"
 )
 _OOMD_CUT = re.compile(
-    r"systemd-oomd.{0,40}?Killed (?P<cgroup>/\S+\.(?:service|scope|slice))(?:\s|$)"
+    r"systemd-oomd.{0,40}?(?:Killed|Marked) (?P<cgroup>/\S+\.(?:service|scope|slice))(?: for|\s|$)"
 )
 """A message that a pager cut, or a terminal wrapped, before its reason."""
 
@@ -84,7 +92,7 @@ _PEAK = re.compile(
 _BINARY = {letter: 1024**power for power, letter in enumerate("BKMGTP")} | {"": 1}
 
 
-def read(messages: Iterable[Message]) -> Rows:
+def read(messages: Sequence[Message]) -> Rows:
     """Returns the events of units, and kills by systemd-oomd."""
     events: list[Row] = []
     kills: list[Row] = []
@@ -115,7 +123,17 @@ def read(messages: Iterable[Message]) -> Rows:
             events.append(
                 message.place() | row | _native(message) | {"container_id": container}
             )
-    return {"unit_events": events, "oom_kills": kills}
+    return {"unit_events": [*events, *_shown(messages)], "oom_kills": kills}
+
+
+def _shown(messages: Iterable[Message]) -> Iterator[Row]:
+    """Yields the units that `systemctl status` says were ended for memory."""
+    unit = None
+    for message in messages:
+        if match := _SHOWN.search(message.text):
+            unit = match["unit"]
+        elif unit and _SHOWN_KILL.search(message.text):
+            yield message.place() | {"unit": unit, "event": "failed", "result": "oom-kill"}
 
 
 def _event(text: str) -> Row | None:
@@ -208,11 +226,16 @@ def _oomd_kill(text: str) -> Row | None:
             "pressure_window_s": window,
         }
     if match := _USED.search(text):
-        row = _of_cgroup(match["cgroup"]) | {"reason": "memory_used"}
-        if match["used"]:
-            # This is the memory used on the whole host, not by the unit.
-            row |= {"usage_bytes": numbers.whole(match["used"]), "scope": "global"}
-        return row
+        # These are of the whole host, not of the unit.
+        sizes = {
+            "usage_bytes": match["used"],
+            "host_bytes": match["total"],
+            "swap_usage_bytes": match["swap"],
+            "swap_limit_bytes": match["swap_total"],
+        }
+        known = {name: numbers.whole(size) for name, size in sizes.items() if size}
+        row = {"reason": "memory_used", "used_limit_pct": numbers.real(match["limit"])}
+        return _of_cgroup(match["cgroup"]) | row | known | {"scope": "global"}
     return None
 
 

@@ -15,7 +15,10 @@ COARSE = (
     "ax Memory Used|signal: killed|memory\\.|running mem|sample#|sysMap|largeAlloc|asm_|"
     "Sent interrupt|"
     "ow on resource: m|iction manager: |Evicted|CrashLoop|"
-    "OutOfMemoryE|Exited |xited with code 137|"
+    "TERM_|being killed|exceeded limit|hard limit|gone over|out-of-mem|too much mem|physical mem|"
+    "OUT_OF_ME|Out Of Mem|kill event|limit exceeded|limit at least|exit_status|TaskExit|"
+    "to the victim|killed: |MemAvail|"
+    "OutOfMemory|Exited |xited with code 137|"
     "total:bytes|goal:bytes|live:bytes|allocs:bytes|total:gc-"
 )
 """A faster, less exact search than `dispatch.HINT`, for logs that are mostly gctrace."""

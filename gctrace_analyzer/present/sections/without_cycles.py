@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.ingest.evidence.message import AT_LIMIT
 from gctrace_analyzer.present.document import KeyFigure
 from gctrace_analyzer.present.format import count, duration, mib, place, share
 from gctrace_analyzer.present.sections.since_start import costs
@@ -30,11 +32,18 @@ _NOT_KILLABLE = (
     "are never killed (/proc/PID/oom_score_adj), and whether the limit leaves room for them."
 )
 
+_SYSTEMD_KILLS = {
+    "timeout": "it did not start or stop within its time (TimeoutStartSec, TimeoutStopSec)",
+    "watchdog": "it did not report to the watchdog in time (WatchdogSec)",
+}
+"""Results of a unit with which systemd sent SIGKILL itself."""
+
 
 def no_verdict(report: Report) -> tuple[str, str]:
     """Returns what an input without a verdict shows, and what to add; both are sentences."""
     tables = report.analysis.tables
-    killed = tables["unit_events"].filter(event="main_exited", signal="KILL")
+    units = tables["unit_events"]
+    killed = units.filter(event="main_exited", signal="KILL")
     if len(ran := tables["oom_invocations"]):
         nothing = ran["nothing_killable"].fill_null(value=False).all()
         return _ran(ran, nothing=nothing), _NOT_KILLABLE if nothing else _KERNEL_LOG
@@ -47,11 +56,15 @@ def no_verdict(report: Report) -> tuple[str, str]:
         )
     if len(killed):
         unit = killed["unit"][0]
+        results = units.filter(unit=unit, event="failed")["result"].to_list()
+        for result, why in _SYSTEMD_KILLS.items():
+            if result in results:
+                return f"systemd ended {unit} by SIGKILL: {why}. Memory was not the reason.", ""
         return (
             f"{unit} was ended by SIGKILL; the input does not show whether memory was the reason.",
             _KERNEL_LOG,
         )
-    if used := " ".join(_used_of_limits(tables["container_states"])):
+    if used := " ".join(islice(_used_of_limits(tables["container_states"]), _MOST_CONTAINERS)):
         return used, _RECORD
     if report.analysis.memory:
         return " ".join((*costs(report), *_sizes(report))), _RECORD
@@ -60,17 +73,29 @@ def no_verdict(report: Report) -> tuple[str, str]:
 
 def _used_of_limits(states: pl.DataFrame) -> Iterator[str]:
     """Yields how near to its limit each container is that was not killed."""
-    sizes = ["memory_used_bytes", "memory_limit_bytes"]
-    known = states.drop_nulls(sizes).filter(~pl.col("oom_killed").fill_null(value=False))
-    for row in known.head(_MOST_CONTAINERS).iter_rows(named=True):
-        used, limit = (row[size] / MIB for size in sizes)
+    alive = states.filter(~pl.col("oom_killed").fill_null(value=False))
+    sizes = ("memory_used_bytes", "memory_limit_bytes")
+    for row in alive.iter_rows(named=True):
+        used, limit = (None if row[size] is None else row[size] / MIB for size in sizes)
         name = row["name"] or row["container"] or row["pod"]
-        over = "is over" if used > limit else "has reached" if used == limit else "is below"
-        yield (
-            f"{f'The container {name}' if name else 'It'} used up to {mib(used)} of its "
-            f"{mib(limit)} ({share(used / limit)}): it {over} its limit, and the input has no "
-            "record of a kill."
-        )
+        subject = f"The container {name}" if name else "It"
+        hits = f", and hit that {row['failcnt']:,} times" if row["failcnt"] else ""
+        if used is not None and limit is not None:
+            over = "is over" if used > limit else "has reached" if used == limit else "is below"
+            yield (
+                f"{subject} used up to {mib(used)} of its {mib(limit)} ({share(used / limit)}): it "
+                f"{over} its limit{hits}, and the input has no record of a kill."
+            )
+        elif row["failcnt"]:
+            yield (
+                f"{subject} hit its memory limit {row['failcnt']:,} times, after which the kernel "
+                "freed some memory; the input has no record of a kill."
+            )
+        elif row["event"] == AT_LIMIT:
+            yield (
+                f"{name or 'It'} reached its memory limit at least once, which need not end "
+                "anything; the input has no record of a kill."
+            )
 
 
 def _ran(invocations: pl.DataFrame, *, nothing: bool) -> str:

@@ -228,7 +228,7 @@ def test_the_limit_of_a_cgroup_may_be_unnamed() -> None:
     """A kernel log that was cut says that a control group was full, and not at what size."""
     found = explained(limit_mib=None, resident_mib=179.0, next_goal_mib=241)
     assert found.reading[:2] == (
-        "It reached the memory limit of its cgroup (container or unit); the input does not show "
+        "It reached the memory limit of its cgroup, container or job; the input does not show "
         "how high it is.",
         "The heap goal could not fit: the next cycle was due at 241 MiB, above 179 MiB.",
     )

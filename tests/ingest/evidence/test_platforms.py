@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gctrace_analyzer.ingest.evidence import wordings
+from gctrace_analyzer.ingest.evidence.words import COARSE
 from gctrace_analyzer.testing import read_text
 from gctrace_analyzer.units import MIB
 from tests.helpers.logs import read_lines, records
@@ -110,12 +113,84 @@ STATES: dict[str, tuple[str, dict[str, Any]]] = {
         f"{AT} RequestId: 3e4f Error: Runtime exited with error: signal: killed",
         {"memory_limit_bytes": 2688 * MIB, "memory_used_bytes": 2581 * MIB},
     ),
+    **{
+        f"a batch system: {text[:40]}": (f"{AT} {text}", expected)
+        for text, expected in (
+            (
+                "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.\n"
+                "Exited with exit code 137.\n\n    Max Memory :             16384 MB\n"
+                "    Total Requested Memory :             16000.00 MB",
+                {
+                    "exit_code": 137,
+                    "memory_used_bytes": 16384 * MIB,
+                    "memory_request_bytes": 16000 * MIB,
+                },
+            ),
+            (
+                "Completed <exit>; TERM_SWAP: job killed after reaching LSF swap usage limit;",
+                {"exit_code": None},
+            ),
+            (
+                "=>> PBS: job killed: mem 8404116kb exceeded limit 8388608kb",
+                {"memory_limit_bytes": 8192 * MIB, "memory_used_bytes": 8404116 * 1024},
+            ),
+            (
+                "=>> PBS: job killed: vmem 4510236672 exceeded limit 4294967296",
+                {"memory_limit_bytes": 4096 * MIB, "memory_used_bytes": 4510236672},
+            ),
+            (
+                "mem job total 2101248 kb exceeded limit 2097152 kb",
+                {"memory_limit_bytes": 2048 * MIB},
+            ),
+            (
+                "882310.14   me   11/21 17:58 Error from slot1_3@wn118: Job has gone over cgroup "
+                "memory limit of 4096 megabytes. Last measured usage: 3988 megabytes.  Consider",
+                {
+                    "name": "882310.14",
+                    "memory_limit_bytes": 4096 * MIB,
+                    "memory_used_bytes": 3988 * MIB,
+                },
+            ),
+            ("Error from slot1@w: Job has encountered an out-of-memory event.", {}),
+            (
+                "slurmstepd: error: StepId=39.batch exceeded memory limit (6526939136 > "
+                "4294967296), being killed\nslurmstepd: error: Exceeded job memory limit",
+                {"memory_limit_bytes": 4096 * MIB, "memory_used_bytes": 6526939136},
+            ),
+            (
+                "slurmstepd: error: Job 41176 exceeded memory limit (3940736 > 2068480), being "
+                "killed\nslurmstepd: error: Exceeded job memory limit",
+                {"name": "41176", "memory_limit_bytes": None},
+            ),
+            (
+                'job 88121.1 exceeds job hard limit "h_vmem" of queue "all.q@node17" '
+                "(4404019200.00000 > limit:4294967296.00000) - sending SIGKILL",
+                {"memory_limit_bytes": 4096 * MIB, "memory_used_bytes": 4200 * MIB},
+            ),
+            (
+                "Container [pid=76303,containerID=container_15_02] is running beyond physical "
+                "memory limits. Current usage: 1.5 GB of 1.5 GB physical memory used; 3.4 GB of",
+                {"name": "container_15_02", "memory_limit_bytes": 1536 * MIB},
+            ),
+        )
+    },
     "AWS Lambda": (
         f"{AT} REPORT RequestId: 1c2d\tMemory Size: 128 MB\tMax Memory Used: 128 MB\t\n"
         f"{AT} RequestId: 1c2d Error: Runtime exited with error: signal: killed",
         {"memory_limit_bytes": 128 * MIB},
     ),
 }
+
+
+def test_a_log_that_is_mostly_gctrace_is_searched_for_every_wording() -> None:
+    coarse = re.compile(COARSE)
+    unseen = [
+        wording.word
+        for wording in wordings.WORDINGS
+        if wording.says in ("killed", "from the code", "in a group", "at its limit")
+        and not coarse.search(wording.word)
+    ]
+    assert not unseen
 
 
 @pytest.mark.parametrize("among", [0, 200], ids=["alone", "among records"])
@@ -169,7 +244,7 @@ def test_words_made_from_the_exit_code_after_a_stop_prove_nothing(words: str) ->
     assert (state["oom_killed"], state["stop_requested"]) == (None, True)
     (death,) = run.post_mortems()
     assert not death.proven
-    assert "It was asked to stop shortly before" in death.reading[0]
+    assert "It got SIGKILL after it was asked to stop" in death.reading[0]
 
 
 @pytest.mark.parametrize(
@@ -199,6 +274,148 @@ def test_how_near_a_container_is_to_its_limit_is_said_without_a_kill(
     assert said in " ".join(str(run.summary()).split())
 
 
+JOB = """\
+slurmstepd: error: Detected 2 oom_kill events in StepId=77.0. Some of the step tasks have been OOM
+srun: error: cn042: task 3: Out Of Memory
+JobID             State ExitCode     ReqMem     MaxRSS
+77           OUT_OF_ME+    0:125         4G
+77.bat+      OUT_OF_ME+    0:125                12764K
+78           OUT_OF_ME+    0:125         4G
+"""
+
+
+def test_lines_about_one_job_are_one_death() -> None:
+    deaths = read_text(JOB).post_mortems()
+    assert [death.victim for death in deaths] == ["StepId=77.0", "78"]
+    assert deaths[0].subject == "A process in the job"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "slurmstepd: error: StepId=5.batch hit memory limit at least once during execution.\n",
+        "slurmstepd: error: Exceeded step memory limit at some point.\n",
+        "Cgroup memory limit exceeded: \n",
+    ],
+)
+def test_a_limit_that_was_reached_is_no_kill(text: str) -> None:
+    run = read_text(text)
+    assert run.post_mortems() == []
+    assert "reached its memory limit at least once" in " ".join(str(run.summary()).split())
+
+
+IDS = ("9f1c2ab07e6d4d1d8a3bd0ad3b5d39f9b1fce1a1d50a0f6f3a4d1c2c1b0a9988", "b" * 64)
+DIE = "2024-11-18T08:59:51Z container die {} (execDuration=5, exitCode=137, image=a, name=billing)"
+POD = """\
+Name:             batch-1
+Containers:
+  batch:
+    State:          Terminated
+      Reason:       Error
+      Exit Code:    137
+    Restart Count:  0
+Events:
+  Type     Reason      Age   From     Message
+  ----     ------      ----  ----     -------
+  Normal   Event       6m    kubelet  {}
+  Normal   Killing     6m    kubelet  Stopping container batch
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (f"container kill {IDS[0]} (name=billing, signal=15)\n{DIE}", "it was asked to stop"),
+        (
+            f"container kill {IDS[0]} (name=billing, signal=9)\n{DIE}",
+            "somebody sent it SIGKILL",
+        ),
+        (
+            POD.format("Container batch failed liveness probe, will be restarted"),
+            "its liveness",
+        ),
+        (POD.format("Container batch failed startup probe, will be restarted"), "its liveness"),
+        (POD.format("Preempted in order to admit critical pod"), "its pod was preempted"),
+        (POD.format("Preempted by default/pod-x on node n1"), "its pod was preempted"),
+        (
+            POD.format("Pod was active on the node longer than the specified deadline"),
+            "the deadline of its pod",
+        ),
+        (
+            POD.format("Pod was terminated in response to imminent node shutdown."),
+            "its node was",
+        ),
+        (POD.format("The node was low on resource: ephemeral-storage."), "its pod was evicted"),
+        (POD.format("Pulled"), "it was asked to stop"),
+        ('"task: non-zero exit (137): dockerexec: unhealthy container"', "its health check"),
+        ("=>> PBS: job killed: walltime 36 exceeded limit 30\nexit code: 137", "PBS ended"),
+    ],
+)
+def test_an_end_that_the_input_gives_a_cause_other_than_memory_is_told_with_it(
+    text: str, cause: str
+) -> None:
+    run = read_text(text.format(IDS[0]) + "\n")
+    (death,) = run.post_mortems()
+    assert (death.proven, death.kind) == (False, "Exit code 137")
+    assert death.cause.startswith(f"by SIGKILL after {cause}")
+    assert cause in " ".join(str(run.summary()).split())
+
+
+def test_the_stop_of_another_container_is_no_cause() -> None:
+    text = f"container kill {IDS[1]} (name=web, signal=15)\n{DIE.format(IDS[0])}\n"
+    (death,) = read_text(text).post_mortems()
+    assert death.cause == "by SIGKILL"
+
+
+def test_containerd_names_the_container_and_its_end() -> None:
+    told = f'level=info msg="{{}} container_id:\\"{IDS[0]}\\"{{}}"\n'
+    text = told.format("TaskOOM event", "") + told.format(
+        "received container exit event", f' id:\\"{IDS[0]}\\" pid:3 exit_status:137 exited_at:'
+    )
+    (death,) = read_text(text).post_mortems()
+    assert (death.victim, death.subject) == ("container 9f1c2ab07e6d", "The program")
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_container_that_ended_by_itself_lost_a_child(code: int) -> None:
+    state = {"Status": "exited", "OOMKilled": True, "ExitCode": code, "Error": ""}
+    (death,) = read_text(json.dumps(state)).post_mortems()
+    assert death.subject == "A process in the container"
+    assert f"The container ended with exit code {code}" in death.reading[0]
+
+
+NOHANG = """\
+Memory status that requires corrective actions:
+  MemAvailable [312 MiB, 4.0 %] <= hard_threshold_min_mem [391 MiB, 5.0 %]
+Victim status (found in 21ms):
+  PID:       8841, name: indexer, state: R (running), EUID: 1000, SID: 8841 (indexer), lifetime: 2s
+  badness:   1204, oom_score:  1204, oom_score_adj:  300
+  Vm, MiB:   Size: 9120, RSS: 5210{}, Swap: 0
+  cgroup_v2: /system.slice/indexer.service
+Implementing a corrective action:
+  Sending SIGKILL to the victim
+"""
+
+
+@pytest.mark.parametrize(
+    ("detail", "rss_mib"), [("", 5210), (" (Anon: 5188, File: 22, Shmem: 1)", 5189)]
+)
+def test_nohang_is_a_kill_at_its_own_threshold(detail: str, rss_mib: int) -> None:
+    (death,) = read_text(NOHANG.format(detail)).post_mortems()
+    assert (death.killer, death.pid, death.victim) == ("nohang", 8841, "indexer")
+    assert death.resident_mib == rss_mib
+    assert death.reading[0].startswith(
+        "312 MiB of the host's memory were available, at or below the threshold (5 %) of nohang"
+    )
+
+
+@pytest.mark.parametrize("why", ["failed to reclaim memory", "out of swap space"])
+def test_freebsd_names_the_process_that_it_killed(why: str) -> None:
+    text = f"Apr  4 23:02:43 fb kernel: pid 862 (mihomo), jid 0, uid 0, was killed: {why}\n"
+    (death,) = read_text(text).post_mortems()
+    assert (death.killer, death.pid, death.victim) == ("kernel", 862, "mihomo")
+
+
 def test_earlyoom_acts_at_its_own_threshold() -> None:
     (death,) = read_text(
         "mem avail: 9216 of 16384 MiB (56.25%), swap free:    0 of    0 MiB ( 0.00%)\n"
@@ -208,8 +425,8 @@ def test_earlyoom_acts_at_its_own_threshold() -> None:
     ).post_mortems()
     assert death.cause == "by earlyoom because little memory was available"
     assert death.reading[0].startswith(
-        "56.25 % of the host's memory (9,216 of 16,384 MiB) was available, at or below its own "
-        "threshold of 60 %"
+        "56.25 % of the host's memory (9,216 of 16,384 MiB) was available, at or below the "
+        "threshold (60 %) of earlyoom"
     )
 
 

@@ -216,7 +216,8 @@ def test_pressure_and_memory_of_the_host_have_their_figures() -> None:
     assert (pressure["pressure_cgroup"], pressure["pressure_pct"]) == ("/user.slice", 85.5)
     assert (pressure["pressure_limit_pct"], pressure["pressure_window_s"]) == (50, None)
     assert (pressure["killer"], pressure["unit"]) == ("systemd-oomd", "a.scope")
-    assert (used["usage_bytes"], used["scope"], used["line_no"]) == (950, "global", 2)
+    assert (used["swap_usage_bytes"], used["swap_limit_bytes"]) == (950, 1000)
+    assert (used["scope"], used["line_no"]) == ("global", 2)
 
 
 PRESSURE = (
@@ -235,6 +236,40 @@ def test_pressure_is_explained_as_pressure_also_if_a_terminal_wrapped_it(
     assert (death.victim, death.killer) == ("tmux.service", "systemd-oomd")
     assert death.cause == "by systemd-oomd for memory pressure"
     assert "waited for memory 56.11 % of the time, above its limit of 50 %" in death.reading[0]
+
+
+@pytest.mark.parametrize("words", ["Killed {} due", "Marked {} for killing due"])
+def test_the_unit_is_named_and_how_full_memory_and_swap_were(words: str) -> None:
+    path = "/user.slice/user-1004.slice/user@1004.service/tmux.scope"
+    run = read_text(
+        f"Mar 19 10:20:31 lab5 systemd-oomd[655]: {words.format(path)} to memory used (9) / total "
+        "(10) and swap used (19) / total (20) being more than 90.00%\n"
+        "Mar 19 10:20:31 lab5 systemd[1]: user@1004.service: systemd-oomd killed 1 process(es) in "
+        "this unit.\n"
+    )
+    (death,) = run.post_mortems()
+    assert death.victim == "tmux.scope"
+    assert "90 % of the host's memory" in death.reading[0]
+    assert "95 % of the host's swap" in death.reading[0]
+    assert "above the limit of 90 % of systemd-oomd" in death.reading[0]
+
+
+def test_the_status_of_a_unit_names_the_kill() -> None:
+    run = read_text(
+        "× app.service - My Go app\n     Loaded: loaded (/etc/systemd/system/app.service)\n"
+        "     Active: failed (Result: oom-kill) since Wed 2025-03-19 10:20:31 CET; 2min ago\n"
+    )
+    (death,) = run.post_mortems()
+    assert (death.victim, death.proven) == ("app.service", True)
+
+
+def test_systemd_itself_ends_a_unit_that_does_not_stop_in_time() -> None:
+    run = read_text(
+        "Sep 09 22:11:30 a systemd[1]: r.service: Main process exited, code=killed, status=9/KILL\n"
+        "Sep 09 22:11:30 a systemd[1]: r.service: Failed with result 'timeout'.\n"
+    )
+    assert run.post_mortems() == []
+    assert "it did not start or stop within its time" in " ".join(str(run.summary()).split())
 
 
 def test_a_kill_whose_reason_a_pager_cut_is_read() -> None:

@@ -36,6 +36,15 @@ from gctrace_analyzer.testing import read_text
         ("api-0\tTerminated\tOOMKilled\t137\n", {"pod": "api-0"}),
         ("container=api status=Terminated:OOMKilled restarts=4\n", {"restart_count": 4}),
         ("The pod api-1 was OOMKilled, exit code 137\n", {"pod": "api-1", "exit_code": 137}),
+        (
+            "ERROR: Job failed: Error in container build: exit code: 137, reason: 'OOMKilled'\n",
+            {"container": "build", "exit_code": 137},
+        ),
+        ("x build  build-x9z-1  12m  OOMKilled (exit code 137)\n", {"exit_code": 137}),
+        (
+            "Container 'api' was terminated with exit code '137' and reason 'OOMKilled'\n",
+            {"container": "api"},
+        ),
     ],
 )
 def test_a_container_is_reported_in_any_words(text: str, expected: dict[str, Any]) -> None:
@@ -89,3 +98,16 @@ def test_a_group_without_a_kill_shows_how_near_it_is() -> None:
     run = read_text("memory.max 536870912\nmemory.current 268435456\n")
     assert run.post_mortems() == []
     assert "used up to 256 MiB of its 512 MiB (50.0 %)" in " ".join(str(run.summary()).split())
+
+
+def test_the_files_may_have_their_values_below_their_names() -> None:
+    run = read_text(
+        "== memory.max\n268435456\n==> memory.peak <==\n268435456\n== memory.events\n"
+        + EVENTS.replace("oom_kill 1", "oom_kill 0")
+    )
+    (row,) = run.container_states.to_dicts()
+    assert (row["memory_limit_bytes"], row["memory_used_bytes"]) == (268435456, 268435456)
+    assert run.post_mortems() == []
+    assert "has reached its limit, and hit that 12 times" in " ".join(
+        str(run.summary()).split()
+    )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gctrace_analyzer.ingest.evidence import encoded
+from gctrace_analyzer.ingest.wrappers import encoded
 from gctrace_analyzer.testing import read_text
 from tests.helpers.logs import records
 

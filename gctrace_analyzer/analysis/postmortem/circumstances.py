@@ -1,0 +1,205 @@
+"""What the records of a kill say: who killed, which limit was reached, how much was used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.analysis.postmortem.death import EVICTOR, THRESHOLD_KILLERS
+from gctrace_analyzer.analysis.postmortem.match import listed_tasks
+from gctrace_analyzer.ingest.evidence.cgroups import short_name
+from gctrace_analyzer.units import MIB, duration_text, size_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from gctrace_analyzer.analysis.postmortem.death import Death
+    from gctrace_analyzer.analysis.postmortem.facts import Evidence
+
+
+def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
+    """Yields what was killed, by whom, and which limit was reached."""
+    death = facts.death
+    if death.is_inside and death.exit_code is not None:
+        yield (
+            f"The container ended with exit code {death.exit_code}, so its main process was not "
+            "killed: another process in it was, a child or a command run in it."
+        )
+    elif death.is_inside:
+        yield (
+            "The input shows that a process in it was killed, not that it ended: it may still be "
+            "running (a `die` event or an exit code would show the end)."
+        )
+    if (by_killer := _by_killer(facts)) is not None:
+        yield by_killer
+    elif death.scope == "global":
+        rank = _rank(death, tables)
+        yield f"The host ran out of memory; the program was within its limits.{rank}"
+    elif death.scope == "memcg" and facts.limit.limit_mib is None:
+        hits = f" {death.failcnt:,} times" if (death.failcnt or 0) > 1 else ""
+        used = "" if death.used_bytes is None else _with_used(death.used_bytes / MIB)
+        yield (
+            f"It reached the memory limit of its cgroup, container or job{hits}{used}; the input "
+            "does not show how high it is."
+        )
+    elif facts.limit.limit_mib is not None and facts.limit.limit_is:
+        yield _at_limit(facts, facts.limit.limit_mib)
+
+
+def _by_killer(facts: Evidence) -> str | None:
+    """Returns why a killer other than the kernel acted; None if there was none."""
+    death = facts.death
+    if death.killer == EVICTOR:
+        return _eviction(facts)
+    if death.pressure_pct is not None:
+        return _pressure(death)
+    if death.killer in THRESHOLD_KILLERS:
+        return _little_available(death)
+    if death.killer == "systemd-oomd" and death.reason is not None:
+        return _nearly_full(death)
+    return None
+
+
+def _at_limit(facts: Evidence, limit_mib: float) -> str:
+    """Returns how near to its limit the program was."""
+    death, resident = facts.death, facts.memory.resident_mib
+    if death.not_before_at is None or resident is None:
+        used = "" if death.used_bytes is None else _with_used(death.used_bytes / MIB)
+        hits = f" The limit was hit {death.failcnt:,} times." if death.failcnt else ""
+        return (
+            f"It reached {facts.limit.limit_is}: {size_text(limit_mib)}{used}.{hits}"
+            f"{_restarts(death)}"
+        )
+    return (
+        f"At the last scrape before, {resident:,.0f} MiB were resident, "
+        f"{100 * resident / limit_mib:.0f} % of {facts.limit.limit_is} ({size_text(limit_mib)})."
+    )
+
+
+def _eviction(facts: Evidence) -> str:
+    """Returns why the kubelet chose a pod, as far as its message says."""
+    reason = "The node ran low on memory, and the kubelet evicted the pod"
+    used, request = facts.memory.resident_mib, facts.death.memory_request_bytes
+    if used is None or request is None:
+        return f"{reason}."
+    if not request:
+        return f"{reason}: without a memory request, pods are evicted first."
+    return (
+        f"{reason}: it used {used:,.0f} MiB and requests {request / MIB:,.0f} MiB; pods that use "
+        "more than they request are evicted first."
+    )
+
+
+def _with_used(used_mib: float) -> str:
+    return f", with {size_text(used_mib)} in use"
+
+
+def _pressure(death: Death) -> str:
+    """Returns what memory pressure is, and how high it was."""
+    window = death.pressure_window_s
+    how_long = "" if window is None else f" for over {duration_text(window)}"
+    return (
+        f"{death.killer} killed it for memory pressure: the processes of "
+        f"{short_name(death.pressure_cgroup or '')} waited for memory {death.pressure_pct:.4g} % "
+        f"of the time, above its limit of {death.pressure_limit_pct:.4g} %{how_long}. Pressure is "
+        "time lost, not a size: other programs in that group, or swapping, may be its cause."
+    )
+
+
+def _little_available(death: Death) -> str:
+    """Returns how much memory there was when earlyoom acted, by its own threshold."""
+    limit, available, host = (
+        death.available_limit_pct,
+        death.available_bytes,
+        death.host_bytes,
+    )
+    threshold = "the threshold" if limit is None else f"the threshold ({limit:.4g} %)"
+    if available is None:
+        return f"{death.killer} ends programs at {threshold}, before the kernel runs out of memory."
+    size = f"{available / MIB:,.0f} MiB of the host's memory were"
+    if host:
+        share = f"{100 * available / host:.4g} % of the host's memory"
+        size = f"{share} ({available / MIB:,.0f} of {host / MIB:,.0f} MiB) was"
+    return (
+        f"{size} available, at or below {threshold} of {death.killer}; the kernel had not run out "
+        "of memory."
+    )
+
+
+def _nearly_full(death: Death) -> str:
+    """Returns how full memory and swap of the host were when systemd-oomd acted."""
+    limit = "" if death.used_limit_pct is None else f" of {death.used_limit_pct:.4g} %"
+    sizes = (
+        ("memory", death.usage_bytes, death.host_bytes),
+        ("swap", death.swap_usage_bytes, death.swap_limit_bytes),
+    )
+    parts = [
+        f"{100 * used / total:.3g} % of the host's {name} ({size_text(used / MIB)} of "
+        f"{size_text(total / MIB)})"
+        for name, used, total in sizes
+        if used is not None and total
+    ]
+    of_host = " and ".join(parts) or "More memory and swap of the host"
+    return (
+        f"{of_host} were in use, above the limit{limit} of systemd-oomd, which ends the group that "
+        "uses the most swap. The kernel had not run out of memory."
+    )
+
+
+def _restarts(death: Death) -> str:
+    """Returns how often the container was restarted, if that is often enough to be a loop."""
+    number = death.restart_count
+    return f" Its container was restarted {number:,} times." if number and number > 1 else ""
+
+
+def _rank(death: Death, tables: Mapping[str, pl.DataFrame]) -> str:
+    """Returns a sentence about the program's rank by size among the tasks that were listed.
+
+    Returns an empty string if the kernel did not list the program.
+    """
+    listed = listed_tasks(tables["oom_tasks"], death.source, death.line_no)
+    tasks = listed.sort("rss_bytes", descending=True, nulls_last=True)
+    killed = pl.col("pid") == (death.pid or -1)
+    ranked = tasks.with_row_index("rank", offset=1).filter(killed)
+    if ranked.is_empty():
+        return ""
+    rank = int(ranked["rank"][0])
+    if rank == 1:
+        return f" It was the largest of {len(tasks)} tasks listed."
+    return f" {rank - 1} of {len(tasks)} tasks listed were larger."
+
+
+def about_runtime(death: Death) -> Iterator[str]:
+    """Yields why the operating system gave the Go runtime no memory."""
+    if not death.by_runtime:
+        return
+    asked, used = death.requested_bytes, death.in_use_bytes
+    asked_text = "memory" if asked is None else size_text(asked / MIB)
+    used_text = "" if used is None else f", which had {size_text(used / MIB)} in use"
+    if death.is_impossible:
+        yield (
+            f"The program asked for a block of a size that no memory has: negative, or more than a "
+            f"machine can address{used_text.replace('which', 'when the runtime')}. Memory is not "
+            "short: this is a bug, such as a length read from damaged data, or an overflow."
+        )
+        return
+    if death.is_unusable:
+        yield (
+            f"The Go runtime{used_text}{',' if used_text else ''} asked for {asked_text}, and the "
+            "operating system gave it "
+            "an address that it cannot use: the address space of a 32-bit program is used up or "
+            "in pieces. It was not the OOM killer."
+        )
+        return
+    causes = "an address-space limit (`ulimit -v`) or no free memory at all"
+    if death.errno is not None:
+        causes = "the commit limit of Windows (memory and page file together) was reached"
+    elif death.is_of_32_bits:
+        causes = f"the address space of a 32-bit program ({death.goarch}) is used up"
+    elif death.may_be_of_32_bits:
+        causes = f"the end of a 32-bit address space, {causes}"
+    yield (
+        f"The operating system refused {asked_text} to the Go runtime{used_text}: {causes}. It "
+        "was not the OOM killer."
+    )

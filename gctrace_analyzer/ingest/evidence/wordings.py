@@ -1,0 +1,294 @@
+"""What platforms, batch systems and low-memory killers print when they end a program.
+
+Each row is one wording of one of them, from its source or documentation; `platforms.py` reads the
+rows, and knows no platform by name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+Says = Literal["killed", "from the code", "in a group", "at its limit", "ended", "stopped"]
+"""What a wording proves.
+
+`killed`: the program was ended for memory. `from the code`: the same, but the words were made from
+an exit code that any SIGKILL has. `in a group`: the kernel killed a process of a container or job.
+`at its limit`: the limit was reached, which need not end anything. `ended`: an exit code alone.
+`stopped`: the program was ended, or asked to end, for a reason other than memory.
+"""
+
+
+class Wording(NamedTuple):
+    """A line that somebody prints.
+
+    Attributes:
+        who: whose line it is.
+        says: what it proves.
+        word: text that every such line has.
+        pattern: the line. Its groups are columns: `limit`, `used`, `request` (each with a `_unit`),
+            `code`, `name`, `id`, `n` (how often a limit was hit).
+        cause: for `stopped`, what had happened: the end of "was killed after …".
+    """
+
+    who: str
+    says: Says
+    word: str
+    pattern: re.Pattern[str]
+    cause: str = ""
+
+
+def _size(name: str) -> str:
+    """Returns the pattern of a size; without a unit it is in bytes."""
+    return (
+        rf"(?P<{name}>\d{{1,19}}(?:\.\d{{1,6}})?)"
+        rf"(?: ?(?P<{name}_unit>[KkMmGgTt])(?:i?[Bb]|egabytes)?)?\b"
+    )
+
+
+_LIMIT, _USED = _size("limit"), _size("used")
+_CODE = r"(?P<code>\d{1,3})"
+_ID = r"(?P<id>[0-9a-f]{12,64})"
+_NAME = r"(?P<name>[\w./-]{1,253})"
+
+
+def _rows(who: str, *rows: tuple[Says, str, str] | tuple[Says, str, str, str]) -> list[Wording]:
+    return [
+        Wording(who, says, word, re.compile(pattern), *cause)
+        for says, word, pattern, *cause in rows
+    ]
+
+
+ASKED = "it was asked to stop"
+"""Why a program got SIGKILL that did not end in time after SIGTERM."""
+
+# fmt: off
+WORDINGS: tuple[Wording, ...] = (
+    # The sizes of Google's platforms are binary, whether "MB", "M" or "MiB".
+    *_rows("Google Cloud Run",
+        ("killed", "emory limit of", rf"Memory limit of {_LIMIT} exceeded with(?: {_USED})?"),
+        ("killed", "memory limit of",
+            rf"Exceeded (?:soft |hard )?(?:private )?memory limit of {_LIMIT} with(?: {_USED})?"),
+        ("killed", "emory limit exceeded", r"Error: memory limit exceeded"),
+        ("killed", "too much memory", r"found to be using too much memory and was terminated"),
+    ),
+    *_rows("Mesos",
+        ("killed", "emory limit exceeded",
+            rf"Memory limit exceeded: Requested: {_LIMIT} Maximum Used: {_USED}"),
+    ),
+    *_rows("Render",
+        ("killed", "Ran out of memory", rf"Ran out of memory \(used over {_LIMIT}\)")),
+    *_rows("Cloud Foundry",  # depot/steps/run_step.go of its executor
+        ("killed", "(out of memory)",
+            r"(?:\[(?:APP|CELL)(?:/PROC)?/(?P<name>[\w./-]{1,100})\] )?.{0,8}?"
+            rf"Exit(?:ed with)? status {_CODE} \(out of memory\)"),
+        ("stopped", "graceful shutdown interval", r"exceeded \S{1,20} graceful shutdown interval",
+            ASKED),
+    ),
+    *_rows("Heroku",
+        ("stopped", "Error R12", r"Error R12 \(Exit timeout\)", ASKED),
+        ("stopped", "processes with SIGTERM", r"Stopping all processes with SIGTERM", ASKED)),
+    *_rows("Nomad",
+        ("from the code", "OOM Killed",
+            rf"Exit Code: {_CODE},(?: Signal: \d{{1,3}},)? Exit Message: \\*\"OOM Killed"),
+        ("from the code", "OOM Killed",
+            r"(?:task \"(?P<name>[^\"]{1,100})\".{0,100}?)?exit code (?P<code>\d{1,3})"
+            r",? signal \d{1,3},? and error:? \"?OOM Killed"),
+        ("stopped", "Sent interrupt", r"Sent interrupt", ASKED),
+        ("stopped", "force killing", r"[Ff]orce[- ]killing|Kill Timeout", ASKED),
+        ("stopped", "User requested", r"User requested task to stop", ASKED)),
+    *_rows("containerd",  # internal/cri/server/events.go prints the protobuf messages
+        ("in a group", "TaskOOM",
+            rf"TaskOOM event .{{0,16}}?[Cc]ontainer_?(?:id|ID):\s?\\*\"?{_ID}"),
+        ("ended", "exit_status",
+            rf"exit event .{{0,4}}container_id:\\*\"{_ID}\\*\".{{0,200}}?exit_status:{_CODE}\b"),
+        ("ended", "TaskExit event",
+            rf"TaskExit event .{{0,16}}?[Cc]ontainer_?(?:id|ID):\s?\\*\"?{_ID}.{{0,200}}?"
+            rf"[Ee]xit_?[Ss]tatus:{_CODE}\b"),
+        ("stopped", "StopContainer", rf"StopContainer for \\*\"{_ID}", ASKED)),
+    *_rows("Slurm",  # task_cgroup_memory.c, jobacct_gather.c; 17.11 to 25.05
+        ("in a group", "kill event",
+            r"Detected (?P<kills>\d{1,9}) oom[-_]kill event(?:\(s\)|s)? in "
+            r"(?P<name>(?:step |StepId=|Step=)\S{1,60}?)(?=\.?(?:\s|$))"),
+        ("in a group", "Out Of Memory",
+            r"srun: error: \S{1,100}: tasks? [\d,-]{1,60}: Out Of Memory"),
+        ("in a group", "OUT_OF_ME",
+            r"^\s*(?P<name>\d{1,12}(?:_\d{1,9})?(?:\.\w{1,20})?\+?)[\s|].{0,300}?"
+            r"\bOUT_OF_ME(?:MORY\b|\w{0,3}\+)"),
+        ("killed", "being killed",
+            rf"(?P<name>StepId=\S{{1,60}}) exceeded (?:virtual )?memory limit "
+            rf"\({_USED} > {_LIMIT}\), being killed"),
+        # Before 20.02 the sizes were in bytes or in KB.
+        ("killed", "being killed",
+            r"(?:Job|Step) (?P<name>\d\S{0,60}) exceeded (?:virtual )?memory limit "
+            r"\(\d{1,19} > \d{1,19}\), being killed"),
+        ("killed", "Exceeded job memory limit", r"Exceeded job memory limit(?! at some point)"),
+        ("at its limit", "memory limit at some point",
+            r"Exceeded (?:step|job) memory limit at some point"),
+        ("at its limit", "limit at least once",
+            r"(?P<name>(?:StepId=|Step |Job )\S{1,60}) hit memory(?:\+swap)? limit at least once"),
+        ("stopped", "DUE TO",
+            r"CANCELLED AT \S{1,40} DUE TO (?:TIME LIMIT|PREEMPTION|NODE FAILURE|TASK FAILURE)",
+            "Slurm cancelled its job"),
+    ),
+    *_rows("LSF",  # termination reasons of bacct, bhist and bjobs
+        ("killed", "TERM_",
+            r"TERM_(?:MEMLIMIT|SWAP): ?[Jj]ob killed after reaching LSF \w{1,10} usage limit"),
+        ("stopped", "TERM_",
+            r"TERM_(?:RUNLIMIT|CPULIMIT|DEADLINE|PREEMPT|OWNER|ADMIN|FORCE_OWNER|FORCE_ADMIN)\b",
+            "LSF ended its job"),
+    ),
+    *_rows("PBS",  # resmom/mom_main.c, hooks/cgroups/pbs_cgroups.PY
+        ("killed", "exceeded limit",
+            rf"\bp?v?mem(?: job total)? {_USED} exceeded limit {_LIMIT}"),
+        ("at its limit", "limit exceeded", r"Cgroup mem(?:sw|ory|ory\+swap)? limit exceeded"),
+        ("stopped", "exceeded limit", r"PBS: job killed: (?:walltime|cput|ncpus)\b",
+            "PBS ended its job"),
+    ),
+    *_rows("Grid Engine",  # daemons/execd/msg_execd.h
+        ("killed", "exceeds job hard limit",
+            rf"job (?P<name>\d\S{{0,30}}) exceeds job hard limit \"h_(?:vmem|rss|data)\" of queue "
+            rf"\"[^\"]{{1,200}}\" \({_USED} > limit: ?{_LIMIT}\) - sending SIGKILL"),
+    ),
+    *_rows("HTCondor",  # condor_starter.V6.1/vanilla_proc.cpp
+        ("killed", "gone over",
+            rf"(?:^|\s)(?:(?P<name>\d{{1,12}}\.\d{{1,9}})\s.{{0,200}}?)?Job has gone over "
+            rf"(?:cgroup )?memory limit of {_LIMIT}"
+            rf"(?:\.\s+(?:Last measured|Peak) usage: {_USED})?"),
+        ("killed", "out-of-memory event", r"Job has encountered an out-of-memory event")),
+    *_rows("YARN",
+        ("killed", "physical memory",
+            r"(?:containerID=(?P<name>\w{1,100})\] is ?running beyond physical memory limits\. "
+            r"Current usage: |"
+            r"Container killed by YARN for exceeding (?:physical )?memory limits\. )"
+            rf"{_USED} of {_LIMIT} physical memory used"),
+    ),
+    *_rows("Fly.io", ("killed", "OOM killed", r"appears to have been OOM killed")),
+    *_rows("OpenShift",
+        ("killed", "OutOfMemoryKilled", r"\bOutOfMemoryKilled\b"),
+        ("killed", "out of memory condition",
+            r"pod was killed due to an out of memory condition"),
+    ),
+    *_rows("a container", ("killed", "oom_killed", r"oom_killed[=:] ?true")),
+    *_rows("Kubernetes",  # pkg/kubelet: kuberuntime, preemption, active_deadline, nodeshutdown
+        ("stopped", " probe, ",
+            rf"[Cc]ontainer \"?{_NAME}\"? (?:failed|is unhealthy,?.{{0,10}}) ?(?:liveness|startup) "
+            r"probe, (?:will be|it will be) (?:killed and )?re",
+            "its liveness or startup probe failed"),
+        ("stopped", "Preempt",
+            r"Preempted (?:in order to admit critical pod|by (?:a )?\S{1,253} on node)",
+            "its pod was preempted by a more important one"),
+        ("stopped", "specified deadline",
+            r"active (?:on the node )?longer than (?:the )?specified deadline",
+            "the deadline of its pod or job (activeDeadlineSeconds) had passed"),
+        ("stopped", "node shutdown", r"imminent node shutdown", "its node was shut down"),
+        ("stopped", "low on resource", r"low on resource: (?!memory)[\w-]{1,40}",
+            "its pod was evicted because its node ran low on a resource that is not memory"),
+        ("stopped", "ephemeral", r"ephemeral (?:local )?storage (?:limit|usage)",
+            "its pod was evicted for the disk space that it used"),
+        ("stopped", "definition changed",
+            rf"Container {_NAME} definition changed, will be restarted",
+            "its definition changed"),
+        ("stopped", "Stopping container", rf"Stopping container {_NAME}", ASKED),
+        ("stopped", "grace period",
+            r"Killing container with a grace period.{0,400}?containerName=\"(?P<name>[\w.-]+)\"",
+            ASKED),
+    ),
+    *_rows("Docker",  # daemon/stop.go, daemon/cluster/executor/container/errors.go, compose
+        ("stopped", "container stop", rf"container stop {_ID}", ASKED),
+        ("stopped", "to exit within",
+            r"[Cc]ontainer (?P<id>[0-9a-f]{12,64})? ?failed to exit within", ASKED),
+        ("stopped", "Gracefully stopping", r"Gracefully stopping", ASKED),
+        ("stopped", "unhealthy container", r"dockerexec: unhealthy container",
+            "its health check failed"),
+    ),
+    *_rows("anyone",
+        ("ended", "137",
+            r"(?:exit(?:ed)?(?: with)?(?: a)?(?: non-zero)?(?: exit)? (?:code|status):?|Exit Code:|"
+            r"Exit status|non-zero exit) ?\(?(?P<code>137)\b"),
+    ),
+)
+# fmt: on
+"""Every wording, the more specific one of a platform first."""
+
+# fmt: off
+NEARBY: tuple[Wording, ...] = (
+    *_rows("LSF",
+        ("killed", "Subject: Job",
+            r"Subject: Job \d{1,12}(?:\[\d{1,9}\])?: <(?P<name>[^>]{1,100})>"),
+        ("killed", "Exited with", rf"Exited with exit code {_CODE}"),
+        ("killed", "Max Memory", rf"^\s*Max Memory :\s+{_USED}"),
+        ("killed", "Total Requested Memory", rf"Total Requested Memory :\s+{_size('request')}")),
+    *_rows("Render", ("killed", "Instance failed", r"Instance failed: (?P<name>\w{1,40})")),
+)
+# fmt: on
+"""What platforms say of a kill on other lines near it."""
+
+HINT = "|".join(
+    sorted(
+        {re.escape(wording.word) for wording in (*WORDINGS, *NEARBY) if wording.who != "anyone"}
+    )
+)
+"""Every line of a wording, except of an exit code alone, contains a match of this."""
+
+
+class Killer(NamedTuple):
+    """A line of a program that ends others when memory is low, or of a kernel other than Linux.
+
+    Attributes:
+        who: who kills; the kernel is `kernel`.
+        is_kill: whether the line is of the kill; it is about the victim or the host otherwise.
+        pattern: the line. Its groups are columns of `oom_kills`, with `_mib` for sizes in MiB.
+    """
+
+    who: str
+    is_kill: bool
+    pattern: re.Pattern[str]
+
+
+_MIB = r"\d{1,12}(?:\.\d{1,3})?"
+# fmt: off
+KILLERS: tuple[Killer, ...] = tuple(
+    Killer(who, is_kill, re.compile(pattern))
+    for who, is_kill, pattern in (
+        # main.c and kill.c of earlyoom 1.2 to 1.9: the badness was renamed, some fields are new
+        ("earlyoom", True,
+            r"sending SIG(?:TERM|KILL) to process (?P<pid>\d{1,10})(?: uid (?P<uid>\d{1,10}))? "
+            r'"(?P<comm>.{0,64}?)"(?:: (?:badness|oom_score) (?P<score>-?\d{1,10})|$)'
+            rf"(?:.{{0,64}}?VmRSS (?P<anon_rss_mib>{_MIB}) MiB)?"),
+        ("earlyoom", False,
+            rf"mem avail: *(?P<available_mib>{_MIB}) of +(?P<host_mib>{_MIB}) MiB"),
+        ("earlyoom", False,
+            r"[Ll]ow [Mm]emory! (?:at or below SIG\w{4} limits: )?.{0,40}?"
+            r"mem +(?P<available_limit_pct>\d{1,3}(?:\.\d{1,3})?) ?%"),
+        # src/nohang: mem_info, find_victim_info and implement_corrective_action
+        ("nohang", True, r"Sending SIG(?:TERM|KILL) to the victim"),
+        ("nohang", False,
+            rf"MemAvailable \[(?P<available_mib>{_MIB}) MiB, [\d.]+ %\] <= \w+_threshold_min_mem "
+            rf"\[{_MIB} MiB, (?P<available_limit_pct>\d{{1,3}}(?:\.\d{{1,3}})?) %\]"),
+        ("nohang", False,
+            r"PID: +(?P<pid>\d{1,10}), name: (?P<comm>.{0,64}?), state: .{1,40}, "
+            r"EUID: (?P<uid>\d{1,10})"),
+        ("nohang", False, r"badness: +(?P<score>-?\d{1,10}), oom_score: "),
+        ("nohang", False,
+            rf"Vm, MiB: +Size: (?P<total_vm_mib>{_MIB}), RSS: (?P<anon_rss_mib>{_MIB})"
+            r"(?![\d.]| \(Anon)"),
+        ("nohang", False,
+            rf"Vm, MiB: +Size: (?P<total_vm_mib>{_MIB}), RSS: {_MIB} \(Anon: "
+            rf"(?P<anon_rss_mib>{_MIB}), File: (?P<file_rss_mib>{_MIB}), "
+            rf"Shmem: (?P<shmem_rss_mib>{_MIB})\)"),
+        ("nohang", False, r"cgroup_v2: (?P<cgroup>/\S{1,500})"),
+        # vm_pageout.c of FreeBSD, uvm_pdaemon.c and others of NetBSD and OpenBSD
+        ("kernel", True,
+            r"pid (?P<pid>\d{1,10}) \((?P<comm>[^)]{1,64})\),(?: jid \d{1,9},)? uid "
+            r"(?P<uid>\d{1,10}),? (?:was )?killed: (?:out of swap|failed to reclaim memory|"
+            r"a thread waited too long to allocate a page)"),
+    )
+)
+# fmt: on
+"""Every line of the killers; those that are no kill come before it."""
+
+KILLERS_HINT = (
+    r"sending SIG|mem avail: |ow [Mm]emory! |MemAvailable \[|Sending SIG\w+ to the victim|"
+    r"PID: +\d+, name: |badness: |Vm, MiB|cgroup_v2: /|killed: (?:out of swap|failed to|a thread)"
+)
