@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 
 COARSE = (
-    "oom|OOM|Alloc|heap_|heap-alloc|HeapSys|NumGC|alloc_|total_alloc|num_gc|next_gc|"
+    "oom|OOM|Alloc|heap_|heap-|heap\\.|eap in|eap idle|eap sys|eap rel|eap all|HeapSys|NumGC|"
+    "alloc_|num_gc|next_gc|gc_next|gc_count|gc_pause|gc_total|gc_runs|gc_cycles|gc_cpu|GC run|"
+    "memory_a|memory_h|memory_s|memstats|"
     "f memory|emory:|VirtualAlloc|usable range|address space c|led process|process exited|"
     "onsumed |failed|estart|to cgroup|blob data|MESSAGE|runtime stats|xitCode:|sending SIG|"
     "emory limit|Error R1|running mem=|"

@@ -74,6 +74,8 @@ _NOT_OF_GO = {
 }  # fmt: skip
 
 
+PERCENT = 0.01
+
 _SYNONYMS = {
     "system": "sys", "allocated": "alloc", "release": "released", "use": "inuse", "in": "inuse",
     **dict.fromkeys(("runs", "count", "cycles", "collections", "number"), "num"),
@@ -193,7 +195,7 @@ def scaled(name: str) -> tuple[str | None, float]:
     if key in NAMES:
         return NAMES[key], 1
     if key in ("gccpupercent", "gccpupct"):
-        return "gc_cpu_fraction", 0.01
+        return "gc_cpu_fraction", PERCENT
     for units, kind in ((SIZES, "_bytes"), (DURATIONS, "_ns")):
         for unit, factor in units.items():
             column = NAMES.get(key.removesuffix(unit)) if key.endswith(unit) else None

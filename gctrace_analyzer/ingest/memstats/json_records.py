@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.ingest.evidence.message import Row
 
+_DEPTH = 4
+"""Objects that may be around one with MemStats."""
+
+_ENOUGH_INSIDE = 4
+"""MemStats fields that identify a dump inside of other objects."""
+
 _PRINTED = re.compile(r"(\d[\d,]{0,40}(?:\.\d{1,30})?) ?([a-zA-Zµ]{0,5})")
 
 
@@ -24,8 +30,8 @@ def is_record(value: Any) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _are_of_memstats(keys: tuple[str, ...]) -> bool:
-    return len({fields.scaled(key)[0] for key in keys} & fields.OF_GO) >= fields.ENOUGH
+def _are_of_memstats(keys: tuple[str, ...], enough: int = fields.ENOUGH) -> bool:
+    return len({fields.scaled(key)[0] for key in keys if fields.is_field(key)}) >= enough
 
 
 def _are_of_runtime(keys: Iterable[str]) -> bool:
@@ -33,21 +39,29 @@ def _are_of_runtime(keys: Iterable[str]) -> bool:
     return len(metric_names.RUNTIME.keys() & set(keys)) >= fields.ENOUGH
 
 
-def dump_of(value: Any, depth: int = 4) -> Mapping[str, Any] | None:
+def dump_of(value: Any) -> Mapping[str, Any] | None:
     """Returns the object with the fields of MemStats or runtime/metrics in a JSON value.
 
-    Args:
-        value: any JSON value.
-        depth: so many objects may be around it; log libraries put them into each other.
+    Log libraries put objects into each other. Deep inside of others it needs more fields, or the
+    name `memstats`, because some names are common.
     """
     if not isinstance(value, dict):
         return None
-    if _are_of_runtime(value) or is_record(value):
-        return value
-    if not depth:
-        return None
-    inside = (dump_of(inner, depth - 1) for inner in value.values() if isinstance(inner, dict))
-    return next((dump for dump in inside if dump is not None), None)
+    for inner in (value, *(each for each in value.values() if isinstance(each, dict))):
+        if _are_of_runtime(inner) or is_record(inner):
+            return inner
+    return _deep_dump_of(value, _DEPTH)
+
+
+def _deep_dump_of(value: Mapping[str, Any], depth: int) -> Mapping[str, Any] | None:
+    for key, inner in value.items():
+        if not isinstance(inner, dict):
+            continue
+        if "memstats" in key.lower() or _are_of_memstats(tuple(inner), _ENOUGH_INSIDE):
+            return inner
+        if depth and (dump := _deep_dump_of(inner, depth - 1)) is not None:
+            return dump
+    return None
 
 
 def columns(
@@ -194,4 +208,4 @@ def from_text(text: str) -> Row | None:
     except ValueError:
         return None
     dump = dump_of(value)
-    return from_record(dump) if dump is not None and is_record(dump) else None
+    return None if dump is None or _are_of_runtime(dump) else from_record(dump)

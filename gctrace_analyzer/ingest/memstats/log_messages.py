@@ -186,7 +186,10 @@ def _is_dump(row: Row) -> bool:
         for name in fields.KNOWN
         if row.get(name) is not None and name in _MEMORY_FIELDS - row.get(_VAGUE, set())
     ]
-    return len(given) >= fields.ENOUGH or row.get("gc_cpu_fraction") is not None
+    has_share = row.get("gc_cpu_fraction") is not None
+    return len(given) >= fields.ENOUGH or (
+        has_share and "gc_cpu_fraction" not in row.get(_VAGUE, ())
+    )
 
 
 _VAGUE = "vague"
@@ -228,7 +231,7 @@ def _pairs(text: str) -> Iterator[tuple[str, float | int | set[str]]]:
         resolution = max(resolution, digit)
         if number is not None:
             yield column, number
-            if fields.is_vague(name):
+            if fields.is_vague(name) or factor == fields.PERCENT:
                 vague.add(column)
     if vague:
         yield _VAGUE, vague

@@ -58,3 +58,23 @@ def test_common_words_alone_are_no_dump() -> None:
     assert read_text(text + "Heap in use: 100 MB\nHeap idle: 20 MB\n").memstats.height == 1
     with pytest.raises(Exception, match="none of them"):
         read_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        # Log libraries write words before their fields, and put objects into each other.
+        (
+            'INFO\tmetrics\t{"a": {"b": {"memstats": {"gc_next": 4194304, "memory_alloc": 999}}}}',
+            1,
+        ),
+        ('{"a": {"b": {"heap_sys": 8, "heap_idle": 4, "heap_inuse": 4, "num_gc": 1}}}', 1),
+        # A share in percent is that of any program.
+        ('"gc_cpu_percent": 3,', 0),
+    ],
+)
+def test_a_dump_inside_of_other_fields_is_read(text: str, count: int) -> None:
+    gctrace = (
+        "gc 1 @0.1s 0%: 0.1+1+0.1 ms clock, 0.1+0/1/0+0.1 ms cpu, 4->4->2 MB, 5 MB goal, 2 P\n"
+    )
+    assert read_text(gctrace + text + "\n").memstats.height == count
