@@ -90,12 +90,7 @@ def result(comparison: Comparison, args: argparse.Namespace) -> Result:
 
 def command_parser() -> argparse.ArgumentParser:
     """Returns the parser of this command."""
-    parser = Parser(
-        prog="gctrace-analyze compare",
-        usage="gctrace-analyze compare [options] SIDE SIDE...",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
+    parser = Parser("compare", _DESCRIPTION, _EPILOG, "[options] SIDE SIDE...")
     parser.add_argument_group("input").add_argument(
         "sides", nargs="+", metavar="SIDE", help="a log, or NAME=LOG,LOG,...: two or more sides"
     )

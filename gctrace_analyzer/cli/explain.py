@@ -50,12 +50,7 @@ def run(args: argparse.Namespace) -> Result:
 
 def command_parser() -> argparse.ArgumentParser:
     """Returns the parser of this command."""
-    parser = Parser(
-        prog="gctrace-analyze explain",
-        usage="gctrace-analyze explain [options] LINE",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
+    parser = Parser("explain", _DESCRIPTION, _EPILOG, "[options] LINE")
     parser.add_argument_group("input").add_argument(
         "line", nargs="+", metavar="LINE", help="a line, FILE:LINE, or a finding such as GC016"
     )

@@ -163,12 +163,7 @@ def _result(
 
 def command_parser() -> argparse.ArgumentParser:
     """Returns the parser of this command."""
-    parser = Parser(
-        prog="gctrace-analyze fleet",
-        usage="gctrace-analyze fleet [options] [INPUT...] [-o OUTPUT.parquet]",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
+    parser = Parser("fleet", _DESCRIPTION, _EPILOG, "[options] [INPUT...] [-o OUTPUT.parquet]")
     parser.add_argument_group("input").add_argument(
         "inputs", nargs="*", metavar="INPUT", help="a file, folder, glob, URL or @FILE"
     )

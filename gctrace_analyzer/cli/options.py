@@ -13,6 +13,7 @@ from gctrace_analyzer.errors import BadSettingError, UnreadableInputError, neare
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+PROGRAM = "gctrace-analyze"
 THEMES = ("auto", "light", "dark")
 
 _NOT_OPTIONS = {
@@ -76,14 +77,21 @@ class Parser(argparse.ArgumentParser):
     """An argument parser with plain error messages and no abbreviated options.
 
     With `takes_program`, all words after `--` are the attribute `program` of the result.
+
+    Args:
+        command: the first word of the command; empty for the report.
+        description: what it does.
+        epilog: examples and exit codes.
+        usage: what may follow, each in a line of its own.
     """
 
     takes_program = False
 
-    def __init__(self, prog: str, usage: str, description: str, epilog: str) -> None:
+    def __init__(self, command: str, description: str, epilog: str, *usage: str) -> None:
+        prog = f"{PROGRAM} {command}".rstrip()
         super().__init__(
             prog=prog,
-            usage=usage,
+            usage="\n       ".join(f"{prog} {arguments}" for arguments in usage),
             description=description,
             epilog=epilog,
             allow_abbrev=False,

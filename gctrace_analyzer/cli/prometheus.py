@@ -42,12 +42,7 @@ exit codes: 0 analysed, 1 a --fail-on condition is true, 2 wrong usage,
 
 def command_parser() -> Parser:
     """Returns the parser of this command."""
-    parser = Parser(
-        prog="gctrace-analyze prometheus",
-        usage="gctrace-analyze prometheus URL [options]",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
+    parser = Parser("prometheus", _DESCRIPTION, _EPILOG, "URL [options]")
     parser.add_argument_group("input").add_argument(
         "url", metavar="URL", help="address of the server, with its path prefix if it has one"
     )

@@ -63,12 +63,7 @@ def run(args: argparse.Namespace) -> Result:
 
 def command_parser() -> argparse.ArgumentParser:
     """Returns the parser of this command."""
-    parser = Parser(
-        prog="gctrace-analyze recommend",
-        usage="gctrace-analyze recommend [options] FILE...",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
+    parser = Parser("recommend", _DESCRIPTION, _EPILOG, "[options] FILE...")
     add_inputs(parser)
     goal = parser.add_argument_group("what to optimise for")
     goal.add_argument(

@@ -309,10 +309,7 @@ def _without_secrets(word: str) -> str:
 def command_parser() -> argparse.ArgumentParser:
     """Returns the parser of this command."""
     parser = Parser(
-        prog="gctrace-analyze",
-        usage="gctrace-analyze [options] FILE...\n       gctrace-analyze COMMAND ...",
-        description=_DESCRIPTION + "\n".join(_commands()),
-        epilog=_EPILOG,
+        "", _DESCRIPTION + "\n".join(_commands()), _EPILOG, "[options] FILE...", "COMMAND ..."
     )
     parser.add_argument_group("input").add_argument(
         "inputs", nargs="+", metavar="FILE", help="a log, or - for standard input"

@@ -61,12 +61,7 @@ def run(args: argparse.Namespace) -> Result:
 
 def command_parser() -> argparse.ArgumentParser:
     """Returns the parser of this command."""
-    parser = Parser(
-        prog="gctrace-analyze whatif",
-        usage="gctrace-analyze whatif [options] FILE...",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
+    parser = Parser("whatif", _DESCRIPTION, _EPILOG, "[options] FILE...")
     add_inputs(parser)
     tried = parser.add_argument_group("settings to try")
     tried.add_argument(

@@ -9,10 +9,9 @@ from typing import Any
 
 from gctrace_analyzer.cli.deliver import Result
 from gctrace_analyzer.cli.main import VERBS, module_of
-from gctrace_analyzer.cli.options import OneOf, Parser, add_general
+from gctrace_analyzer.cli.options import PROGRAM, OneOf, Parser, add_general
 
 SHELLS = ("bash", "zsh", "fish")
-PROGRAM = "gctrace-analyze"
 _FILES = ("FILE", "SIDE", "INPUT", "LINE")
 """What arguments that take files are called in the help."""
 
@@ -49,12 +48,7 @@ def run(args: argparse.Namespace) -> Result:
 
 def command_parser() -> argparse.ArgumentParser:
     """Returns the parser of this command."""
-    parser = Parser(
-        prog=f"{PROGRAM} completion",
-        usage=f"{PROGRAM} completion SHELL",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
+    parser = Parser("completion", _DESCRIPTION, _EPILOG, "SHELL")
     parser.add_argument_group("input").add_argument(
         "shell", metavar="SHELL", type=OneOf("shell", SHELLS), help="bash, zsh or fish"
     )

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 def command_parser() -> argparse.ArgumentParser:
     """Returns the parser of this command."""
     parser = Parser(
-        prog="gctrace-analyze help",
-        usage="gctrace-analyze help [COMMAND]",
-        description="Shows the help of a command, by default that of the report.",
-        epilog="exit codes: 0 shown, 2 no such command",
+        "help",
+        "Shows the help of a command, by default that of the report.",
+        "exit codes: 0 shown, 2 no such command",
+        "[COMMAND]",
     )
     parser.add_argument_group("input").add_argument(
         "command",

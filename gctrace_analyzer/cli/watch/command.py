@@ -96,12 +96,12 @@ def run(args: argparse.Namespace) -> Result:
 def command_parser() -> Parser:
     """Returns the parser of this command."""
     parser = Parser(
-        prog="gctrace-analyze watch",
-        usage="gctrace-analyze watch [options] -- PROGRAM [ARGUMENT...]\n"
-        "       gctrace-analyze watch [options] FILE\n"
-        "       gctrace-analyze watch [options] -",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
+        "watch",
+        _DESCRIPTION,
+        _EPILOG,
+        "[options] -- PROGRAM [ARGUMENT...]",
+        "[options] FILE",
+        "[options] -",
     )
     parser.takes_program = True
     parser.add_argument_group("input").add_argument(
