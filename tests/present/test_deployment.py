@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.present.sections.deployment import manifests
+from gctrace_analyzer.present.sections.advice import manifests
 
 
 def test_settings_are_printed_as_configuration() -> None:

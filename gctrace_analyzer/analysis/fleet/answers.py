@@ -15,8 +15,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.fleet import service_names
-from gctrace_analyzer.analysis.fleet.changes import Changes, by_service, changes
-from gctrace_analyzer.analysis.fleet.history import History, history
+from gctrace_analyzer.analysis.fleet.changes import (
+    Changes,
+    History,
+    by_service,
+    changes,
+    history,
+)
 from gctrace_analyzer.analysis.fleet.services import services
 from gctrace_analyzer.analysis.fleet.states import with_state
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds

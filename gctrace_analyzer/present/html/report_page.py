@@ -18,7 +18,7 @@ from gctrace_analyzer.present.html.parts import environment
 from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.sections import advice, evidence, findings, overview, verdict
-from gctrace_analyzer.present.sections.deployment import manifests
+from gctrace_analyzer.present.sections.advice import manifests
 from gctrace_analyzer.present.sections.memory_parts import memory_parts
 from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths
 

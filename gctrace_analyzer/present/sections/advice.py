@@ -11,7 +11,6 @@ from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.whatif import is_measured
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import NONE, duration, mib
-from gctrace_analyzer.present.sections.deployment import environment
 from gctrace_analyzer.units import IN_GIB_FROM_MIB
 
 if TYPE_CHECKING:
@@ -213,3 +212,32 @@ def reasons(rows: pl.DataFrame, warnings: tuple[str, ...]) -> list[tuple[str, st
             ("Confidence", f"{first['confidence']}; 80 % of results lie within the intervals")
         )
     return sentences
+
+
+GIB = 1024.0
+
+
+def environment(setting: Setting, *, shown: bool = False) -> list[str]:
+    """Returns the setting as environment variables.
+
+    For people (`shown`), a limit of whole GiB is written in GiB, any other in MiB.
+    """
+    lines = [f"GOGC={'off' if setting.gogc is None else f'{setting.gogc:.0f}'}"]
+    if setting.limit:
+        whole = shown and setting.limit % GIB == 0
+        size = f"{setting.limit / GIB:.0f}GiB" if whole else f"{setting.limit:.0f}MiB"
+        lines.append(f"GOMEMLIMIT={size}")
+    return lines
+
+
+def manifests(setting: Setting) -> dict[str, str]:
+    """Returns the setting to paste, for each kind of deployment."""
+    lines = environment(setting)
+    pairs = [line.split("=") for line in lines]
+    return {
+        "environment": "\n".join(f"export {line}" for line in lines),
+        "dockerfile": "\n".join(f"ENV {line}" for line in lines),
+        "kubernetes": "env:\n"
+        + "\n".join(f'  - name: {name}\n    value: "{value}"' for name, value in pairs),
+        "systemd": "[Service]\n" + "\n".join(f"Environment={line}" for line in lines),
+    }

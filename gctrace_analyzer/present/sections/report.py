@@ -18,7 +18,7 @@ from gctrace_analyzer.present.document import (
     Title,
 )
 from gctrace_analyzer.present.sections import advice, evidence, findings, overview, verdict
-from gctrace_analyzer.present.sections.deployment import manifests
+from gctrace_analyzer.present.sections.advice import manifests
 from gctrace_analyzer.present.sections.memory_parts import memory_parts
 
 if TYPE_CHECKING:

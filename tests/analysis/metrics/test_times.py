@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gctrace_analyzer.analysis.metrics.times import of_a_loop
+from gctrace_analyzer.analysis.metrics.intervals import of_a_loop
 
 START = 1_795_403_614.0
 

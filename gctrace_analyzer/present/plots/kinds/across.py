@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.pauses import PHASES
-from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
+from gctrace_analyzer.present.plots.figure import SMALLEST_MS, Figure, Mark, Panel
 from gctrace_analyzer.present.plots.palette import LOOKS
-from gctrace_analyzer.present.plots.panels import SMALLEST_MS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,9 +8,8 @@ import polars as pl
 
 from gctrace_analyzer.present.plots import steps
 from gctrace_analyzer.present.plots.events import timed
-from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
+from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel, amounts, shares
 from gctrace_analyzer.present.plots.palette import LOOKS
-from gctrace_analyzer.present.plots.panels import amounts, shares
 
 if TYPE_CHECKING:
     from gctrace_analyzer.present.plots.axis import Axis

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.present.plots.events import timed
+from gctrace_analyzer.present.plots.figure import amounts, cumulative, distributed
 from gctrace_analyzer.present.plots.kinds import intervals
 from gctrace_analyzer.present.plots.palette import LOOKS
-from gctrace_analyzer.present.plots.panels import amounts, cumulative, distributed
 
 if TYPE_CHECKING:
     from gctrace_analyzer.present.plots.axis import Axis

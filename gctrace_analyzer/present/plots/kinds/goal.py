@@ -8,7 +8,7 @@ import polars as pl
 
 from gctrace_analyzer.present.plots.axis import limits
 from gctrace_analyzer.present.plots.events import timed
-from gctrace_analyzer.present.plots.panels import amounts
+from gctrace_analyzer.present.plots.figure import amounts
 
 if TYPE_CHECKING:
     from gctrace_analyzer.present.plots.axis import Axis

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.present.plots.axis import limits
-from gctrace_analyzer.present.plots.figure import Mark, Panel
-from gctrace_analyzer.present.plots.panels import amounts, shares
+from gctrace_analyzer.present.plots.figure import Mark, Panel, amounts, shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

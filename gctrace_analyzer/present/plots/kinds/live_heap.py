@@ -10,9 +10,8 @@ from gctrace_analyzer.analysis.settings.known import nearest_limit
 from gctrace_analyzer.present.format import duration, mib, rate_of_growth
 from gctrace_analyzer.present.plots.axis import Axis, limits
 from gctrace_analyzer.present.plots.events import timed
-from gctrace_analyzer.present.plots.figure import Figure, Mark
+from gctrace_analyzer.present.plots.figure import Figure, Mark, amounts
 from gctrace_analyzer.present.plots.palette import LOOKS
-from gctrace_analyzer.present.plots.panels import amounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.present.plots.figure import Figure, Mark
+from gctrace_analyzer.present.plots.figure import Figure, Mark, cumulative
 from gctrace_analyzer.present.plots.palette import LOOKS
-from gctrace_analyzer.present.plots.panels import cumulative
 
 if TYPE_CHECKING:
     from gctrace_analyzer.present.plots.axis import Axis

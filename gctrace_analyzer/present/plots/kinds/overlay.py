@@ -10,11 +10,17 @@ import polars as pl
 from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.present.format import duration
 from gctrace_analyzer.present.plots.axis import axis_of
-from gctrace_analyzer.present.plots.figure import Figure, Mark
+from gctrace_analyzer.present.plots.figure import (
+    Figure,
+    Mark,
+    amounts,
+    cumulative,
+    distributed,
+    shares,
+)
 from gctrace_analyzer.present.plots.kinds.frequency import LEAST_S
 from gctrace_analyzer.present.plots.kinds.pauses import NOTE
 from gctrace_analyzer.present.plots.palette import RUNS
-from gctrace_analyzer.present.plots.panels import amounts, cumulative, distributed, shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.analysis.pauses import PHASES, single_pauses
 from gctrace_analyzer.present.plots import steps
 from gctrace_analyzer.present.plots.events import timed
-from gctrace_analyzer.present.plots.figure import Figure
+from gctrace_analyzer.present.plots.figure import Figure, amounts, cumulative, distributed
 from gctrace_analyzer.present.plots.kinds import intervals
 from gctrace_analyzer.present.plots.palette import LOOKS
-from gctrace_analyzer.present.plots.panels import amounts, cumulative, distributed
 
 if TYPE_CHECKING:
     from gctrace_analyzer.present.plots.axis import Axis

@@ -9,9 +9,9 @@ import polars as pl
 from gctrace_analyzer.present.plots import steps
 from gctrace_analyzer.present.plots.axis import limits
 from gctrace_analyzer.present.plots.events import timed
+from gctrace_analyzer.present.plots.figure import amounts, shares
 from gctrace_analyzer.present.plots.kinds import assist, intervals, pauses
 from gctrace_analyzer.present.plots.kinds.memory import at_deaths, memstats_marks
-from gctrace_analyzer.present.plots.panels import amounts, shares
 
 if TYPE_CHECKING:
     from gctrace_analyzer.present.plots.axis import Axis
