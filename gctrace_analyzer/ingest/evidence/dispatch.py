@@ -13,7 +13,6 @@ from gctrace_analyzer.ingest.evidence import (
     oom_lines,
     platforms,
     pods,
-    printed_states,
     systemd,
 )
 from gctrace_analyzer.ingest.gctrace import fatal
@@ -35,7 +34,6 @@ HINT = "|".join(
         docker.HINT,
         platforms.HINT,
         pods.HINT,
-        printed_states.HINT,
         log_messages.HINT,
         runtime_lines.HINT,
         fatal.HINT,
@@ -61,10 +59,10 @@ def read(messages: Sequence[Message], described: Sequence[Row] = ()) -> Rows:
             rows.setdefault(table, []).extend(more)
     rows["memstats"] = [*log_messages.read(messages), *runtime_lines.read(messages)]
     states = rows.setdefault("container_states", [])
-    states += docker.read(messages) + printed_states.read(messages)
+    states += docker.read(messages)
     states += cgroups.joined(cgroups.read_files(messages), rows)
     if not described:
-        states += printed_states.read_words(messages, {row["line_no"] for row in states})
+        states += pods.read_words(messages, {row["line_no"] for row in states})
     stops = platforms.stops_of(messages, states)
     platforms.mark_stopped(states, stops)
     of_one_pod = len({row.get("pod") for row in described}) == 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gctrace_analyzer.ingest.evidence import printed_states
+from gctrace_analyzer.ingest.evidence import pods
 from gctrace_analyzer.ingest.evidence.message import Message
 from gctrace_analyzer.testing import read_text
 from tests.helpers.logs import records
@@ -181,5 +181,5 @@ def test_states_after_other_messages_are_read() -> None:
         Message(3, "exitCode: soon"),
         Message(4, PANIC),
     ]
-    rows = printed_states.read(messages)
+    rows = pods.read(messages)["container_states"]
     assert [(row["line_no"], row["exit_code"]) for row in rows] == [(2, 137), (4, 2)]
