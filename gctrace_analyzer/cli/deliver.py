@@ -104,6 +104,8 @@ def validate(args: argparse.Namespace) -> None:
 
 def printed(args: argparse.Namespace) -> str | None:
     """Returns the format to print; None if the result only goes to files."""
+    if "format" not in args:
+        return "text"
     if args.output and not args.format:
         return None
     return args.format or ("csv" if getattr(args, "table", None) else "text")

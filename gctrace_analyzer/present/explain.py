@@ -11,12 +11,21 @@ from gctrace_analyzer.analysis.rules.registry import RULES, find_rule
 from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError, nearest
-from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.believable import NO_GOAL_MIB
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape
+from gctrace_analyzer.present.document import (
+    Gap,
+    Heading,
+    Paragraphs,
+    Sentence,
+    Sentences,
+    Title,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from gctrace_analyzer.present.document import Block, Document
 
 _FILES = {
     "gc18": "runtime/mgc.go, gcMarkTermination",
@@ -75,38 +84,7 @@ _OTHERS = {
 }
 
 
-@frozen
-class ExplainedField:
-    """One field of a line: its printed value, unit and meaning."""
-
-    name: str
-    value: str
-    unit: str
-    meaning: str
-    source: str
-
-
-@frozen
-class ExplainedLine:
-    """An explained line. `derived` has pairs of a figure's name and its text."""
-
-    record: str
-    shape: str
-    versions: str
-    printed_by: str
-    parts: tuple[ExplainedField, ...]
-    derived: tuple[tuple[str, str], ...]
-
-
-@frozen
-class RuleExplanation:
-    """The description of a finding: a title, and pairs of a label and a text."""
-
-    title: str
-    parts: tuple[tuple[str, str], ...]
-
-
-def explain_rule(text: str) -> RuleExplanation:
+def explain_rule(text: str) -> Document:
     """Returns the description of the finding with this id or name.
 
     Raises:
@@ -121,36 +99,45 @@ def explain_rule(text: str) -> RuleExplanation:
             suggestion=nearest(text, [rule.name for rule in RULES.values()]),
         )
     parts = [
-        ("meaning", rule.meaning),
-        ("reported if", rule.condition()),
-        ("needs", f"{rule.needs()}."),
-        ("against it", f"{rule.contradicted_by}."),
-        ("what to do", rule.advice),
-        ("source", rule.source),
+        Sentence("meaning", rule.meaning),
+        Sentence("reported if", rule.condition()),
+        Sentence("needs", f"{rule.needs()}."),
+        Sentence("against it", f"{rule.contradicted_by}."),
+        Sentence("what to do", rule.advice),
+        Sentence("source", rule.source),
     ]
     if rule.explained_by:
-        causes = (f"{RULES[id_].name} ({id_})" for id_ in rule.explained_by)
-        parts.append(("caused by", ", ".join(causes) + ", if reported as well"))
-    parts.append(("page", rule.page))
-    return RuleExplanation(f"{rule.id} {rule.name}", tuple(parts))
+        causes = ", ".join(f"{RULES[id_].name} ({id_})" for id_ in rule.explained_by)
+        parts.append(Sentence("caused by", f"{causes}, if reported as well"))
+    parts.append(Sentence("page", rule.page))
+    return [Heading(f"{rule.id} {rule.name}"), Sentences(parts, width=13)]
 
 
-def explain(text: str) -> ExplainedLine | None:
-    """Explains the runtime's line in `text`; None if there is none."""
+def explain(text: str, note: str | None = None) -> Document | None:
+    """Explains the runtime's line in `text`; None if there is none.
+
+    Args:
+        text: what has the line.
+        note: what there is to say of the line itself.
+    """
     for shape in SHAPES.values():
-        match = re.search(shape.pattern, text)
-        if match:
-            derived = tuple(_derived(match)) if shape.table == "cycles" else ()
-            return ExplainedLine(
-                record=match[0],
-                shape=shape.id,
-                versions=_versions(shape),
-                printed_by=_FILES.get(shape.id)
-                or _TABLE_FILES.get(shape.table, "runtime/mgc0.c, gc"),
-                parts=tuple(_parts(shape, match)),
-                derived=derived,
-            )
+        if match := re.search(shape.pattern, text):
+            return [*_explained(shape, match, note)]
     return None
+
+
+def _explained(shape: Shape, match: re.Match[str], note: str | None) -> Iterator[Block]:
+    yield Title("A line of the Go runtime", match[0])
+    file = _FILES.get(shape.id) or _TABLE_FILES.get(shape.table, "runtime/mgc0.c, gc")
+    yield Paragraphs([f"{_versions(shape)} ({shape.id}) · {file}"], "dim")
+    if note:
+        yield Paragraphs([note], "yellow")
+    yield Gap()
+    yield from _fields(shape, match)
+    if shape.table == "cycles" and (figures := [*_derived(match)]):
+        yield Gap()
+        yield Heading("Calculated from it")
+        yield Sentences([Sentence(*figure) for figure in figures], width=14)
 
 
 def _versions(shape: Shape) -> str:
@@ -163,24 +150,21 @@ def _versions(shape: Shape) -> str:
     )
 
 
-def _parts(shape: Shape, match: re.Match[str]) -> Iterator[ExplainedField]:
+def _fields(shape: Shape, match: re.Match[str]) -> Iterator[Block]:
+    """Yields what each number and flag of a line means, and where the runtime gets it."""
     columns = {column.name: column for column in schema.TABLES.get(shape.table, ())}
-    for field in shape.fields:
-        if match[field.name] is None:
+    for name in (*(field.name for field in shape.fields), *shape.flags):
+        if not match[name]:
             continue
-        column = columns.get(field.name)
-        if column:
-            yield ExplainedField(
-                field.name, match[field.name], column.unit, column.meaning, column.source
-            )
+        column, value, source = columns.get(name), match[name].strip(), name
+        if column is None:
+            unit, meaning = _OTHERS.get(name, ("", name.replace("_", " ")))
         else:
-            unit, meaning = _OTHERS.get(field.name, ("", field.name.replace("_", " ")))
-            yield ExplainedField(field.name, match[field.name], unit, meaning, "")
-    for flag in shape.flags:
-        if match[flag]:
-            yield ExplainedField(
-                flag, match[flag].strip(), "", columns[flag].meaning, columns[flag].source
-            )
+            unit, meaning = column.unit, column.meaning
+            source = f"{name} · {column.source}"
+        shown = f"{f'{value} {unit}'.strip():>12}  "
+        yield Sentences([Sentence(shown, meaning, "bold")], width=14)
+        yield Sentences([Sentence("", source)], width=14, style="dim")
 
 
 def _derived(match: re.Match[str]) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from gctrace_analyzer.analysis.rules import diagnose
 from gctrace_analyzer.analysis.rules.registry import RULES, Rule, find_rule, rule
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.present.document import Heading, Sentences
 from gctrace_analyzer.present.explain import explain_rule
 from tests.conftest import ROOT
 
@@ -125,9 +126,10 @@ def test_an_unknown_rule_is_not_found() -> None:
 
 def test_explaining_by_name_is_explaining_by_id() -> None:
     assert explain_rule("limit-thrash") == explain_rule("GC016")
-    explanation = explain_rule("assist-pressure")
-    assert explanation.title == "GC005 assist-pressure"
-    assert [label for label, _ in explanation.parts] == [
+    title, parts = explain_rule("assist-pressure")
+    assert title == Heading("GC005 assist-pressure")
+    assert isinstance(parts, Sentences)
+    assert [row.label for row in parts.rows] == [
         "meaning",
         "reported if",
         "needs",
@@ -137,7 +139,7 @@ def test_explaining_by_name_is_explaining_by_id() -> None:
         "caused by",
         "page",
     ]
-    assert explanation.parts[-1][1] == "docs/findings.md#gc005-assist-pressure"
+    assert parts.rows[-1].text == "docs/findings.md#gc005-assist-pressure"
 
 
 def test_the_page_of_findings_keeps_the_spelling_of_go_names() -> None:
