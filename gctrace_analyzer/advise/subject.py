@@ -110,17 +110,14 @@ def unexplained_kill(analysis: Analysis, process: int | None) -> str | None:
     if process is None or analysis.settings_of(process).off_heap_mib is not None:
         return None
     for death in analysis.post_mortems:
-        from gctrace_analyzer.analysis.postmortem.explanation import OFF_HEAP_SHARE
-
         outside, resident = death.off_heap_mib, death.resident_mib
         if not death.proven or death.process != process or not outside or not resident:
             continue
         limit = death.limit_mib or resident
-        if death.preventable == "cannot tell" and outside > OFF_HEAP_SHARE * limit:
+        if outside > analysis.thresholds.off_heap_share * limit:
             return (
-                f"{outside:,.0f} of the {resident:,.0f} MiB resident at the OOM kill are not "
-                "explained by the Go heap: find out what uses them, or specify the off-heap "
-                "memory"
+                f"at least {outside:,.0f} of the {resident:,.0f} MiB resident at the OOM kill were "
+                "not Go heap: find out what uses them, or specify the off-heap memory"
             )
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -65,7 +66,7 @@ def test_resident_memory_that_go_does_not_count_is_off_heap(tmp_path: Path) -> N
     assert "off_heap_mib" not in gca.read(BUSY, dump).settings.to_dict()
 
 
-def journal(path: Path, others: str = "") -> gca.Run:
+def journal(path: Path, others: str = "", resident_mib: int = 400) -> gca.Run:
     """Returns the run of a busy program and its OOM kill, as journalctl prints them."""
     own = [
         f"Mar 29 00:59:5{number // 10 % 9} web-1 leakd[4242]: {line}\n"
@@ -74,7 +75,9 @@ def journal(path: Path, others: str = "") -> gca.Run:
     ]
     kill = KILL.read_text().splitlines(keepends=True)[11:]
     at = next(number for number, line in enumerate(kill) if "leakd\n" in line and "[ " in line)
-    path.write_text("".join([*own, *kill[: at + 1], others, *kill[at + 1 :]]))
+    text = "".join([*own, *kill[: at + 1], others, *kill[at + 1 :]])
+    # As much as the heap of this program explains
+    path.write_text(re.sub(r"anon-rss:\d+kB", f"anon-rss:{resident_mib << 10}kB", text))
     return gca.read(path, year=2026, gogc=100)
 
 
@@ -84,6 +87,16 @@ def test_the_limit_of_a_container_is_known_from_a_kill(tmp_path: Path) -> None:
     assert known["value"] == 512
     assert "OOM kill" in known["source"]
     assert limits(run) == [460.0]
+
+
+def test_no_limit_is_recommended_where_memory_outside_the_heap_led_to_the_kill(
+    tmp_path: Path,
+) -> None:
+    run = journal(tmp_path / "journal.log", resident_mib=510)
+    (death,) = run.post_mortems()
+    assert death.go_heap_mib == 283
+    assert death.go_heap_most_mib == pytest.approx(389.5, abs=0.1)
+    assert limits(run) == []
 
 
 def test_no_limit_is_recommended_where_memory_is_shared(tmp_path: Path) -> None:

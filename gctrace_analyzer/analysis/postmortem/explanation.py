@@ -1,20 +1,24 @@
-"""Explains a death: what the facts mean, what to do, and whether Go could have prevented it."""
+"""Explains a death from the sum in `heap_at_death`: what was heap, what was not, what would help.
+
+Every sentence and every advice follows from the bounds of the heap. Where they are far apart, the
+one input that would settle it is asked for.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.postmortem import remedies
 from gctrace_analyzer.analysis.postmortem.circumstances import about_limit, about_runtime
-from gctrace_analyzer.analysis.postmortem.death import EVICTOR
-from gctrace_analyzer.analysis.postmortem.unseen import (
-    FIND_SIZE,
-    MOST_OF_LIMIT,
-    REQUEST_MORE,
-    advice_on_unseen,
+from gctrace_analyzer.analysis.postmortem.dumps_at_death import (
     dumps_of,
-    of_runtime,
-    reading_of_unseen,
-    without_limits,
+    reading_of_dumps,
+)
+from gctrace_analyzer.analysis.postmortem.heap_at_death import MAX_OVERSHOOT
+from gctrace_analyzer.analysis.postmortem.remedies import (
+    MOST_OF_LIMIT,
+    TIGHT_LIMIT,
+    limit_with_room,
 )
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import duration_text
@@ -26,24 +30,17 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.analysis.postmortem.death import Death
     from gctrace_analyzer.analysis.postmortem.facts import Evidence
+    from gctrace_analyzer.analysis.postmortem.heap_at_death import HeapAtDeath
     from gctrace_analyzer.analysis.settings.known import Settings
 
-OFF_HEAP_SHARE = 0.3
-"""Share of the limit. More than this outside the Go heap is a separate cause."""
+NOTABLE = 0.1
+"""Share of the memory. Less outside the heap is what every program has: code, spans, fragments."""
 
-TIGHT_LIMIT = 0.95
-"""Share of the container's limit. A higher GOMEMLIMIT leaves no room for memory that Go does
-not count."""
+NEARLY = 0.8
+"""Share of the last minute. Less is not called a minute."""
 
 LAST_S = 60.0
 """Seconds before the death: long enough for a trend, short enough to be about the death."""
-
-NEARLY = 0.8
-"""Share of that time. Less is not called a minute."""
-
-QUIET_TIMES = 2.0
-"""Times the usual interval between cycles. If no cycle ran for that long before the death,
-memory grew between two cycles."""
 
 GROWTH_TIMES = 1.5
 GROWTH_MIN_MIB = 16
@@ -53,51 +50,6 @@ cause."""
 STILL_TIMES = 1.1
 """A factor. At the end, the live heap must be above what it was in the first half of the last
 minute: what a start-up fills, or each batch fills again, is no growth."""
-
-PAST_GOAL_TIMES = 1.5
-"""Times the heap goal: where the heap ends if the last cycle began late, or runs for long."""
-
-EXPLAINED_TIMES = 3
-"""A factor. If off-heap memory is more than this many times what the heap can have grown since
-the last cycle, heap growth does not explain it."""
-
-TIMESTAMP_S = 1.0
-"""Seconds. Timestamps may be truncated to seconds."""
-
-
-_NEEDS_LIMIT = (
-    "Specify the container's memory limit, or add the output of `docker inspect` or `kubectl "
-    "describe pod` to the input."
-)
-_FIND_GROWTH = (
-    "That only buys time: find out why the live heap grows (compare two heap profiles, `go tool "
-    "pprof -base`)."
-)
-_FIND_CAUSE = (
-    "Find out why the live heap grows: compare two heap profiles (`go tool pprof -base`)."
-)
-_COMPARE_TOTAL = (
-    "Next time, compare what Go counts (`/memory/classes/total:bytes` less "
-    "`/memory/classes/heap/released:bytes`) with the resident memory. If it is below GOMEMLIMIT, "
-    "find out what uses the rest (cgo, mmap, other processes of the container), and lower "
-    "GOMEMLIMIT by that much; if it is above, give the program more memory."
-)
-
-
-_FIND_FILES = (
-    "Find out which files the program maps (`pmap -x`, /proc/PID/smaps), and whether the limit "
-    "leaves room for them."
-)
-
-
-_FIND_PROBE = (
-    "Find out why the check failed: too little CPU, a deadlock, or too short a timeout; the "
-    "gctrace of that minute shows whether GC had a part in it."
-)
-_END_IN_TIME = (
-    "If it should end by itself, let it handle SIGTERM, or give it more time "
-    "(terminationGracePeriodSeconds, `docker stop -t`, TimeoutStopSec)."
-)
 
 
 @frozen
@@ -113,73 +65,62 @@ class Explanation:
 
 
 def explain_death(
-    facts: Evidence, tables: Mapping[str, pl.DataFrame], settings: Settings
+    facts: Evidence, heap: HeapAtDeath, tables: Mapping[str, pl.DataFrame], settings: Settings
 ) -> Explanation:
     """Returns the explanation of a death.
 
     Args:
         facts: what is known about it.
+        heap: what of the memory can have been heap.
         tables: the tables of the log.
         settings: the known settings.
     """
-    reading = [*about_limit(facts, tables), *about_runtime(facts.death)]
-    if (decided := _without_the_heap(facts, reading)) is not None:
-        return decided
-    limit, live = facts.limit.limit_mib, facts.minute.live_mib
-    ceiling = limit if limit is not None else facts.memory.resident_mib
-    if live is None:
+    death = facts.death
+    if not death.proven:
+        return _unproven(death)
+    reading = [*about_limit(facts, tables), *about_runtime(death)]
+    if death.is_impossible:
+        return Explanation(tuple(reading), (remedies.FIND_SIZE,), "no")
+    if death.is_of_files:
+        reading.append(_of_files(facts))
+        return Explanation(tuple(reading), (remedies.FIND_FILES,), "no")
+    if heap.live_mib is None:
         dumps = dumps_of(facts, tables)
-        reading += reading_of_unseen(facts, dumps)
-        actions = advice_on_unseen(facts, dumps, settings)
+        reading += reading_of_dumps(facts, dumps)
+        actions = remedies.without_cycles(facts, tables, settings, is_go=bool(dumps))
         return Explanation(tuple(reading), tuple(actions), "cannot tell")
-    if not ceiling and facts.death.by_runtime:
-        to_do = tuple(of_runtime(facts.death))
-        return Explanation((*reading, *_about_growth(facts)), to_do, "cannot tell")
-    if not ceiling:
-        grew = tuple(_about_growth(facts))
-        reading += grew or (
-            "What the heap did is unknown, because its limit and its resident size are not in the "
-            "input.",
-        )
-        find = (_FIND_CAUSE,) if grew else ()
-        return Explanation(tuple(reading), (_NEEDS_LIMIT, *find), "cannot tell")
-    reading += _about_last_minute(facts, ceiling)
-    if live > MOST_OF_LIMIT * ceiling:
-        reading.append(
-            f"The live heap alone, {live:,} MiB, takes {100 * live / ceiling:.0f} % of "
-            f"{ceiling:,.0f} MiB."
-        )
-        advice = (
-            "Give the program more memory, or keep less in memory (heap profile: `go tool "
-            "pprof`): no GOGC or GOMEMLIMIT makes the live heap fit."
-        )
-        return Explanation(tuple(reading), (advice,), "no")
-    if (why := _outside_heap(facts, ceiling)) is not None:
-        reading.append(
-            f"{why}: most of the other {facts.memory.off_heap_mib:,.0f} MiB is not the Go heap, "
-            "and GOMEMLIMIT does not affect it."
-        )
-        advice = (
-            "Find out what uses this memory: cgo, mmap, thread stacks (`pmap -x`, "
-            "/proc/PID/smaps)."
-        )
-        return Explanation(tuple(reading), (advice,), "cannot tell")
     growth = tuple(_about_growth(facts))
+    ceiling = facts.limit.limit_mib or heap.total_mib
+    if not ceiling:
+        unknown = () if death.by_runtime or growth else (_UNKNOWN_SIZE,)
+        actions = remedies.without_size(facts, grew=bool(growth))
+        return Explanation((*reading, *growth, *unknown), tuple(actions), "cannot tell")
     gomemlimit = settings.value("memory_limit_mib")
-    in_spite_of = _in_spite_of(facts, gomemlimit)
-    if in_spite_of is not None:
-        # What the log shows comes before what may have been.
-        causes = (_FIND_CAUSE,) if growth else ()
-        return Explanation(
-            (*reading, in_spite_of, *growth), (*causes, _COMPARE_TOTAL), "cannot tell"
+    reading += [*growth, *_about_goal(facts, ceiling), *_sum(facts, heap)]
+    if heap.live_mib > MOST_OF_LIMIT * ceiling:
+        reading.append(
+            f"The live heap alone, {heap.live_mib:,.0f} MiB, takes "
+            f"{100 * heap.live_mib / ceiling:.0f} % of {ceiling:,.0f} MiB."
         )
-    preventable = "partly"
-    if gomemlimit is None and not facts.is_before_limits:
-        preventable = "for a while" if growth else "yes" if limit else "partly"
-    advice_lines = tuple(_limit_advice(facts, live, settings))
-    if growth and preventable != "yes":
-        advice_lines += (_FIND_GROWTH,)
-    return Explanation((*reading, *growth), advice_lines, preventable)
+        return Explanation(tuple(reading), (remedies.MORE_MEMORY,), "no")
+    if (spite := _in_spite_of(facts, heap, gomemlimit)) is not None:
+        reading.append(spite)
+    preventable = _preventable(
+        facts, heap, gomemlimit, in_spite=spite is not None, grew=bool(growth)
+    )
+    actions = remedies.with_sum(
+        facts,
+        heap,
+        gomemlimit,
+        grew=bool(growth),
+        outside=_is_outside(heap, ceiling),
+        in_spite=spite is not None,
+        preventable=preventable,
+    )
+    return Explanation(tuple(reading), tuple(actions), preventable)
+
+
+_UNKNOWN_SIZE = "What the heap did is unknown: the input has neither its limit nor its size."
 
 
 def _unproven(death: Death) -> Explanation:
@@ -190,69 +131,128 @@ def _unproven(death: Death) -> Explanation:
             "SIGTERM gets it. Nothing in the input says that memory ran out."
         )
         about_health = any(word in death.stopped_by for word in ("probe", "health"))
-        advice = _FIND_PROBE if about_health else _END_IN_TIME
+        advice = remedies.FIND_PROBE if about_health else remedies.END_IN_TIME
         return Explanation((reading,), (advice,), "cannot tell")
     reading = (
         "Exit code 137 means SIGKILL, which any process may have sent. It does not prove "
         "that memory was the reason; the kernel's log of that minute would show it."
     )
-    advice = "Next time, save the output of `journalctl -k` or `dmesg` on the host."
-    return Explanation((reading,), (advice,), "cannot tell")
+    return Explanation((reading,), (remedies.KEEP_KERNEL_LOG,), "cannot tell")
 
 
-def _without_the_heap(facts: Evidence, reading: list[str]) -> Explanation | None:
-    """Returns the explanation if memory, or the Go heap, is not known to be the cause."""
-    if not facts.death.proven:
-        return _unproven(facts.death)
-    if facts.death.is_impossible:
-        return Explanation(tuple(reading), (FIND_SIZE,), "no")
-    if not facts.death.is_of_files:
-        return None
-    of_files = (
+def _of_files(facts: Evidence) -> str:
+    return (
         f"Most of its {facts.memory.resident_mib or 0:,.0f} MiB of resident memory was pages of "
         "files (mmap), which are not Go heap: neither GOGC nor GOMEMLIMIT changes them."
     )
-    return Explanation((*reading, of_files), (_FIND_FILES,), "no")
 
 
-def _in_spite_of(facts: Evidence, gomemlimit: float | None) -> str | None:
-    """Returns what a kill means although GOMEMLIMIT left room below the limit, if it did."""
+def _is_outside(heap: HeapAtDeath, ceiling: float) -> bool:
+    """Returns whether a notable part of the memory was certainly not Go's."""
+    return heap.off_heap_mib is not None and heap.off_heap_mib > NOTABLE * ceiling
+
+
+def _preventable(
+    facts: Evidence, heap: HeapAtDeath, gomemlimit: float | None, *, in_spite: bool, grew: bool
+) -> str:
+    """Returns whether a memory limit for Go could have prevented the death.
+
+    It keeps the heap near what is live: what is left then has to fit.
+    """
     limit = facts.limit.limit_mib
-    if limit is None:
-        return None
-    if gomemlimit is None:
-        goal = facts.minute.goal_mib if facts.minute.limited else None
-        if goal is None or goal > TIGHT_LIMIT * limit:
-            return None
-        was, room = (
-            f"GOMEMLIMIT, whose value is unknown, set the heap goal to {goal:,} MiB",
-            float(goal),
+    ceiling = limit or heap.total_mib or 0.0
+    if heap.needed_mib > MOST_OF_LIMIT * ceiling:
+        return "no"
+    outside = _is_outside(heap, ceiling)
+    if in_spite:
+        return "cannot tell"
+    room = None if limit is None else limit_with_room(heap, limit)
+    is_known = outside or (heap.off_heap_most_mib or 0.0) <= NOTABLE * ceiling
+    if facts.is_before_limits or gomemlimit is not None or room is None or not is_known:
+        return "cannot tell" if outside else "partly"
+    return "for a while" if grew else "yes"
+
+
+def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
+    """Yields what of the memory can have been heap, why, and what is left."""
+    total, least, most = heap.total_mib, heap.go_heap_mib, heap.go_heap_most_mib
+    outside, outside_most = heap.off_heap_mib, heap.off_heap_most_mib
+    if None in (total, least, most, outside, outside_most):
+        return
+    assert total is not None
+    assert least is not None
+    assert most is not None
+    assert outside is not None
+    assert outside_most is not None
+    what = "resident" if facts.memory.resident_mib is not None else "of the limit"
+    if heap.live_mib is not None and heap.live_mib > total:
+        yield (
+            f"The live heap, {heap.live_mib:,.0f} MiB, is larger than the {total:,.0f} MiB "
+            f"{what}: parts of it were never written (a ballast), or are swapped out."
         )
-    elif gomemlimit <= TIGHT_LIMIT * limit:
-        was, room = f"GOMEMLIMIT was {gomemlimit:,.0f} MiB", gomemlimit
-    else:
-        return None
+        return
+    if outside_most <= NOTABLE * total:
+        yield f"{least / total:.0%} of the {total:,.0f} MiB {what} was Go heap.".replace(
+            "%", " %"
+        )
+        return
+    of = f"the {total:,.0f} MiB {what}"
+    if heap.most_is == "total":
+        yield (
+            f"At least {least:,.0f} MiB of {of} was Go heap. Of the other {outside_most:,.0f} MiB "
+            f"it is unknown: they were allocated since the last cycle, or are outside the heap"
+            f"{_what_settles(facts, heap)}."
+        )
+        return
+    yield (
+        f"{_range(least, most)} of {of} can have been Go heap: {_why_least(facts, least)}, and "
+        f"{_why_most(facts, heap, most)}."
+    )
+    if outside > NOTABLE * total:
+        stacks = "" if facts.memory.go_other_mib is not None else "goroutine stacks, "
+        yield (
+            f"At least {outside:,.0f} of {of} ({outside_most:,.0f} at most) were not Go heap, "
+            f"unless one last allocation was that large: {stacks}cgo, mmap, or memory that the "
+            "runtime had not returned."
+        )
+
+
+def _range(least: float, most: float) -> str:
+    ends = f"{least:,.0f}", f"{most:,.0f}"
+    return f"{ends[0]} MiB" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} MiB"
+
+
+def _why_least(facts: Evidence, least: float) -> str:
+    end = facts.minute.heap_end_mib
+    if end is not None and round(least) == end and facts.death.not_before_at is None:
+        return f"{end:,} MiB at the end of the last cycle"
+    return f"{least:,.0f} MiB are certain"
+
+
+def _why_most(facts: Evidence, heap: HeapAtDeath, most: float) -> str:
+    """Returns why the heap was not larger."""
+    goal = facts.minute.next_goal_mib
+    due = "" if goal is None else f"the next cycle was due at a heap of {goal:,} MiB"
+    if heap.most_is == "goal":
+        return f"{due}, which it exceeds by {MAX_OVERSHOOT - 1:.0%} at most".replace("%", " %")
+    rate, since = heap.rate_mib_per_s or 0.0, heap.since_s or 0.0
+    also = f" ({due})" if due else ""
     return (
-        f"{was}, {100 * room / limit:.0f} % of the limit. "
-        f"Either memory that Go does not count took more than the other "
-        f"{limit - room:,.0f} MiB, or the heap grew past GOMEMLIMIT, which the runtime "
-        "allows once GC takes half of the CPU."
+        f"{most:,.0f} MiB with the {rate:,.0f} MiB/s that it allocated, for "
+        f"{duration_text(since)}{also}"
     )
 
 
-def _about_last_minute(facts: Evidence, ceiling: float) -> Iterator[str]:
-    gap, usual = facts.minute.gap_s, facts.minute.usual_interval_s
-    if gap is not None and usual and gap > QUIET_TIMES * usual:
-        yield (
-            f"There was no GC cycle in the last {duration_text(gap)}, although there usually "
-            f"is one every {duration_text(usual)}: memory grew between two GC cycles."
-        )
-    rest = facts.memory.off_heap_mib
-    if rest is not None and rest > OFF_HEAP_SHARE * ceiling:
-        yield (
-            f"{rest:,.0f} MiB of the resident memory is not in the Go heap of the last cycle: "
-            "it was allocated since then, or it is outside the heap (stacks, cgo, mmap)."
-        )
+def _what_settles(facts: Evidence, heap: HeapAtDeath) -> str:
+    """Returns which one input would bound the heap, as the end of a sentence."""
+    if facts.minute.gap_s is None:
+        return "; times in front of the log's lines would show how long ago that was"
+    if facts.minute.next_goal_mib is None or heap.rate_mib_per_s is None:
+        return "; a few more cycles would show its goal and its allocation rate"
+    return "; `/memory/classes` of runtime/metrics, recorded until the kill, would show it"
+
+
+def _about_goal(facts: Evidence, ceiling: float) -> Iterator[str]:
     goal = facts.minute.next_goal_mib
     if goal is not None and goal > ceiling:
         yield (
@@ -261,35 +261,36 @@ def _about_last_minute(facts: Evidence, ceiling: float) -> Iterator[str]:
         )
 
 
-def _outside_heap(facts: Evidence, ceiling: float) -> str | None:
-    """Returns why most of the memory that is not in the Go heap of the last cycle never was.
-
-    Returns None if the heap may have grown by that much since then, or if that is unknown.
-    """
-    rest, gap, rate = (
-        facts.memory.off_heap_mib,
-        facts.minute.gap_s,
-        facts.minute.alloc_mib_per_s,
+def _in_spite_of(facts: Evidence, heap: HeapAtDeath, gomemlimit: float | None) -> str | None:
+    """Returns what a kill means although GOMEMLIMIT left room below the limit, if it did."""
+    limit = facts.limit.limit_mib
+    if limit is None:
+        return None
+    room = gomemlimit
+    if room is None and facts.minute.limited and facts.minute.goal_mib is not None:
+        room = float(facts.minute.goal_mib)
+    if room is None or room > TIGHT_LIMIT * limit:
+        return None
+    was = (
+        f"GOMEMLIMIT was {room:,.0f} MiB"
+        if gomemlimit is not None
+        else f"GOMEMLIMIT, whose value is unknown, set the heap goal to {room:,.0f} MiB"
     )
-    if rest is None or gap is None or rate is None or rest <= OFF_HEAP_SHARE * ceiling:
-        return None
-    grown = rate * (gap + TIMESTAMP_S)
-    if rest > EXPLAINED_TIMES * grown:
-        return f"At {rate:,.0f} MiB/s the heap can have grown by {grown:,.0f} MiB since then"
-    goal, end, usual = (
-        facts.minute.next_goal_mib,
-        facts.minute.heap_end_mib,
-        facts.minute.usual_interval_s,
-    )
-    if goal is None or end is None or not usual or gap > QUIET_TIMES * usual:
-        return None
-    # Freed memory stays resident for a while.
-    peak = facts.minute.heap_peak_mib or end
-    if rest <= EXPLAINED_TIMES * (max(PAST_GOAL_TIMES * goal, peak) - end):
-        return None
+    share = f"{was}, {100 * room / limit:.0f} % of the limit"
+    if heap.go_heap_most_mib is not None and heap.go_most_mib < room:
+        return (
+            f"{share}, and Go had {heap.go_most_mib:,.0f} MiB at most: the rest is memory that Go "
+            "does not count."
+        )
+    if heap.go_least_mib > room:
+        return (
+            f"{share}, and Go had more: the runtime lets the heap grow past it once GC takes half "
+            "of the CPU."
+        )
     return (
-        f"The next cycle was due at a heap of {goal:,} MiB, and the heap had at most {peak:,} MiB "
-        "in the last minute"
+        f"{share}. Either memory that Go does not count took more than the other "
+        f"{limit - room:,.0f} MiB, or the heap grew past GOMEMLIMIT, which the runtime allows "
+        "once GC takes half of the CPU."
     )
 
 
@@ -306,29 +307,3 @@ def _about_growth(facts: Evidence) -> Iterator[str]:
         span_s = facts.minute.live_span_s or LAST_S
         within = "minute" if span_s > NEARLY * LAST_S else duration_text(span_s)
         yield f"The live heap grew from {first:,} to {live:,} MiB within the last {within}."
-
-
-def _limit_advice(facts: Evidence, live: int, settings: Settings) -> Iterator[str]:
-    limit, gomemlimit = facts.limit.limit_mib, settings.value("memory_limit_mib")
-    if facts.death.killer == EVICTOR:
-        yield REQUEST_MORE
-    elif limit is None and facts.death.scope == "memcg":
-        yield (
-            "Set GOMEMLIMIT to 90 % of the limit of its cgroup, which `docker inspect`, `kubectl "
-            "describe pod` or `systemctl show` names, so that GC runs before memory reaches it."
-        )
-    elif limit is None:
-        yield "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."
-    elif facts.is_before_limits:
-        yield without_limits(limit)
-    elif gomemlimit is None:
-        yield (
-            f"Set GOMEMLIMIT={int(MOST_OF_LIMIT * limit)}MiB, so that GC runs before memory "
-            f"reaches the limit of {limit:,.0f} MiB; the live heap of {live:,} MiB fits."
-        )
-    elif gomemlimit > TIGHT_LIMIT * limit:
-        yield (
-            f"Set GOMEMLIMIT={int(MOST_OF_LIMIT * limit)}MiB: it is "
-            f"{100 * gomemlimit / limit:.0f} % of the limit now, which leaves no room for "
-            "memory that Go does not count."
-        )

@@ -24,8 +24,10 @@ class LastMinute:
     """What cycles, or dumps and scrapes, of the last minute show.
 
     `live_span_s` is the time from the first live heap to the last, `live_had_mib` the live heap
-    that nine of ten cycles in the first half did not exceed, `heap_peak_mib` the largest heap, and
-    `limited` whether a memory limit set most goals.
+    that nine of ten cycles in the first half did not exceed, `heap_peak_mib` the largest heap,
+    `limited` whether a memory limit set most goals, `alloc_most_mib_per_s` the highest allocation
+    rate over several cycles, and `overshoot` how many times its goal a heap reached at most; None
+    if single allocations jumped over the goal, after which a heap may have any size.
     """
 
     last_gc_num: int | None = None
@@ -42,16 +44,16 @@ class LastMinute:
     live_had_mib: float | None = None
     heap_peak_mib: int | None = None
     limited: bool = False
+    alloc_most_mib_per_s: float | None = None
+    overshoot: float | None = 1.0
 
 
 @frozen
 class Resident:
-    """The resident memory at the death, split into Go heap, other Go memory and the rest."""
+    """The resident memory at the death, and what of it the Go runtime has outside of its heap."""
 
     resident_mib: float | None = None
-    go_heap_mib: float | None = None
     go_other_mib: float | None = None
-    off_heap_mib: float | None = None
 
 
 @frozen

@@ -21,6 +21,7 @@ from gctrace_analyzer.analysis.postmortem.facts import (
     Limit,
     Resident,
 )
+from gctrace_analyzer.analysis.postmortem.heap_at_death import heap_at_death
 from gctrace_analyzer.analysis.postmortem.match import Match, listed_tasks, match_all
 from gctrace_analyzer.analysis.settings.known import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
@@ -77,8 +78,10 @@ class PostMortem(Plain):
     alloc_mib_per_s: float | None
     resident_mib: float | None
     go_heap_mib: float | None
+    go_heap_most_mib: float | None
     go_other_mib: float | None
     off_heap_mib: float | None
+    off_heap_most_mib: float | None
     reading: tuple[str, ...]
     advice: tuple[str, ...]
     preventable: str
@@ -125,7 +128,7 @@ def _post_mortem(
 ) -> PostMortem:
     cycles = enriched.filter(process=match.process) if match else enriched.clear()
     minute = _last_cycles(death, cycles) if match else LastMinute()
-    memory = _memory_at_death(death, minute.heap_end_mib, tables)
+    memory = _memory_at_death(death, cycles, tables)
     if match and cycles.is_empty():
         scraped = _last_scrapes(intervals(match.process))
         minute, memory = scraped or (minute, memory)
@@ -138,11 +141,14 @@ def _post_mortem(
         memory,
         _is_before_limits(process, tables["processes"], settings),
     )
-    explanation = explain_death(facts, tables, settings)
-    parts = (death, facts.limit, minute, memory, explanation)
+    heap = heap_at_death(facts)
+    explanation = explain_death(facts, heap, tables, settings)
+    parts = (death, facts.limit, minute, heap, memory, explanation)
     known = {field.name: getattr(part, field.name) for part in parts for field in fields(part)}
     return PostMortem(
         **{name: known[name] for name in _NAMES if name in known},
+        off_heap_mib=heap.off_heap_mib,
+        off_heap_most_mib=heap.off_heap_most_mib,
         victim=death.victim,
         subject=death.subject,
         cause=death.cause,
@@ -201,8 +207,37 @@ def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
         limited=limit_sets_most_goals(minute),
         goal_mib=last["heap_goal_mib"],
         next_goal_mib=_next_goal(minute, last),
+        alloc_most_mib_per_s=_highest_rate(minute.tail(len(minute) - 1)),
+        overshoot=_overshoot(minute),
         **rates_of(minute.tail(len(minute) - 1), *_RATES),
     )
+
+
+def _highest_rate(cycles: pl.DataFrame) -> float | None:
+    """Returns the highest allocation rate (MiB/s) over a few cycles: one alone is all rounding."""
+    few = min(_RECENT, len(cycles))
+    if not few:
+        return None
+    sums = [pl.col(name).rolling_sum(few) for name in ("allocated_mib", "elapsed_s")]
+    rate = cycles.select(pl.when(sums[1] > 0).then(sums[0] / sums[1])).to_series().max()
+    return float(rate) if isinstance(rate, float) else None
+
+
+def _overshoot(minute: pl.DataFrame) -> float | None:
+    """Returns how many times its goal the heap of a cycle reached at most.
+
+    None if single allocations jumped over the goal: the next one may be of any size.
+    """
+    goals = minute.filter(pl.col("heap_goal_mib") > _LEAST_GOAL_MIB)
+    jumped = (goals["heap_start_mib"] >= goals["heap_goal_mib"]).any()
+    most = (goals["heap_end_mib"] / goals["heap_goal_mib"]).max()
+    if jumped:
+        return None
+    return most if isinstance(most, float) else 1.0
+
+
+_LEAST_GOAL_MIB = 64
+"""In whole MiB, a heap just below a smaller goal may be printed as equal to it."""
 
 
 _RATES = ("gc_cpu_share", "alloc_mib_per_s")
@@ -231,9 +266,7 @@ def _last_scrapes(intervals: pl.DataFrame) -> tuple[LastMinute, Resident] | None
         next_goal_mib=pl.col("goal_mib").last().round().cast(pl.Int64),
     )
     memory = minute.select(
-        resident_mib=pl.col("rss_mib").last(),
-        go_heap_mib=pl.col("heap_alloc_mib").last(),
-        go_other_mib=pl.col("other_mib").last(),
+        resident_mib=pl.col("rss_mib").last(), go_other_mib=pl.col("other_mib").last()
     )
     known = row.row(0, named=True) | rates_of(minute, *_RATES)
     return LastMinute(**known), Resident(**memory.row(0, named=True))
@@ -276,20 +309,20 @@ def _resident_bytes(death: Death, tasks: pl.DataFrame) -> int | None:
 
 
 def _memory_at_death(
-    death: Death, heap: int | None, tables: Mapping[str, pl.DataFrame]
+    death: Death, cycles: pl.DataFrame, tables: Mapping[str, pl.DataFrame]
 ) -> Resident:
-    """Returns the resident memory at death, split into Go heap, other Go memory and the rest.
+    """Returns the resident memory at death, and what Go had outside of its heap.
 
-    The Go heap is its size at the end of the last cycle, so the rest includes whatever was
-    allocated after that.
+    That is from the last dump that has both sizes, or else what the last cycle had to scan of
+    stacks and globals.
     """
     resident, memstats = _resident_bytes(death, tables["oom_tasks"]), tables["memstats"]
-    resident_mib = None if resident is None else resident / MIB
-    other = None
     given = memstats.drop_nulls(["sys_bytes", "heap_sys_bytes"]) if len(memstats) else memstats
+    other = None
     if len(given):
         other = (given["sys_bytes"][-1] - given["heap_sys_bytes"][-1]) / MIB
-    rest = None
-    if resident_mib is not None and heap is not None:
-        rest = resident_mib - heap - (other or 0)
-    return Resident(resident_mib, None if heap is None else float(heap), other, rest)
+    elif len(cycles):
+        last = cycles.row(-1, named=True)
+        roots = [last["stacks_mib"], last["globals_mib"]]
+        other = None if None in roots else float(sum(roots))
+    return Resident(None if resident is None else resident / MIB, other)

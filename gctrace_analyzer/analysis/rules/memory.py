@@ -140,11 +140,11 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
     "off-heap-heavy",
     meaning="Much of the resident memory is not the Go heap, so GOMEMLIMIT does not limit it.",
     condition="At a proven OOM kill, over {t.off_heap_share:.0%} of the resident memory was "
-    "neither the Go heap of the last cycle nor other memory of the Go runtime.",
-    advice="Look for cgo, mmap and allocations since the last cycle, and set GOMEMLIMIT lower "
-    "by this much.",
-    needs="resident memory at a proven kill, and the heap of the last cycle",
-    contradicted_by="heap that was allocated after the last cycle",
+    "neither Go heap, by the heap goal and the allocation rate, nor other memory of the runtime.",
+    advice="Look for goroutine stacks, cgo and mmap, and set GOMEMLIMIT lower by this much.",
+    needs="resident memory at a proven kill, the heap of the last cycle, and its goal or the "
+    "allocation rate and the time since then",
+    contradicted_by="one last allocation that was larger than the heap goal",
     source="golang/go#71150",
 )
 def off_heap_heavy(facts: DeathFacts) -> Iterator[Evidence]:
@@ -156,8 +156,7 @@ def off_heap_heavy(facts: DeathFacts) -> Iterator[Evidence]:
     if off_heap > facts.thresholds.off_heap_share * resident:
         yield Evidence(
             "info",
-            f"{off_heap:,.0f} of {resident:,.0f} MiB of resident memory is not in the Go heap "
-            "of the last cycle.",
+            f"At least {off_heap:,.0f} of {resident:,.0f} MiB of resident memory were not Go heap.",
             {"off_heap_mib": off_heap},
             process=death.process,
             at=death.logged_at,

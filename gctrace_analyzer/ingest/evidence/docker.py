@@ -78,8 +78,9 @@ def _cpus(host: Mapping[str, Any]) -> float | None:
 def go_settings(environment: Mapping[str, str]) -> Row:
     """Returns the settings that the Go runtime takes from environment variables."""
     row: Row = {}
-    if "GOGC" in environment:
-        row["gogc"] = environment["GOGC"]
+    for name in ("GOGC", "GODEBUG"):
+        if name in environment:
+            row[name.lower()] = environment[name]
     if (limit := environment.get("GOMEMLIMIT")) and limit != "off":
         try:
             row["gomemlimit_bytes"] = numbers.whole(units.gomemlimit_mib(limit), units.MIB)

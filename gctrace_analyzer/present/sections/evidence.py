@@ -195,16 +195,7 @@ def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
         )
         yield "Last minute", live + goal + cpu + rate
     if death.resident_mib is not None:
-        when = " at the last scrape" if death.not_before_at else ""
-        parts = [f"{mib(death.resident_mib)} resident{when}"]
-        if death.go_heap_mib is not None:
-            when = "" if death.not_before_at else " at the last cycle"
-            parts.append(f"{mib(death.go_heap_mib)} Go heap{when}")
-        if death.go_other_mib is not None:
-            parts.append(f"{mib(death.go_other_mib)} other Go memory")
-        if death.off_heap_mib is not None:
-            parts.append(f"{mib(death.off_heap_mib)} allocated since then or off-heap")
-        yield "Memory", ", ".join(parts)
+        yield "Memory", ", ".join(_memory_parts(death, death.resident_mib))
     for index, text in enumerate(death.reading):
         yield "" if index else "Meaning", printable(text)
     verdict = _PREVENTABLE.get(death.preventable)
@@ -212,6 +203,18 @@ def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
         yield "Verdict", verdict
     for index, text in enumerate(death.advice):
         yield "" if index else "Action", text
+
+
+def _memory_parts(death: PostMortem, resident_mib: float) -> Iterator[str]:
+    yield f"{mib(resident_mib)} resident{' at the last scrape' if death.not_before_at else ''}"
+    heap, most = death.go_heap_mib, death.go_heap_most_mib
+    if heap is not None and most is not None:
+        yield f"{heap:,.0f} to {mib(most)} Go heap" if most > heap else f"{mib(heap)} Go heap"
+    if death.go_other_mib:
+        yield f"{mib(death.go_other_mib)} other Go memory"
+    outside, most = death.off_heap_mib, death.off_heap_most_mib
+    if outside is not None and most is not None and most > outside:
+        yield f"{outside:,.0f} to {mib(most)} neither"
 
 
 def _from_to(before: int | None, after: int) -> str:

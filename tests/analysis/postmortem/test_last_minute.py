@@ -43,6 +43,7 @@ def cycles(count: int = 10, every: float = 20.0, **columns: Any) -> pl.DataFrame
             "start_s": [every * n for n in numbers],
             "interval_s": [None, *([every] * (count - 1))],
             "heap_live_mib": [100 + 10 * n for n in numbers],
+            "heap_start_mib": [190 + 10 * n for n in numbers],
             "heap_end_mib": [210 + 10 * n for n in numbers],
             "heap_goal_mib": [200 + 20 * n for n in numbers],
             "alloc_mib": [100.0 + n for n in numbers],
@@ -161,14 +162,24 @@ def test_the_limit_that_was_exceeded(
     assert _limit(Death(**death), Settings(**settings)) == Limit(limit, name)
 
 
-def test_resident_memory_is_go_heap_other_go_memory_and_the_rest() -> None:
+def test_other_memory_of_go_is_that_of_dumps_or_stacks_and_globals() -> None:
     death = Death(anon_rss_bytes=400 * MIB, shmem_rss_bytes=20 * MIB)
     memstats = pl.DataFrame({"sys_bytes": [350 * MIB], "heap_sys_bytes": [310 * MIB]})
     tables = {"memstats": memstats, "oom_tasks": schema.empty("oom_tasks")}
     without = {**tables, "memstats": memstats.clear()}
-    assert _memory_at_death(death, 300, tables) == Resident(420, 300, 40, 80)
-    assert _memory_at_death(death, 300, without).off_heap_mib == 120
-    assert _memory_at_death(Death(), None, without) == Resident()
+    assert _memory_at_death(death, cycles(), tables) == Resident(420, 40)
+    assert _memory_at_death(death, cycles(), without) == Resident(420, 5)
+    assert _memory_at_death(death, cycles(stacks_mib=None), without) == Resident(420, None)
+    assert _memory_at_death(Death(), cycles().clear(), without) == Resident()
+
+
+def test_the_highest_rate_and_the_overshoot_bound_the_heap() -> None:
+    """Over five cycles of 20 s at most: 105 to 109 MiB each, at 5.35 MiB/s."""
+    found = _last_cycles(Death(logged_at=AT), cycles(every=1.0, elapsed_s=20.0))
+    assert found.alloc_most_mib_per_s == pytest.approx((105 + 106 + 107 + 108 + 109) / 100)
+    assert found.overshoot == pytest.approx(210 / 200)
+    jumped = cycles(heap_start_mib=[200 + 20 * n for n in range(10)])
+    assert _last_cycles(Death(logged_at=AT), jumped).overshoot is None
 
 
 def test_without_a_record_of_the_kill_the_listed_size_counts() -> None:
@@ -178,7 +189,7 @@ def test_without_a_record_of_the_kill_the_listed_size_counts() -> None:
     tables = {"memstats": schema.empty("memstats"), "oom_tasks": tasks}
     for pid, resident_mib in ((42, 5), (2, None)):
         death = Death(pid=pid, line_no=7, source="log")
-        assert _memory_at_death(death, 3, tables).resident_mib == resident_mib
+        assert _memory_at_death(death, cycles().clear(), tables).resident_mib == resident_mib
 
 
 def test_the_usual_interval_is_that_of_the_end_if_it_is_longer() -> None:
@@ -216,8 +227,7 @@ def test_the_last_scrapes_before_a_kill_by_hand() -> None:
         "gc_cpu_share": pytest.approx((0.1 * 10 + 0.3 * 30 + 0.2 * 40) / 80),
         "alloc_mib_per_s": pytest.approx((200 + 300 + 400 + 500) / 80),
     }
-    assert (memory.resident_mib, memory.go_other_mib, memory.off_heap_mib) == (305, 7, None)
-    assert memory.go_heap_mib == pytest.approx(155.6)
+    assert (memory.resident_mib, memory.go_other_mib) == (305, 7)
     assert _last_scrapes(scrapes.clear()) is None
     unknown = _last_scrapes(scrapes.with_columns(gc_cpu_s=pl.lit(None, pl.Float64)))
     assert unknown is not None

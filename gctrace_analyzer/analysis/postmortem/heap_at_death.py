@@ -1,0 +1,139 @@
+"""How much of the memory at a death can have been Go heap: the sum before any sentence.
+
+The last cycle says how large the heap was; what can have been allocated since then is bounded by
+the goal of the next cycle, which did not end, and by the allocation rate. What is left of the
+resident memory is not heap, whatever it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.frozen import frozen
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.analysis.postmortem.facts import Evidence, LastMinute
+
+MAX_OVERSHOOT = 1.1
+"""Times the heap goal. Assists keep the heap of a cycle below it (maxOvershoot, mgcpacer.go)."""
+
+TIMESTAMP_S = 1.0
+"""Seconds. Timestamps may be truncated to seconds."""
+
+
+@frozen
+class HeapAtDeath:
+    """Bounds of the Go heap and of the rest at a death, in MiB; None where unknown.
+
+    Attributes:
+        total_mib: the memory that is divided: what was resident, or all of the limit that was
+            reached if the size of the process is unknown.
+        live_mib: the live heap after the last cycle.
+        go_heap_mib: the least that was heap.
+        go_heap_most_mib: the most that can have been heap.
+        go_other_mib: stacks and other memory of the runtime; 0 if unknown.
+        most_is: what the most follows from: `rate`, `goal` or `total`.
+        rate_mib_per_s: the allocation rate that was reckoned with.
+        since_s: the time since the last cycle, with what timestamps hide.
+    """
+
+    total_mib: float | None = None
+    live_mib: float | None = None
+    go_heap_mib: float | None = None
+    go_heap_most_mib: float | None = None
+    go_other_mib: float = 0.0
+    most_is: str = "total"
+    rate_mib_per_s: float | None = None
+    since_s: float | None = None
+
+    @property
+    def off_heap_mib(self) -> float | None:
+        """The least that was neither heap nor other memory of the runtime."""
+        return self._rest(self.go_heap_most_mib)
+
+    @property
+    def off_heap_most_mib(self) -> float | None:
+        """The most that can have been neither."""
+        return self._rest(self.go_heap_mib)
+
+    def _rest(self, heap_mib: float | None) -> float | None:
+        if self.total_mib is None or heap_mib is None:
+            return None
+        return max(self.total_mib - heap_mib - self.go_other_mib, 0.0)
+
+    @property
+    def go_most_mib(self) -> float:
+        """The most that GOMEMLIMIT counts."""
+        return (self.go_heap_most_mib or 0.0) + self.go_other_mib
+
+    @property
+    def go_least_mib(self) -> float:
+        """The least that GOMEMLIMIT counts."""
+        return (self.go_heap_mib or 0.0) + self.go_other_mib
+
+    @property
+    def is_mostly_outside(self) -> bool:
+        """Whether more was certainly outside of Go's memory than can have been in it."""
+        return (self.off_heap_mib or 0.0) > self.go_most_mib
+
+    @property
+    def needed_mib(self) -> float:
+        """The least that would have been left if GC had freed all that was not live."""
+        return (self.live_mib or 0.0) + self.go_other_mib + (self.off_heap_mib or 0.0)
+
+
+def heap_at_death(facts: Evidence) -> HeapAtDeath:
+    """Returns what of the memory at a death can have been Go heap."""
+    minute, live = facts.minute, facts.minute.live_mib
+    total = facts.memory.resident_mib
+    if total is None and facts.death.scope == "memcg":
+        total = facts.limit.limit_mib
+    other = facts.memory.go_other_mib or 0.0
+    if live is None:
+        return HeapAtDeath(total, go_other_mib=other)
+    rate = minute.alloc_most_mib_per_s or minute.alloc_mib_per_s
+    since = None if minute.gap_s is None else minute.gap_s + _hidden_s(facts)
+    allocated = None if rate is None or since is None else rate * max(since, 0.0)
+    least, bounds = _least(minute, live), _bounds(minute, live, allocated)
+    if total is not None:
+        # A live heap that is larger has parts that were never written, such as a ballast.
+        least = 0.0 if live > total else min(least, total)
+        bounds["total"] = max(total - other, least)
+    most_is = min(bounds, key=lambda name: bounds[name]) if bounds else "total"
+    return HeapAtDeath(
+        total, live, least, bounds.get(most_is), other, most_is, rate, since
+    )  # fmt: skip
+
+
+def _least(minute: LastMinute, live: float) -> float:
+    """Returns what the heap held at least.
+
+    What a cycle freed stays resident up to the heap goal, as the scavenger keeps what the heap
+    needs next (retainExtraPercent, mgcscavenge.go), unless a memory limit asks for it.
+    """
+    kept = minute.heap_end_mib
+    if kept is None or minute.limited or minute.next_goal_mib is None:
+        return live
+    return max(live, min(kept, minute.next_goal_mib))
+
+
+def _bounds(minute: LastMinute, live: float, allocated: float | None) -> dict[str, float]:
+    """Returns the largest heap that its goal and the allocation rate allow for."""
+    bounds: dict[str, float] = {}
+    end, goal = max(minute.heap_end_mib or live, live), minute.next_goal_mib
+    # Freed memory stays resident for a while.
+    peak = max(minute.heap_peak_mib or end, end)
+    if goal is not None and minute.overshoot is not None:
+        bounds["goal"] = max(peak, goal * max(minute.overshoot, MAX_OVERSHOOT))
+    if allocated is not None:
+        # Sweeping frees the garbage of the last cycle before the next one begins.
+        swept = end + allocated if goal is None else min(end + allocated, goal)
+        bounds["rate"] = max(peak, live + allocated, swept)
+    return bounds
+
+
+def _hidden_s(facts: Evidence) -> float:
+    """Returns what the time of a kill in whole seconds hides."""
+    at = facts.death.logged_at
+    in_whole = facts.death.monotonic_s is None and (at is None or not at.microsecond)
+    return TIMESTAMP_S if in_whole else 0.0

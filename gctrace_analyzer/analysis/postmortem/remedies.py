@@ -1,0 +1,317 @@
+"""What to do about a death, and what to add to the input: only what it does not have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.analysis.postmortem.death import EVICTOR
+from gctrace_analyzer.analysis.postmortem.dumps_at_death import is_not_go
+from gctrace_analyzer.units import size_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from gctrace_analyzer.analysis.postmortem.death import Death
+    from gctrace_analyzer.analysis.postmortem.facts import Evidence
+    from gctrace_analyzer.analysis.postmortem.heap_at_death import HeapAtDeath
+    from gctrace_analyzer.analysis.settings.known import Settings
+
+MOST_OF_LIMIT = 0.9
+"""Share of the limit. A live heap above it leaves less than a tenth to everything else, and a
+higher GOMEMLIMIT leaves too little to memory that Go does not count."""
+
+TIGHT_LIMIT = 0.95
+"""Share of the container's limit. A higher GOMEMLIMIT leaves no room for memory that Go does
+not count."""
+
+ROOM_TIMES = 1.25
+"""Times what is live. A memory limit below it makes GC run all the time."""
+
+LEAST_LIMIT_MIB = 4.0
+"""Less than this is not enough for the code, stacks and tables of the smallest Go program."""
+
+REQUEST_MORE = (
+    "Set the memory request of the container to what it needs at most, and GOMEMLIMIT to 90 % of "
+    "the request: as long as it stays below, other pods are evicted first."
+)
+CHECK_LIMITS = (
+    "Check the address-space limit of the process (`ulimit -v`, /proc/PID/limits) and the free "
+    "memory of the host; GOMEMLIMIT makes GC run earlier, if the live heap fits."
+)
+BUILD_FOR_64_BITS = "If the program is a 32-bit one (GOARCH=386 or arm), build it for 64 bits."
+FREE_COMMIT = (
+    "Enlarge the page file of Windows, or free memory: Task Manager shows what is committed. "
+    "GOMEMLIMIT makes GC run earlier, if the live heap fits."
+)
+FIND_PRESSURE = (
+    "Find out what needs memory in that group (`systemd-cgtop -m`, `memory.pressure` of the "
+    "cgroup), and give it more, or a higher ManagedOOMMemoryPressureLimit. A smaller Go heap "
+    "helps only if the heap is most of it."
+)
+FIND_SIZE = (
+    "Find the call in the traceback that allocates, and check the length that it passes: it comes "
+    "from data that is damaged, or was calculated with an overflow."
+)
+FIND_FILES = (
+    "Find out which files the program maps (`pmap -x`, /proc/PID/smaps), and whether the limit "
+    "leaves room for them."
+)
+_FIND_OUTSIDE = (
+    "Find out what uses the memory outside the heap: {}cgo, mmap (`pmap -x`, smaps)."
+)
+FIND_PROBE = (
+    "Find out why the check failed: too little CPU, a deadlock, or too short a timeout; the "
+    "gctrace of that minute shows whether GC had a part in it."
+)
+END_IN_TIME = (
+    "If it should end by itself, let it handle SIGTERM, or give it more time "
+    "(terminationGracePeriodSeconds, `docker stop -t`, TimeoutStopSec)."
+)
+KEEP_KERNEL_LOG = "Next time, save the output of `journalctl -k` or `dmesg` on the host."
+MORE_MEMORY = (
+    "Give the program more memory, or keep less in memory (heap profile: `go tool pprof`): no GOGC "
+    "or GOMEMLIMIT makes the live heap fit."
+)
+FIND_CAUSE = (
+    "Find out why the live heap grows: compare two heap profiles (`go tool pprof -base`)."
+)
+FIND_GROWTH = (
+    "That only buys time: find out why the live heap grows (compare two heap profiles, `go tool "
+    "pprof -base`)."
+)
+COMPARE_TOTAL = (
+    "Next time, compare what Go counts (`/memory/classes/total:bytes` less "
+    "`/memory/classes/heap/released:bytes`) with the resident memory. If it is below GOMEMLIMIT, "
+    "find out what uses the rest (cgo, mmap, other processes of the container), and lower "
+    "GOMEMLIMIT by that much; if it is above, give the program more memory."
+)
+ADD_LIMIT = (
+    "Add the memory limit as well: the output of `docker inspect`, `kubectl describe pod` or "
+    "`systemctl show`, or the whole message of the kernel (`journalctl -k`)."
+)
+NEEDS_LIMIT = (
+    "Specify the container's memory limit, or add the output of `docker inspect` or `kubectl "
+    "describe pod` to the input."
+)
+
+
+def limit_with_room(heap: HeapAtDeath, limit_mib: float) -> int | None:
+    """Returns the GOMEMLIMIT (MiB) that leaves room for what is outside the heap, if one does."""
+    outside, room = heap.off_heap_most_mib or 0.0, MOST_OF_LIMIT * limit_mib
+    if heap.is_mostly_outside:
+        return None
+    if outside > limit_mib - room:
+        room = TIGHT_LIMIT * limit_mib - outside
+    least = ROOM_TIMES * ((heap.live_mib or 0.0) + heap.go_other_mib)
+    return int(room) if room >= least else None
+
+
+def with_sum(
+    facts: Evidence,
+    heap: HeapAtDeath,
+    gomemlimit: float | None,
+    *,
+    grew: bool,
+    outside: bool,
+    in_spite: bool,
+    preventable: str,
+) -> Iterator[str]:
+    """Yields what to do where the heap at the death has bounds.
+
+    Args:
+        facts: what is known about the death.
+        heap: the bounds.
+        gomemlimit: GOMEMLIMIT in MiB, if known.
+        grew: whether the live heap grew in the last minute.
+        outside: whether a notable part of the memory was certainly not heap.
+        in_spite: whether GOMEMLIMIT left room below the limit.
+        preventable: whether a memory limit could have prevented the death.
+    """
+    limit = facts.limit.limit_mib
+    stacks = "" if facts.memory.go_other_mib is not None else "goroutine stacks, "
+    find_outside = _FIND_OUTSIDE.format(stacks)
+    if preventable == "no":
+        yield find_outside
+        yield (
+            f"Or give the program more memory: with {heap.live_mib or 0:,.0f} MiB of live heap, no "
+            "GOGC or GOMEMLIMIT makes both fit."
+        )
+        return
+    if outside:
+        yield find_outside
+    if in_spite and not outside:
+        yield from (FIND_CAUSE,) if grew else ()
+        yield COMPARE_TOTAL
+        return
+    steps = list(_limits(facts, heap, gomemlimit, limit, outside=outside, in_spite=in_spite))
+    yield from steps
+    if grew:
+        yield FIND_GROWTH if any("GOMEMLIMIT=" in step for step in steps) else FIND_CAUSE
+
+
+def _limits(
+    facts: Evidence,
+    heap: HeapAtDeath,
+    gomemlimit: float | None,
+    limit: float | None,
+    *,
+    outside: bool,
+    in_spite: bool,
+) -> Iterator[str]:
+    """Yields which memory limit to set."""
+    if facts.death.killer == EVICTOR:
+        yield REQUEST_MORE
+    elif limit is None and facts.death.scope == "memcg":
+        yield (
+            "Set GOMEMLIMIT to 90 % of the limit of its cgroup, which `docker inspect`, `kubectl "
+            "describe pod` or `systemctl show` names, so that GC runs before memory reaches it."
+        )
+    elif limit is None:
+        yield "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."
+    elif facts.is_before_limits:
+        yield without_limits(limit)
+    elif outside:
+        yield from _beside_outside(heap, gomemlimit, limit, in_spite=in_spite)
+    elif gomemlimit is None:
+        live = heap.live_mib or 0.0
+        yield (
+            f"Set GOMEMLIMIT={int(MOST_OF_LIMIT * limit)}MiB, so that GC runs before memory "
+            f"reaches the limit of {limit:,.0f} MiB; the live heap of {live:,.0f} MiB fits."
+        )
+    elif gomemlimit > TIGHT_LIMIT * limit:
+        yield (
+            f"Set GOMEMLIMIT={int(MOST_OF_LIMIT * limit)}MiB: it is "
+            f"{100 * gomemlimit / limit:.0f} % of the limit now, which leaves no room for "
+            "memory that Go does not count."
+        )
+
+
+def _beside_outside(
+    heap: HeapAtDeath, gomemlimit: float | None, limit: float, *, in_spite: bool
+) -> Iterator[str]:
+    """Yields the memory limit that leaves room for memory outside the heap, or that none does."""
+    room = limit_with_room(heap, limit)
+    if room is not None and (gomemlimit is None or room < gomemlimit):
+        yield (
+            f"As long as it is that large, set GOMEMLIMIT={room}MiB: this leaves "
+            f"{limit - room:,.0f} of the {limit:,.0f} MiB for it."
+        )
+    elif room is None and heap.is_mostly_outside:
+        yield (
+            f"It is more than all that Go had, {heap.go_most_mib:,.0f} MiB at most: no GOGC or "
+            "GOMEMLIMIT makes up for it."
+        )
+    elif room is None and not in_spite:
+        acted = (
+            ""
+            if heap.go_most_mib >= MOST_OF_LIMIT * limit
+            else (
+                "A GOMEMLIMIT of 90 % of the limit would not have acted: Go had "
+                f"{heap.go_most_mib:,.0f} MiB at most. "
+            )
+        )
+        yield f"{acted}Until it is known, only a higher limit helps."
+
+
+def without_size(facts: Evidence, *, grew: bool) -> Iterator[str]:
+    """Yields what to do if neither a limit nor the size of the process is known."""
+    if facts.death.by_runtime:
+        yield from of_runtime(facts.death)
+        return
+    yield NEEDS_LIMIT
+    yield from (FIND_CAUSE,) if grew else ()
+
+
+def without_limits(limit_mib: float) -> str:
+    """Returns what to do about a container's limit with a Go version that has no memory limit."""
+    return (
+        "Upgrade to Go 1.19 or later, which has GOMEMLIMIT, and set it to "
+        f"{int(MOST_OF_LIMIT * limit_mib)}MiB (90 % of the limit); until then, a lower GOGC keeps "
+        "the heap goal lower."
+    )
+
+
+def of_runtime(death: Death) -> Iterator[str]:
+    """Yields what to do about a death by the Go runtime, without what the heap did."""
+    if death.errno is not None:
+        yield FREE_COMMIT
+        return
+    if death.may_be_of_32_bits:
+        is_known = death.is_of_32_bits
+        yield "Build the program for 64 bits." if is_known else BUILD_FOR_64_BITS
+    if not death.is_of_32_bits:
+        yield CHECK_LIMITS
+
+
+_SETTINGS_OF_GO = ("memory_limit_mib", "gogc", "go_version")
+
+
+def without_cycles(
+    facts: Evidence, tables: Mapping[str, pl.DataFrame], settings: Settings, *, is_go: bool
+) -> Iterator[str]:
+    """Yields what can be done at once, and what to record before the next kill.
+
+    Args:
+        facts: what is known about the death.
+        tables: the tables of the log.
+        settings: the known settings.
+        is_go: whether the input has MemStats of the program.
+    """
+    limit, victim = facts.limit.limit_mib, facts.death.victim
+    if facts.death.pressure_pct is not None:
+        yield FIND_PRESSURE
+    if is_not_go(facts):
+        yield (
+            f"Limit what {victim} may use by its own settings or its unit (MemoryMax), run fewer "
+            "of them at a time, or give the host or container more memory. If a Go program starts "
+            "it, find out with which work."
+        )
+        return
+    traced = _log_of_traced(facts.death, tables["container_states"])
+    known = facts.death.by_runtime or is_go or traced is not None
+    is_go = known or any(settings.value(name) is not None for name in _SETTINGS_OF_GO)
+    if_go = "" if is_go else f"If {victim or 'it'} is written in Go, "
+    if limit is not None and facts.is_before_limits:
+        yield without_limits(limit)
+    elif limit is not None and limit < LEAST_LIMIT_MIB:
+        yield f"Raise the limit: no Go program fits into {size_text(limit)}."
+    elif limit is not None and settings.value("memory_limit_mib") is None:
+        mib = int(MOST_OF_LIMIT * limit)
+        yield (
+            f"{if_go}{'Set' if is_go else 'set'} GOMEMLIMIT={mib}MiB (90 % of the limit): this "
+            "prevents the next kill if the live heap fits."
+        )
+    if traced is not None:
+        yield (
+            f"Add its log to the input: `{traced}`. The container has GODEBUG=gctrace=1, so the "
+            "log shows whether the live heap grew or the heap goal was above the limit."
+        )
+    else:
+        run = "Run the program" if is_go else f"{if_go}run it"
+        yield (
+            f"{run} with GODEBUG=gctrace=1, keep its standard error, and add it to the input: it "
+            "shows whether the live heap grew or the heap goal was above the limit."
+        )
+    if facts.death.by_runtime:
+        yield from of_runtime(facts.death)
+    elif facts.death.killer == EVICTOR:
+        yield REQUEST_MORE
+    elif limit is None and facts.death.scope != "global":
+        yield ADD_LIMIT
+
+
+def _log_of_traced(death: Death, states: pl.DataFrame) -> str | None:
+    """Returns the command that prints the log of a container with gctrace; None without one."""
+    is_traced = pl.col("godebug").str.contains(r"\bgctrace=[1-9]")
+    for row in states.filter(is_traced).iter_rows(named=True):
+        names = {row["name"], row["container"], row["pod"], row["container_id"]} - {None}
+        if not names & {death.name, death.container, death.pod, death.container_id}:
+            continue
+        if row["pod"] is None:
+            return f"docker logs {row['name'] or row['container_id']}"
+        namespace = f" -n {row['namespace']}" if row["namespace"] else ""
+        container = f" -c {row['container']}" if row["container"] else ""
+        return f"kubectl logs --previous{namespace} {row['pod']}{container}"
+    return None
