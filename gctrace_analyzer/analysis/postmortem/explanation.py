@@ -149,7 +149,7 @@ def _of_files(facts: Evidence) -> str:
 
 def _is_outside(heap: HeapAtDeath, ceiling: float) -> bool:
     """Returns whether a notable part of the memory was certainly not Go's."""
-    return heap.off_heap_mib is not None and heap.off_heap_mib > NOTABLE * ceiling
+    return (heap.off_heap_mib or 0.0) + heap.beside_mib > NOTABLE * ceiling
 
 
 def _preventable(
@@ -167,7 +167,7 @@ def _preventable(
     if in_spite:
         return "cannot tell"
     room = None if limit is None else limit_with_room(heap, limit)
-    is_known = outside or (heap.off_heap_most_mib or 0.0) <= NOTABLE * ceiling
+    is_known = outside or heap.outside_most_mib <= NOTABLE * ceiling
     if facts.is_before_limits or gomemlimit is not None or room is None or not is_known:
         return "cannot tell" if outside else "partly"
     return "for a while" if grew else "yes"
@@ -175,28 +175,26 @@ def _preventable(
 
 def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
     """Yields what of the memory can have been heap, why, and what is left."""
-    total, least, most = heap.total_mib, heap.go_heap_mib, heap.go_heap_most_mib
-    outside, outside_most = heap.off_heap_mib, heap.off_heap_most_mib
-    if None in (total, least, most, outside, outside_most):
+    if (parts := heap.parts) is None:
         return
-    assert total is not None
-    assert least is not None
-    assert most is not None
-    assert outside is not None
-    assert outside_most is not None
+    total, (least, most), (outside, outside_most) = parts
+    if heap.beside_mib > NOTABLE * (facts.limit.limit_mib or 0.0):
+        yield (
+            f"The process had {total:,.0f} of these MiB: the other {heap.beside_mib:,.0f} were "
+            "those of other processes in the group, of files in memory (tmpfs, page cache) or of "
+            "the kernel."
+        )
     what = "resident" if facts.memory.resident_mib is not None else "of the limit"
+    of = f"the {total:,.0f} MiB {what}"
     if heap.live_mib is not None and heap.live_mib > total:
         yield (
-            f"The live heap, {heap.live_mib:,.0f} MiB, is larger than the {total:,.0f} MiB "
-            f"{what}: parts of it were never written (a ballast), or are swapped out."
+            f"The live heap, {heap.live_mib:,.0f} MiB, is larger than {of}: parts of it were "
+            "never written (a ballast), or are swapped out."
         )
         return
     if outside_most <= NOTABLE * total:
-        yield f"{least / total:.0%} of the {total:,.0f} MiB {what} was Go heap.".replace(
-            "%", " %"
-        )
+        yield f"{100 * least / total:.0f} % of {of} was Go heap."
         return
-    of = f"the {total:,.0f} MiB {what}"
     if heap.most_is == "total":
         yield (
             f"At least {least:,.0f} MiB of {of} was Go heap. Of the other {outside_most:,.0f} MiB "
@@ -234,7 +232,7 @@ def _why_most(facts: Evidence, heap: HeapAtDeath, most: float) -> str:
     goal = facts.minute.next_goal_mib
     due = "" if goal is None else f"the next cycle was due at a heap of {goal:,} MiB"
     if heap.most_is == "goal":
-        return f"{due}, which it exceeds by {MAX_OVERSHOOT - 1:.0%} at most".replace("%", " %")
+        return f"{due}, which it exceeds by {100 * (MAX_OVERSHOOT - 1):.0f} % at most"
     rate, since = heap.rate_mib_per_s or 0.0, heap.since_s or 0.0
     also = f" ({due})" if due else ""
     return (

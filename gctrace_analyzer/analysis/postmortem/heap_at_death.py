@@ -31,6 +31,7 @@ class HeapAtDeath:
         live_mib: the live heap after the last cycle.
         go_heap_mib: the least that was heap.
         go_heap_most_mib: the most that can have been heap.
+        beside_mib: what of the limit that was reached the process did not have.
         go_other_mib: stacks and other memory of the runtime; 0 if unknown.
         most_is: what the most follows from: `rate`, `goal` or `total`.
         rate_mib_per_s: the allocation rate that was reckoned with.
@@ -42,6 +43,7 @@ class HeapAtDeath:
     go_heap_mib: float | None = None
     go_heap_most_mib: float | None = None
     go_other_mib: float = 0.0
+    beside_mib: float = 0.0
     most_is: str = "total"
     rate_mib_per_s: float | None = None
     since_s: float | None = None
@@ -49,17 +51,21 @@ class HeapAtDeath:
     @property
     def off_heap_mib(self) -> float | None:
         """The least that was neither heap nor other memory of the runtime."""
-        return self._rest(self.go_heap_most_mib)
+        return None if self.parts is None else self.parts[2][0]
 
     @property
     def off_heap_most_mib(self) -> float | None:
         """The most that can have been neither."""
-        return self._rest(self.go_heap_mib)
+        return None if self.parts is None else self.parts[2][1]
 
-    def _rest(self, heap_mib: float | None) -> float | None:
-        if self.total_mib is None or heap_mib is None:
+    @property
+    def parts(self) -> tuple[float, tuple[float, float], tuple[float, float]] | None:
+        """The whole, and from and to what of it was heap, and was outside; None if unknown."""
+        total, least, most = self.total_mib, self.go_heap_mib, self.go_heap_most_mib
+        if total is None or least is None or most is None:
             return None
-        return max(self.total_mib - heap_mib - self.go_other_mib, 0.0)
+        rest = total - self.go_other_mib
+        return total, (least, most), (max(rest - most, 0.0), max(rest - least, 0.0))
 
     @property
     def go_most_mib(self) -> float:
@@ -74,20 +80,27 @@ class HeapAtDeath:
     @property
     def is_mostly_outside(self) -> bool:
         """Whether more was certainly outside of Go's memory than can have been in it."""
-        return (self.off_heap_mib or 0.0) > self.go_most_mib
+        return (self.off_heap_mib or 0.0) + self.beside_mib > self.go_most_mib
+
+    @property
+    def outside_most_mib(self) -> float:
+        """The most of the limit that GOMEMLIMIT does not count."""
+        return (self.off_heap_most_mib or 0.0) + self.beside_mib
 
     @property
     def needed_mib(self) -> float:
         """The least that would have been left if GC had freed all that was not live."""
-        return (self.live_mib or 0.0) + self.go_other_mib + (self.off_heap_mib or 0.0)
+        kept = (self.live_mib or 0.0) + self.go_other_mib
+        return kept + (self.off_heap_mib or 0.0) + self.beside_mib
 
 
 def heap_at_death(facts: Evidence) -> HeapAtDeath:
     """Returns what of the memory at a death can have been Go heap."""
     minute, live = facts.minute, facts.minute.live_mib
-    total = facts.memory.resident_mib
-    if total is None and facts.death.scope == "memcg":
-        total = facts.limit.limit_mib
+    total, limit, beside = facts.memory.resident_mib, facts.limit.limit_mib, 0.0
+    if facts.death.scope == "memcg" and limit is not None and not facts.death.not_before_at:
+        total = limit if total is None else total
+        beside = max(limit - total, 0.0)
     other = facts.memory.go_other_mib or 0.0
     if live is None:
         return HeapAtDeath(total, go_other_mib=other)
@@ -100,9 +113,8 @@ def heap_at_death(facts: Evidence) -> HeapAtDeath:
         least = 0.0 if live > total else min(least, total)
         bounds["total"] = max(total - other, least)
     most_is = min(bounds, key=lambda name: bounds[name]) if bounds else "total"
-    return HeapAtDeath(
-        total, live, least, bounds.get(most_is), other, most_is, rate, since
-    )  # fmt: skip
+    most = bounds.get(most_is)
+    return HeapAtDeath(total, live, least, most, other, beside, most_is, rate, since)
 
 
 def _least(minute: LastMinute, live: float) -> float:

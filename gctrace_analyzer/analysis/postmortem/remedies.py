@@ -58,6 +58,10 @@ FIND_FILES = (
     "Find out which files the program maps (`pmap -x`, /proc/PID/smaps), and whether the limit "
     "leaves room for them."
 )
+FIND_BESIDE = (
+    "Find out what else uses memory under this limit: other processes (`systemd-cgls`, `ps` in the "
+    "container), and files in memory (tmpfs, /dev/shm)."
+)
 _FIND_OUTSIDE = (
     "Find out what uses the memory outside the heap: {}cgo, mmap (`pmap -x`, smaps)."
 )
@@ -99,7 +103,7 @@ NEEDS_LIMIT = (
 
 def limit_with_room(heap: HeapAtDeath, limit_mib: float) -> int | None:
     """Returns the GOMEMLIMIT (MiB) that leaves room for what is outside the heap, if one does."""
-    outside, room = heap.off_heap_most_mib or 0.0, MOST_OF_LIMIT * limit_mib
+    outside, room = heap.outside_most_mib, MOST_OF_LIMIT * limit_mib
     if heap.is_mostly_outside:
         return None
     if outside > limit_mib - room:
@@ -131,7 +135,8 @@ def with_sum(
     """
     limit = facts.limit.limit_mib
     stacks = "" if facts.memory.go_other_mib is not None else "goroutine stacks, "
-    find_outside = _FIND_OUTSIDE.format(stacks)
+    is_beside = heap.beside_mib > (heap.off_heap_mib or 0.0)
+    find_outside = FIND_BESIDE if is_beside else _FIND_OUTSIDE.format(stacks)
     if preventable == "no":
         yield find_outside
         yield (

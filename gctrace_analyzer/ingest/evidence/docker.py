@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 _SIGNALS = {137: "KILL", 143: "TERM", 134: "ABRT", 139: "SEGV", 130: "INT"}
 _EVENTS = ("oom", "die", "kill", "start", "stop", "restart", "destroy", "create")
 _EVENT = re.compile(
-    r"container (?P<event>oom|die|kill|start|stop|restart|destroy|create) "
+    r"container (?P<event>oom|died?|kill|start|stop|restart|destroy|create) "
     r"(?P<id>[0-9a-f]{6,64})"
     r"(?: \((?P<attributes>.*)\))?"
 )
 HINT = (
-    r"container (?:oom|die|kill|start|stop|restart) [0-9a-f]|\"Type\": ?\"container\"|"
+    r"container (?:oom|died?|kill|start|stop|restart) [0-9a-f]|\"Type\": ?\"container\"|"
     r"\"OOMKilled\"|Exited \(137\)|exited with code 137"
 )
 
@@ -118,9 +118,11 @@ def events(value: dict[str, Any]) -> list[Row]:
 
 
 def _event(action: str, container_id: str | None, attributes: Mapping[str, str]) -> Row:
-    code, ran = attributes.get("exitCode"), attributes.get("execDuration")
+    # Podman names both otherwise.
+    code = attributes.get("exitCode") or attributes.get("containerExitCode")
+    ran = attributes.get("execDuration")
     row: Row = {
-        "event": action,
+        "event": "die" if action == "died" else action,
         "container_id": container_id,
         "name": attributes.get("name"),
         "exit_code": numbers.whole(code),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 HINT = (
     rf"{wordings.HINT}|{wordings.KILLERS_HINT}|Error R1[45]|running mem=|sample#memory_|"
-    r"Max Memory Used|signal: killed|Runtime\.OutOfMemory|OutOfMemoryError: C|"
+    r"Max Memory Used|maxMemoryUsedMB|signal: killed|Runtime\.OutOfMemory|OutOfMemoryError: C|"
     r"exit(?:ed with)?(?: non-zero)?(?: exit)? (?:code|status):? ?137|"
     r"xit [Cc]ode:? 137|xit status 137|non-zero exit \(137\)"
 )
@@ -38,9 +38,12 @@ _HEROKU_SAMPLE = re.compile(
 )
 _LAMBDA = re.compile(
     r"Memory Size: (?P<size>\d{1,9}) MB\s+Max Memory Used: (?P<used>\d{1,9}) MB"
+    r"|memorySizeMB\\*\": ?(?P<json_size>\d{1,9}), ?"
+    r"\\*\"maxMemoryUsedMB\\*\": ?(?P<json_used>\d{1,9})"
 )
 _LAMBDA_KILLED = re.compile(
-    r"Error Type: Runtime\.OutOfMemory|Runtime exited.{0,20}signal: killed"
+    r"(?:Error Type: |errorType\\*\": ?\\*\")Runtime\.OutOfMemory"
+    r"|Runtime exited.{0,20}signal: killed"
 )
 _NEAR_SIZE = 0.9
 """Share of a function's memory. A function that another run of used less was not killed for it."""
@@ -413,7 +416,8 @@ def _functions(messages: Iterable[Message]) -> Iterator[Row]:
     ends: list[Message] = []
     for message in messages:
         if match := _LAMBDA.search(message.text):
-            used, size = int(match["used"]), int(match["size"])
+            used = int(match["used"] or match["json_used"])
+            size = int(match["size"] or match["json_size"])
             if most is None or used / size >= most[1] / most[2]:
                 most = (message, used, size)
         if _LAMBDA_KILLED.search(message.text) and not (

@@ -99,9 +99,9 @@ def test_the_sum_comes_before_what_would_have_helped() -> None:
 
 def test_a_limit_that_leaves_room_for_the_rest_is_advised_with_it() -> None:
     found = explained(**OUTSIDE | {"live_mib": 50, "heap_end_mib": 300, "next_goal_mib": 320})
-    # At most 511 - 300 = 211 MiB are no heap, and 0.95 * 512 - 211 = 275.6 are left.
+    # At most 512 - 300 = 212 MiB of the limit are no heap, and 0.95 * 512 - 212 = 274.4 are left.
     assert found.preventable == "yes"
-    assert "set GOMEMLIMIT=275MiB: this leaves 237 of the 512 MiB for it" in found.advice[1]
+    assert "set GOMEMLIMIT=274MiB: this leaves 238 of the 512 MiB for it" in found.advice[1]
 
 
 def test_what_is_outside_may_leave_no_room_for_the_live_heap() -> None:
@@ -136,7 +136,18 @@ def test_the_one_input_that_would_settle_it_is_named(
 
 def test_memory_in_a_ballast_is_not_resident() -> None:
     found = explained(live_mib=450, live_before_mib=450, heap_end_mib=460, resident_mib=300.0)
-    assert "is larger than the 300 MiB resident" in found.reading[1]
+    assert "is larger than the 300 MiB resident" in " ".join(found.reading)
+
+
+def test_what_others_under_the_limit_use_is_not_of_the_program() -> None:
+    """By hand: 300 of 512 MiB were resident; at most 460 - (212 + 30) = 218 are left for Go."""
+    sizes = {"live_mib": 200, "live_before_mib": 200, "heap_end_mib": 270, "next_goal_mib": 280}
+    found = explained(**sizes, resident_mib=300.0)
+    assert found.reading[1].startswith(
+        "The process had 300 of these MiB: the other 212 were those of other processes in the group"
+    )
+    assert found.advice[0].startswith("Find out what else uses memory under this limit")
+    assert not any("GOMEMLIMIT=" in text for text in found.advice)
 
 
 @pytest.mark.parametrize("live_before_mib", [235, 100])
@@ -524,7 +535,8 @@ def test_a_container_of_docker_has_its_log_too() -> None:
 
 
 def test_memory_outside_of_go_that_is_most_of_all_needs_no_limit() -> None:
-    facts = OUTSIDE | {"live_mib": 20, "live_before_mib": 20, "heap_end_mib": 30}
-    found = explained(**facts | {"next_goal_mib": 40, "limit_mib": 1024.0})
+    """By hand: 1.1 * 200 MiB at most were heap, and 280 of the 500 MiB at least were not."""
+    sizes = {"live_mib": 50, "live_before_mib": 50, "heap_end_mib": 90, "next_goal_mib": 200}
+    found = explained(**sizes, gap_s=None)
     assert found.preventable == "cannot tell"
-    assert "It is more than all that Go had, 44 MiB at most" in found.advice[1]
+    assert "It is more than all that Go had, 220 MiB at most" in found.advice[1]

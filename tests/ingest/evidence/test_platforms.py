@@ -274,6 +274,29 @@ def test_how_near_a_container_is_to_its_limit_is_said_without_a_kill(
     assert said in " ".join(str(run.summary()).split())
 
 
+REPORT = (
+    '{"time":"2025-06-04T18:21:07.412Z","type":"platform.report","record":{"requestId":"3f1b",'
+    '"metrics":{"durationMs":4412.03,"memorySizeMB":512,"maxMemoryUsedMB":%d},"status":"%s"%s}}\n'
+)
+
+
+def test_lambda_reports_in_json_too() -> None:
+    (death,) = read_text(
+        REPORT % (512, "error", ',"errorType":"Runtime.OutOfMemory"')
+    ).post_mortems()
+    assert (death.proven, death.limit_mib) == (True, 512)
+    well = read_text(REPORT % (301, "success", ""))
+    assert well.post_mortems() == []
+    assert well.container_states["memory_used_bytes"].to_list() == [301 * MIB]
+
+
+def test_podman_calls_the_end_of_a_container_died() -> None:
+    line = f"2025-02-02 10:00:01.1 +0000 UTC container {{}} {IDS[0]} (image=tiler:5, name=tiler{{}})"
+    text = f"{line.format('oom', '')}\n{line.format('died', ', containerExitCode=137')}\n"
+    (death,) = read_text(text).post_mortems()
+    assert (death.victim, death.subject) == ("tiler", "The program")
+
+
 JOB = """\
 slurmstepd: error: Detected 2 oom_kill events in StepId=77.0. Some of the step tasks have been OOM
 srun: error: cn042: task 3: Out Of Memory
