@@ -7,6 +7,7 @@ which knows the setting.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -315,11 +316,16 @@ def _resident(deaths: Sequence[PostMortem]) -> str:
     return f", with {high if low == high else f'{of_both} to {high}'} resident"
 
 
+_SETS_LIMIT = re.compile(r"Set GOMEMLIMIT=(\d+)MiB")
+
+
 def _after_death(death: PostMortem, advice: Advice) -> str:
     first = _advised(advice)
-    sets_limit = any(step.startswith("Set GOMEMLIMIT") for step in death.advice)
-    if first is not None and first["memory_limit_mib"] and sets_limit:
-        rest = [step for step in death.advice if not step.startswith("Set GOMEMLIMIT")]
+    limits = [match for step in death.advice if (match := _SETS_LIMIT.match(step))]
+    advised = first["memory_limit_mib"] if first is not None else None
+    # The post-mortem knows what the memory outside the heap leaves.
+    if first is not None and advised and limits and advised <= int(limits[0][1]):
+        rest = [step for step in death.advice if not _SETS_LIMIT.match(step)]
         return " ".join([f"Set {_setting(first, advice)}.", *rest])
     # What to do at once; the post-mortem has the rest.
     return " ".join(death.advice) if death.live_mib is not None else "".join(death.advice[:1])

@@ -208,10 +208,11 @@ def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
     )
     if outside > NOTABLE * total:
         stacks = "" if facts.memory.go_other_mib is not None else "goroutine stacks, "
+        others = "" if what == "resident" else "other processes, files in memory, "
         yield (
             f"At least {outside:,.0f} of {of} ({outside_most:,.0f} at most) were not Go heap, "
-            f"unless one last allocation was that large: {stacks}cgo, mmap, or memory that the "
-            "runtime had not returned."
+            f"unless one last allocation was that large: {stacks}cgo, mmap, {others}or memory that "
+            "the runtime had not returned."
         )
 
 

@@ -144,13 +144,14 @@ def with_sum(
             "GOGC or GOMEMLIMIT makes both fit."
         )
         return
-    if outside:
-        yield find_outside
     if in_spite and not outside:
         yield from (FIND_CAUSE,) if grew else ()
         yield COMPARE_TOTAL
         return
     steps = list(_limits(facts, heap, gomemlimit, limit, outside=outside, in_spite=in_spite))
+    helps = any(step.startswith("Set GOMEMLIMIT") for step in steps)
+    if outside:
+        steps.insert(len(steps) if helps else 0, find_outside)
     yield from steps
     if grew:
         yield FIND_GROWTH if any("GOMEMLIMIT=" in step for step in steps) else FIND_CAUSE
@@ -200,8 +201,8 @@ def _beside_outside(
     room = limit_with_room(heap, limit)
     if room is not None and (gomemlimit is None or room < gomemlimit):
         yield (
-            f"As long as it is that large, set GOMEMLIMIT={room}MiB: this leaves "
-            f"{limit - room:,.0f} of the {limit:,.0f} MiB for it."
+            f"Set GOMEMLIMIT={room}MiB: this leaves {limit - room:,.0f} of the {limit:,.0f} MiB "
+            "for what is outside the heap, as long as that does not grow."
         )
     elif room is None and heap.is_mostly_outside:
         yield (

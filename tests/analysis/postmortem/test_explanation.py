@@ -101,7 +101,11 @@ def test_a_limit_that_leaves_room_for_the_rest_is_advised_with_it() -> None:
     found = explained(**OUTSIDE | {"live_mib": 50, "heap_end_mib": 300, "next_goal_mib": 320})
     # At most 512 - 300 = 212 MiB of the limit are no heap, and 0.95 * 512 - 212 = 274.4 are left.
     assert found.preventable == "yes"
-    assert "set GOMEMLIMIT=274MiB: this leaves 238 of the 512 MiB for it" in found.advice[1]
+    assert found.advice[0] == (
+        "Set GOMEMLIMIT=274MiB: this leaves 238 of the 512 MiB for what is outside the heap, as "
+        "long as that does not grow."
+    )
+    assert found.advice[1].startswith("Find out what uses the memory outside the heap")
 
 
 def test_what_is_outside_may_leave_no_room_for_the_live_heap() -> None:
