@@ -624,6 +624,11 @@ _PREDICTED = (
     ("heap_peak_mib", "MiB", "largest heap at a mark termination, in a run as long as the log"),
     ("live_heap_mib", "MiB", "marked live heap"),
     ("stw_share", "0–1", "share of time in which the world is stopped"),
+    (
+        "run_time_ratio",
+        "",
+        "run time of a CPU-bound program, relative to now; null: another load",
+    ),
 )
 _MODEL = "gctrace_analyzer.advise.prediction.model"
 
@@ -663,6 +668,12 @@ RECOMMENDATIONS = (
     Column("gain_gc_cpu_share", "Float64", "0–1", "share of all CPUs that it saves, with idle marking; null: the present setting", "gctrace_analyzer.advise.prediction.gain"),
     Column("gain_gc_cpu_share_low", "Float64", "0–1", "lower end of the 80 % interval", "gctrace_analyzer.advise.prediction.gain"),
     Column("gain_gc_cpu_share_high", "Float64", "0–1", "upper end", "gctrace_analyzer.advise.prediction.gain"),
+    Column("gain_cores", "Float64", "cores", "CPU that it saves, with idle marking; null: the present setting", "gctrace_analyzer.advise.prediction.gain"),
+    Column("gain_cores_low", "Float64", "cores", "lower end of the 80 % interval", "gctrace_analyzer.advise.prediction.gain"),
+    Column("gain_cores_high", "Float64", "cores", "upper end", "gctrace_analyzer.advise.prediction.gain"),
+    Column("gain_run_time_share", "Float64", "0–1", "share of the run time that a CPU-bound program saves; null: another load", "gctrace_analyzer.advise.prediction.gain"),
+    Column("gain_run_time_share_low", "Float64", "0–1", "lower end of the 80 % interval", "gctrace_analyzer.advise.prediction.gain"),
+    Column("gain_run_time_share_high", "Float64", "0–1", "upper end", "gctrace_analyzer.advise.prediction.gain"),
     *WHATIF[3:],
 )  # fmt: skip
 

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.objective import QUANTITY
-from gctrace_analyzer.advise.prediction.gain import Gain, gain
+from gctrace_analyzer.advise.prediction.gain import Gain, gain, run_time
 from gctrace_analyzer.advise.prediction.model import SOMETIMES, Prediction, Setting
 from gctrace_analyzer.advise.prediction.widths import FACTORS, QUANTITIES, interval, terms_of
 from gctrace_analyzer.advise.predictor import Outcome, Predictor, Row, blank
@@ -43,6 +43,7 @@ class Baseline(Predictor):
         growth: the growth of the live heap, if it is significant.
         observed_s: how long the program was observed.
         model: the load, ready for predictions; None if there is no load.
+        heaviest: that of the whole log, for its peaks, if `load` is of a part.
         factors: factor on the width of the intervals, by quantity.
         evidence: other logs of the same program, at other settings.
         other_cause: what to mend before GC CPU shows what another setting saves; None: nothing.
@@ -60,6 +61,7 @@ class Baseline(Predictor):
     growth: LiveGrowth | None = None
     observed_s: float = 0.0
     model: Model | None = None
+    heaviest: Model | None = None
     factors: Mapping[str, float] = field(default_factory=lambda: FACTORS)
     evidence: tuple[Baseline, ...] = ()
     other_cause: str | None = None
@@ -200,17 +202,30 @@ def _predicted(baseline: Baseline, setting: Setting, horizon_s: float) -> Outcom
         row |= {name: middle, f"{name}_low": low, f"{name}_high": high}
     if not horizon_s:
         _keep_possible(row, baseline, setting, center)
+    if baseline.load_model == "cpu-bound" and not horizon_s and not row["refused"]:
+        ends = run_time(baseline.load, center)
+        row |= zip(
+            ("run_time_ratio_low", "run_time_ratio", "run_time_ratio_high"), ends, strict=True
+        )
     return Outcome(row, center, others)
 
 
+_PEAKS = ("heap_peak_mib_low", "heap_peak_mib", "heap_peak_mib_high")
+
+
 def _keep_possible(row: Row, baseline: Baseline, setting: Setting, center: Prediction) -> None:
-    """Narrows the interval of the heap peak to what is possible.
+    """Takes the heap peak from the heaviest stretch, and narrows its interval to what is possible.
 
     The heap holds at least the largest live heap, and a limit that causes no thrashing holds. With
     less room than now, less of what is marked was allocated during marking.
     """
     assert baseline.measured is not None
     assert baseline.load is not None
+    if baseline.heaviest is not None:
+        # A peak is that of the heaviest stretch, wherever the other figures come from.
+        peak = baseline.heaviest.predict(setting).heap_peak
+        times = max(peak / max(row["heap_peak_mib"], 1e-9), 1.0)
+        row |= {name: times * row[name] for name in _PEAKS}
     live = baseline.measured.marked_live_max - baseline.now.ballast + setting.ballast
     if center.gap >= baseline.load.gap_mib:
         for name in ("heap_peak_mib", "heap_peak_mib_high"):
@@ -263,6 +278,8 @@ def _measured(baseline: Baseline) -> Row:
     load = baseline.measured
     assert load is not None
     values = load.figures
+    if baseline.load_model == "cpu-bound":
+        values["run_time_ratio"] = 1.0
     ends = {
         f"{name}{end}": value for name, value in values.items() for end in ("_low", "_high")
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from gctrace_analyzer.advise.prediction.gain import Gain
     from gctrace_analyzer.advise.predictor import Row
@@ -31,6 +31,12 @@ the error of the prediction."""
 
 SMALLER = 0.9
 """Share of the present peak heap, the same."""
+
+LEAST_SOONER = 0.05
+"""Share of the run time. A smaller gain is not worth a change."""
+
+MORE_GC_CPU = 1.25
+"""Ratio of GC CPU to the present one that counts as hardly more."""
 
 LITTLE_GC_CPU = 0.05
 """Share of the CPUs. A smaller heap is worth recommending while GC CPU stays below it."""
@@ -75,6 +81,50 @@ def cpu_of(row: Row) -> float:
     return float(row["gc_per_s"] or 0.0) / OFTEN_PER_S * DEFAULT.gc_cpu_warn
 
 
+DIFFERENT = 1.1
+"""Ratio of the peak heaps of two settings that are worth showing both."""
+
+
+def is_cheap(row: Row, present: Row) -> bool:
+    """Returns whether GC CPU stays low under a setting, or hardly rises."""
+    return cpu_of(row) <= max(LITTLE_GC_CPU, MORE_GC_CPU * cpu_of(present))
+
+
+def differs(row: Row, others: Iterable[Row]) -> bool:
+    """Returns whether a setting has clearly another peak heap or GC CPU than each of others."""
+    peak = peak_of(row)
+    return all(
+        max(peak, peak_of(other)) >= DIFFERENT * min(peak, peak_of(other)) for other in others
+    )
+
+
+def sooner_text(row: Row) -> str:
+    """Returns how much sooner a CPU-bound program ends: `ends 17 % sooner (12–22)`; or nothing."""
+    ratio = row["run_time_ratio"]
+    if ratio is None or (gain := 1 - ratio) < LEAST_SOONER:
+        return ""
+    low, high = 1 - row["run_time_ratio_high"], 1 - row["run_time_ratio_low"]
+    return f"ends {100 * gain:.0f} % sooner ({100 * low:.0f}–{100 * high:.0f})"
+
+
+def ends_later(row: Row, present: Row) -> Failed | None:
+    """Returns why a setting does not end a CPU-bound program enough sooner; None if it does."""
+    gain, low = row["gain_run_time_share"], row["gain_run_time_share_low"]
+    if gain is None:
+        return Failed(0, "its run time is not known")
+    if gain < LEAST_SOONER:
+        return Failed(0, f"it would end less than {100 * LEAST_SOONER:.0f} % sooner")
+    if low <= 0:
+        ends = f"{100 * low:.0f} to {100 * row['gain_run_time_share_high']:.0f}"
+        return Failed(2, f"it is not certain that it ends sooner: by {ends} %")
+    if score(row, present, "balanced", None) >= score(present, present, "balanced", None):
+        more = 100 * (peak_of(row) / peak_of(present) - 1)
+        return Failed(
+            3, f"ending {100 * gain:.0f} % sooner is not worth {more:.0f} % more heap"
+        )
+    return None
+
+
 def score(row: Row, present: Row, aim: str, target: float | None) -> float:
     """Returns the score of a setting: smaller is better."""
     cpu, peak, present_peak = cpu_of(row), peak_of(row), peak_of(present)
@@ -86,8 +136,9 @@ def score(row: Row, present: Row, aim: str, target: float | None) -> float:
         # The other resource counts a little, so that of two equal settings the cheaper one wins.
         other = peak / present_peak if aim in ("cpu", "latency") else cpu * 10
         return float(cost(row, aim) / max(cost(present, aim), 1e-9) + 0.05 * other)
-    # Saving a tenth of the CPU is worth doubling the heap, saving a hundredth is not.
-    return float(10 * cpu + peak / present_peak)
+    # Saving a tenth of the CPU, or of the run time, is worth doubling the heap, a hundredth is not.
+    spent = cpu if row["run_time_ratio"] is None else row["run_time_ratio"]
+    return float(10 * spent + peak / present_peak)
 
 
 QUANTITY: dict[str, str] = {

@@ -136,6 +136,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         growth,
         _span_s(steady),
         model,
+        heaviest=model.changed(load=whole) if whole and whole.is_possible else None,
         other_cause=subject.other_cause(analysis, process),
         regime=regime,
     )
@@ -269,7 +270,7 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
         return baseline
     time_range = (
         f"predicted from {load.begin_s:.1f} s to {load.begin_s + load.span_s:.1f} s, the "
-        f"longest time range without limit thrashing; over the whole log the live heap "
-        f"reaches {math.floor(most):,} MiB, and the heap peak is higher still"
+        "longest time range without limit thrashing; the peak is that of the heaviest stretch, "
+        f"whose live heap reaches {math.floor(most):,} MiB"
     )
     return replace(baseline, warnings=(*baseline.warnings, time_range))

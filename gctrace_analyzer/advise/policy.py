@@ -25,21 +25,27 @@ from gctrace_analyzer.advise.objective import (
     AIMS,
     NEAR_EQUAL,
     QUANTITY,
+    SMALLER,
     cost,
+    cpu_of,
+    differs,
+    ends_later,
     failed_test,
+    is_cheap,
     peak_of,
     rarer_or_smaller,
     score,
+    sooner_text,
 )
 from gctrace_analyzer.advise.refusal import FEW_CYCLES
-from gctrace_analyzer.advise.turned_down import fits, is_turned_down
+from gctrace_analyzer.advise.turned_down import costs_too_much, fits, is_turned_down
 from gctrace_analyzer.advise.whatif import agree
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.advise.objective import Aim
+    from gctrace_analyzer.advise.objective import Aim, Failed
     from gctrace_analyzer.advise.prediction.model import Setting
     from gctrace_analyzer.advise.predictor import Predictor, Row
 
@@ -101,7 +107,13 @@ def recommend(
         for candidate in candidates(predictor, gc_cpu_target).values()
     ]
     agree([present, *rows])
-    rows = [row for row in rows if not is_turned_down(row, predictor)]
+    rows = [
+        row
+        for row in rows
+        if not is_turned_down(row, predictor)
+        # Who names a target knows what it may cost.
+        and (gc_cpu_target or not costs_too_much(row, present, predictor, aim))
+    ]
     # GOGC has the same effect without a code change, so a ballast is listed, never advised.
     scored = sorted(
         rows,
@@ -113,10 +125,14 @@ def recommend(
     best, reason = _best(scored, present, predictor, aim, gc_cpu_target)
     if best is None:
         _explain_no_change(present, predictor, reason)
-        ranked = [present, *_others(_useful(scored, present, predictor, aim), 3)]
+        ranked = [present, *_others(_useful(scored, present, predictor, aim), present, present)]
     else:
         rest = [row for row in scored if row is not best]
-        ranked = [best, present, *_others(_useful(rest, present, predictor, aim), 2)]
+        ranked = [
+            best,
+            present,
+            *_others(_useful(rest, present, predictor, aim), best, present),
+        ]
     _add_risks(ranked[0], present, predictor)
     for rank, row in enumerate(ranked, start=1):
         row["rank"] = rank
@@ -135,7 +151,9 @@ def _best(
         return longer, ""
     present_fits = fits(present, predictor)
     if not present_fits or present["thrash"] == "certain":
-        best = scored[0]
+        # Where only the limit is wrong, GOGC stays if any setting with it fits.
+        same = [row for row in scored if row["gogc"] == predictor.now.gogc and present_fits]
+        best = next(iter(same or scored))
         if not present_fits:
             best["why"] += (
                 f"; the present peak of {present['memory_peak_mib']:,.0f} MiB does not fit into "
@@ -212,6 +230,11 @@ def _worth_it(scored: list[Row], present: Row, aim: str) -> tuple[Row | None, st
 
     Among settings that are nearly as good as the best one, the one with the least memory.
     """
+    usual = [row for row in scored if row["rule"] != "ballast"]
+    if not usual:
+        return None, "no other setting fits"
+    if aim == "balanced" and present["run_time_ratio"] is not None:
+        return _passing(usual, {at: ends_later(row, present) for at, row in enumerate(usual)})
     cpu, idle = present["gc_cpu_share"], present["gc_cpu_with_idle_share"]
     low = present["gogc"] is not None and present["gogc"] < DEFAULT.low_gogc
     least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
@@ -220,26 +243,27 @@ def _worth_it(scored: list[Row], present: Row, aim: str) -> tuple[Row | None, st
             f"GC CPU is {100 * cpu:.2g} % in steady cycles, below {100 * least_cpu:.0f} % "
             f"({100 * idle:.2g} % with idle marking)"
         )
-    usual = [row for row in scored if row["rule"] != "ballast"]
-    if not usual:
-        return None, "no other setting fits"
     failed = {
         number: failed_test(row, present, row["gains"][QUANTITY[aim]], aim)
         for number, row in enumerate(usual)
     }
-    passing = [usual[number] for number, test in failed.items() if test is None]
-    if not passing:
-        number, test = max(
-            ((number, test) for number, test in failed.items() if test is not None),
-            key=lambda item: (item[1].number, -item[0]),
-        )
-        best = as_text(usual[number])
-        return None, f"of the other settings, {best} is the best, but {test.reason}"
+    if aim == "balanced" or None not in failed.values():
+        # A balanced choice has weighed CPU against memory already.
+        return _passing(usual, failed)
     quantity = QUANTITY[aim]
+    passing = [usual[number] for number, test in failed.items() if test is None]
     least = min(row[quantity] for row in passing)
-    near = [row for row in passing if row[quantity] <= NEAR_EQUAL * least]
-    # A balanced choice has weighed CPU against memory already.
-    return passing[0] if aim == "balanced" else min(near, key=peak_of), ""
+    return min((row for row in passing if row[quantity] <= NEAR_EQUAL * least), key=peak_of), ""
+
+
+def _passing(rows: list[Row], failed: dict[int, Failed | None]) -> tuple[Row | None, str]:
+    """Returns the first setting that failed no test, or which came closest and what it failed."""
+    tests = [(number, test) for number, test in failed.items() if test is not None]
+    if len(tests) < len(rows):
+        return next(rows[number] for number, test in failed.items() if test is None), ""
+    number, test = max(tests, key=lambda item: (item[1].number, -item[0]))
+    best = as_text(rows[number])
+    return None, f"of the other settings, {best} is the best, but {test.reason}"
 
 
 def as_text(row: Row) -> str:
@@ -288,9 +312,18 @@ def _explain_no_change(present: Row, predictor: Predictor, reason: str) -> None:
         )
 
 
-def _others(rows: list[Row], most: int) -> list[Row]:
-    """Returns some alternatives, those with or without a ballast first."""
-    return sorted(rows, key=lambda row: row["rule"] not in ("ballast", "no-ballast"))[:most]
+def _others(rows: list[Row], best: Row, present: Row) -> list[Row]:
+    """Returns the alternatives: with or without a ballast, a smaller heap, and less GC CPU.
+
+    Each differs from the best and the present setting, and costs little of the other resource.
+    """
+    ballast = [row for row in rows if row["rule"] in ("ballast", "no-ballast")]
+    shown, least = [best, present, *ballast[:1]], SMALLER * peak_of(best)
+    smaller = (row for row in rows if peak_of(row) < least and is_cheap(row, present))
+    cheaper = (row for row in rows if cpu_of(row) < SMALLER * cpu_of(best))
+    for kind in (smaller, cheaper, rows if present["thrash"] != "no" else ()):
+        shown += [row for row in kind if differs(row, shown)][:1]
+    return sorted(shown[2:], key=lambda row: (row not in ballast, peak_of(row)))
 
 
 def _useful(rows: list[Row], present: Row, predictor: Predictor, aim: str) -> list[Row]:
@@ -354,9 +387,17 @@ def _row(predictor: Predictor, candidate: Candidate, present: Row | None) -> Row
     gains = {} if present is None else predictor.gains(outcome, present)
     if gains and present is not None:
         saved = gains[_CPU].saved(present[_CPU])
+        cpus = predictor.load.cpus if predictor.load else 0.0
         predicted |= {
-            f"gain_gc_cpu_share{end}": value
+            f"gain_{name}{end}": times * value
             for end, value in zip(("_low", "", "_high"), saved, strict=True)
+            for name, times in (("gc_cpu_share", 1.0), ("cores", cpus))
+        }
+    if present is not None and predicted["run_time_ratio"] is not None:
+        ends = {"_low": "_high", "": "", "_high": "_low"}
+        predicted |= {
+            f"gain_run_time_share{end}": 1 - predicted[f"run_time_ratio{other}"]
+            for end, other in ends.items()
         }
     return {
         **predicted,
@@ -378,6 +419,8 @@ def _step(predicted: Row, present: Row) -> str:
     if predicted["gc_per_s"] is None or present["gc_per_s"] is None:
         return "a different cycle frequency"
     fewer = predicted["gc_per_s"] < present["gc_per_s"]
+    if fewer and (sooner := sooner_text(predicted)):
+        return f"{sooner}, for a larger heap"
     larger = peak_of(predicted) > present["heap_peak_mib"]
     if fewer:
         return "fewer cycles for a larger heap" if larger else "fewer cycles"

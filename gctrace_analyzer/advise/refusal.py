@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.prediction.model import ALWAYS_MARKING, THRASH_GOGC
+from gctrace_analyzer.advise.prediction.load import ALWAYS_MARKING
+from gctrace_analyzer.advise.prediction.model import THRASH_GOGC
 from gctrace_analyzer.analysis.settings.limits import goal_range
 from gctrace_analyzer.analysis.settings.search import DRIFT_LOW
 from gctrace_analyzer.analysis.thresholds import DEFAULT

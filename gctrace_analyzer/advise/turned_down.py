@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.candidates import HEADROOM, TIGHT
+from gctrace_analyzer.advise.objective import LITTLE_GC_CPU, cost, is_cheap, peak_of
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.predictor import Predictor, Row
@@ -19,6 +20,30 @@ def is_turned_down(row: Row, predictor: Predictor) -> bool:
     # After thrashing, a limit must leave room for the largest live heap of the whole log.
     limit, least = row["memory_limit_mib"], predictor.least_limit_mib
     return bool(predictor.whole is not None and limit and least is not None and limit < least)
+
+
+MORE_PEAK_TIMES, MORE_PEAK_MIB = 2.0, 64.0
+"""Without a known ceiling: ratio to the present peak, and MiB above it, whichever is more."""
+
+MORE_STOPPED = 1.25
+"""Ratio of the time in pauses and assists to the present one that less GC CPU is worth."""
+
+
+def costs_too_much(row: Row, present: Row, predictor: Predictor, aim: str) -> bool:
+    """Returns whether a setting worsens what its aim does not ask for beyond a bound.
+
+    GC CPU for a smaller heap, latency for less CPU, and memory where nothing limits it.
+    """
+    if present["thrash"] != "no" or not fits(present, predictor):
+        return False
+    peak, now = peak_of(row), peak_of(present)
+    has_ceiling = predictor.room_mib is not None or row["memory_limit_mib"]
+    if not has_ceiling and peak > max(MORE_PEAK_TIMES * now, now + MORE_PEAK_MIB):
+        return True
+    if aim in ("memory", "latency") and not is_cheap(row, present):
+        return True
+    stopped, before = cost(row, "latency"), cost(present, "latency")
+    return aim == "cpu" and stopped > MORE_STOPPED * before and stopped > LITTLE_GC_CPU
 
 
 def fits(row: Row, predictor: Predictor) -> bool:

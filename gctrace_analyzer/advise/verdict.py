@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.advise.effects import order, present_row, with_effects
 from gctrace_analyzer.advise.observed import ROOMY_LIMIT, more_limit_mib
-from gctrace_analyzer.advise.policy import as_text, lasts_text
+from gctrace_analyzer.advise.policy import lasts_text
 from gctrace_analyzer.advise.predictor import SAFE_LIMIT
 from gctrace_analyzer.advise.subject import CURED_BY_SETTINGS, GROWS, root_cause
 from gctrace_analyzer.analysis.postmortem.death import REFUSED
@@ -80,12 +81,9 @@ class Verdict(Plain):
 def verdict(analysis: Analysis, advice: Advice) -> Verdict | None:
     """Returns the verdict on a log; None if it has neither cycles nor findings."""
     found = _on_findings(analysis, advice)
-    since = "" if found is None or found.finding == _DEATH else _present_setting(analysis)
-    return (
-        found
-        if found is None or not since
-        else replace(found, sentence=f"{found.sentence} {since}")
-    )
+    if found is None or found.finding == _DEATH or not (since := _present_setting(analysis)):
+        return found
+    return replace(found, sentence=f"{found.sentence} {since}")
 
 
 def _present_setting(analysis: Analysis) -> str:
@@ -174,7 +172,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         action = (
             "Raise the container's memory limit, or reduce the live heap."
             if first is None
-            else f"Set {_setting(first, advice)}."
+            else order(first, advice)
         )
         return Verdict("warn", f"{too_large} Otherwise {figures}.", action)
     sentence = (
@@ -198,7 +196,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     level: Severity = "info" if hidden else "ok"
     if first is None:
         return Verdict(level, sentence, "Leave the settings as they are.")
-    return Verdict(level, sentence, f"Optional: {_setting(first, advice)}.")
+    return Verdict(level, sentence, f"Optional: {with_effects(first, advice)}.")
 
 
 def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
@@ -227,7 +225,7 @@ def _too_large_for_container(advice: Advice) -> str:
     limit = advice.baseline.settings.value("container_limit_mib")
     if not limit or not advice.is_available:
         return ""
-    present = _present(advice)
+    present = present_row(advice)
     if present["fits"] is not False:
         return ""
     peak = present["memory_peak_mib"]
@@ -326,7 +324,7 @@ def _after_death(death: PostMortem, advice: Advice) -> str:
     # The post-mortem knows what the memory outside the heap leaves.
     if first is not None and advised and limits and advised <= int(limits[0][1]):
         rest = [step for step in death.advice if not _SETS_LIMIT.match(step)]
-        return " ".join([f"Set {_setting(first, advice)}.", *rest])
+        return " ".join([f"Set {with_effects(first, advice)}.", *rest])
     # What to do at once; the post-mortem has the rest.
     return " ".join(death.advice) if death.live_mib is not None else "".join(death.advice[:1])
 
@@ -342,7 +340,7 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
     if first is not None and not (
         is_limit and first["memory_limit_mib"] == advice.baseline.now.limit
     ):
-        return f"Set {_setting(first, advice)}."
+        return order(first, advice)
     if is_limit:
         raised = _raise_limit(advice, runs_all_the_time=root.id == "GC016") or root.advice
         # The recommendation says then that nothing needs to change.
@@ -364,7 +362,7 @@ def _about_leak(
         lasts = ""
         if first["lasts_h"]:
             lasts = f", which lasts {lasts_text(first)}"
-        return f"{root.advice} Until then, set {_setting(first, advice)}{lasts}."
+        return f"{root.advice} Until then, set {with_effects(first, advice)}{lasts}."
     if thrashes and (limit := _raise_limit(advice)):
         return (
             "Find out why it grows: compare two heap profiles (`go tool pprof -base`). To gain "
@@ -419,66 +417,6 @@ def _advised(advice: Advice) -> dict[str, Any] | None:
         return None
     first = advice.recommendations.row(0, named=True)
     return None if first["now"] else first
-
-
-def _present(advice: Advice) -> dict[str, Any]:
-    """Returns the figures of the present setting, which are always among the recommended ones."""
-    return advice.recommendations.filter(now=True).row(0, named=True)
-
-
-def _setting(first: dict[str, Any], advice: Advice) -> str:
-    """Returns a setting with what it does, as `GOGC=200 (GC CPU 4 % instead of 19 %, …)`."""
-    present = _present(advice)
-    room = ""
-    larger = (first["heap_peak_mib"] or 0.0) > (present["heap_peak_mib"] or 0.0)
-    if larger and not advice.baseline.settings.value("container_limit_mib"):
-        room = " if the container has room for it"
-    effects = ", ".join(_effects(first, present, advice.measured_gc_cpu_share))
-    if _changes_nothing(first, present):
-        # It is for another load, and the reason says for which.
-        effects = first["why"]
-    return f"{as_text(first)}{room} ({effects})"
-
-
-def _changes_nothing(first: dict[str, Any], present: dict[str, Any]) -> bool:
-    """Returns whether GC CPU and heap peak of a setting are printed as those of the present one."""
-    names = ("gc_cpu_with_idle_share", "heap_peak_mib")
-    pairs = [(first[name], present[name]) for name in names]
-    known = all(then is not None and now for then, now in pairs)
-    return known and all(abs(then / now - 1) < _SAME for then, now in pairs)
-
-
-def _effects(
-    first: dict[str, Any], present: dict[str, Any], whole: float | None
-) -> Iterator[str]:
-    """Yields what a setting changes; `whole` is the share of GC CPU that was measured."""
-    # As in the table of the recommendation
-    share, now = first["gc_cpu_with_idle_share"], present["gc_cpu_with_idle_share"]
-    if share is not None and now:
-        if whole is None or percent(now) == percent(whole):
-            yield f"GC CPU {percent(share)} instead of {percent(now)}"
-        else:
-            # A second figure for the present would contradict the first: that of the whole log,
-            # without idle marking.
-            yield _change(share / now)
-    elif first["gc_per_s"] is not None and present["gc_per_s"] is not None:
-        rates = (digits(row["gc_per_s"], 2) for row in (first, present))
-        yield "{} cycles/s instead of {}".format(*rates)
-    peak, old = first["heap_peak_mib"], present["heap_peak_mib"]
-    if peak is not None and old is not None:
-        yield f"heap peak {size_text(peak)} instead of {size_text(old)}"
-
-
-_SAME = 0.02
-"""Relative change of GC CPU. Less is far within every interval."""
-
-
-def _change(times: float) -> str:
-    """Returns by how much GC CPU changes by a factor, as `39 % less GC CPU`."""
-    change = percent(abs(1 - times))
-    if abs(1 - times) < _SAME:
-        return "the same GC CPU"
-    return f"{change} less GC CPU" if times < 1 else f"{change} more GC CPU"
 
 
 _LATE_SHARE = 0.1

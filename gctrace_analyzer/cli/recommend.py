@@ -33,10 +33,13 @@ leave room for memory outside the Go heap."""
 
 _EPILOG = """\
 aims:
-  balanced   low GC CPU without wasting memory
+  balanced   low GC CPU, or a program that ends sooner, without wasting memory
   cpu        as little GC CPU as the memory allows
-  memory     as little memory as possible without much GC CPU
-  latency    short pauses and little mark assist
+  memory     as little memory as possible; GC CPU stays under 5 %, or rises by a
+             quarter at most
+  latency    short pauses and little mark assist, under the same bound
+Without a known container or memory limit, no setting more than doubles the peak
+heap, or adds more than 64 MiB to it, whichever is more.
 
 examples:
   gctrace-analyze recommend run.log

@@ -254,7 +254,7 @@ def with_constants(
 ) -> Baseline:
     """Returns a baseline that predicts with other constants."""
     assert baseline.model is not None
-    return replace(baseline, model=baseline.model.with_constants(constants), factors=factors)
+    return replace(baseline, model=baseline.model.changed(constants=constants), factors=factors)
 
 
 def fitted(runs: list[Recorded], without: str) -> Constants:

@@ -12,6 +12,7 @@ from gctrace_analyzer.advise.prediction.gain import Gain
 PRESENT: dict[str, Any] = {
     "gc_cpu_share": 0.10, "gc_cpu_with_idle_share": 0.2, "assist_share_of_gc_cpu": 0.5,
     "stw_share": 0.01, "heap_peak_mib": 200.0, "ballast_mib": 50.0, "thrash": "no",
+    "run_time_ratio": None,
 }  # fmt: skip
 
 

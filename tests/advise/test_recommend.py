@@ -295,7 +295,7 @@ def test_gogc_is_only_raised_together_with_a_limit() -> None:
     rows = gca.read(SERVICE / "gogc100" / "run.log", container_limit="1GiB").recommend(
         aim="cpu"
     )
-    assert rows.filter(~pl.col("now"))["memory_limit_mib"].to_list() == [921.0] * 3
+    assert set(rows.filter(~pl.col("now"))["memory_limit_mib"]) == {921.0}
 
 
 def test_a_limit_above_that_of_the_container_is_lowered() -> None:
@@ -308,8 +308,8 @@ def test_a_limit_above_that_of_the_container_is_lowered() -> None:
 
 
 def test_reasons_fit_the_numbers() -> None:
-    log = CORPUS / "advice" / "svc-a" / "off-limit137" / "run.log"
-    rows = gca.read(log, gogc="off", memory_limit="137MiB").recommend(aim="memory")
+    log = CORPUS / "advice" / "svc-a" / "gogc400" / "run.log"
+    rows = gca.read(log, gogc=400).recommend(aim="memory")
     first, now = rows.head(2).iter_rows(named=True)
     assert first["gc_per_s"] > now["gc_per_s"]
     assert first["why"].startswith("a smaller heap for more CPU")

@@ -66,7 +66,7 @@ def test_a_busy_collector_gets_a_setting_with_its_effect() -> None:
     assert (found.level, found.finding, found.process) == ("bad", "GC001", 0)
     assert found.sentence.startswith("GC takes 32 % of the CPU: the program allocates")
     assert found.action.startswith(
-        "Set GOGC=200 if the container has room for it (50 % less GC CPU, heap peak"
+        "Try GOGC=200 if the container has room for it (50 % less GC CPU, heap peak"
     )
     assert (found.changed, found.start_s) == ("", None), "it was so from the start"
 
@@ -114,7 +114,7 @@ def test_the_largest_live_heap_of_an_advice_is_that_of_the_figures_or_says_of_wh
     verdict = run.report().verdict
     assert run.summary().live_heap_max_mib == 32
     assert verdict is not None
-    assert verdict.action.startswith("Set GOGC=100 GOMEMLIMIT=76MiB")
+    assert verdict.action.startswith("Try GOGC=100 GOMEMLIMIT=76MiB")
     tight = gca.read(CORPUS / "gctrace" / "go1.26-thrash" / "run.log").report().verdict
     assert tight is not None
     assert "(1.25 × the largest live heap of 134 MiB, and" in tight.action

@@ -362,7 +362,7 @@ def test_the_advice_has_the_limit_by_which_findings_are_judged(judged: dict[str,
     first = report.advice.recommendations.row(0, named=True)
     assert report.verdict is not None
     assert report.verdict.finding == "GC001"
-    assert report.verdict.action.startswith(f"Set GOGC={first['gogc']:.0f}")
+    assert report.verdict.action.startswith(f"Try GOGC={first['gogc']:.0f}")
     assert first["gc_cpu_share"] <= 0.02
     assert "within the target of 2 %" in first["why"]
     usual = gca.read(STEADY).report().advice.recommendations.row(0, named=True)

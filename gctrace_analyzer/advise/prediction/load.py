@@ -66,6 +66,13 @@ _LARGE_SHARE = 0.25
 LEAST_ROOM_MIB = 4.0
 """In less room, sizes in whole MiB do not show how much of it was used."""
 
+ALWAYS_MARKING = 0.9
+"""Share of the time in which marking runs. Above it GC practically never stops."""
+
+BUSY_IDLE_SHARE, FEWEST_BUSY_CYCLES = 0.02, 20
+"""Share of the marking done by idle processors up to which a program uses all CPUs that it gets,
+and cycles. Where sizes hide the allocation rate, nothing else shows that."""
+
 SPARE_SHARE = 0.05
 """Share of the marking done by idle processors. On a crowded machine, programs that used all they
 got had 0.00, and those of a constant load 0.12 to 0.30."""
@@ -176,7 +183,7 @@ class Load:
     @property
     def shows_rate_in_mark(self) -> bool:
         """Whether the log shows if the program allocates more slowly while marking runs."""
-        if self.alloc_off <= 0 or self.gc_active_share > 0.9:
+        if self.alloc_off <= 0 or self.gc_active_share > ALWAYS_MARKING:
             return False
         return self.alloc_off * self.mark_ms / 1000 >= SEEN_IN_MARK_MIB
 
@@ -189,10 +196,32 @@ class Load:
         processor idle while marking is limited by the CPU for certain.
         """
         if not self.shows_rate_in_mark:
-            return 0.0
+            return float(self.leaves_no_cpu_idle)
         if self.is_contended and self.idle_ms > SPARE_SHARE * self.work_ms:
             return 0.0
         return min(max(self._slowdown / 0.10, 0.0), 1.0)
+
+    @property
+    def lost_in_mark_s(self) -> float:
+        """The time per cycle that the program loses to marking.
+
+        As much as it allocates less, or, where sizes hide that, the CPU that marking takes from a
+        program that uses all of it.
+        """
+        if not self.shows_rate_in_mark and self.cpu_bound:
+            return self.work_ms / 1000 / self.cpus
+        slower = 1 - self.alloc_in / max(self.alloc_off, 1e-9)
+        return max(self.mark_ms / 1000 * slower, 0.0)
+
+    @property
+    def leaves_no_cpu_idle(self) -> bool:
+        """Whether no processor is left to idle marking, over enough cycles."""
+        return (
+            self.cycles >= FEWEST_BUSY_CYCLES
+            and self.gc_active_share <= ALWAYS_MARKING
+            and self.idle_ms <= BUSY_IDLE_SHARE * self.work_ms
+            and not self.is_contended
+        )
 
     @property
     def _slowdown(self) -> float:

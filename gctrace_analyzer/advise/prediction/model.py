@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.held_back import Assists
-from gctrace_analyzer.advise.prediction.load import passed
+from gctrace_analyzer.advise.prediction.load import ALWAYS_MARKING, passed
 from gctrace_analyzer.advise.prediction.non_heap import NonHeap
 from gctrace_analyzer.advise.prediction.replay import (
     STEPS,
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.prediction.path import Path
     from gctrace_analyzer.advise.prediction.replay import Replay
 
-ALWAYS_MARKING = 0.9
-"""Share of time in which marking runs. Above it GC practically never stops."""
+LIMITED = 0.5
+"""Share of the CPU that the runtime leaves to the program at least (runtime/mgclimit.go)."""
 
 THRASH_GOGC = 12.0
 """Effective GOGC under a limit below which a program thrashes."""
@@ -77,8 +77,11 @@ class Constants:
         mark_fixed_mib: the fixed cost of a cycle, as MiB of heap to mark.
         sweep: time lost to sweeping, as a share of the CPU of marking.
         least_assist: share of marking that is done in assists even if nothing needs them.
-        assist_exponent: assists grow with what is allocated during marking, relative to the room
-            left, to this power.
+        assist_less_room: with less room, the CPU of assists relative to that of other GC grows
+            with the bytes between cycles to minus this power.
+        assist_more_room: with more room, it falls with this power.
+        assist_most: what it does not rise above.
+        assist_least_mib: MiB allocated during marking from which on it does.
         background_prior: weight of the usual share of background workers against the log's.
         gap_floor: share of the live heap. If less is allocated between cycles, the CPU of
             marking is calculated as if it were this much.
@@ -100,7 +103,10 @@ class Constants:
     mark_fixed_mib: float = 2.0
     sweep: float = 0.12
     least_assist: float = 0.1
-    assist_exponent: float = 0.45
+    assist_less_room: float = 1.0
+    assist_more_room: float = 0.35
+    assist_most: float = 1.0
+    assist_least_mib: float = 0.3
     background_prior: float = 0.5
     gap_floor: float = 0.2
     peak_anchor: float = 0.5
@@ -117,6 +123,8 @@ class Prediction:
         gap: MiB allocated from the start of a cycle to the start of the next.
         no_room: share of the cycles with hardly any room below the limit.
         thrash_share: share of the time that these cycles take.
+        speed: how fast the program does its work, relative to now: what it allocates per second
+            without what only cycles make it allocate again.
         gap_spread: standard deviation of the logarithm of `gap`, over the phases of the replay.
         peak_spread: the same of `heap_peak`.
     """
@@ -138,6 +146,7 @@ class Prediction:
     thrash_share: float
     no_room: float
     non_heap: float
+    speed: float
     gap_spread: float
     peak_spread: float
 
@@ -171,13 +180,13 @@ class Model:
         self.non_heap = self._non_heap(non_heap)
         self.own = self._replay(now, self.non_heap)
 
-    def with_constants(self, constants: Constants) -> Model:
-        """Returns the model of the same load with other constants."""
+    def changed(self, *, load: Load | None = None, constants: Constants | None = None) -> Model:
+        """Returns the model of another load under the same setting, or with other constants."""
         return Model(
-            self.load,
+            load or self.load,
             self.now,
             non_heap=self._given,
-            constants=constants,
+            constants=constants or self.constants,
             go_1_21=self._go_1_21,
             growth_mib=self._growth_mib,
         )
@@ -224,9 +233,7 @@ class Model:
         load, c, own = self.load, self.constants, self.own
         non_heap = self.non_heap.shifted(shift) if shift != (0.0, 0.0) else self.non_heap
         gap_0, work_0, rate_0 = load.gap_mib, load.work_ms, load.gc_per_s
-        lost_in_mark = max(
-            load.mark_ms / 1000 * (1 - load.alloc_in / max(load.alloc_off, 1e-9)), 0.0
-        )
+        lost_in_mark = load.lost_in_mark_s
         floor = c.gap_floor * max(load.true_live, 1.0)
         exponent = self.work_exponent
         live_exponent = c.live_exponent * passed(load.variation, c.variations)
@@ -258,7 +265,7 @@ class Model:
         active = rate * self._mark_ms(replayed, work) / 1000
         set_by = "memory-limit" if replayed.by_limit >= 0.5 else "gogc"
         marked = replayed.marked * load.marked_live / own.marked
-        assist, background, idle = self._shares_of_work(replayed, work)
+        assist, background, idle = self._shares_of_work(replayed, work, gap)
         spent = assist + background + load.stw_cpu_ms
         gogc = (
             100
@@ -294,6 +301,7 @@ class Model:
             thrash_share=replayed.no_room_time if other.limit else 0.0,
             no_room=replayed.no_room if other.limit else 0.0,
             non_heap=non_heap.at(replayed.goal, other.ballast),
+            speed=self._speed(rate, gap),
             gap_spread=replayed.gap_spread,
             peak_spread=replayed.peak_spread,
         )
@@ -306,7 +314,7 @@ class Model:
         """
         load, c = self.load, self.constants
         gap_0, rate_0, times = load.gap_mib, load.gc_per_s, work / load.work_ms
-        refill = min(c.refill_mib, 0.5 * gap, 0.5 * gap_0)
+        refill = self._refill(gap)
         alloc = gap_0 * rate_0
         keeps = max(alloc - refill * rate_0, 0.1 * alloc) / (gap - refill)
         stw_s, sweep_s = load.stw_ms / 1000, c.sweep * load.work_ms / 1000
@@ -317,6 +325,19 @@ class Model:
         # A cycle cannot start before the last one's spans are swept.
         most = 1 / max(times * (load.mark_ms / 1000 + sweep_s) + stw_s, 1e-6)
         return float(min(rate, max(most, rate_0)))
+
+    def _speed(self, rate: float, gap: float) -> float:
+        """Returns how fast the program does its work, relative to now.
+
+        The runtime's limiter leaves it at least half of the CPU.
+        """
+        load, refill = self.load, self._refill(gap)
+        speed = rate * (gap - refill) / (load.gc_per_s * (load.gap_mib - refill))
+        return max(speed, LIMITED / max(1 - load.gc_cpu_with_idle_share, LIMITED))
+
+    def _refill(self, gap: float) -> float:
+        """Returns the MiB that a cycle makes the program allocate again."""
+        return min(self.constants.refill_mib, 0.5 * gap, 0.5 * self.load.gap_mib)
 
     def _mark_ms(self, replayed: Replay, work: float) -> float:
         """Returns how long marking runs.
@@ -332,23 +353,38 @@ class Model:
         until *= load.mark_ms / self.assists.mark_ms_of(self.own.in_mark, load.work_ms)
         return usual + self.assists.hold_back * (max(until, usual) - usual)
 
-    def _shares_of_work(self, replayed: Replay, work: float) -> tuple[float, float, float]:
+    def _shares_of_work(
+        self, replayed: Replay, work: float, gap: float
+    ) -> tuple[float, float, float]:
         """Returns the CPU of assists, background workers and idle workers, in ms per cycle."""
-        load, c, own = self.load, self.constants, self.own
-        pressed = (replayed.in_mark / replayed.room) / max(own.in_mark / own.room, 1e-9)
-        assist = (
-            load.assist_ms * (work / load.work_ms) * max(pressed, 1e-9) ** c.assist_exponent
-        )
-        assist = min(assist, max(0.45 * work, load.assist_ms))
-        usual = (0.25 if load.cpus >= 4 else 0.19) * load.cpus
+        load, c = self.load, self.constants
         mark_ms = self._mark_ms(replayed, work)
-        needed = max(work - self.assists.workers * mark_ms, c.least_assist * work)
-        assist += self.assists.hold_back * (needed - assist)
+        usual = (0.25 if load.cpus >= 4 else 0.19) * load.cpus
         share = load.background_ms / load.mark_ms
         # The log's own share holds at its own setting, the usual one far from it.
         far = min(abs(math.log(work / load.work_ms)), 1.0) * c.background_prior
-        background = min(((1 - far) * share + far * usual) * mark_ms, max(work - assist, 0.0))
+        background = min(((1 - far) * share + far * usual) * mark_ms, work)
+        assist = min(self._assist_ratio(gap) * (background + load.stw_cpu_ms), work)
+        needed = max(work - self.assists.workers * mark_ms, c.least_assist * work)
+        assist += self.assists.hold_back * (needed - assist)
+        background = min(background, max(work - assist, 0.0))
         return assist, background, max(work - assist - background, 0.0)
+
+    def _assist_ratio(self, gap: float) -> float:
+        """Returns the CPU of assists relative to that of all other GC but idle marking.
+
+        It changes with the bytes allocated between cycles to a power (their shares by a logit), but
+        even without any room dedicated workers do half of the marking. A log whose marking
+        allocates next to nothing has no assists with less room either.
+        """
+        load, c = self.load, self.constants
+        ratio = load.assist_ms / max(load.background_ms + load.stw_cpu_ms, 1e-9)
+        if load.in_mark < c.assist_least_mib:
+            return ratio
+        times = gap / load.gap_mib
+        if times >= 1:
+            return ratio / math.pow(times, c.assist_more_room)
+        return min(ratio / math.pow(times, c.assist_less_room), max(ratio, c.assist_most))
 
     def _peak(self, other: Setting, replayed: Replay, gap: float) -> float:
         load, c = self.load, self.constants

@@ -207,7 +207,8 @@ def reasons(rows: pl.DataFrame, warnings: tuple[str, ...]) -> list[tuple[str, st
         sentences.append(("Note", first["risk"]))
     sentences += [("Note", text) for text in warnings]
     if not first["now"]:
-        sentences.append(("Set", as_text(setting_of(first))))
+        word = "Try" if first["confidence"] == "low" else "Set"
+        sentences.append((word, as_text(setting_of(first))))
         sentences.append(
             ("Confidence", f"{first['confidence']}; 80 % of results lie within the intervals")
         )

@@ -112,7 +112,10 @@ def test_how_far_a_program_is_limited_by_the_cpu() -> None:
     for slower, bound in ((1.0, 0.0), (0.9, 0.0), (0.85, 0.5), (0.8, 1.0), (0.3, 1.0)):
         each = replace(load, alloc_in=slower * load.alloc_off)
         assert each.cpu_bound == pytest.approx(bound, abs=1e-6), slower
-    assert replace(load, alloc_off=0.0).cpu_bound == 0
+    # Where sizes hide the rate, marking that leaves no processor idle shows it.
+    assert replace(load, alloc_off=0.0, idle_ms=1.0).cpu_bound == 0
+    assert replace(load, alloc_off=0.0).cpu_bound == 1
+    assert replace(load, alloc_off=0.0, cycles=19).cpu_bound == 0, "too few cycles"
     assert replace(load, alloc_in=0.0, mark_ms=460.0).cpu_bound == 0, "always marking"
 
 
@@ -246,7 +249,7 @@ def test_a_constant_load_on_a_crowded_machine_is_not_limited_by_the_cpu() -> Non
 
 
 def test_less_than_the_printed_sizes_show_is_no_sign_of_a_limit() -> None:
-    load = replace(steady_load(), alloc_in=0.0)
+    load = replace(steady_load(), alloc_in=0.0, idle_ms=1.0)
     assert replace(load, alloc_off=51.0).cpu_bound == 1, "0.51 MiB in 10 ms"
     assert replace(load, alloc_off=49.0).cpu_bound == 0
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NOW = Setting(100.0)
 PLAIN = replace(
     CONSTANTS, work_exponent_usual=0.0, work_exponent_steady=0.0, live_exponent=0.0,
-    refill_mib=0.0, sweep=0.0, assist_exponent=0.0, background_prior=0.0,
+    refill_mib=0.0, sweep=0.0, assist_less_room=0.0, assist_more_room=0.0, background_prior=0.0,
 )  # fmt: skip
 """No corrections: what remains is arithmetic."""
 
@@ -146,19 +146,27 @@ def test_caches_go_cold_in_steady_programs_that_leave_the_cpus_idle() -> None:
     assert Model(replace(load_of(idle=30), variation=0.2), NOW).steadiness == 0
 
 
-def test_assists_grow_with_what_is_allocated_in_little_room() -> None:
-    model = model_of(replace(PLAIN, assist_exponent=0.5))
-    own, work = model.own, model.load.work_ms
-    assert model._shares_of_work(own, work) == pytest.approx((2, 18, 0))
-    pressed = replace(own, in_mark=2 * own.in_mark, room=own.room / 2)
-    assert model._shares_of_work(pressed, work)[0] == pytest.approx(2 * 4**0.5)
-    assert model._shares_of_work(own, 3 * work)[0] == pytest.approx(3 * 2)
-    # They are never more than 45 % of the marking, unless the log has more.
-    most = replace(own, in_mark=1e6 * own.in_mark)
-    assist, background, idle = model._shares_of_work(most, work)
-    assert (assist, background, idle) == pytest.approx((9, 11, 0))
-    busy = model_of(PLAIN, assist=12, background=8)
-    assert busy._shares_of_work(busy.own, 20.0)[0] == pytest.approx(12)
+def test_assists_change_with_the_bytes_between_cycles() -> None:
+    model = model_of(replace(PLAIN, assist_less_room=1.0, assist_more_room=0.5))
+    own, work, gap = model.own, model.load.work_ms, model.load.gap_mib
+    rest = 18 + model.load.stw_cpu_ms
+    assert model._shares_of_work(own, work, gap) == pytest.approx((2, 18, 0))
+    # Relative to other GC, without what does not fit into the marking any more.
+    assert model._assist_ratio(gap / 2) == pytest.approx(2 * 2 / rest)
+    assert model._assist_ratio(4 * gap) == pytest.approx(2 / rest / 2)
+    # Dedicated workers do half of it even without any room.
+    assert model._assist_ratio(gap / 1000) == 1.0
+    busy = model_of(PLAIN, assist=38, background=2)
+    now = busy._assist_ratio(busy.load.gap_mib)
+    assert now > 1
+    assert busy._assist_ratio(busy.load.gap_mib / 1000) == now
+
+
+def test_a_log_without_allocation_while_marking_has_no_more_assists_with_less_room() -> None:
+    model = model_of(PLAIN, end=340)
+    assert model._assist_ratio(model.load.gap_mib / 10) == model._assist_ratio(
+        model.load.gap_mib
+    )
 
 
 def test_far_from_the_present_setting_workers_take_their_usual_share() -> None:
@@ -169,7 +177,7 @@ def test_far_from_the_present_setting_workers_take_their_usual_share() -> None:
     times = found.gap / model.load.gap_mib
     assert math.log(times) > 1, "so far that only the usual share counts"
     background = 0.25 * 8 * 40 * times
-    spent = background + 2 * times + 0.32
+    spent = (background + 0.32) * (1 + model._assist_ratio(found.gap))
     assert found.gc_cpu_share / found.gc_per_s * 8 * 1000 == pytest.approx(spent, rel=0.02)
 
 
@@ -269,7 +277,7 @@ def test_other_assumptions_about_the_non_heap_memory_shift_it() -> None:
 @pytest.mark.parametrize("constants", [CONSTANTS, PLAIN])
 def test_other_constants_are_tried_on_the_same_load(constants: Constants) -> None:
     model = Model(load_of(), NOW, non_heap=33.0, go_1_21=False, growth_mib=7.0)
-    other = model.with_constants(constants)
+    other = model.changed(constants=constants)
     direct = Model(
         model.load, NOW, non_heap=33.0, constants=constants, go_1_21=False, growth_mib=7.0
     )
@@ -349,6 +357,7 @@ def test_each_constant_has_an_effect(name: str) -> None:
         replace(load_of(idle=9, assist=4), variation=0.06, alloc_in=250.0),
         replace(load_of(background=14), heap_end_max=700.0, variation=0.2),
         load_of(**HELD),
+        replace(load_of(assist=4), in_mark=0.4),
     ]
     settings = [Setting(20.0), Setting(400.0), Setting(None, 300.0), Setting(None, 800.0)]
     assert any(

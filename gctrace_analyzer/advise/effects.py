@@ -1,0 +1,88 @@
+"""What a recommended setting does, as parts of a sentence, and how firmly it is advised."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.advise.objective import sooner_text
+from gctrace_analyzer.advise.policy import as_text
+from gctrace_analyzer.analysis.rules.finding import percent
+from gctrace_analyzer.units import digits, size_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from gctrace_analyzer.advise.advice import Advice
+
+
+def present_row(advice: Advice) -> dict[str, Any]:
+    """Returns the figures of the present setting, which are always among the recommended ones."""
+    return advice.recommendations.filter(now=True).row(0, named=True)
+
+
+def order(first: dict[str, Any], advice: Advice) -> str:
+    """Returns what to set; where the evidence is thin, a test instead of an order."""
+    setting, is_thin = with_effects(first, advice), first["confidence"] == "low"
+    if is_thin and present_row(advice)["thrash"] == "no":
+        return (
+            f"Try {setting}: the evidence is thin, so measure it (`gctrace-analyze measure`)."
+        )
+    return f"Set {setting}."
+
+
+def with_effects(first: dict[str, Any], advice: Advice) -> str:
+    """Returns a setting with what it does, as `GOGC=200 (GC CPU 4 % instead of 19 %, …)`."""
+    present = present_row(advice)
+    room = ""
+    larger = (first["heap_peak_mib"] or 0.0) > (present["heap_peak_mib"] or 0.0)
+    if larger and not advice.baseline.settings.value("container_limit_mib"):
+        room = " if the container has room for it"
+    effects = ", ".join(_effects(first, present, advice.measured_gc_cpu_share))
+    if _changes_nothing(first, present):
+        # It is for another load, and the reason says for which.
+        effects = first["why"]
+    return f"{as_text(first)}{room} ({effects})"
+
+
+def _changes_nothing(first: dict[str, Any], present: dict[str, Any]) -> bool:
+    """Returns whether GC CPU and heap peak of a setting are printed as those of the present one."""
+    names = ("gc_cpu_with_idle_share", "heap_peak_mib")
+    pairs = [(first[name], present[name]) for name in names]
+    known = all(then is not None and now for then, now in pairs)
+    return known and all(abs(then / now - 1) < _SAME for then, now in pairs)
+
+
+def _effects(
+    first: dict[str, Any], present: dict[str, Any], whole: float | None
+) -> Iterator[str]:
+    """Yields what a setting changes; `whole` is the share of GC CPU that was measured."""
+    if sooner := sooner_text(first):
+        yield sooner
+    # As in the table of the recommendation
+    share, now = first["gc_cpu_with_idle_share"], present["gc_cpu_with_idle_share"]
+    if share is not None and now:
+        if whole is None or percent(now) == percent(whole):
+            yield f"GC CPU {percent(share)} instead of {percent(now)}"
+        else:
+            # A second figure for the present would contradict the first: that of the whole log,
+            # without idle marking.
+            yield _change(share / now)
+    elif first["gc_per_s"] is not None and present["gc_per_s"] is not None:
+        rates = (digits(row["gc_per_s"], 2) for row in (first, present))
+        yield "{} cycles/s instead of {}".format(*rates)
+    peak, old = first["heap_peak_mib"], present["heap_peak_mib"]
+    if peak is not None and old is not None:
+        yield f"heap peak {size_text(peak)} instead of {size_text(old)}"
+
+
+_SAME = 0.02
+"""Relative change of GC CPU. Less is far within every interval."""
+
+
+def _change(times: float) -> str:
+    """Returns by how much GC CPU changes by a factor, as `39 % less GC CPU`."""
+    change = percent(abs(1 - times))
+    if abs(1 - times) < _SAME:
+        return "the same GC CPU"
+    return f"{change} less GC CPU" if times < 1 else f"{change} more GC CPU"
