@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import rule_examples
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.rules.registry import RULES
+from gctrace_analyzer.analysis.rules.registry import RULES, filled
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape
 
 if TYPE_CHECKING:
@@ -121,8 +121,8 @@ def findings() -> str:
         causes = ", ".join(f"{RULES[each].name} ({each})" for each in rule.explained_by)
         parts.append(
             f"\n## {rule.id} {rule.name}\n\n{rule.meaning}\n\n"
-            f"- Reported if: {rule.condition()}\n"
-            f"- Needs: {rule.needs()}.\n"
+            f"- Reported if: {filled(rule.condition)}\n"
+            f"- Needs: {filled(rule.needs)}.\n"
             f"- Against it speaks: {rule.contradicted_by}.\n"
             f"- What to do: {rule.advice}\n"
             f"- Source: {rule.source}.\n"

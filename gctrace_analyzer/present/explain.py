@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import goal_mib
-from gctrace_analyzer.analysis.rules.registry import RULES, find_rule
+from gctrace_analyzer.analysis.rules.registry import RULES, filled, find_rule
 from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError, nearest
@@ -100,8 +100,8 @@ def explain_rule(text: str) -> Document:
         )
     parts = [
         Sentence("meaning", rule.meaning),
-        Sentence("reported if", rule.condition()),
-        Sentence("needs", f"{rule.needs()}."),
+        Sentence("reported if", filled(rule.condition)),
+        Sentence("needs", f"{filled(rule.needs)}."),
         Sentence("against it", f"{rule.contradicted_by}."),
         Sentence("what to do", rule.advice),
         Sentence("source", rule.source),

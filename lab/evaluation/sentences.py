@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.rules.diagnose import ALL_RULES
+from gctrace_analyzer.analysis.rules.registry import filled
 from lab.own import ROOT
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def listed() -> Iterator[tuple[str, str, list[str]]]:
                 if rule := rules.get(function.name):
                     sentences = [rule.meaning, rule.advice, *sentences]
                     when = (
-                        f"{rule.condition()} Needs: {rule.needs()}. Against it speaks: "
+                        f"{filled(rule.condition)} Needs: {filled(rule.needs)}. Against it speaks: "
                         f"{rule.contradicted_by}."
                     )
                 if sentences:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from gctrace_analyzer.analysis.rules.finding import Evidence, Finding, page_of
@@ -17,46 +18,52 @@ Facts = TypeVar("Facts")
 
 
 @frozen
-class Rule(Generic[Facts]):
-    """A rule: when it matches, what that means and what to do.
+class RuleTexts:
+    """What is written about a rule. As `@rule(…)`, it registers the function that it decorates.
 
     Attributes:
         id: `GC001` to `GC046`; never changes.
         name: what reports print, such as `limit-thrash`.
         meaning: the consequence for the program, in one sentence.
-        condition_template: the condition, with `{t.gc_cpu_warn:.0%}` for the threshold of that
-            name.
+        condition: when the rule matches, with `{t.gc_cpu_warn:.0%}` for the threshold of that
+            name (see `filled`).
         advice: what to do, unless the evidence has better advice for its input.
-        needs_template: the figures, observations or witness without which it is silent.
+        needs: the figures, observations or witness without which it is silent, with thresholds.
         contradicted_by: what would show that it is wrong, and where to look for that.
         source: the runtime source, issue, document or measurement that the rule is based on.
         explained_by: ids of the rules that cause this one when they match as well.
-        function: returns the matches.
     """
 
     id: str
     name: str
     meaning: str
-    condition_template: str
+    condition: str
     advice: str
-    needs_template: str
+    needs: str
     contradicted_by: str
     source: str
-    explained_by: tuple[str, ...]
-    function: Callable[[Facts], Iterable[Evidence]]
+    explained_by: tuple[str, ...] = ()
 
-    def condition(self, thresholds: Thresholds = DEFAULT) -> str:
-        """Returns when the rule matches, with the numbers of `thresholds`."""
-        return _filled(self.condition_template, thresholds)
-
-    def needs(self, thresholds: Thresholds = DEFAULT) -> str:
-        """Returns what the rule needs, with the numbers of `thresholds`."""
-        return _filled(self.needs_template, thresholds)
+    def __call__(self, function: Callable[[Facts], Iterable[Evidence]]) -> Rule[Facts]:
+        """Registers the function as a rule."""
+        if self.id in RULES:
+            message = f"{self.id} is registered already, as {RULES[self.id].name}"
+            raise ValueError(message)
+        texts = {text.name: getattr(self, text.name) for text in fields(self)}
+        registered = RULES[self.id] = Rule(**texts, function=function)
+        return registered
 
     @property
     def page(self) -> str:
         """Where the rule is described: the path of the page in the repository, and its anchor."""
         return page_of(self.id, self.name)
+
+
+@frozen
+class Rule(RuleTexts, Generic[Facts]):
+    """A rule: its texts, and the function that returns its matches."""
+
+    function: Callable[[Facts], Iterable[Evidence]] = field(kw_only=True)
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Returns the findings of this rule."""
@@ -81,7 +88,8 @@ class Rule(Generic[Facts]):
             )
 
 
-def _filled(template: str, thresholds: Thresholds) -> str:
+def filled(template: str, thresholds: Thresholds = DEFAULT) -> str:
+    """Returns a condition or a need of a rule with the numbers of `thresholds`."""
     # Reports write "10 %", Python's format "10%".
     return re.sub(r"(\d)%", r"\1 %", template.format(t=thresholds))
 
@@ -90,40 +98,7 @@ RULES: dict[str, Rule[Any]] = {}
 """Every rule by its id. Importing the package `rules` registers all of them."""
 
 
-def rule(
-    rule_id: str,
-    name: str,
-    *,
-    meaning: str,
-    condition: str,
-    advice: str,
-    needs: str,
-    contradicted_by: str,
-    source: str,
-    explained_by: tuple[str, ...] = (),
-) -> Callable[[Callable[[Facts], Iterable[Evidence]]], Rule[Facts]]:
-    """Registers the decorated function as a rule; the arguments are described at `Rule`."""
-
-    def register(function: Callable[[Facts], Iterable[Evidence]]) -> Rule[Facts]:
-        if rule_id in RULES:
-            message = f"{rule_id} is registered already, as {RULES[rule_id].name}"
-            raise ValueError(message)
-        registered = Rule(
-            id=rule_id,
-            name=name,
-            meaning=meaning,
-            condition_template=condition,
-            advice=advice,
-            needs_template=needs,
-            contradicted_by=contradicted_by,
-            source=source,
-            explained_by=explained_by,
-            function=function,
-        )
-        RULES[rule_id] = registered
-        return registered
-
-    return register
+rule = RuleTexts
 
 
 def find_rule(text: str) -> Rule[Any] | None:

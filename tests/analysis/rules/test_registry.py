@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gctrace_analyzer.analysis.rules import diagnose
-from gctrace_analyzer.analysis.rules.registry import RULES, Rule, find_rule, rule
+from gctrace_analyzer.analysis.rules.registry import RULES, Rule, filled, find_rule, rule
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.present.document import Heading, Sentences
@@ -26,7 +26,7 @@ FIELDS = {field.name for field in fields(Thresholds)}
 
 def mentioned(each: Rule[Any]) -> set[str]:
     """Returns the thresholds that the condition of a rule mentions."""
-    names = (name for _, name, _, _ in Formatter().parse(each.condition_template) if name)
+    names = (name for _, name, _, _ in Formatter().parse(each.condition) if name)
     return {re.split(r"[.\[]", name)[1] for name in names}
 
 
@@ -60,10 +60,12 @@ def test_names_are_unique() -> None:
 @pytest.mark.parametrize("rule_id", sorted(RULES))
 def test_a_rule_has_all_its_texts_and_its_causes_are_other_rules(rule_id: str) -> None:
     each = RULES[rule_id]
-    assert all((each.meaning, each.condition(), each.advice, each.source))
+    assert all((each.meaning, filled(each.condition), each.advice, each.source))
     # What it needs and what would contradict it are noun phrases: `explain` ends them.
-    assert all(text and not text.endswith(".") for text in (each.needs(), each.contradicted_by))
-    for text in (each.meaning, each.condition(), each.advice):
+    assert all(
+        text and not text.endswith(".") for text in (filled(each.needs), each.contradicted_by)
+    )
+    for text in (each.meaning, filled(each.condition), each.advice):
         assert text[0].isupper() or text[0] == "("
         assert text.endswith(".")
     assert set(each.explained_by) <= set(RULES) - {rule_id}
@@ -72,13 +74,13 @@ def test_a_rule_has_all_its_texts_and_its_causes_are_other_rules(rule_id: str) -
 @pytest.mark.parametrize("rule_id", sorted(RULES))
 def test_the_text_of_a_rule_names_only_thresholds_that_exist(rule_id: str) -> None:
     assert mentioned(RULES[rule_id]) <= FIELDS
-    assert "{" not in RULES[rule_id].condition() + RULES[rule_id].needs()
+    assert "{" not in filled(RULES[rule_id].condition + RULES[rule_id].needs)
 
 
 @pytest.mark.parametrize(("rule_id", "name"), MENTIONS)
 def test_another_threshold_gives_another_text(rule_id: str, name: str) -> None:
     each = RULES[rule_id]
-    assert each.condition(changed(name)) != each.condition()
+    assert filled(each.condition, changed(name)) != filled(each.condition)
 
 
 NO_RULES = ("__init__", "registry", "finding", "diagnose", "headline_levels")
