@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar, cast, overload
+from typing import TYPE_CHECKING, TypeVar, cast, overload
 
 from gctrace_analyzer import frames, schema, units
 from gctrace_analyzer.analysis.cycles import with_metrics
@@ -38,7 +38,15 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.sniff import Kind
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
     from gctrace_analyzer.live import Live
-    from gctrace_analyzer.present.plots.accessor import AxesTarget, Backend, Drawn, Target
+    from gctrace_analyzer.present.plots.accessor import (
+        AxesTarget,
+        Backend,
+        Drawn,
+        OnAxes,
+        OnMatplotlib,
+        OnPlotly,
+        Target,
+    )
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.prometheus.access import ServerOptions
 
@@ -391,30 +399,15 @@ def add_metrics(frame: _Frame) -> _Frame:
 
 @overload
 def overlay(
-    runs: Mapping[str, Run],
-    *,
-    backend: Literal["plotly"] = "plotly",
-    ax: None = None,
-    panel: str | None = None,
-    bins: int = BINS,
+    runs: Mapping[str, Run], *, bins: int = BINS, **how: Unpack[OnPlotly]
 ) -> PlotlyFigure: ...
 @overload
 def overlay(
-    runs: Mapping[str, Run],
-    *,
-    backend: Literal["matplotlib"],
-    ax: None = None,
-    panel: str | None = None,
-    bins: int = BINS,
+    runs: Mapping[str, Run], *, bins: int = BINS, **how: Unpack[OnMatplotlib]
 ) -> MatplotlibFigure: ...
 @overload
 def overlay(
-    runs: Mapping[str, Run],
-    *,
-    backend: Backend = "plotly",
-    ax: Target,
-    panel: str | None = None,
-    bins: int = BINS,
+    runs: Mapping[str, Run], *, bins: int = BINS, **how: Unpack[OnAxes[Target]]
 ) -> Target: ...
 def overlay(
     runs: Mapping[str, Run],
@@ -445,29 +438,11 @@ def overlay(
 
 
 @overload
-def side_by_side(
-    runs: Mapping[str, Run],
-    *,
-    backend: Literal["plotly"] = "plotly",
-    ax: None = None,
-    panel: str | None = None,
-) -> PlotlyFigure: ...
+def side_by_side(runs: Mapping[str, Run], **how: Unpack[OnPlotly]) -> PlotlyFigure: ...
 @overload
-def side_by_side(
-    runs: Mapping[str, Run],
-    *,
-    backend: Literal["matplotlib"],
-    ax: None = None,
-    panel: str | None = None,
-) -> MatplotlibFigure: ...
+def side_by_side(runs: Mapping[str, Run], **how: Unpack[OnMatplotlib]) -> MatplotlibFigure: ...
 @overload
-def side_by_side(
-    runs: Mapping[str, Run],
-    *,
-    backend: Backend = "plotly",
-    ax: Target,
-    panel: str | None = None,
-) -> Target: ...
+def side_by_side(runs: Mapping[str, Run], **how: Unpack[OnAxes[Target]]) -> Target: ...
 def side_by_side(
     runs: Mapping[str, Run],
     *,

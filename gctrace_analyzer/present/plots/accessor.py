@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypedDict, overload
+from typing import TYPE_CHECKING, Generic, Literal, Required, TypedDict, TypeVar, overload
 
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.present.plots import matplotlib_backend, plotly_backend
@@ -23,7 +23,7 @@ from gctrace_analyzer.present.plots.kinds import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import TypeAlias, TypeVar, Unpack
+    from typing import TypeAlias, Unpack
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MatplotlibFigure
@@ -36,9 +36,33 @@ if TYPE_CHECKING:
 
     AxesTarget: TypeAlias = Axes | Sequence[Axes]
     Drawn: TypeAlias = PlotlyFigure | MatplotlibFigure | AxesTarget
-    Target = TypeVar("Target", bound=AxesTarget)
 
+Target = TypeVar("Target", bound="AxesTarget")
 Backend = Literal["plotly", "matplotlib"]
+
+
+class OnPlotly(TypedDict, total=False):
+    """The keyword arguments with which a plot is a Plotly figure."""
+
+    backend: Literal["plotly"]
+    ax: None
+    panel: str | None
+
+
+class OnMatplotlib(TypedDict, total=False):
+    """Those with which it is a Matplotlib figure."""
+
+    backend: Required[Literal["matplotlib"]]
+    ax: None
+    panel: str | None
+
+
+class OnAxes(TypedDict, Generic[Target], total=False):
+    """Those with which it is drawn on axes."""
+
+    backend: Backend
+    ax: Required[Target]
+    panel: str | None
 
 
 class DrawOptions(TypedDict, total=False):
@@ -127,32 +151,13 @@ class Drawing:
         self._report, self._name = report, name
 
     @overload
-    def __call__(
-        self,
-        *,
-        backend: Literal["plotly"] = "plotly",
-        ax: None = None,
-        panel: str | None = None,
-        bins: int = BINS,
-    ) -> PlotlyFigure: ...
+    def __call__(self, *, bins: int = BINS, **how: Unpack[OnPlotly]) -> PlotlyFigure: ...
     @overload
     def __call__(
-        self,
-        *,
-        backend: Literal["matplotlib"],
-        ax: None = None,
-        panel: str | None = None,
-        bins: int = BINS,
+        self, *, bins: int = BINS, **how: Unpack[OnMatplotlib]
     ) -> MatplotlibFigure: ...
     @overload
-    def __call__(
-        self,
-        *,
-        backend: Backend = "plotly",
-        ax: Target,
-        panel: str | None = None,
-        bins: int = BINS,
-    ) -> Target: ...
+    def __call__(self, *, bins: int = BINS, **how: Unpack[OnAxes[Target]]) -> Target: ...
     def __call__(
         self,
         *,
