@@ -204,26 +204,18 @@ def live(
     return Live(how=how, settings=settings)
 
 
-def _options(
-    *,
-    strict: bool = False,
-    kind: Kind | None = None,
-    columns: Sequence[str] | None = None,
-    year: int | None = None,
-    tz: str | tzinfo | None = None,
-    start: str | datetime | None = None,
-    unpack_limit: str | float | None = None,
-) -> ReadOptions:
+def _options(**given: Unpack[InputOptions]) -> ReadOptions:
+    start, tz, limit = given.get("start"), given.get("tz"), given.get("unpack_limit")
     begun = moment(start) if isinstance(start, str) else start
     return ReadOptions(
-        strict=strict,
-        kind=kind,
-        columns=columns,
+        strict=given.get("strict", False),
+        kind=given.get("kind"),
+        columns=given.get("columns"),
         # The text of a ZoneInfo is its name.
-        clock=Clock(year=year, tz=None if tz is None else str(tz), start=begun),
+        clock=Clock(year=given.get("year"), tz=None if tz is None else str(tz), start=begun),
         unpack_limit=None
-        if unpack_limit is None
-        else round(units.size_mib(unpack_limit, argument="unpack_limit") * units.MIB),
+        if limit is None
+        else round(units.size_mib(limit, argument="unpack_limit") * units.MIB),
     )
 
 

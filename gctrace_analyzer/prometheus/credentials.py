@@ -15,6 +15,8 @@ from gctrace_analyzer.frozen import frozen
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gctrace_analyzer.prometheus.access import Access
+
 TOKEN, USER, PASSWORD = "PROMETHEUS_TOKEN", "PROMETHEUS_USER", "PROMETHEUS_PASSWORD"
 """Environment variables that are used where no argument gives the value."""
 
@@ -37,15 +39,7 @@ class Credentials:
         return text
 
 
-def credentials(
-    *,
-    token: str | None = None,
-    token_file: str | Path | None = None,
-    user: str | None = None,
-    password: str | None = None,
-    password_file: str | Path | None = None,
-    headers: Mapping[str, str] | None = None,
-) -> Credentials:
+def credentials(given: Access) -> Credentials:
     """Returns the credentials that arguments, files and the environment give.
 
     Arguments come first. The environment is asked only if there is neither a token nor a user
@@ -55,9 +49,10 @@ def credentials(
         BadSettingError: a header is not valid, or arguments exclude each other.
         UnreadableInputError: a file cannot be read.
     """
-    if token_file is not None:
+    token, user, password = given.get("token"), given.get("user"), given.get("password")
+    if (token_file := given.get("token_file")) is not None:
         token = _first_line(token_file)
-    if password_file is not None:
+    if (password_file := given.get("password_file")) is not None:
         password = _first_line(password_file)
     if token is None and user is None:
         token, user = os.environ.get(TOKEN) or None, os.environ.get(USER) or None
@@ -69,7 +64,7 @@ def credentials(
         raise BadSettingError(
             argument="token", value="***", expected="either a token, or a user with a password"
         )
-    sent = {name: _valid(name, value) for name, value in (headers or {}).items()}
+    sent = {name: _valid(name, value) for name, value in (given.get("headers") or {}).items()}
     secrets = list(sent.values())
     if token:
         sent["Authorization"] = _valid("Authorization", f"Bearer {token}")

@@ -156,14 +156,7 @@ def question(url: str, **how: Unpack[QuestionOptions]) -> Question:
             how[name] = value  # type: ignore[literal-required]
     server = Server(
         where.url,
-        credentials(
-            token=how.get("token"),
-            token_file=how.get("token_file"),
-            user=how.get("user"),
-            password=how.get("password"),
-            password_file=how.get("password_file"),
-            headers=how.get("headers"),
-        ),
+        credentials(how),
         ca_file=how.get("ca_file"),
         limits=how.get("limits"),
     )

@@ -152,7 +152,7 @@ def test_a_redirect_to_another_server_gets_no_credentials() -> None:
                 NotTheApiError, match=r"redirects to http.*\n.*another server"
             ) as caught,
         ):
-            server(other.url, credentials=credentials(token=SECRET)).find_api()
+            server(other.url, credentials=credentials({"token": SECRET})).find_api()
         assert not elsewhere.requests
     assert "next=secret" not in str(caught.value)
 
@@ -164,7 +164,7 @@ def test_a_redirect_on_the_same_server_is_followed_with_the_same_query() -> None
         return now()
 
     with fake(answer) as other:
-        server(f"{other.url}/old", credentials=credentials(token=SECRET)).find_api()
+        server(f"{other.url}/old", credentials=credentials({"token": SECRET})).find_api()
     assert [each.method for each in other.requests] == ["POST", "POST"]
     assert other.requests[1].query == "time()"
     assert other.requests[1].headers["Authorization"] == f"Bearer {SECRET}"
@@ -271,12 +271,12 @@ def test_credentials_are_in_no_error_and_no_repr() -> None:
         return refusal(401, "unauthorized", f"invalid: {request.headers['Authorization']}")
 
     with fake(answer) as other:
-        found = server(other.url, credentials=credentials(token=SECRET))
+        found = server(other.url, credentials=credentials({"token": SECRET}))
         with pytest.raises(RefusedError, match="access denied") as caught:
             found.find_api()
     assert other.requests[0].headers["Authorization"] == f"Bearer {SECRET}"
     error = caught.value
-    shown = [str(error), repr(error), repr(found), repr(credentials(token=SECRET))]
+    shown = [str(error), repr(error), repr(found), repr(credentials({"token": SECRET}))]
     shown += ["".join(traceback.format_exception(error)), repr(pickle.dumps(error))]
     assert not [text for text in shown if SECRET in text]
     assert "***" in str(error)
