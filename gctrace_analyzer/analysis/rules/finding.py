@@ -272,19 +272,8 @@ class Finding:
         evidence = self.evidence
         if self.examples:
             evidence = f"{evidence.removesuffix('.')} ({', '.join(self.examples)})."
-        return {
-            "id": self.id,
-            "name": self.name,
-            "severity": self.severity,
-            "process": self.process,
-            "start_s": self.start_s,
-            "end_s": self.end_s,
-            "evidence": evidence,
-            "figures": json.dumps(dict(self.figures)),
-            "because_of": self.because_of,
-            "advice": self.advice,
-            "source": self.source,
-        }
+        row = {name: getattr(self, name) for name in schema.names("findings")}
+        return row | {"evidence": evidence, "figures": json.dumps(dict(self.figures))}
 
 
 def page_of(rule_id: str, name: str) -> str:

@@ -74,19 +74,6 @@ class DrawOptions(TypedDict, total=False):
     bins: int
 
 
-PLOTS: dict[str, Callable[[Report, Axis], Figure]] = {
-    "timeline": timeline.timeline,
-    "pauses": pauses.pauses,
-    "frequency": frequency.frequency,
-    "assist": assist.assist,
-    "live_heap": live_heap.live_heap,
-    "goal": goal.goal,
-    "mmu": mmu.mmu,
-    "trade_off": trade_off.trade_off,
-    "memory": memory.memory,
-}
-
-
 def described(report: Report, name: str, bins: int = BINS) -> Figure:
     """Returns the description of a plot, not yet drawn.
 
@@ -176,6 +163,9 @@ class Drawing:
 class _Plot:
     """The plot that has the name of the attribute."""
 
+    def __init__(self, figure: Callable[[Report, Axis], Figure]) -> None:
+        self.figure = figure
+
     def __set_name__(self, _: type, name: PlotName) -> None:
         self._name = name
 
@@ -188,23 +178,23 @@ class _Plot:
 class Plots:
     """The plots of a run: `run.plot.timeline()` and the others. See `Drawing` for arguments."""
 
-    timeline = _Plot()
+    timeline = _Plot(timeline.timeline)
     """Heap, GC CPU, mark assist, pauses and allocation over time, with episodes."""
-    pauses = _Plot()
+    pauses = _Plot(pauses.pauses)
     """Pauses by phase: their distribution, and over time."""
-    frequency = _Plot()
+    frequency = _Plot(frequency.frequency)
     """Time between cycles: over time, and its distribution."""
-    assist = _Plot()
+    assist = _Plot(assist.assist)
     """Mark assist against allocation rate."""
-    live_heap = _Plot()
+    live_heap = _Plot(live_heap.live_heap)
     """The live heap with its growth and the time until it reaches the limit."""
-    goal = _Plot()
+    goal = _Plot(goal.goal)
     """The heap goal, what sets it, and the effective GOGC."""
-    mmu = _Plot()
+    mmu = _Plot(mmu.mmu)
     """Minimum mutator utilization by window length."""
-    trade_off = _Plot()
+    trade_off = _Plot(trade_off.trade_off)
     """GC CPU against peak heap, with the present and the recommended setting."""
-    memory = _Plot()
+    memory = _Plot(memory.memory)
     """Heap obtained from the system and heap needed, from MemStats."""
 
     def __init__(self, report: Callable[[], Report]) -> None:
@@ -223,3 +213,6 @@ class Plots:
         figure = described(self.report(), name, options.get("bins", BINS))
         backend, ax = options.get("backend", "plotly"), options.get("ax")
         return drawn(figure, backend, ax, options.get("panel"))
+
+
+PLOTS = {name: plot.figure for name, plot in vars(Plots).items() if isinstance(plot, _Plot)}
