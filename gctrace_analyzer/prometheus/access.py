@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.prometheus.credentials import CredentialOptions
 
 if TYPE_CHECKING:
     import os
@@ -16,29 +17,14 @@ if TYPE_CHECKING:
     from gctrace_analyzer.prometheus.fetch import FetchProgress
 
 
-class Access(TypedDict, total=False):
+class Access(CredentialOptions, total=False):
     """How a server is reached, and with which credentials.
 
-    Without credentials, they are taken from the environment: `PROMETHEUS_TOKEN`, or
-    `PROMETHEUS_USER` and `PROMETHEUS_PASSWORD`.
-
     Attributes:
-        token: a bearer token.
-        token_file: a file with a bearer token.
-        user: the user for basic authentication.
-        password: its password.
-        password_file: a file with its password.
-        headers: further headers, such as `{"X-Scope-OrgID": "team-a"}`.
         ca_file: certificates to trust instead of those of the system, in PEM format.
         limits: how long an answer may take and how large it may be.
     """
 
-    token: str | None
-    token_file: str | Path | None
-    user: str | None
-    password: str | None
-    password_file: str | Path | None
-    headers: Mapping[str, str] | None
     ca_file: str | Path | None
     limits: Limits | None
 

@@ -7,7 +7,7 @@ import re
 from base64 import b64encode
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from gctrace_analyzer.errors import BadSettingError, MissingInputError, UnreadableInputError
 from gctrace_analyzer.frozen import frozen
@@ -15,14 +15,35 @@ from gctrace_analyzer.frozen import frozen
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gctrace_analyzer.prometheus.access import Access
-
 TOKEN, USER, PASSWORD = "PROMETHEUS_TOKEN", "PROMETHEUS_USER", "PROMETHEUS_PASSWORD"
 """Environment variables that are used where no argument gives the value."""
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FEWEST_CHARS = 4
 """A shorter value would also replace parts of ordinary words."""
+
+
+class CredentialOptions(TypedDict, total=False):
+    """Credentials as arguments.
+
+    Without them, they are taken from the environment: `PROMETHEUS_TOKEN`, or
+    `PROMETHEUS_USER` and `PROMETHEUS_PASSWORD`.
+
+    Attributes:
+        token: a bearer token.
+        token_file: a file with a bearer token.
+        user: the user for basic authentication.
+        password: its password.
+        password_file: a file with its password.
+        headers: further headers, such as `{"X-Scope-OrgID": "team-a"}`.
+    """
+
+    token: str | None
+    token_file: str | Path | None
+    user: str | None
+    password: str | None
+    password_file: str | Path | None
+    headers: Mapping[str, str] | None
 
 
 @frozen
@@ -39,7 +60,7 @@ class Credentials:
         return text
 
 
-def credentials(given: Access) -> Credentials:
+def credentials(given: CredentialOptions) -> Credentials:
     """Returns the credentials that arguments, files and the environment give.
 
     Arguments come first. The environment is asked only if there is neither a token nor a user
