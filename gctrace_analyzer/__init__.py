@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.fleets.fleet import fleet
     from gctrace_analyzer.fleets.fleet_answers import FleetAnswers, fleet_answers
     from gctrace_analyzer.run import Run
+    from gctrace_analyzer.trials.experiment import measure
 
 __version__ = "0.1.0"
 
@@ -63,6 +64,7 @@ __all__ = [
     "fleet",
     "fleet_answers",
     "from_frame",
+    "measure",
     "overlay",
     "read",
     "read_prometheus",
@@ -74,6 +76,7 @@ _HOMES = {
     "Comparison": "comparison",
     **dict.fromkeys(("overlay", "side_by_side"), "api"),
     "fleet": "fleets.fleet",
+    "measure": "trials.experiment",
     **dict.fromkeys(("FleetAnswers", "fleet_answers"), "fleets.fleet_answers"),
     **dict.fromkeys(
         ("add_metrics", "compare", "cycles", "from_frame", "read", "read_prometheus"),

@@ -11,7 +11,6 @@ import polars as pl
 from gctrace_analyzer import frames
 from gctrace_analyzer.advise.sides import Side, all_differences, compare_sides, sides_of
 from gctrace_analyzer.analysis.checks import Facts, condition
-from gctrace_analyzer.analysis.compare.metrics import METRICS
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.present import json, markdown, text
 from gctrace_analyzer.present.sections import comparison as sections
@@ -21,10 +20,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from gctrace_analyzer.advise.sides import Pair
+    from gctrace_analyzer.advise.sides import Pair, Promised
     from gctrace_analyzer.analysis.checks import Check
     from gctrace_analyzer.analysis.compare.change import Change
     from gctrace_analyzer.analysis.compare.comparability import Difference
+    from gctrace_analyzer.analysis.compare.rounds import Measurement
     from gctrace_analyzer.present.document import Document
     from gctrace_analyzer.present.plots.palette import Theme
     from gctrace_analyzer.run import Run
@@ -38,10 +38,23 @@ class Comparison:
 
     Attributes:
         pairs: each side with the baseline.
+
+    Args:
+        sides: two or more; the first is the baseline.
+        measurement: the rounds that the runs were made in, if they were made for this.
+        promised: what was predicted for a side; by default, what is predicted from the baseline.
     """
 
-    def __init__(self, sides: Sequence[Side]) -> None:
-        self.pairs: tuple[Pair, ...] = compare_sides(sides)
+    def __init__(
+        self,
+        sides: Sequence[Side],
+        *,
+        measurement: Measurement | None = None,
+        promised: Promised | None = None,
+    ) -> None:
+        self.pairs: tuple[Pair, ...] = compare_sides(
+            sides, measurement=measurement, promised=promised
+        )
 
     @property
     def before(self) -> Side:
@@ -122,7 +135,7 @@ class Comparison:
         Raises:
             BadSettingError: a condition is not valid.
         """
-        names = [metric.name for metric in METRICS]
+        names = list(self.pairs[0].changes)
         checks = []
         for pair in self.pairs:
             values = {name: change.after for name, change in pair.changes.items()}
@@ -183,7 +196,7 @@ class Comparison:
         return comparison_page.cell(self.pairs)
 
 
-def side_of(label: str, runs: Sequence[Run]) -> Side:
+def side_of(label: str, runs: Sequence[Run], *, may_be_empty: bool = False) -> Side:
     """Returns one side of a comparison: runs of one program under one setting.
 
     Metrics of several processes, such as the pods of a service, are one run for each process.
@@ -192,7 +205,8 @@ def side_of(label: str, runs: Sequence[Run]) -> Side:
         NoDataError: a run has no cycle.
     """
     parts = [part for run in runs for part in _by_process(run)]
-    return Side(label, [(run.analysis, run.advice) for run in parts])
+    own = [(run.analysis, run.advice) for run in parts]
+    return Side(label, own, may_be_empty=may_be_empty)
 
 
 def _by_process(run: Run) -> list[Run]:

@@ -1,4 +1,4 @@
-"""Builds and runs Go programs with gctrace on, for the pytest fixture `gctrace`."""
+"""Runs Go programs with gctrace on: the variable for it, and the pytest fixture `gctrace`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Gctrace:
         settings = {"GOGC": gogc, "GOMEMLIMIT": memory_limit}
         variables = {**os.environ, **(env or {})}
         variables |= {name: str(value) for name, value in settings.items() if value is not None}
-        variables["GODEBUG"] = ",".join(filter(None, (variables.get("GODEBUG"), "gctrace=1")))
+        variables["GODEBUG"] = with_gctrace(variables.get("GODEBUG", ""))
         self._runs += 1
         log = self.folder / f"gctrace-{self._runs}.log"
         _run(words, log, env=variables, cwd=cwd, timeout_s=timeout_s)
@@ -87,6 +87,24 @@ class Gctrace:
         words = ["go", "build", "-o", str(target), package]
         _run(words, self.folder / "build.log", cwd=cwd, timeout_s=_BUILD_TIMEOUT_S)
         return target
+
+
+def with_gctrace(godebug: str) -> str:
+    """Returns GODEBUG with gctrace on; unchanged if it is on already.
+
+    >>> with_gctrace("madvdontneed=1"), with_gctrace("gctrace=2,x=1"), with_gctrace("")
+    ('madvdontneed=1,gctrace=1', 'gctrace=2,x=1', 'gctrace=1')
+    >>> with_gctrace("gctrace=0")  # the last one counts
+    'gctrace=0,gctrace=1'
+    """
+    current = ""
+    for setting in godebug.split(","):
+        name, _, value = setting.partition("=")
+        if name.strip() == "gctrace":
+            current = value.strip()
+    if current.isdigit() and int(current) > 0:
+        return godebug
+    return ",".join([*([godebug] if godebug else []), "gctrace=1"])
 
 
 def _words(command: Word | Sequence[Word]) -> list[Word]:
@@ -123,15 +141,17 @@ def _run(
             )
     except subprocess.TimeoutExpired as err:
         problem = f"did not finish within {duration(timeout_s)}"
-        raise ProgramError(name, problem, output=_last_output(log)) from err
+        raise ProgramError(name, problem, output=last_output(log)) from err
     except OSError as err:
         hint = "Is it built, and in PATH?"
         raise ProgramError(name, f"did not start: {err.strerror}", hint=hint) from err
     if done.returncode:
-        raise ProgramError(name, f"exit code {done.returncode}", output=_last_output(log))
+        raise ProgramError(name, f"exit code {done.returncode}", output=last_output(log))
 
 
-def _last_output(log: Path) -> str:
+def last_output(log: Path) -> str:
     """Returns the end of a program's standard error, without gctrace lines."""
-    text = log.read_bytes()[-_LAST_BYTES:].decode(errors="replace")
+    with log.open("rb") as file:
+        file.seek(max(log.stat().st_size - _LAST_BYTES, 0))
+        text = file.read().decode(errors="replace")
     return "\n".join(line for line in text.splitlines() if not line.startswith("gc "))

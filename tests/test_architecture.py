@@ -34,7 +34,7 @@ ORDER = (
     ("live",),
     ("api",),
     ("program",),
-    ("fleets", "testing"),
+    ("trials", "fleets", "testing"),
     ("cli",),
     ("__init__", "__main__"),
 )
@@ -186,6 +186,8 @@ def test_only_sources_opens_inputs_and_only_the_command_line_prints(path: Path) 
         "prometheus/connection.py",
         "files.py",
         "program.py",
+        "trials/guard.py",
+        "trials/trial.py",
     )
     if named(path) not in (*opening, "cli/screen.py", "cli/watch/command.py"):
         assert "open" not in names

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gctrace_analyzer.advise.prediction.model import Setting
     from gctrace_analyzer.advise.predictor import Predictor
 
@@ -18,6 +20,7 @@ _METRICS = (
     "assist_share_of_gc_cpu",
     "stw_share",
     "heap_peak_mib",
+    "run_time_ratio",
 )
 """The metrics that are compared with predictions. The live heap is not compared, because
 its prediction is a mean and the report's figure is a median."""
@@ -35,9 +38,16 @@ def expectation(predictor: Predictor, wanted: Setting) -> tuple[Expectation, str
     row = predictor.at(wanted).row
     if row["refused"]:
         return {}, str(row["refused"])
-    return {
-        name: tuple(row[f"{name}{end}"] for end in ("", "_low", "_high")) for name in _METRICS
-    }, None
+    return of_row(row), None
+
+
+def of_row(row: Mapping[str, Any]) -> Expectation:
+    """Returns what a row of `schema.WHATIF` or `schema.RECOMMENDATIONS` predicts, by metric."""
+    ends = {
+        name: tuple(row.get(f"{name}{end}") for end in ("", "_low", "_high"))
+        for name in _METRICS
+    }
+    return {name: values for name, values in ends.items() if values[0] is not None}
 
 
 def same_gogc(one: float | None, other: float | None) -> bool:

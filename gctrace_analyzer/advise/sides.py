@@ -15,8 +15,14 @@ from gctrace_analyzer.analysis.compare.comparability import (
     Difference,
     differences,
 )
-from gctrace_analyzer.analysis.compare.compare import compare, mean_of, measured
-from gctrace_analyzer.analysis.compare.metrics import METRICS, figures
+from gctrace_analyzer.analysis.compare.compare import (
+    Paired,
+    compare,
+    estimate,
+    measured,
+)
+from gctrace_analyzer.analysis.compare.metrics import NAMED
+from gctrace_analyzer.analysis.compare.rounds import WALL
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.settings.naming import percent_text, present
 from gctrace_analyzer.analysis.spans import of_cycles
@@ -27,15 +33,19 @@ from gctrace_analyzer.ingest import processes
 from gctrace_analyzer.units import size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
     from gctrace_analyzer.advise.advice import Advice
     from gctrace_analyzer.advise.predictor import Predictor
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.compare.change import Change
     from gctrace_analyzer.analysis.compare.compare import Measured
+    from gctrace_analyzer.analysis.compare.rounds import Measurement
     from gctrace_analyzer.analysis.rules.finding import Finding
-    from gctrace_analyzer.analysis.settings.known import Settings
+
+    Promised: TypeAlias = Callable[["Side", "Side"], tuple[Expectation, str | None]]
+    """Returns what was predicted for a side, as `expectation` does, from the one before."""
 
 LEAST_LIVE_MIB = 20.0
 """Below this live heap, truncation to whole MiB alone changes the inferred GOGC."""
@@ -56,16 +66,27 @@ class Side:
         advices: the advice for each run.
         measured: the figures of each run with their standard errors.
 
+    Args:
+        label: its name.
+        runs: at least one.
+        may_be_empty: a run may have no cycle, because other figures are compared too.
+
     Raises:
         NoDataError: a run has no cycle.
     """
 
-    def __init__(self, label: str, runs: Sequence[tuple[Analysis, Advice]]) -> None:
+    def __init__(
+        self,
+        label: str,
+        runs: Sequence[tuple[Analysis, Advice]],
+        *,
+        may_be_empty: bool = False,
+    ) -> None:
         self.label = label
         self.analyses = tuple(analysis for analysis, _ in runs)
         self.advices = tuple(advice for _, advice in runs)
         for analysis in self.analyses:
-            if analysis.cycles.is_empty() and not analysis.by_dumps:
+            if analysis.cycles.is_empty() and not analysis.by_dumps and not may_be_empty:
                 sources = analysis.log.sources
                 raise NoDataError.no_cycles(sources[0].name if sources else "a frame of cycles")
         self.measured = tuple(_measured(analysis) for analysis in self.analyses)
@@ -192,17 +213,16 @@ class Side:
         load = self.baseline.load
         return load is not None and load.shows_rate_in_mark and load.cpu_bound == 0
 
-    def after_start(self) -> dict[str, float | None]:
-        """Returns the mean figures of the runs without the start-up, as predictions count."""
-        figures = [part.values for part in self.measured if self.by_metrics] + [
-            _figures_of(cycles, analysis.settings)
+    @cached_property
+    def after_start(self) -> list[Measured]:
+        """The figures of the runs without the start-up, as predictions count."""
+        if self.by_metrics:
+            return list(self.measured)
+        late = (
+            (analysis, analysis.cycles.filter(pl.col("start_s") >= DEFAULT.warm_up_s))
             for analysis in self.analyses
-            if len(cycles := analysis.cycles.filter(pl.col("start_s") >= DEFAULT.warm_up_s))
-        ]
-        return {
-            metric.name: mean_of(metric, [values[metric.name] for values in figures])
-            for metric in METRICS
-        }
+        )
+        return [_measured_of(cycles, analysis) for analysis, cycles in late if len(cycles)]
 
     def findings(self) -> Iterator[Finding]:
         """Yields the findings of each run."""
@@ -210,11 +230,11 @@ class Side:
             yield from analysis.findings
 
 
-def _figures_of(cycles: pl.DataFrame, settings: Settings) -> dict[str, float | None]:
-    durations = correct_durations(cycles, settings)
-    spans = of_cycles(on_real_cpus(durations, settings.value("cpu_limit")))
+def _measured_of(cycles: pl.DataFrame, analysis: Analysis) -> Measured:
+    durations = correct_durations(cycles, analysis.settings)
+    spans = of_cycles(on_real_cpus(durations, analysis.settings.value("cpu_limit")))
     summary = summarize(cycles, processes.processes(cycles), durations=durations, spans=spans)
-    return figures(summary, spans)
+    return measured(spans, summary, by_limit=analysis.goals_are_by_limit)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -229,6 +249,7 @@ class Pair:
         no_expectation: why the change cannot be predicted; None if it was, or if the settings
             are the same.
         load_is_given: False if the program is CPU-bound: its allocation rate is then a result.
+        measurement: the rounds that its runs were made in, if they were made for this.
     """
 
     before: Side
@@ -237,6 +258,7 @@ class Pair:
     differences: tuple[Difference, ...]
     no_expectation: str | None
     load_is_given: bool
+    measurement: Measurement | None = None
 
     @property
     def comparable(self) -> bool:
@@ -250,16 +272,39 @@ class Pair:
         return pl.DataFrame(rows, schema=schema.polars_schema("comparison"))
 
 
-def compare_sides(sides: Sequence[Side]) -> tuple[Pair, ...]:
-    """Compares each side with the first, which is the baseline."""
-    return tuple(_compare_two(sides[0], side) for side in sides[1:])
+def compare_sides(
+    sides: Sequence[Side],
+    *,
+    measurement: Measurement | None = None,
+    promised: Promised | None = None,
+) -> tuple[Pair, ...]:
+    """Compares each side with the first, which is the baseline.
+
+    Args:
+        sides: two or more.
+        measurement: the rounds that their runs were made in, if they were made for this.
+        promised: what was predicted for a side; by default, what is predicted from the baseline.
+    """
+    wanted = promised or _expectation
+    return tuple(_compare_two(sides[0], side, measurement, wanted) for side in sides[1:])
 
 
-def _compare_two(before: Side, after: Side) -> Pair:
+def _compare_two(
+    before: Side, after: Side, measurement: Measurement | None, promised: Promised
+) -> Pair:
     given = before.load_is_given and after.load_is_given
     # A few cycles may seem to allocate less while marking; the other side says otherwise.
     given |= before.has_fixed_rate or after.has_fixed_rate
-    changes = compare(before.measured, after.measured, side=after.label, load_is_given=given)
+    paired = None
+    if measurement is not None:
+        places = measurement.both(after.label)
+        runs = [(before.measured[one], after.measured[other]) for one, other in places]
+        paired = Paired(runs, measurement.alpha, measurement.fixed)
+    changes = compare(
+        before.measured, after.measured, side=after.label, load_is_given=given, paired=paired
+    )
+    if measurement is not None:
+        changes = {**measurement.changes(after.label), **changes}
     differing = tuple(
         differences(
             (_with_same_wording(before, after), before.measured),
@@ -268,7 +313,7 @@ def _compare_two(before: Side, after: Side) -> Pair:
             load_is_given=given,
         )
     )
-    expected, no_expectation = _expectation(before, after)
+    expected, no_expectation = promised(before, after)
     # A memory limit that leaves too little room slows the program down by itself.
     by_limit = before.by_limit or after.by_limit
     if expected and not by_limit and any(difference.what == "load" for difference in differing):
@@ -276,16 +321,28 @@ def _compare_two(before: Side, after: Side) -> Pair:
             {},
             "predictions are for the same load, and the allocation rate differs",
         )
-    late = after.after_start() if expected else {}
-    for name, (middle, low, high) in expected.items():
-        changes[name] = replace(
-            changes[name],
-            expected=middle,
-            expected_low=low,
-            expected_high=high,
-            measured=late[name],
-        )
-    return Pair(before, after, changes, differing, no_expectation, given)
+    for name, ends in expected.items():
+        if name != "run_time_ratio":
+            changes[name] = _with_promise(changes, name, ends, after)
+        elif (wall := changes.get(WALL.name)) is not None and wall.before is not None:
+            before_s = wall.before
+            times = tuple(None if end is None else before_s * end for end in ends)
+            changes[WALL.name] = _with_promise(changes, WALL.name, times, after)
+    return Pair(before, after, changes, differing, no_expectation, given, measurement)
+
+
+def _with_promise(
+    changes: Mapping[str, Change], name: str, ends: tuple[float | None, ...], after: Side
+) -> Change:
+    """Returns the change of a metric with what was promised, and what was measured of that."""
+    change = changes[name]
+    if name in NAMED:
+        return change.promised(ends, estimate(NAMED[name], after.after_start))
+    low, high = (
+        None if end is None or change.before is None else change.before + end
+        for end in (change.delta_low, change.delta_high)
+    )
+    return change.promised(ends, (change.after, low, high))
 
 
 def sides_of(pairs: Sequence[Pair]) -> tuple[Side, ...]:

@@ -23,6 +23,7 @@ from gctrace_analyzer.ingest.sources import is_server
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from gctrace_analyzer.comparison import Comparison
 
@@ -41,7 +42,8 @@ version or settings.
 A SIDE is a log, or NAME=LOG,LOG,... for several runs of the same program with
 the same settings; a quoted pattern stands for all matching files. Of more than
 two sides, each is compared with the first, in a table with one row each. Files
-with metrics will do in place of logs.
+with metrics will do in place of logs. A folder that measure has written has all
+its sides.
 
 Two time ranges of a Prometheus server, such as before and after a deploy; each
 process of the service is a run, so several pods show how much runs differ:
@@ -72,6 +74,11 @@ exit codes: 0 compared, 1 a --fail-on condition is true, 2 wrong usage,
 def run(args: argparse.Namespace) -> Result:
     """Compares the sides."""
     validate(args)
+    if len(args.sides) == 1 and Path(args.sides[0]).is_dir():
+        from gctrace_analyzer.trials.measurements import Measurements
+
+        with working("comparing"):
+            return result(Measurements.opened(Path(args.sides[0])).comparison(), args)
     return result(_compare(args), args)
 
 
@@ -123,13 +130,18 @@ def add_delivery(parser: Parser) -> None:
     )
 
 
-def validate(args: argparse.Namespace) -> None:
-    """Refuses invalid conditions before any log is read."""
+def validate(args: argparse.Namespace, more: Sequence[str] = ()) -> None:
+    """Refuses invalid conditions before any log is read.
+
+    Args:
+        args: with the conditions.
+        more: the names of metrics that logs do not have.
+    """
     from gctrace_analyzer.analysis.checks import condition
     from gctrace_analyzer.analysis.compare.metrics import NAMED
 
     for text in args.fail_on:
-        condition(text, list(NAMED), changes=True)
+        condition(text, [*more, *NAMED], changes=True)
 
 
 def _logs_by_side(words: list[str]) -> dict[str, list[str]]:

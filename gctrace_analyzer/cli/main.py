@@ -23,6 +23,7 @@ VERBS = {
     "recommend": ("FILE...", "which GOGC and GOMEMLIMIT to set"),
     "whatif": ("FILE...", "predict other settings"),
     "compare": ("BEFORE AFTER", "is it significantly better?"),
+    "measure": ("-- ./bench", "promised against measured"),
     "watch": ("-- ./server", "live, while the program runs"),
     "explain": ("LINE", "one line of gctrace, field by field"),
     "fleet": ("'logs/**/*.log'", "the logs of thousands of processes"),
@@ -33,7 +34,7 @@ VERBS = {
 """Words that are commands if they come first: an example of their arguments, and what they show. A
 file of that name is given as `./compare`."""
 
-_WITH_PROCESSES = ("watch", "fleet", "prometheus")
+_WITH_PROCESSES = ("watch", "measure", "fleet", "prometheus")
 """The commands that run other processes, or have threads that a server answers."""
 
 

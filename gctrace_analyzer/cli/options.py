@@ -21,6 +21,8 @@ _NOT_OPTIONS = {
     "condition": "--fail-on",
     "finding": "LINE",
     "headers": "--header",
+    "serve_for": "--for",
+    "sides": "--side",
     "input": "FILE",
     "inputs": "INPUT",
     "line_no": "LINE",

@@ -12,7 +12,7 @@ from gctrace_analyzer.analysis.durations import COUNTED
 from gctrace_analyzer.present.sections.overview import MOST_REJECTED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from gctrace_analyzer.advise.sides import Pair, Side
     from gctrace_analyzer.analysis.fleet.answers import Answers
@@ -128,6 +128,21 @@ def of_comparison(pairs: Sequence[Pair]) -> dict[str, object]:
     from gctrace_analyzer.present.sections.comparison import verdict
 
     last = pairs[-1]
+    measurement = last.measurement
+    measured: dict[str, object] = (
+        {}
+        if measurement is None
+        else {
+            "measured": {
+                "decided_by": measurement.decider.name,
+                "decided": measurement.is_decided,
+                "rounds": measurement.rounds,
+                "metrics": [metric.to_dict() for metric in measurement.metrics],
+                "runs": [{**run.to_dict(), "warm_up": run.warm_up} for run in measurement.runs],
+                "promises": [*_promises(pairs)],
+            }
+        }
+    )
     return {
         "schema_version": SCHEMA_VERSION,
         "verdict": verdict(pairs),
@@ -137,7 +152,26 @@ def of_comparison(pairs: Sequence[Pair]) -> dict[str, object]:
         "differences": [difference.to_dict() for difference in all_differences(pairs)],
         "metrics": [row for pair in pairs for row in pair.frame.to_dicts()],
         "no_expectation_because": last.no_expectation,
+        **measured,
     }
+
+
+def _promises(pairs: Sequence[Pair]) -> Iterator[dict[str, object]]:
+    """Yields what was predicted of each side, with what was measured."""
+    for pair in pairs:
+        for change in pair.changes.values():
+            if change.expected is not None:
+                yield {
+                    "side": pair.after.label,
+                    "metric": change.metric,
+                    "promised": change.expected,
+                    "promised_low": change.expected_low,
+                    "promised_high": change.expected_high,
+                    "measured": change.measured,
+                    "measured_low": change.measured_low,
+                    "measured_high": change.measured_high,
+                    "held": change.held,
+                }
 
 
 def of_fleet(answers: Answers) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import Plain, frozen
@@ -11,6 +11,8 @@ OTHER_LOAD = 0.10
 """Relative difference of the allocation rates. Above it, the load is different."""
 
 FEW_CYCLES = f"a run has fewer than {DEFAULT.min_cycles} cycles, or intervals of metrics"
+FEW_ROUNDS = "there are too few rounds for an interval"
+NOT_POSITIVE = "a value is 0 or less, so changes are no factors"
 MAXIMUM = "it is a maximum, or close to one"
 UNBOUNDED = "by chance it may change by any factor"
 CONTENDED = "other work competed for the CPUs of one side"
@@ -28,7 +30,8 @@ class Change(Plain):
     unless a side does not show the figure.
     `delta_low` and `delta_high` bound the 95 % interval of `delta`. `by_load` is the change that a
     different load alone would cause. `expected` is predicted from the runs before, with an 80 %
-    interval, and to be compared with `measured`, which leaves out the start-up.
+    interval, and to be compared with `measured`, which leaves out the start-up and has a 95 %
+    interval. `held`: whether the two intervals overlap; None where the measured one is wider.
     """
 
     metric: str
@@ -50,6 +53,38 @@ class Change(Plain):
     expected_low: float | None = None
     expected_high: float | None = None
     measured: float | None = None
+    measured_low: float | None = None
+    measured_high: float | None = None
+    held: bool | None = None
+
+    def promised(
+        self,
+        expected: tuple[float | None, ...],
+        measured: tuple[float | None, float | None, float | None],
+    ) -> Change:
+        """Returns the change with what was expected, and whether that held.
+
+        Args:
+            expected: the value and the ends of its interval.
+            measured: likewise.
+        """
+        middle, low, high = expected
+        value, least, most = measured
+        held = None
+        if low is None or high is None or least is None or most is None:
+            pass
+        elif most - least <= high - low:
+            held = least <= high and low <= most
+        return replace(
+            self,
+            expected=middle,
+            expected_low=low,
+            expected_high=high,
+            measured=value,
+            measured_low=least,
+            measured_high=most,
+            held=held,
+        )
 
     @property
     def relative(self) -> float | None:

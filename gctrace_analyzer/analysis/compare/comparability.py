@@ -90,7 +90,7 @@ def differences(
     yield from _load_difference(changes["alloc_mib_per_s"], load_is_given=load_is_given)
     was, now = before[0], after[0]
     procs = [_procs(side[1]) for side in (before, after)]
-    if procs[0] != procs[1]:
+    if procs[0] != procs[1] and "unknown" not in procs:
         yield Difference(
             "incomparable",
             "procs",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from statistics import NormalDist, fmean
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -21,6 +21,7 @@ from gctrace_analyzer.analysis.compare.change import (
     BY_LOAD,
     CONTENDED,
     FEW_CYCLES,
+    FEW_ROUNDS,
     IS_LOAD,
     MAXIMUM,
     OTHER_LOAD,
@@ -33,6 +34,7 @@ from gctrace_analyzer.analysis.compare.metrics import (
     Metric,
     figures,
 )
+from gctrace_analyzer.analysis.compare.sequential import interval, student
 from gctrace_analyzer.analysis.pauses import LatePauses, has_phases
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
@@ -48,6 +50,9 @@ CONFIDENCE = 0.95
 PRIOR_RUNS = 6
 """Runs. The calibrated noise comes from other programs, so it counts as much as this many
 repeated runs."""
+
+OWN_SPREAD_RUNS = 5
+"""Runs of one side, from which on they show by themselves how much they vary."""
 
 SAME_LENGTH = 1.25
 """Ratio of lengths. Above it, the longer side had more time to reach its peak."""
@@ -103,6 +108,21 @@ class Measured:
 
 
 @frozen
+class Paired:
+    """Runs of two sides that were made in the same rounds.
+
+    Attributes:
+        runs: the run of the baseline and that of the other side, per round.
+        alpha: the error of the interval of a change.
+        fixed: whether the number of rounds was fixed before the first.
+    """
+
+    runs: Sequence[tuple[Measured, Measured]]
+    alpha: float
+    fixed: bool
+
+
+@frozen
 class Estimate:
     """The value of a metric for a side: the geometric mean of its runs.
 
@@ -146,6 +166,7 @@ def compare(
     *,
     side: str = "after",
     load_is_given: bool = True,
+    paired: Paired | None = None,
 ) -> dict[str, Change]:
     """Returns the change of each metric between two sides, without predicted values.
 
@@ -155,8 +176,10 @@ def compare(
         side: the name of the other side.
         load_is_given: False if the program allocates as fast as it can, so that its
             allocation rate is a result, not a load.
+        paired: the same runs by round, if they were made in rounds; their differences within the
+            rounds then make the intervals.
     """
-    changes = {metric.name: _change(metric, before, after, side) for metric in METRICS}
+    changes = {metric.name: _change(metric, before, after, side, paired) for metric in METRICS}
     load = changes["alloc_mib_per_s"]
     differs = abs(load.relative or 0.0) > OTHER_LOAD
     if load_is_given and differs and load.before and load.after is not None:
@@ -206,7 +229,11 @@ _BOUNDLESS = 50.0
 
 
 def _change(
-    metric: Metric, before: Sequence[Measured], after: Sequence[Measured], side: str
+    metric: Metric,
+    before: Sequence[Measured],
+    after: Sequence[Measured],
+    side: str,
+    paired: Paired | None,
 ) -> Change:
     """Returns the change of a metric with its interval, without a verdict."""
     (was, now), dof = _estimates(metric, [before, after])
@@ -224,6 +251,8 @@ def _change(
     if was is None or now is None:
         return change
     change = replace(change, delta=now.value - was.value)
+    if paired is not None:
+        return _of_rounds(metric, change, was.value + metric.floor, paired)
     runs = (*before, *after)
     if not all(run.long_enough for run in runs):
         return replace(change, no_verdict_because=FEW_CYCLES)
@@ -231,17 +260,36 @@ def _change(
     if metric.noise is None or None in known:
         return replace(change, no_verdict_because=MAXIMUM)
     difference = now.scaled - was.scaled
-    half = _t(dof) * math.sqrt(was.variance + now.variance)
+    half = student(dof, 1 - CONFIDENCE) * math.sqrt(was.variance + now.variance)
     more_before, more_after = (
         _more_time(metric, *sides) for sides in ((before, after), (after, before))
     )
     low, high = difference - half - more_after, difference + half + more_before
     if max(abs(low), abs(high)) >= _BOUNDLESS:
         return replace(change, no_verdict_because=UNBOUNDED)
-    # No metric can fall below 0.
-    floored = was.value + metric.floor
-    ends = (max(floored * math.expm1(end), -was.value) for end in (low, high))
+    return _with_ends(change, was.value + metric.floor, low, high)
+
+
+def _with_ends(change: Change, floored: float, low: float, high: float) -> Change:
+    """Returns the change with its interval, on the metric's scale; none can fall below 0."""
+    ends = (max(floored * math.expm1(end), -(change.before or 0.0)) for end in (low, high))
     return replace(change, delta_low=next(ends), delta_high=next(ends))
+
+
+def _of_rounds(metric: Metric, change: Change, floored: float, paired: Paired) -> Change:
+    """Returns the change with the interval that its differences within rounds show."""
+    values = [(was.values[metric.name], now.values[metric.name]) for was, now in paired.runs]
+    differences = [
+        metric.scaled(after) - metric.scaled(before)
+        for before, after in values
+        if before is not None and after is not None
+    ]
+    known = interval(differences, paired.alpha, fixed=paired.fixed) if differences else None
+    if known is None or known.low is None or known.high is None:
+        return replace(change, no_verdict_because=FEW_ROUNDS)
+    if max(abs(known.low), abs(known.high)) >= _BOUNDLESS:
+        return replace(change, no_verdict_because=UNBOUNDED)
+    return _with_ends(change, floored, known.low, known.high)
 
 
 def _estimates(
@@ -283,6 +331,28 @@ def _estimates(
     return estimates, PRIOR_RUNS + repeats
 
 
+def estimate(
+    metric: Metric, runs: Sequence[Measured]
+) -> tuple[float | None, float | None, float | None]:
+    """Returns the value of a metric for a side with its interval; None where it is unknown.
+
+    Runs of one side show themselves how much they vary, if there are enough of them.
+    """
+    values = [value for run in runs if (value := run.values[metric.name]) is not None]
+    if len(values) >= OWN_SPREAD_RUNS:
+        scaled = [metric.scaled(value) for value in values]
+        half = student(len(values) - 1, 1 - CONFIDENCE) * stdev(scaled) / math.sqrt(len(values))
+        ends = (metric.unscaled(fmean(scaled) + sign * half) for sign in (-1, 1))
+        return mean_of(metric, values), next(ends), next(ends)
+    (side,), dof = _estimates(metric, [runs])
+    if side is None:
+        return None, None, None
+    half = student(dof, 1 - CONFIDENCE) * math.sqrt(side.variance)
+    if metric.noise is None or half >= _BOUNDLESS:
+        return side.value, None, None
+    return side.value, metric.unscaled(side.scaled - half), metric.unscaled(side.scaled + half)
+
+
 def mean_of(metric: Metric, values: Sequence[float | None]) -> float | None:
     """Returns the geometric mean, which for one value is exactly this value."""
     known = [value for value in values if value is not None]
@@ -301,7 +371,7 @@ def between_runs(metric: Metric, run: Measured) -> float:
 def apart_by_chance(name: str, runs: Sequence[Measured]) -> float:
     """Returns how much two runs of one setting differ at most, as a share, with `CONFIDENCE`."""
     noise = max(between_runs(NAMED[name], run) for run in runs)
-    return math.expm1(_t(PRIOR_RUNS) * math.sqrt(2) * noise)
+    return math.expm1(student(PRIOR_RUNS, 1 - CONFIDENCE) * math.sqrt(2) * noise)
 
 
 def _variance(metric: Metric, run: Measured) -> float:
@@ -332,21 +402,3 @@ def _above_shorter_peaks(run: Measured, seconds: float) -> float:
 
 def _seconds(runs: Sequence[Measured]) -> float:
     return sum(run.seconds for run in runs)
-
-
-def _t(dof: int) -> float:
-    """Returns Student's t for `CONFIDENCE`, from its expansion in 1/dof.
-
-    From 6 degrees of freedom on, it is off by at most 0.1 %.
-
-    >>> [round(_t(dof), 2) for dof in (6, 10, 30)]
-    [2.45, 2.23, 2.04]
-    """
-    z: float = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-    )
-    return sum((term / float(dof) ** power for power, term in enumerate(terms)), 0.0)

@@ -58,24 +58,6 @@ _CANNOT_EXECUTE, _NOT_FOUND = 126, 127
 """The exit codes of a shell if a program cannot be started."""
 
 
-def with_gctrace(godebug: str) -> str:
-    """Returns GODEBUG with gctrace on; unchanged if it is on already.
-
-    >>> with_gctrace("madvdontneed=1"), with_gctrace("gctrace=2,x=1"), with_gctrace("")
-    ('madvdontneed=1,gctrace=1', 'gctrace=2,x=1', 'gctrace=1')
-    >>> with_gctrace("gctrace=0")  # the last one counts
-    'gctrace=0,gctrace=1'
-    """
-    current = ""
-    for setting in godebug.split(","):
-        name, _, value = setting.partition("=")
-        if name.strip() == "gctrace":
-            current = value.strip()
-    if current.isdigit() and int(current) > 0:
-        return godebug
-    return ",".join([*([godebug] if godebug else []), "gctrace=1"])
-
-
 class StderrFilter:
     """Forwards the program's standard error, by default without its gctrace records."""
 

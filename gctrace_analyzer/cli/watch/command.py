@@ -237,7 +237,7 @@ def _watch(args: argparse.Namespace, command: list[str], out: TextIO) -> Watched
     environment = dict(os.environ)
     options = read_options(args)
     if command:
-        from gctrace_analyzer.cli.watch.child import with_gctrace
+        from gctrace_analyzer.program import with_gctrace
 
         environment["GODEBUG"] = with_gctrace(environment.get("GODEBUG", ""))
         options["environment"] = environment

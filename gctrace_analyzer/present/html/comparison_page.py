@@ -82,7 +82,7 @@ def _notes(pairs: Sequence[Pair], sides: Sequence[Side]) -> Iterator[str]:
     for difference in all_differences(pairs):
         if difference.kind != "incomparable":
             yield difference.sentence
-    yield from rows.notes(sides)
+    yield from rows.notes(sides, pairs[0].measurement)
 
 
 def _page(sides: Sequence[Side], theme: Theme, **values: object) -> str:

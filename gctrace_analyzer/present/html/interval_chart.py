@@ -75,18 +75,25 @@ class IntervalChart:
 def of_pairs(pairs: Sequence[Pair]) -> list[IntervalChart]:
     """Returns the changes from the baseline: of all metrics, or of each main one by side."""
     if len(pairs) == 1:
-        rows = [(changes.LABELS[name], row) for name, row in pairs[0].changes.items()]
-        plots = [_of_rows("Changes with their 95 % intervals", "before", rows)]
+        rows = [(changes.label_of(name), row) for name, row in pairs[0].changes.items()]
+        measured = pairs[0].measurement is not None
+        baseline = printable(pairs[0].before.label) if measured else "before"
+        plots = [_of_rows("Changes with their 95 % intervals", baseline, rows)]
     else:
         plots = [
             _of_rows(
-                changes.LABELS[metric],
+                changes.label_of(metric),
                 printable(pairs[0].before.label),
                 [(printable(pair.after.label), pair.changes[metric]) for pair in pairs],
             )
-            for metric in changes.MAIN
+            for metric in (*_measured(pairs[0]), *changes.MAIN)
         ]
     return [plot for plot in plots if plot.rows]
+
+
+def _measured(pair: Pair) -> list[str]:
+    measurement = pair.measurement
+    return [metric.name for metric in measurement.metrics] if measurement else []
 
 
 def _of_rows(title: str, baseline: str, several: Sequence[tuple[str, Change]]) -> IntervalChart:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
     NONE,
+    duration,
     mib,
     mib_per_s,
     milliseconds,
@@ -14,6 +15,7 @@ from gctrace_analyzer.present.format import (
     rate,
     share,
 )
+from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.compare.change import Change
 
 LABELS = {
+    "wall_s": "Run time",
+    "cpu_s": "CPU time",
+    "max_rss_mib": "Resident memory",
     "gc_cpu_share": "GC CPU",
     "gc_cpu_with_idle_share": "GC CPU with idle",
     "gc_per_s": "Frequency",
@@ -55,6 +60,10 @@ _SETTING_COLUMNS = (
     ("stw_p99_ms", "p99 pause ms", 1.0),
     ("heap_peak_mib", "peak MiB", 1.0),
 )
+_MEASURED_HEADS = {"wall_s": "time s", "cpu_s": "CPU s", "max_rss_mib": "memory MiB"}
+_BESIDE_MEASURED = 1
+"""Columns of GC that there is room for beside those that were measured from outside."""
+
 MAIN = tuple(metric for metric, _, _ in _SETTING_COLUMNS)
 """The metrics that a page draws by setting."""
 
@@ -72,11 +81,20 @@ LEAST_SETTING = 12
 _EXPECTED_NOTE = 'Predicted from the "before" run for the same load; 80 % interval.'
 
 
+def label_of(metric: str) -> str:
+    """Returns what a metric is called; one that a user has named has this name."""
+    return LABELS.get(metric) or printable(metric)
+
+
 def figures(pair: Pair, *, headline: bool = False) -> Table:
     """Returns every figure that the logs provide, with its change."""
+    measured = pair.measurement
+    shown = (
+        [*HEADLINES, *(metric.name for metric in measured.metrics)] if measured else HEADLINES
+    )
     body = [
         (
-            LABELS[name],
+            label_of(name),
             value(name, change.before),
             value(name, change.after),
             NONE if change.relative is None else percent(change.relative),
@@ -85,10 +103,12 @@ def figures(pair: Pair, *, headline: bool = False) -> Table:
         )
         for name, change in pair.changes.items()
         if (change.before is not None or change.after is not None)
-        and (not headline or name in HEADLINES)
+        and (not headline or name in shown)
     ]
-    head = ("", "before", "after", "change", "95 % interval", "")
-    return Table(head, "lrrrrl", body, verdict=5)
+    sides = ("before", "after")
+    if measured:
+        sides = (printable(pair.before.label), printable(pair.after.label))
+    return Table(("", *sides, "change", "95 % interval", ""), "lrrrrl", body, verdict=5)
 
 
 def of_load(pair: Pair) -> Table | None:
@@ -114,15 +134,41 @@ def expectation(pair: Pair) -> Table | None:
         low, high, after = change.expected_low, change.expected_high, change.measured
         if change.expected is None or low is None or high is None or after is None:
             continue
-        ends = f"{value(name, low)} to {value(name, high)}"
-        verdict = "as predicted" if low <= after <= high else "less" if after < low else "more"
+        least, most = change.measured_low, change.measured_high
         body.append(
-            (LABELS[name], value(name, change.expected), ends, value(name, after), verdict)
+            (
+                label_of(name),
+                value(name, change.expected),
+                _between(name, low, high),
+                value(name, after),
+                _between(name, least, most),
+                held(change),
+            )
         )
     if not body:
         return None
-    head = ("Prediction", "predicted", "80 % interval", "measured", "")
-    return Table(head, "lrrrl", body)
+    head = ("Prediction", "predicted", "80 % interval", "measured", "95 % interval", "")
+    return Table(head, "lrrrrl", body)
+
+
+def _between(metric: str, low: float | None, high: float | None) -> str:
+    """Formats an interval, with its unit only once.
+
+    >>> _between("gc_cpu_share", 0.071, 0.141), _between("heap_peak_mib", 300.0, 2048.0)
+    ('7.1–14.1 %', '300 MiB–2.0 GiB')
+    """
+    if low is None or high is None:
+        return NONE
+    least, most = value(metric, low), value(metric, high)
+    unit = most.lstrip("0123456789.,")
+    return f"{least.removesuffix(unit)}–{most}"
+
+
+def held(change: Change) -> str:
+    """Returns whether what was predicted came true: held, not held or open."""
+    if change.held is None:
+        return "open"
+    return "held" if change.held else "not held"
 
 
 def expectation_note(pair: Pair) -> str:
@@ -135,7 +181,13 @@ def expectation_note(pair: Pair) -> str:
 def settings(pairs: Sequence[Pair]) -> list[Table]:
     """Returns tables with one row per side: first the main figures, then the others."""
     tables = []
-    for title, columns in (("Setting", _SETTING_COLUMNS), ("Also", _MORE_SETTING_COLUMNS)):
+    measurement = pairs[0].measurement
+    own = [
+        (metric.name, _MEASURED_HEADS.get(metric.name, printable(metric.name)), 1.0)
+        for metric in (measurement.metrics if measurement else ())
+    ]
+    main = (*own, *(_SETTING_COLUMNS[:_BESIDE_MEASURED] if own else _SETTING_COLUMNS))
+    for title, columns in (("Setting", main), ("Also", _MORE_SETTING_COLUMNS)):
         shown = [
             (metric, head, times)
             for metric, head, times in columns
@@ -166,6 +218,10 @@ def settings(pairs: Sequence[Pair]) -> list[Table]:
 
 def value(metric: str, number: float | None) -> str:
     """Formats the value of a metric with its unit."""
+    if metric in ("wall_s", "cpu_s"):
+        return duration(number)
+    if metric not in LABELS:
+        return NONE if number is None else digits(number, 3)
     if metric.endswith("_per_s") and "mib" not in metric:
         return rate(number)
     if "share" in metric:

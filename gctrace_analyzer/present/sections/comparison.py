@@ -25,6 +25,7 @@ from gctrace_analyzer.present.format import (
     short_paths,
 )
 from gctrace_analyzer.present.report import Report
+from gctrace_analyzer.present.sections import measured
 from gctrace_analyzer.present.sections.changes import (
     expectation,
     expectation_note,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.advise.sides import Pair, Side
     from gctrace_analyzer.analysis.compare.compare import Measured
+    from gctrace_analyzer.analysis.compare.rounds import Measurement
     from gctrace_analyzer.present.document import Block, Document
 
 LOAD_NOTE = (
@@ -54,6 +56,8 @@ _KINDS = {"incomparable": "bold yellow", "changed": "bold", "note": ""}
 
 def document(pairs: Sequence[Pair]) -> Document:
     """Returns a comparison: whether it is fair, the verdict, the figures."""
+    if (measurement := pairs[0].measurement) is not None:
+        return [*_measured(pairs, measurement)]
     return [*(_two_sides(pairs[0]) if len(pairs) == 1 else _several_sides(pairs))]
 
 
@@ -99,8 +103,39 @@ def _several_sides(pairs: Sequence[Pair]) -> Iterator[Block]:
     yield _remark(method(pairs))
 
 
+def _measured(pairs: Sequence[Pair], measurement: Measurement) -> Iterator[Block]:
+    sides = sides_of(pairs)
+    yield Title("Go garbage collection by setting, measured")
+    yield Paragraphs([source(side, label=True) for side in sides], "bold", hanging=2)
+    yield Gap()
+    yield Statement("none", "", verdict(pairs))
+    yield from measured.failures(measurement)
+    if len(pairs) == 1:
+        yield Folded("All figures", [figures(pairs[0])], [figures(pairs[0], headline=True)])
+    else:
+        yield from settings(pairs)
+    for pair in pairs:
+        if (predicted := expectation(pair)) is not None:
+            yield Gap()
+            yield predicted
+            yield _remark(
+                f"Predicted for {printable(pair.after.label)} from the first run of "
+                f"{printable(pair.before.label)}, before the others; 80 % intervals."
+            )
+        elif pair.no_expectation:
+            yield Gap()
+            yield _remark(
+                f"{printable(pair.after.label)} was not predicted: {pair.no_expectation}."
+            )
+    yield Gap()
+    yield _labelled(Sentence("Note", text, "bold") for text in notes(sides, measurement))
+    yield _remark(method(pairs))
+
+
 def method(pairs: Sequence[Pair]) -> str:
     """Returns how changes and intervals were computed."""
+    if (measurement := pairs[0].measurement) is not None:
+        return measured.method(pairs, measurement)
     several = len(pairs) > 1
     baseline = printable(pairs[0].before.label) if several else "the value before"
     return (
@@ -143,8 +178,11 @@ def source(side: Side, *, label: bool = False) -> str:
     return " · ".join(parts)
 
 
-def notes(sides: Sequence[Side]) -> Iterator[str]:
+def notes(sides: Sequence[Side], measurement: Measurement | None = None) -> Iterator[str]:
     """Yields sentences about what limits the figures of the sides."""
+    if measurement is not None:
+        yield from measured.notes(measurement)
+        return
     for side in sides:
         few = [part for part in side.measured if not part.long_enough]
         if few:
@@ -185,7 +223,7 @@ def further_notes(pair: Pair) -> Iterator[str]:
     for difference in pair.differences:
         if difference.kind == "note" and difference.what not in _FIRST:
             yield difference.sentence
-    yield from notes((pair.before, pair.after))
+    yield from notes((pair.before, pair.after), pair.measurement)
 
 
 def circumstances(pair: Pair) -> Iterator[Sentence]:
@@ -218,6 +256,8 @@ decides only for a program that does as much work as it can."""
 
 def verdict(pairs: Sequence[Pair]) -> str:
     """Returns a comparison in one sentence."""
+    if (measurement := pairs[0].measurement) is not None:
+        return measured.verdict(pairs, measurement)
     return _verdict(pairs[0]) if len(pairs) == 1 else _best(pairs)
 
 
@@ -250,6 +290,10 @@ def _verdict(pair: Pair) -> str:
 def costs(pair: Pair) -> dict[str, list[str]]:
     """Returns what people pay for, in words, by verdict; `BY_LOAD` is what the load explains."""
     words: dict[str, list[str]] = {"better": [], "worse": [], "~": [], BY_LOAD: []}
+    if (measurement := pair.measurement) is not None:
+        decider = measurement.decider.name
+        words[pair.changes[decider].verdict or "~"].append(decider)
+        return words
     other_procs = any(difference.what == "procs" for difference in pair.differences)
     for name, (noun, less, more) in _COSTS.items():
         change, part = pair.changes[name], pair.changes[name].relative

@@ -1,0 +1,234 @@
+"""Runs of a program made in rounds, one run of each side per round, and what was measured of them.
+
+Sides are compared within rounds, so that what changes from round to round (a machine that slows
+down) cancels.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import field, replace
+from statistics import fmean
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from gctrace_analyzer.analysis.compare.change import FEW_ROUNDS, NOT_POSITIVE, Change
+from gctrace_analyzer.analysis.compare.sequential import interval, rounds_needed
+from gctrace_analyzer.frozen import Plain, frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from gctrace_analyzer.analysis.compare.sequential import Interval
+
+ERROR = 0.05
+"""Probability that a difference is claimed for any side that does not differ."""
+
+SettingValue: TypeAlias = float | Literal["off"] | None
+"""A value of GOGC or of the memory limit in MiB; None: what the command's own environment has."""
+
+
+@frozen
+class OutsideMetric(Plain):
+    """A figure that is measured from outside, or found in the output; `up`: more is better."""
+
+    name: str
+    unit: str = ""
+    up: bool = False
+
+
+WALL, CPU, RSS = (
+    OutsideMetric("wall_s", "s"),
+    OutsideMetric("cpu_s", "s"),
+    OutsideMetric("max_rss_mib", "MiB"),
+)
+
+
+@frozen
+class TrialRun(Plain):
+    """One run of a program.
+
+    Attributes:
+        side: the side that it is a run of.
+        round: the number of its round; 0: the warm-up.
+        gogc: GOGC that it ran with; None: that of the environment.
+        memory_limit_mib: GOMEMLIMIT, likewise.
+        wall_s: how long it took; of a server, how long it was measured.
+        cpu_s: CPU time in that time.
+        max_rss_mib: its largest resident memory; None if that cannot be measured.
+        exit_code: its exit code; negative: the signal that ended it.
+        disturbed: whether other work took much of the CPUs meanwhile.
+        log: the file with its standard error, in the folder of the measurement.
+        foreign_cpu_s: the CPU time of other work; None if unknown.
+        throttled_s: how long the CPU limit of the container stopped it; None if unknown.
+        error: why it failed, with its last lines; None if it did not.
+        figures: what was found in its output.
+    """
+
+    side: str
+    round: int
+    gogc: SettingValue = None
+    memory_limit_mib: SettingValue = None
+    wall_s: float | None = None
+    cpu_s: float | None = None
+    max_rss_mib: float | None = None
+    exit_code: int | None = None
+    disturbed: bool = False
+    log: str = ""
+    foreign_cpu_s: float | None = None
+    throttled_s: float | None = None
+    error: str | None = None
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def warm_up(self) -> bool:
+        """Whether it only warms up caches, and is not averaged in."""
+        return self.round == 0
+
+    def value(self, metric: str) -> float | None:
+        """Returns a figure of it; None if it is unknown."""
+        if metric in self.figures:
+            return self.figures[metric]
+        value: float | None = getattr(self, metric, None)
+        return value
+
+
+@frozen
+class Measurement:
+    """Runs of two or more sides.
+
+    Attributes:
+        sides: the names of the sides, the baseline first.
+        runs: all runs.
+        metrics: what is measured; the first one decides.
+        fixed: whether the number of rounds was fixed before the first.
+        most: the rounds at most.
+    """
+
+    sides: tuple[str, ...]
+    runs: tuple[TrialRun, ...]
+    metrics: tuple[OutsideMetric, ...]
+    fixed: bool
+    most: int
+
+    @property
+    def decider(self) -> OutsideMetric:
+        """The metric that decides."""
+        return self.metrics[0]
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds, without the warm-up."""
+        return max((run.round for run in self.runs), default=0)
+
+    @property
+    def failed(self) -> tuple[TrialRun, ...]:
+        """The runs that failed."""
+        return tuple(run for run in self.runs if run.error is not None)
+
+    def counted(self, side: str) -> Iterator[TrialRun]:
+        """Yields the runs of a side that count: neither warm-up nor failed."""
+        for run in self.runs:
+            if run.side == side and not run.warm_up and run.error is None:
+                yield run
+
+    def both(self, side: str) -> list[tuple[int, int]]:
+        """Returns the places of the runs of the baseline and of a side that share a round.
+
+        They are the places among the runs that count of the baseline, and of the side.
+        """
+        base, other = (
+            {run.round: place for place, run in enumerate(self.counted(name))}
+            for name in (self.sides[0], side)
+        )
+        return [(base[number], other[number]) for number in base if number in other]
+
+    @property
+    def alpha(self) -> float:
+        """The error of one side, so that together they stay within `ERROR` (Bonferroni)."""
+        return ERROR / max(len(self.sides) - 1, 1)
+
+    def _pairs(self, metric: str, side: str) -> list[tuple[float, float]]:
+        """Returns the values of the baseline and of a side, in rounds that have both."""
+        base, other = (
+            {
+                run.round: value
+                for run in self.counted(name)
+                if (value := run.value(metric)) is not None
+            }
+            for name in (self.sides[0], side)
+        )
+        return [(base[number], other[number]) for number in sorted(base.keys() & other.keys())]
+
+    def _interval(self, pairs: Sequence[tuple[float, float]]) -> Interval | None:
+        if not pairs or min(min(pair) for pair in pairs) <= 0:
+            return None
+        return interval(_differences(pairs), self.alpha, fixed=self.fixed)
+
+    def decision(self, side: str) -> Interval | None:
+        """Returns the difference of a side from the baseline in the metric that decides."""
+        return self._interval(self._pairs(self.decider.name, side))
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it is known of every side whether it differs from the baseline."""
+        decisions = [self.decision(side) for side in self.sides[1:]]
+        return all(one is not None and one.decides for one in decisions)
+
+    def rounds_needed(self, side: str) -> int | None:
+        """Returns how many rounds would probably decide a side; None if that is unknown."""
+        pairs = self._pairs(self.decider.name, side)
+        if self._interval(pairs) is None:
+            return None
+        return rounds_needed(_differences(pairs), self.alpha)
+
+    def changes(self, side: str) -> dict[str, Change]:
+        """Returns the change of each metric of a side from the baseline."""
+        return {metric.name: self._change(metric, side) for metric in self.metrics}
+
+    def _change(self, metric: OutsideMetric, side: str) -> Change:
+        pairs = self._pairs(metric.name, side)
+        runs = [[*self.counted(name)] for name in (self.sides[0], side)]
+        seconds = [sum(run.wall_s or 0.0 for run in part) for part in runs]
+        was, now = (_mean([pair[end] for pair in pairs]) for end in (0, 1))
+        change = Change(
+            metric.name,
+            was,
+            now,
+            None if was is None or now is None else now - was,
+            side=side,
+            unit=metric.unit,
+            before_s=seconds[0],
+            after_s=seconds[1],
+            before_runs=len(runs[0]),
+            after_runs=len(runs[1]),
+        )
+        return self._with_verdict(metric, change, pairs)
+
+    def _with_verdict(
+        self, metric: OutsideMetric, change: Change, pairs: Sequence[tuple[float, float]]
+    ) -> Change:
+        if not pairs or change.before is None:
+            return change
+        if (difference := self._interval(pairs)) is None:
+            return replace(change, no_verdict_because=NOT_POSITIVE)
+        if difference.low is None or difference.high is None:
+            return replace(change, no_verdict_because=FEW_ROUNDS)
+        low, high = (
+            change.before * math.expm1(end) for end in (difference.low, difference.high)
+        )
+        better = (difference.mean > 0) == metric.up
+        verdict = ("better" if better else "worse") if difference.differs else "~"
+        return replace(change, delta_low=low, delta_high=high, verdict=verdict)
+
+
+def _differences(pairs: Sequence[tuple[float, float]]) -> list[float]:
+    return [math.log(after) - math.log(before) for before, after in pairs]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    """Returns the geometric mean, or the mean if a value is not positive; None of no values."""
+    if not values:
+        return None
+    if min(values) <= 0:
+        return fmean(values)
+    return math.exp(fmean(map(math.log, values)))

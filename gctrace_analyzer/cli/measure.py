@@ -1,0 +1,290 @@
+"""`gctrace-analyze measure`: runs a program under several settings, and says which is better."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer.cli import compare
+from gctrace_analyzer.cli.deliver import Result, text_writer
+from gctrace_analyzer.cli.options import Parser, add_facts, add_general, whole_number
+from gctrace_analyzer.cli.screen import drawing, say
+from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.units import duration_text
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from gctrace_analyzer.comparison import Comparison
+    from gctrace_analyzer.trials.experiment import NoChangeError, Progress
+
+_MEASURED = ("wall_s", "cpu_s", "max_rss_mib")
+
+_DESCRIPTION = """\
+Runs a program under several settings in turn, in rounds of random order, until
+it is clear which setting is better or that they do not differ by more than
+2 %. Measures run time, CPU time, resident memory and everything of gctrace.
+
+  gctrace-analyze measure --gogc 100,200 -- ./bench -n 5
+
+The first setting is the baseline; what the others promise is predicted from its
+first run, before they run. Without settings, the environment as it is is
+compared with what is recommended for it:
+
+  gctrace-analyze measure -- ./bench -n 5
+
+A server runs for a time, or as long as its load:
+
+  gctrace-analyze measure --gogc 100,200 --ready http://localhost:8080/ \\
+      --load 'hey -n 20000 http://localhost:8080/' -- ./server"""
+
+_EPILOG = """\
+examples:
+  gctrace-analyze measure --gogc 100,200,400 --runs 5 -- ./bench
+  gctrace-analyze measure --memory-limit off,1GiB -o measured.html -- ./bench
+  gctrace-analyze measure --metric 'ns/op=([\\d.]+) ns/op' --gogc 100,200 \\
+      -- ./parse.test -test.bench Parse -test.run '^$'
+  gctrace-analyze measure --gogc 100,200 --for 30s --ready 'listening on' \\
+      --metric 'p99=99% in (\\S+)' --load 'hey -z 1h http://localhost:8080/' \\
+      -- ./server
+  gctrace-analyze measure --side base='./base.test -test.bench .' \\
+      --side head='./head.test -test.bench .' --fail-on 'wall_s>+2%'
+  gctrace-analyze measure --logs measured-1 --runs 40    continue
+  gctrace-analyze measure --logs measured-1              show it again
+
+A figure decides when its interval excludes no difference, or lies within 2 % of
+none. It is the first of --metric and --metric-up; without them the run time,
+with --for or --load the CPU time.
+
+The program has a session of its own, and no standard input. When it has ended,
+so has all that it started. `go run` and `go test` are not measured themselves,
+but what they build.
+
+exit codes: 0 measured, or no other setting is recommended, 1 a --fail-on
+condition is true, 2 wrong usage, 3 the program cannot be started or fails,
+70 internal error, 130 interrupted"""
+
+
+def run(args: argparse.Namespace) -> Result:
+    """Measures the sides."""
+    from gctrace_analyzer.trials.experiment import NoChangeError
+
+    options = _options(args)
+    compare.validate(args, options["measured"])
+    del options["measured"]
+    try:
+        with _ending_on_signals(), drawing("starting") as draw:
+            comparison = _measure(args, options, draw)
+    except NoChangeError as err:
+        return _no_change(err, args)
+    return compare.result(comparison, args)
+
+
+def _measure(args: argparse.Namespace, options: Mapping[str, Any], draw: Any) -> Comparison:
+    from gctrace_analyzer.trials.experiment import measure
+
+    folder: list[Path] = []
+
+    def progress(now: Progress) -> None:
+        folder[:] = [now.folder]
+        draw(_how_far(now), always=True)
+
+    try:
+        comparison = measure(args.program or None, **options, progress=progress)
+    except KeyboardInterrupt:
+        draw("", always=True)
+        if folder:
+            say(
+                f"gctrace-analyze: interrupted; the runs are kept: add --logs {folder[0]} "
+                "to continue"
+            )
+        raise
+    if folder:
+        draw("", always=True)
+        say(f"Logs: {folder[0]}")
+    return comparison
+
+
+def _how_far(now: Progress) -> str:
+    """Returns the round, the side that runs, and the time that is left."""
+    name = f"round {now.round} of at most {now.most}" if now.round else "warm-up"
+    parts = [name, now.side, "again, because other work disturbed it" if now.is_repeat else ""]
+    if now.left_s is not None:
+        parts.append(f"about {duration_text(max(round(now.left_s), 1))} left")
+    return " · ".join(filter(None, parts))
+
+
+@contextmanager
+def _ending_on_signals() -> Iterator[None]:
+    """Ends like Ctrl-C when this process is asked to end, so that no program is left."""
+
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {
+        number: signal.signal(number, end)
+        for number in (signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is signal.SIG_DFL
+    }
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+def _no_change(err: NoChangeError, args: argparse.Namespace) -> Result:
+    """Returns why there is nothing to compare with, and what to try."""
+    from gctrace_analyzer.present import json
+    from gctrace_analyzer.present.document import Paragraphs
+
+    values = ",".join(f"{value:g}" for value in err.gogc)
+    options = args.words[1 : args.words.index("--")] if "--" in args.words else []
+    words = ["gctrace-analyze", "measure", "--gogc", values, *options, "--", *args.program]
+    command = shlex.join(words)
+    reason = err.reason[:1].upper() + err.reason[1:].rstrip(".")
+    sentence = f"No other setting is recommended. {reason}."
+    record = {"schema_version": json.SCHEMA_VERSION, "verdict": sentence, "try": command}
+    return Result(
+        document=lambda: [Paragraphs([sentence]), Paragraphs([f"To try some: {command}"])],
+        writers={"json": text_writer(lambda: json.written(record))},
+    )
+
+
+def command_parser() -> Parser:
+    """Returns the parser of this command."""
+    parser = Parser(
+        prog="gctrace-analyze measure",
+        usage="gctrace-analyze measure [options] -- PROGRAM [ARGUMENT...]\n"
+        "       gctrace-analyze measure [options] --side NAME=COMMAND --side NAME=COMMAND",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+    )
+    parser.takes_program = True
+    _add_sides(parser)
+    _add_runs(parser)
+    _add_servers(parser)
+    compare.add_delivery(parser)
+    add_facts(parser, suffix="-now")
+    add_general(parser)
+    return parser
+
+
+def _add_sides(parser: Parser) -> None:
+    group = parser.add_argument_group("what is compared")
+    group.add_argument("--gogc", metavar="LIST", help="GOGC values to try: 100,200,off")
+    group.add_argument("--memory-limit", metavar="LIST", help="GOMEMLIMIT values: off,1GiB")
+    group.add_argument(
+        "--side",
+        action="append",
+        default=[],
+        dest="sides",
+        metavar="NAME=COMMAND",
+        help="a command as a side, in place of a program under several settings (repeatable)",
+    )
+    for option, which in (("--metric", "less"), ("--metric-up", "more")):
+        group.add_argument(
+            option,
+            action="append",
+            default=[],
+            metavar="NAME=REGEX",
+            help=f"a figure in the output of the program or its load, of which {which} is better: "
+            "the first group of the last match (repeatable; the first one decides)"
+            + ("; or one of " + ", ".join(_MEASURED) if which == "less" else ""),
+        )
+
+
+def _add_runs(parser: Parser) -> None:
+    group = parser.add_argument_group("how it is run")
+    group.add_argument(
+        "--runs",
+        type=whole_number("runs", 1),
+        metavar="N",
+        help="number of rounds (default: until it is decided, at most 20)",
+    )
+    group.add_argument(
+        "--logs",
+        type=Path,
+        metavar="FOLDER",
+        help="folder for the logs of all runs (default: a new one, measured-1); runs that it has "
+        "already count, and more are added",
+    )
+    group.add_argument(
+        "--stdin", metavar="FILE", help="what the program reads (default: nothing)"
+    )
+    group.add_argument(
+        "--timeout",
+        default="10m",
+        metavar="TIME",
+        help="how long a run, or its load, may take (default: 10m)",
+    )
+
+
+def _add_servers(parser: Parser) -> None:
+    group = parser.add_argument_group("servers")
+    group.add_argument(
+        "--for",
+        dest="serve_for",
+        metavar="TIME",
+        help="stop it after this time, such as 30s",
+    )
+    group.add_argument(
+        "--ready",
+        metavar="URL|REGEX",
+        help="it is ready when this http://, https:// or tcp:// address answers, or when its "
+        "output matches",
+    )
+    group.add_argument(
+        "--load",
+        metavar="COMMAND",
+        help="start this when it is ready, and stop the server when it has ended",
+    )
+
+
+def _options(args: argparse.Namespace) -> dict[str, Any]:
+    """Returns the options as `measure` takes them, and the names of the metrics."""
+    metrics = {name: _by_name(getattr(args, name), name) for name in ("metric", "metric_up")}
+    facts = (
+        "gogc_now", "memory_limit_now", "ballast_now", "container_limit", "cpu_limit",
+        "go_version", "off_heap",
+    )  # fmt: skip
+    values = {
+        name: text.split(",")
+        for name in ("gogc", "memory_limit")
+        if (text := getattr(args, name)) is not None
+    }
+    names = ("runs", "serve_for", "ready", "load", "stdin", "timeout", "logs", *facts)
+    return {
+        **{name: value for name in names if (value := getattr(args, name)) is not None},
+        **values,
+        **metrics,
+        "sides": _by_name(args.sides, "sides"),
+        "measured": [
+            *_MEASURED,
+            *metrics["metric"],
+            *metrics["metric_up"],
+        ],
+    }
+
+
+def _by_name(words: Sequence[str], option: str) -> dict[str, str]:
+    """Returns the values of an option that is given as NAME=VALUE.
+
+    Raises:
+        BadSettingError: one has another form.
+    """
+    named = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if not value and name in _MEASURED and option == "metric":
+            named[name] = ""
+            continue
+        if not name or not value:
+            expected = "NAME=COMMAND" if option == "sides" else "NAME=REGEX"
+            raise BadSettingError(argument=option, value=word, expected=expected)
+        named[name] = value
+    return named

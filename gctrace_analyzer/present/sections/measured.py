@@ -1,0 +1,185 @@
+"""Runs that were made to compare settings: the verdict, what failed, and how far to trust it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.analysis.compare.rounds import CPU, RSS, WALL
+from gctrace_analyzer.analysis.compare.sequential import SAME_SHARE
+from gctrace_analyzer.present.document import Gap, Paragraphs
+from gctrace_analyzer.present.format import count, duration, mib, printable
+from gctrace_analyzer.present.sections.changes import label_of, percent
+from gctrace_analyzer.units import digits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gctrace_analyzer.advise.sides import Pair
+    from gctrace_analyzer.analysis.compare.change import Change
+    from gctrace_analyzer.analysis.compare.rounds import Measurement, TrialRun
+    from gctrace_analyzer.present.document import Block
+
+_WORDS = {
+    WALL.name: ("ends {} sooner", "ends {} later"),
+    CPU.name: ("uses {} less CPU", "uses {} more CPU"),
+}
+_LEAST_MIB = 1.0
+"""Below it, a difference of memory is not worth a word."""
+
+_THROTTLED_SHARE = 0.02
+"""Share of the time of a run. Above it, the CPU limit of the container lengthens it."""
+
+
+def verdict(pairs: Sequence[Pair], measurement: Measurement) -> str:
+    """Returns the result in one sentence: which side is better, for what, and what was promised."""
+    decider = measurement.decider.name
+    better = [pair for pair in pairs if pair.changes[decider].verdict == "better"]
+    if len(pairs) == 1:
+        return _sentence(pairs[0], measurement)
+    if better:
+        sign = -1 if measurement.decider.up else 1
+        best = min(better, key=lambda pair: sign * (pair.changes[decider].relative or 0.0))
+        return _sentence(best, measurement)
+    none = f"No side is better than {printable(pairs[0].before.label)}"
+    rest = "; ".join(_sentence(pair, measurement).removesuffix(".") for pair in pairs)
+    return f"{none}: {rest}."
+
+
+def _sentence(pair: Pair, measurement: Measurement) -> str:
+    """Returns what a side changes, at what price, and whether that was promised."""
+    label, decider = printable(pair.after.label), measurement.decider
+    change = pair.changes[decider.name]
+    decision = measurement.decision(pair.after.label)
+    if decision is None or decision.low is None:
+        if not change.before_runs or not change.after_runs:
+            return f"{label}: no run that counts."
+        return f"{label}: too few rounds to tell ({count(measurement.rounds, 'round')})."
+    if decision.differs:
+        text = f"{label} {_how_much(change, decider.name)}{_price(pair)}"
+    elif decision.is_same:
+        text = f"{label}: no difference above {SAME_SHARE:.0%}".replace("%", " %")
+        text += f" in {_noun(decider.name)}{_price(pair)}"
+    else:
+        return f"{_undecided(pair, measurement)}."
+    return f"{text}{_promises(pair, decider.name)}."
+
+
+def _how_much(change: Change, metric: str) -> str:
+    part, ends = change.relative or 0.0, change.ends or (0.0, 0.0)
+    less, more = _WORDS.get(metric, (f"has {{}} lower {metric}", f"has {{}} higher {metric}"))
+    low, high = sorted(abs(end) for end in ends)
+    template = less if part < 0 else more
+    return f"{template.format(_share(part))} ({_number(low)}–{_number(high)})"
+
+
+def _share(part: float) -> str:
+    return f"{_number(part)} %"
+
+
+def _number(part: float) -> str:
+    return digits(100 * abs(part), 2)
+
+
+def _noun(metric: str) -> str:
+    return {WALL.name: "run time", CPU.name: "CPU time"}.get(metric, printable(metric))
+
+
+def _price(pair: Pair) -> str:
+    """Returns what a side needs more or less of memory; nothing if that is not significant."""
+    change = pair.changes[RSS.name]
+    if not change.is_significant or change.delta is None or abs(change.delta) < _LEAST_MIB:
+        return ""
+    size = mib(abs(change.delta))
+    return f" for {size} more" if change.delta > 0 else f" and takes {size} less"
+
+
+def _promises(pair: Pair, decider: str) -> str:
+    change = pair.changes[decider]
+    low, high, was = change.expected_low, change.expected_high, change.before
+    if change.expected is not None and was and low is not None and high is not None:
+        values = [end / was - 1 for end in (change.expected, low, high)]
+        sign = -1 if (change.relative or 0.0) < 0 else 1
+        middle, *ends = (sign * value for value in values)
+        word = {True: "held", False: "not held", None: "open"}[change.held]
+        low, high = sorted(ends)
+        return f"; promised {100 * middle:.0f} ({100 * low:.0f}–{100 * high:.0f}): {word}"
+    known = [change for change in pair.changes.values() if change.expected is not None]
+    if not known:
+        return ""
+    kept = sum(change.held is True for change in known)
+    broken = sum(change.held is False for change in known)
+    parts = [f"{kept} of {count(len(known), 'promise')} held"]
+    parts += [f"{broken} did not"] if broken else []
+    return f"; {', '.join(parts)}"
+
+
+def _undecided(pair: Pair, measurement: Measurement) -> str:
+    """Returns how far a side is known, and how many rounds would decide it."""
+    label, decider = printable(pair.after.label), measurement.decider.name
+    change = pair.changes[decider]
+    low, high = change.ends or (0.0, 0.0)
+    text = (
+        f"{label}: undecided after {count(measurement.rounds, 'round')}: {_noun(decider)} "
+        f"{percent(change.relative or 0.0)} ({percent(low)} to {percent(high)})"
+    )
+    needed = measurement.rounds_needed(pair.after.label)
+    if needed is None:
+        return f"{text}; the runs differ too much to decide it"
+    return f"{text}; about {needed} rounds would decide it"
+
+
+def failures(measurement: Measurement) -> Iterator[Block]:
+    """Yields the runs that failed, with their last lines."""
+    for run in measurement.failed:
+        problem, *lines = (run.error or "").splitlines()
+        yield Gap()
+        where = "in the warm-up" if run.warm_up else f"in round {run.round}"
+        yield Paragraphs(
+            [f"✗ {printable(run.side)} failed {where}: {printable(problem)} ({run.log})"],
+            "bold red",
+        )
+        yield Paragraphs([printable(line) for line in lines[-5:]], "dim", indent=4)
+
+
+def notes(measurement: Measurement) -> Iterator[str]:
+    """Yields what may have changed the figures besides the settings."""
+    runs = [run for run in measurement.runs if not run.warm_up and run.error is None]
+    disturbed = [run for run in runs if run.disturbed]
+    if disturbed:
+        most = max(disturbed, key=_foreign_cpus)
+        yield (
+            f"Other work disturbed {len(disturbed)} of {count(len(runs), 'run')}: it took up to "
+            f"{_foreign_cpus(most):.1f} CPUs ({most.log}). Runs of a round are compared, so that "
+            "steady work changes little; CPU time is changed less than run time."
+        )
+    stopped = [run for run in runs if _is_throttled(run)]
+    if stopped:
+        longest = max(stopped, key=lambda run: run.throttled_s or 0.0)
+        yield (
+            f"The CPU limit of the container stopped {len(stopped)} of {count(len(runs), 'run')}, "
+            f"for up to {duration(longest.throttled_s)}: run times are those under this limit."
+        )
+
+
+def _foreign_cpus(run: TrialRun) -> float:
+    return (run.foreign_cpu_s or 0.0) / max(run.wall_s or 0.0, 1e-3)
+
+
+def _is_throttled(run: TrialRun) -> bool:
+    return (run.throttled_s or 0.0) > _THROTTLED_SHARE * (run.wall_s or 0.0)
+
+
+def method(pairs: Sequence[Pair], measurement: Measurement) -> str:
+    """Returns how changes and intervals were computed."""
+    names = ", ".join(label_of(metric.name) for metric in measurement.metrics)
+    kind = (
+        "Student's t, because the number of rounds was fixed"
+        if measurement.fixed
+        else "a confidence sequence, which holds although it is looked at after every round"
+    )
+    share = f" They hold for all {len(pairs)} sides together." if len(pairs) > 1 else ""
+    return (
+        f"Change: relative to {printable(pairs[0].before.label)}. {names}: compared within each of "
+        f"{count(measurement.rounds, 'round')}; 95 % intervals by {kind}.{share} "
+        "~: not significant."
+    )

@@ -1,0 +1,1 @@
+"""Runs a command under several settings, or several commands, and measures each run."""

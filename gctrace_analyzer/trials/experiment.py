@@ -1,0 +1,358 @@
+"""`measure`: runs sides in rounds until they are decided, and compares them."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from contextlib import suppress
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from gctrace_analyzer.advise.expectation import expectation
+from gctrace_analyzer.advise.whatif import PRESENT
+from gctrace_analyzer.analysis.settings.known import given_settings
+from gctrace_analyzer.errors import BadSettingError, NoDataError, ProgramError
+from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.trials.measurements import MANIFEST, Measurements
+from gctrace_analyzer.trials.plan import NOW, Trial, plan_of, setting_label, trials_of
+from gctrace_analyzer.trials.trial import run_trial
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Unpack
+
+    from gctrace_analyzer.advise.prediction.model import Setting
+    from gctrace_analyzer.advise.predictor import Predictor
+    from gctrace_analyzer.advise.whatif import GogcValues, Present, SizeValues
+    from gctrace_analyzer.analysis.compare.rounds import SettingValue, TrialRun
+    from gctrace_analyzer.comparison import Comparison
+    from gctrace_analyzer.trials.plan import Plan, Words
+
+    class Facts(TypedDict, total=False):
+        """What is known about the program, as `read` takes it."""
+
+        gogc_now: str | float | None
+        memory_limit_now: str | float | None
+        container_limit: str | float | None
+        cpu_limit: float | None
+        go_version: str | None
+        ballast_now: str | float | None
+        off_heap: str | float | None
+
+
+MOST_ROUNDS = 20
+"""Rounds at most, where no number is given."""
+
+_MOST_FAILURES = 2
+"""Runs of one side that fail, after which no more are made."""
+
+_FEW_REPEATS = 3
+"""Repeats of disturbed runs, before it is asked whether they help."""
+
+
+class NoChangeError(NoDataError):
+    """There is nothing to compare with: no other setting is recommended, and none was given.
+
+    Attributes:
+        reason: why not.
+        gogc: values of GOGC to try.
+    """
+
+    def __init__(self, program: str, reason: str, gogc: Sequence[float]) -> None:
+        values = ", ".join(f"{value:g}" for value in gogc)
+        problem = (
+            f"no other setting is recommended. {reason[:1].upper()}{reason[1:].rstrip('.')}"
+        )
+        super().__init__(program, problem, f"Try some: gogc=[{values}].")
+        self.reason, self.gogc = reason, tuple(gogc)
+
+
+@frozen
+class Progress:
+    """How far a measurement is.
+
+    Attributes:
+        round: the number of the round; 0 is the warm-up.
+        most: the rounds at most.
+        side: the side that runs now; empty: the round has ended.
+        left_s: the time that is probably left; None if that is unknown.
+        folder: where the logs are.
+        is_repeat: whether the run is made again, because other work disturbed it.
+    """
+
+    round: int
+    most: int
+    side: str
+    left_s: float | None
+    folder: Path
+    is_repeat: bool = False
+
+
+def measure(
+    command: Words | None = None,
+    *,
+    gogc: GogcValues | Present = PRESENT,
+    memory_limit: SizeValues | Present = PRESENT,
+    sides: Mapping[str, Words] | None = None,
+    runs: int | None = None,
+    serve_for: str | float | None = None,
+    ready: str | None = None,
+    load: Words | None = None,
+    metric: Mapping[str, str] | None = None,
+    metric_up: Mapping[str, str] | None = None,
+    stdin: str | os.PathLike[str] | None = None,
+    timeout: str | float = "10m",
+    logs: str | os.PathLike[str] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    **facts: Unpack[Facts],
+) -> Comparison:
+    """Runs a program under several settings in turn, and compares what it took.
+
+    The runs are made in rounds, each in random order, after one round that only warms up. Without
+    settings, the present environment is compared with what `recommend` advises from its first
+    run, and what it promises is predicted before the other runs.
+
+    Args:
+        command: the program and its arguments.
+        gogc: the values of GOGC to try; the first is the baseline. None or "off" means off.
+        memory_limit: the memory limits to try, in every combination with `gogc`.
+        sides: commands by name, instead of one command under several settings.
+        runs: the number of rounds. By default, until it is decided which side is better or that
+            they do not differ by more than 2 %, but at most 20.
+        serve_for: how long a server is measured, such as "30s"; then it is stopped.
+        ready: the URL that answers when a server is ready, or a regular expression that its output
+            matches then.
+        load: the command that sends requests to the server.
+        metric: figures in the output of the program or its load, as regular expressions by name,
+            of which less is better. The first one decides.
+        metric_up: likewise, of which more is better.
+        stdin: the file that the program reads; by default it has no input.
+        timeout: how long a run, or its load, may take.
+        logs: the folder for the logs of all runs; by default a new one in the current folder. If
+            it has such runs, they count, and further ones are added; without a command they are
+            only read, unless `runs` asks for more.
+        progress: is called before each run and after each round.
+        facts: what is known about the program, as in `read`; `gogc_now`, `memory_limit_now` and
+            `ballast_now` are those of the present environment, if the program sets them itself.
+
+    Raises:
+        ProgramError: the program cannot be started, or fails under every setting.
+        NoDataError: no other setting is recommended, and none was given.
+        BadSettingError: an argument is not valid.
+    """
+    if runs is not None and runs < 1:
+        raise BadSettingError(
+            argument="runs", value=str(runs), expected="a whole number, 1 or more"
+        )
+    known: Any = {name.removesuffix("_now"): value for name, value in facts.items()}
+    given_settings(**known)
+    if command is None and not sides:
+        if logs is None:
+            raise BadSettingError(
+                argument="command", value="nothing", expected="the program to measure"
+            )
+        kept = Measurements.opened(Path(logs))
+        if runs is None:
+            return kept.comparison()
+    else:
+        plan = plan_of(
+            serve_for, ready, load, {**(metric or {})}, {**(metric_up or {})}, stdin, timeout
+        )
+        trials = trials_of(command, gogc, memory_limit, sides)
+        kept = _kept(logs, trials, plan, known)
+    return _Experiment(kept, runs, progress or (lambda _: None)).comparison()
+
+
+def _kept(
+    logs: str | os.PathLike[str] | None,
+    trials: Sequence[Trial],
+    plan: Plan,
+    facts: Mapping[str, Any],
+) -> Measurements:
+    """Returns the measurements that a folder has already, or none in a new folder."""
+    if logs is not None and (Path(logs) / MANIFEST).exists():
+        kept = Measurements.opened(Path(logs))
+        known = kept.trials[:1] if trials[0].label == NOW and len(trials) == 1 else kept.trials
+        replace_by = Measurements(kept.folder, known, kept.plan, {})
+        replace_by.continued_as(trials, plan)
+        return kept
+    if logs is not None:
+        folder = Path(logs)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as err:
+            raise BadSettingError(
+                argument="logs", value=str(logs), expected=f"a folder ({err.strerror})"
+            ) from err
+        return Measurements(folder, trials, plan, facts)
+    for number in count(1):
+        with suppress(FileExistsError):
+            folder = Path(f"measured-{number}")
+            folder.mkdir()
+            break
+    return Measurements(folder, trials, plan, facts)
+
+
+class _Experiment:
+    """Makes the runs that are still missing."""
+
+    def __init__(
+        self, kept: Measurements, rounds: int | None, say: Callable[[Progress], None]
+    ) -> None:
+        self._kept, self._say = kept, say
+        self._random = random.Random()
+        # An interval for a fixed number of rounds does not hold for rounds that are added later.
+        kept.fixed = rounds is not None and not any(run.round for run in kept.runs)
+        kept.most = rounds or MOST_ROUNDS
+        self._until_decided = rounds is None
+        self._took_s: dict[str, float] = {}
+        self._repeats = self._repeats_in_vain = 0
+
+    def comparison(self) -> Comparison:
+        """Makes the runs, and returns the sides compared."""
+        self._warm_up()
+        for number in range(self._kept.measurement.rounds + 1, self._kept.most + 1):
+            if self._until_decided and self._kept.measurement.is_decided:
+                break
+            self._round(number)
+        return self._kept.comparison()
+
+    def _warm_up(self) -> None:
+        kept = self._kept
+        self._warm_up_side(kept.trials[0])
+        if kept.trials[0].label == NOW and len(kept.trials) == 1:
+            self._add_advised()
+        if not kept.promises:
+            self._promise()
+            kept.save()
+        for trial in kept.trials[1:]:
+            self._warm_up_side(trial)
+        if not any(self._can_run(trial) for trial in kept.trials[1:]):
+            self._refuse(kept.trials[1:])
+
+    def _warm_up_side(self, trial: Trial) -> None:
+        known = [run for run in self._kept.runs if run.side == trial.label and run.warm_up]
+        run = known[0] if known else self._make(trial, 0)
+        if trial is self._kept.trials[0] and run.error is not None:
+            self._refuse([trial])
+        missing = None if run.error else self._kept.plan.missing(run.figures)
+        if missing is not None:
+            raise BadSettingError(
+                argument="metric",
+                value=f"{missing.name}={missing.pattern.pattern}",
+                expected="an expression that matches the output of a run, such as "
+                f"{self._kept.folder / run.log}",
+            )
+
+    def _refuse(self, trials: Sequence[Trial]) -> None:
+        """Ends the measurement, because there is nothing to compare.
+
+        Raises:
+            ProgramError: always.
+        """
+        failed = {run.side: run for run in self._kept.runs if run.error is not None}
+        run = next(failed[trial.label] for trial in trials if trial.label in failed)
+        problem, _, output = (run.error or "").partition("\n")
+        where = "" if run.side == NOW else f" with {run.side}"
+        raise ProgramError(Path(trials[0].words[0]).name, f"{problem}{where}", output=output)
+
+    def _add_advised(self) -> None:
+        """Adds the side that is recommended from the baseline's first run.
+
+        Raises:
+            NoChangeError: none is recommended.
+        """
+        kept = self._kept
+        run = kept.read(kept.runs[0])
+        rows = run.recommend()
+        first = rows.row(0, named=True)
+        baseline = run.advice.baseline
+        if first["now"] or baseline.refused:
+            present = baseline.now.gogc or 100.0
+            reason = baseline.refused or first["why"] or "the present setting is the best"
+            raise NoChangeError(kept.trials[0].words[0], str(reason), (present, 2 * present))
+        gogc, limit = first["gogc"], first["memory_limit_mib"]
+        same_limit = limit == baseline.now.limit
+        mib: SettingValue = None if same_limit else "off" if limit is None else float(limit)
+        percent: SettingValue = "off" if gogc is None else float(gogc)
+        words = kept.trials[0].words
+        kept.trials.append(Trial(setting_label(percent, mib), words, percent, mib))
+
+    def _promise(self) -> None:
+        """Predicts every side from the baseline's first run, before the others are made."""
+        first, *others = self._kept.trials
+        if any(trial.words != first.words for trial in others):
+            return
+        run = self._kept.read(self._kept.runs[0])
+        if run.is_empty:
+            return
+        baseline = run.advice.baseline
+        for trial in others:
+            self._kept.promises[trial.label] = expectation(baseline, _setting(trial, baseline))
+
+    def _can_run(self, trial: Trial) -> bool:
+        last = [run for run in self._kept.runs if run.side == trial.label][-_MOST_FAILURES:]
+        failures = sum(run.error is not None for run in last)
+        return failures < _MOST_FAILURES and not (last and last[-1].warm_up and failures)
+
+    def _round(self, number: int) -> None:
+        trials = [trial for trial in self._kept.trials if self._can_run(trial)]
+        self._random.shuffle(trials)
+        made = {run.side for run in self._kept.runs if run.round == number}
+        for trial in trials:
+            if trial.label not in made:
+                self._make(trial, number)
+        self._tell(number, "")
+
+    def _tell(self, number: int, side: str, *, is_repeat: bool = False) -> None:
+        kept = self._kept
+        left = None
+        if self._took_s:
+            needed = kept.most
+            if self._until_decided and number:
+                measurement = kept.measurement
+                several = [measurement.rounds_needed(one) for one in measurement.sides[1:]]
+                needed = min(max((one or kept.most for one in several), default=needed), needed)
+            usual_s = sum(self._took_s.values()) / len(self._took_s)
+            made = sum(run.round == number for run in kept.runs)
+            runs = max(needed - number, 0) * len(kept.trials) + max(len(kept.trials) - made, 0)
+            left = usual_s * runs
+        self._say(Progress(number, kept.most, side, left, kept.folder, is_repeat))
+
+    def _make(self, trial: Trial, number: int) -> TrialRun:
+        """Runs a side, once more if other work disturbed it, and keeps the quieter run."""
+        kept = self._kept
+        self._tell(number, trial.label)
+        begin = time.monotonic()
+        run = run_trial(trial, kept.plan, number, kept.log(trial, number))
+        self._took_s[trial.label] = time.monotonic() - begin
+        helps = self._repeats < _FEW_REPEATS or 2 * self._repeats_in_vain < self._repeats
+        if number and run.disturbed and run.error is None and helps:
+            self._tell(number, trial.label, is_repeat=True)
+            again = run_trial(trial, kept.plan, number, kept.log(trial, number, again=True))
+            self._repeats += 1
+            self._repeats_in_vain += again.disturbed
+            run = min(run, again, key=_disturbance)
+        kept.runs.append(run)
+        kept.save()
+        return run
+
+
+def _disturbance(run: TrialRun) -> float:
+    if run.error is not None or run.foreign_cpu_s is None:
+        return math.inf
+    return run.foreign_cpu_s / max(run.wall_s or 0.0, 1e-3)
+
+
+def _setting(trial: Trial, baseline: Predictor) -> Setting:
+    """Returns the setting of a side; what it does not set is as in the baseline."""
+    now = baseline.now
+    if trial.gogc is not None:
+        now = replace(now, gogc=None if isinstance(trial.gogc, str) else trial.gogc)
+    if (limit := trial.memory_limit_mib) is not None:
+        now = replace(now, limit=None if isinstance(limit, str) else limit)
+    return now

@@ -1,0 +1,95 @@
+"""What else happened on the machine during a run: other work on the CPUs, and throttling."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from gctrace_analyzer.frozen import frozen
+
+CROWDED_SHARE = 0.06
+"""Share of the CPU time of all CPUs. Above it, other work disturbs a run."""
+
+_LEAST_FOREIGN_S = 0.05
+"""CPU seconds: /proc/stat counts in steps of 10 ms for each CPU."""
+
+_PROC = Path("/proc")
+_CPU_ACCOUNTS = (
+    Path("/sys/fs/cgroup"),
+    Path("/sys/fs/cgroup/cpu"),
+    Path("/sys/fs/cgroup/cpu,cpuacct"),
+)
+_UNITS = {"throttled_usec": 1e6, "throttled_time": 1e9}
+"""The fields of cpu.stat with the time of throttling (cgroup version 2 and 1), per second."""
+
+
+@frozen
+class MachineTime:
+    """Readings at one moment, in seconds; None where the system does not have them.
+
+    Attributes:
+        clock_s: the time.
+        busy_s: CPU time of everything on this machine since it started.
+        own_s: CPU time of this process.
+        throttled_s: how long the CPU limit of this container has stopped it.
+    """
+
+    clock_s: float
+    busy_s: float | None
+    own_s: float
+    throttled_s: float | None
+
+    @classmethod
+    def now(cls) -> MachineTime:
+        """Returns the readings."""
+        return cls(time.monotonic(), _busy_s(), time.process_time(), _throttled_s())
+
+    def foreign_s(self, since: MachineTime, measured_s: float) -> float | None:
+        """Returns the CPU time of other work, without `measured_s`; None if unknown."""
+        if self.busy_s is None or since.busy_s is None:
+            return None
+        own = self.own_s - since.own_s
+        return max(self.busy_s - since.busy_s - own - measured_s, 0.0)
+
+    def throttled_since(self, since: MachineTime) -> float | None:
+        """Returns how long the container was stopped meanwhile; None if unknown."""
+        if self.throttled_s is None or since.throttled_s is None:
+            return None
+        return self.throttled_s - since.throttled_s
+
+    def is_crowded(self, since: MachineTime, foreign_s: float | None) -> bool:
+        """Returns whether other work took so much that it may have changed the result."""
+        if foreign_s is None:
+            return False
+        whole = (self.clock_s - since.clock_s) * (os.cpu_count() or 1)
+        return foreign_s > max(CROWDED_SHARE * whole, _LEAST_FOREIGN_S)
+
+
+def cpu_s(pid: int) -> float | None:
+    """Returns the CPU time of a running process; None where the system does not say it."""
+    with suppress(OSError, ValueError):
+        fields = (_PROC / str(pid) / "stat").read_text().rpartition(") ")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return None
+
+
+def _busy_s() -> float | None:
+    """Returns the time that the CPUs were not idle; guests are in user time already."""
+    with suppress(OSError, ValueError):
+        user, nice, system, _, _, *more = (
+            (_PROC / "stat").read_text().split("\n", 1)[0].split()[1:9]
+        )
+        return sum(map(int, (user, nice, system, *more))) / os.sysconf("SC_CLK_TCK")
+    return None
+
+
+def _throttled_s() -> float | None:
+    for folder in _CPU_ACCOUNTS:
+        with suppress(OSError, ValueError):
+            for line in (folder / "cpu.stat").read_text().splitlines():
+                name, _, value = line.partition(" ")
+                if name in _UNITS:
+                    return int(value) / _UNITS[name]
+    return None

@@ -1,0 +1,223 @@
+"""A folder of measured runs: their logs, the manifest, and the comparison that they make."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer import __version__
+from gctrace_analyzer.analysis.compare.rounds import Measurement, TrialRun
+from gctrace_analyzer.api import from_frame, read
+from gctrace_analyzer.comparison import Comparison, side_of
+from gctrace_analyzer.errors import BadSettingError, NoDataError, UnreadableInputError
+from gctrace_analyzer.files import write_atomically
+from gctrace_analyzer.trials.plan import OutputMetric, Plan, Trial
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gctrace_analyzer.advise.expectation import Expectation
+    from gctrace_analyzer.advise.sides import Promised, Side
+    from gctrace_analyzer.run import Run
+
+MANIFEST = "manifest.json"
+_FORMAT = 1
+_FACTS = {"gogc": "GOGC", "memory_limit": "GOMEMLIMIT"}
+
+
+class Measurements:
+    """Runs in a folder, each with its logs; the manifest is written after each run.
+
+    Attributes:
+        folder: where they are.
+        trials: the sides; the baseline is first.
+        plan: how each run is made.
+        facts: what is known about the program, as `read` takes it.
+        runs: what was measured.
+        promises: what was predicted of each side, or why nothing was.
+        fixed: whether the number of rounds was fixed before the first.
+        most: the rounds at most.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        trials: Sequence[Trial],
+        plan: Plan,
+        facts: Mapping[str, Any],
+    ) -> None:
+        self.folder, self.plan = folder, plan
+        self.trials = list(trials)
+        self.facts = {name: value for name, value in facts.items() if value is not None}
+        self.runs: list[TrialRun] = []
+        self.promises: dict[str, tuple[Expectation, str | None]] = {}
+        self.fixed, self.most = False, 0
+
+    @property
+    def measurement(self) -> Measurement:
+        """What was measured so far, of the sides that can run."""
+        sides = [trial.label for trial in self.trials]
+        counted = {run.side for run in self.runs if run.error is None}
+        return Measurement(
+            tuple(side for side in sides if side in counted),
+            tuple(self.runs),
+            self.plan.measured,
+            self.fixed,
+            self.most,
+        )
+
+    def save(self) -> None:
+        """Writes the manifest."""
+        document = {
+            "format": _FORMAT,
+            "made_by": __version__,
+            "sides": [asdict(trial) for trial in self.trials],
+            "plan": _plan_record(self.plan),
+            "facts": self.facts,
+            "fixed": self.fixed,
+            "most": self.most,
+            "promises": self.promises,
+            "runs": [{**run.to_dict(), "figures": dict(run.figures)} for run in self.runs],
+        }
+        text = json.dumps(document, indent=1, ensure_ascii=False, default=str)
+        write_atomically(self.folder / MANIFEST, lambda file: file.write(f"{text}\n".encode()))
+
+    @classmethod
+    def opened(cls, folder: Path) -> Measurements:
+        """Returns the measurements of a folder.
+
+        Raises:
+            UnreadableInputError: the folder has none, or of another version.
+        """
+        path = folder / MANIFEST
+        try:
+            known = json.loads(path.read_text(encoding="utf-8"))
+            if known["format"] != _FORMAT:
+                raise UnreadableInputError(
+                    str(path), f"format {known['format']}", "Measure again with this version."
+                )
+            kept = cls(
+                folder,
+                [Trial(**side) for side in known["sides"]],
+                _plan_of(known["plan"]),
+                known["facts"],
+            )
+            kept.runs = [TrialRun(**run) for run in known["runs"]]
+            kept.promises = {
+                side: ({name: tuple(ends) for name, ends in expected.items()}, reason)
+                for side, (expected, reason) in known["promises"].items()
+            }
+            kept.fixed, kept.most = known["fixed"], known["most"]
+        except FileNotFoundError as err:
+            raise UnreadableInputError(
+                str(folder), f"there is no {MANIFEST} in it", "Give a folder of measured runs."
+            ) from err
+        except (OSError, ValueError, KeyError, TypeError) as err:
+            raise UnreadableInputError(
+                str(path), f"not a manifest of measured runs: {err}", "Measure again."
+            ) from err
+        return kept
+
+    def continued_as(self, trials: Sequence[Trial], plan: Plan) -> None:
+        """Checks that these are runs of the same commands, made in the same way.
+
+        Raises:
+            BadSettingError: they are not.
+        """
+        asked = [asdict(trial) for trial in trials]
+        known = [asdict(trial) for trial in self.trials]
+        if json.dumps([asked, _plan_record(plan)]) == json.dumps(
+            [known, _plan_record(self.plan)]
+        ):
+            return
+        expected = "a new folder: it has runs of other commands, settings or options"
+        raise BadSettingError(argument="logs", value=str(self.folder), expected=expected)
+
+    def log(self, trial: Trial, number: int, *, again: bool = False) -> Path:
+        """Returns the log of a run."""
+        names = [_file_name(other.label) for other in self.trials]
+        name = _file_name(trial.label)
+        if names.count(name) > 1:
+            name = f"{name}-{self.trials.index(trial) + 1}"
+        return self.folder / f"{name}-{number:02}{'-again' if again else ''}.log"
+
+    def read(self, run: TrialRun) -> Run:
+        """Returns what the garbage collector did in a run; nothing if it did not run."""
+        trial = next(trial for trial in self.trials if trial.label == run.side)
+        settings = {"gogc": trial.gogc, "memory_limit": trial.memory_limit_mib}
+        known = {
+            name: value or self.facts.get(name) or os.environ.get(_FACTS[name])
+            for name, value in settings.items()
+        }
+        facts = {**self.facts, **known}
+        try:
+            return read(self.folder / run.log, **facts)
+        except NoDataError:
+            return from_frame(_no_cycles(), **facts)
+
+    def comparison(self) -> Comparison:
+        """Returns the sides compared.
+
+        Raises:
+            NoDataError: fewer than two sides have a run that counts.
+        """
+        measurement = self.measurement
+        sides = [
+            side_of(label, [self.read(run) for run in counted], may_be_empty=True)
+            for label in measurement.sides
+            if (counted := [*measurement.counted(label)])
+        ]
+        if len(sides) < 2:
+            raise NoDataError(
+                str(self.folder),
+                "fewer than two sides have runs to compare",
+                "Measure again with the same folder to continue.",
+            )
+        return Comparison(sides, measurement=measurement, promised=self._promised)
+
+    @property
+    def _promised(self) -> Promised:
+        def promised(_: Side, after: Side) -> tuple[Expectation, str | None]:
+            return self.promises.get(after.label, ({}, None))
+
+        return promised
+
+
+def _no_cycles() -> Any:
+    import polars as pl
+
+    from gctrace_analyzer import schema
+
+    return pl.DataFrame(schema=schema.polars_schema("cycles"))
+
+
+def _file_name(label: str) -> str:
+    """Returns a side's name as a part of a file name.
+
+    >>> _file_name("GOGC=200 GOMEMLIMIT=1GiB")
+    'gogc200-gomemlimit1gib'
+    """
+    return re.sub(r"[^a-z0-9.]+", "-", label.lower().replace("=", "")).strip("-.") or "side"
+
+
+def _plan_record(plan: Plan) -> Mapping[str, Any]:
+    metrics = [[metric.name, metric.pattern.pattern, metric.up] for metric in plan.metrics]
+    return {
+        "serve_for_s": plan.serve_for_s,
+        "ready": plan.ready,
+        "load": list(plan.load),
+        "metrics": metrics,
+        "stdin": str(plan.stdin),
+        "timeout_s": plan.timeout_s,
+    }
+
+
+def _plan_of(record: Mapping[str, Any]) -> Plan:
+    metrics = [
+        OutputMetric(name, re.compile(text, re.M), up) for name, text, up in record["metrics"]
+    ]
+    return replace(Plan(**record), metrics=metrics, stdin=Path(record["stdin"]))

@@ -1,0 +1,261 @@
+"""What is measured: sides with their settings and commands, and how each run is made."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from gctrace_analyzer.advise.whatif import PRESENT, parse_settings
+from gctrace_analyzer.analysis.compare.rounds import CPU, RSS, WALL, OutsideMetric
+from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.program import with_gctrace
+from gctrace_analyzer.units import duration_s
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gctrace_analyzer.advise.whatif import GogcValues, Present, SizeValues
+    from gctrace_analyzer.analysis.compare.rounds import SettingValue
+
+    Words: TypeAlias = str | Sequence[str]
+
+NOW = "now"
+"""The name of the side that has the environment as it is."""
+
+_NUMBER = re.compile(r"([-+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?)\s*(ns|us|µs|ms|s|m|h|k|M|G)?")
+_MS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6}
+_TIMES = {"k": 1e3, "M": 1e6, "G": 1e9}
+
+
+@frozen
+class OutputMetric:
+    """A figure in the output of the program or its load.
+
+    Attributes:
+        name: its name.
+        pattern: its first group, or else the whole of it, is the figure; the last match counts.
+        up: whether more is better.
+    """
+
+    name: str
+    pattern: re.Pattern[str]
+    up: bool = False
+
+    def value(self, texts: Sequence[str]) -> float | None:
+        """Returns the figure, durations such as `1.2ms` in milliseconds; None if there is none.
+
+        >>> OutputMetric("p99", re.compile(r"99% in (.*)")).value(["99% in 0.25s"])
+        250.0
+        """
+        matches = [match for text in texts for match in self.pattern.finditer(text)]
+        if not matches:
+            return None
+        last = matches[-1]
+        number = _NUMBER.search(last[1] if self.pattern.groups else last[0])
+        if number is None:
+            return None
+        unit = number[2] or ""
+        return float(number[1].replace(",", "")) * _MS.get(unit, _TIMES.get(unit, 1.0))
+
+
+@frozen
+class Trial:
+    """A side: a command and its settings.
+
+    Attributes:
+        label: its name.
+        words: the program and its arguments.
+        gogc: None: as in the environment.
+        memory_limit_mib: None: as in the environment.
+    """
+
+    label: str
+    words: Sequence[str]
+    gogc: SettingValue = None
+    memory_limit_mib: SettingValue = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What it adds to the environment."""
+        values = {"GODEBUG": with_gctrace(os.environ.get("GODEBUG", ""))}
+        if self.gogc is not None:
+            values["GOGC"] = f"{self.gogc:g}" if isinstance(self.gogc, float) else self.gogc
+        if (limit := self.memory_limit_mib) is not None:
+            values["GOMEMLIMIT"] = (
+                limit if isinstance(limit, str) else f"{round(limit * 2**20)}B"
+            )
+        return values
+
+
+@frozen
+class Plan:
+    """How each run is made.
+
+    Attributes:
+        serve_for_s: how long a server is measured; None: until its load, or it, has ended.
+        ready: the URL that answers, or the expression in its output, once it is ready.
+        load: the command that makes the load.
+        metrics: the figures in the output.
+        stdin: what the program reads.
+        timeout_s: how long a run or its load may take.
+    """
+
+    serve_for_s: float | None = None
+    ready: str | None = None
+    load: Sequence[str] = ()
+    metrics: Sequence[OutputMetric] = ()
+    stdin: Path = Path(os.devnull)
+    timeout_s: float = 600.0
+
+    @property
+    def is_server(self) -> bool:
+        """Whether the program runs until it is stopped."""
+        return bool(self.load) or self.serve_for_s is not None
+
+    @property
+    def measured(self) -> tuple[OutsideMetric, ...]:
+        """What is measured; the first one decides."""
+        usual = (CPU, RSS, WALL) if self.is_server else (WALL, CPU, RSS)
+        named = {metric.name: metric for metric in usual}
+        own = [
+            named.get(metric.name) or OutsideMetric(metric.name, "", metric.up)
+            for metric in self.metrics
+        ]
+        return tuple(dict.fromkeys((*own, *usual)))
+
+    def missing(self, figures: Mapping[str, float]) -> OutputMetric | None:
+        """Returns a metric that the output of a run does not have; None if it has all."""
+        return next(
+            (one for one in self.metrics if one.pattern.pattern and one.name not in figures),
+            None,
+        )
+
+    def figures(self, texts: Sequence[str]) -> Mapping[str, float]:
+        """Returns the figures in the output of a run."""
+        values = {
+            metric.name: metric.value(texts)
+            for metric in self.metrics
+            if metric.pattern.pattern
+        }
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def plan_of(
+    serve_for: str | float | None,
+    ready: str | None,
+    load: Words | None,
+    metric: Mapping[str, str],
+    metric_up: Mapping[str, str],
+    stdin: str | os.PathLike[str] | None,
+    timeout: str | float,
+) -> Plan:
+    """Returns how each run is made, from the arguments of `measure`.
+
+    Raises:
+        BadSettingError: one is not valid.
+    """
+    if load is not None and ready is None:
+        raise BadSettingError(
+            argument="load",
+            value=_text(load),
+            expected="also when the server is ready: a URL that answers then",
+        )
+    path = Path(os.devnull) if stdin is None else Path(stdin)
+    if stdin is not None and not path.is_file():
+        raise BadSettingError(argument="stdin", value=str(stdin), expected="an existing file")
+    metrics = [
+        OutputMetric(name, _pattern(argument, text), argument == "metric_up")
+        for argument, named in (("metric", metric), ("metric_up", metric_up))
+        for name, text in named.items()
+    ]
+    if ready is not None and "://" not in ready:
+        _pattern("ready", ready)
+    return Plan(
+        None if serve_for is None else duration_s(serve_for, argument="serve_for"),
+        ready,
+        () if load is None else _words(load),
+        metrics,
+        path.absolute() if stdin is not None else path,
+        duration_s(timeout, argument="timeout"),
+    )
+
+
+def _pattern(argument: str, text: str) -> Any:
+    try:
+        return re.compile(text, re.MULTILINE)
+    except re.error as err:
+        raise BadSettingError(argument, text, f"a regular expression ({err})") from err
+
+
+def _words(command: Words) -> list[str]:
+    words = (
+        shlex.split(command) if isinstance(command, str) else [os.fspath(w) for w in command]
+    )
+    if not words:
+        raise BadSettingError(
+            argument="command", value="nothing", expected="a program and its arguments"
+        )
+    return words
+
+
+def _text(command: Words) -> str:
+    return command if isinstance(command, str) else shlex.join(command)
+
+
+def trials_of(
+    command: Words | None,
+    gogc: GogcValues | Present,
+    memory_limit: SizeValues | Present,
+    sides: Mapping[str, Words] | None,
+) -> list[Trial]:
+    """Returns the sides; only the present environment, if no settings are given."""
+    if sides:
+        if command is not None or gogc is not PRESENT or memory_limit is not PRESENT:
+            raise BadSettingError(
+                argument="sides",
+                value=", ".join(sides),
+                expected="sides, or a command with settings",
+            )
+        if len(sides) < 2:
+            raise BadSettingError(
+                argument="sides", value=", ".join(sides), expected="two or more sides"
+            )
+        return [Trial(name, tuple(_words(own))) for name, own in sides.items()]
+    assert command is not None
+    words = tuple(_words(command))
+    gogcs = _values(gogc, "gogc")
+    limits = _values(memory_limit, "memory_limit")
+    trials = [
+        Trial(setting_label(percent, mib) or NOW, words, percent, mib)
+        for percent, mib in product(gogcs, limits)
+    ]
+    if len(trials) == 1 and trials[0].label != NOW:
+        # One setting is compared with the environment as it is.
+        trials.insert(0, Trial(NOW, words))
+    return trials
+
+
+def _values(values: Any, name: Any) -> list[SettingValue]:
+    if values is PRESENT:
+        return [None]
+    numbers = parse_settings(values, None, name)
+    return ["off" if number is None else float(number) for number in dict.fromkeys(numbers)]
+
+
+def setting_label(gogc: SettingValue, memory_limit_mib: SettingValue) -> str:
+    """Returns the name of a setting, as it is set: `GOGC=200 GOMEMLIMIT=1GiB`."""
+    parts = []
+    if gogc is not None:
+        parts.append(f"GOGC={gogc if isinstance(gogc, str) else f'{gogc:g}'}")
+    if isinstance(memory_limit_mib, str):
+        parts.append(f"GOMEMLIMIT={memory_limit_mib}")
+    elif memory_limit_mib is not None:
+        whole = memory_limit_mib % 1024 == 0
+        size = f"{memory_limit_mib / 1024:g}GiB" if whole else f"{memory_limit_mib:g}MiB"
+        parts.append(f"GOMEMLIMIT={size}")
+    return " ".join(parts)

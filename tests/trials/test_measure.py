@@ -1,0 +1,173 @@
+"""`measure`: a real Go program under several settings."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.cli import main
+from tests.helpers.go_programs import built, needs_go
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BATCH = ("-mode", "batch", "-live", "20", "-total", "200")
+
+
+@pytest.fixture(scope="module")
+def loads(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(built("loads", tmp_path_factory.mktemp("programs")))
+
+
+@needs_go
+def test_two_settings_of_a_real_program_are_compared(
+    loads: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["measure", "--gogc", "50,400", "--runs", "3", "-f", "json", "--", loads, *BATCH]
+    assert main(words) == 0
+    found = json.loads(capsys.readouterr().out)
+    runs = found["measured"]["runs"]
+    assert [(run["side"], run["warm_up"]) for run in runs[:2]] == [
+        ("GOGC=50", True),
+        ("GOGC=400", True),
+    ]
+    assert len(runs) == 8
+    assert all(run["exit_code"] == 0 and run["cpu_s"] > 0.01 for run in runs)
+    assert {run["gogc"] for run in runs} == {50.0, 400.0}
+    rows = {row["metric"]: row for row in found["metrics"]}
+    assert rows["max_rss_mib"]["verdict"] == "worse"
+    assert rows["gc_per_s"]["after"] < rows["gc_per_s"]["before"] / 2
+    assert {"wall_s", "cpu_s"} <= rows.keys()
+    promises = found["measured"]["promises"]
+    assert {promise["side"] for promise in promises} <= {"GOGC=400"}
+    assert all(promise["held"] in (True, False, None) for promise in promises)
+
+    # What is kept can be shown again, as a folder too, and continued.
+    assert main(["compare", "measured-1", "-f", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == found
+    more = gca.measure(logs="measured-1", runs=4)
+    assert more["cpu_s"].before_runs == 4
+    for page in ("page.html", "comment.md", "rows.csv"):
+        assert main(["compare", "measured-1", "-o", page]) == 0
+        assert (tmp_path / page).stat().st_size > 500
+    assert "GOGC=400" in (tmp_path / "page.html").read_text()
+
+
+@needs_go
+def test_a_side_without_a_cycle_is_compared_too(loads: str, tmp_path: Path) -> None:
+    several = gca.measure([loads, *BATCH], gogc=[100, "off"], runs=2, logs=tmp_path / "runs")
+    assert several["max_rss_mib"].after is not None
+    assert several["gc_per_s"].after is None
+    assert "GOGC=off" in str(several)
+
+
+def script(tmp_path: Path, text: str) -> list[str]:
+    path = tmp_path / "program.py"
+    path.write_text(text)
+    return [sys.executable, str(path)]
+
+
+def test_commands_are_sides(tmp_path: Path) -> None:
+    quick = [sys.executable, "-c", "sum(range(10**5))"]
+    slow = [sys.executable, "-c", "sum(range(2 * 10**7))"]
+    found = gca.measure(sides={"base": slow, "head": quick}, runs=4, logs=tmp_path / "runs")
+    assert found["cpu_s"].verdict == "better"
+    assert "head" in str(found)
+    assert found.check("cpu_s>+10%")[0].held is False
+
+
+def test_figures_of_the_output_decide(tmp_path: Path) -> None:
+    words = script(
+        tmp_path,
+        "import os, random\n"
+        "rate = 1000 * int(os.environ['GOGC']) / 100 + random.random()\n"
+        "print(f'99% in {2000 / rate:.4f}s'); print(f'requests/s: {rate / 1000:.4f}k')\n",
+    )
+    found = gca.measure(
+        words,
+        gogc=[100, 200],
+        metric={"p99": r"99% in (\S+)"},
+        metric_up={"rps": r"requests/s: (\S+)"},
+        logs=tmp_path / "runs",
+    )
+    assert found["p99"].before == pytest.approx(2000, rel=0.01)  # in milliseconds
+    assert found["rps"].after == pytest.approx(2000, rel=0.01)
+    assert found["p99"].verdict == found["rps"].verdict == "better"
+    assert found["p99"].before_runs < 10  # decided early
+    assert "has 50 % lower p99" in str(found)
+    with pytest.raises(gca.BadSettingError, match="output of a run"):
+        gca.measure(words, gogc=[1, 2], metric={"p99": "nothing"}, logs=tmp_path / "other")
+
+
+def test_a_run_that_fails_is_shown_and_not_averaged_in(tmp_path: Path) -> None:
+    words = script(
+        tmp_path,
+        "import os, sys\n"
+        "if os.environ['GOGC'] == '200': print('no such luck', file=sys.stderr); sys.exit(7)\n",
+    )
+    found = gca.measure(words, gogc=[100, 200, 300], runs=2, logs=tmp_path / "runs")
+    assert [side.label for side in found.sides] == ["GOGC=100", "GOGC=300"]
+    assert "GOGC=200 failed in the warm-up: exit code 7" in str(found)
+    assert "no such luck" in str(found)
+
+
+def test_a_program_that_fails_or_does_not_start_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = script(tmp_path, "import sys; sys.exit('it is broken')")
+    assert main(["measure", "--gogc", "1,2", "--", *words]) == 3
+    error = capsys.readouterr().err
+    assert "exit code 1" in error
+    assert "it is broken" in error
+    assert main(["measure", "--gogc", "1,2", "--", "./missing"]) == 3
+    assert "no such program" in capsys.readouterr().err
+
+
+def test_the_program_reads_a_file_or_nothing(tmp_path: Path) -> None:
+    words = script(tmp_path, "import sys; print('length', len(sys.stdin.read()))")
+    (tmp_path / "input").write_text("12345")
+    for stdin, length in ((None, 0), (tmp_path / "input", 5)):
+        folder = tmp_path / f"runs-{length}"
+        gca.measure(words, gogc=[1, 2], runs=1, stdin=stdin, logs=folder)
+        assert (folder / "gogc1-01.out").read_text() == f"length {length}\n"
+
+
+def test_a_folder_of_other_runs_is_refused(tmp_path: Path) -> None:
+    words = script(tmp_path, "")
+    gca.measure(words, gogc=[1, 2], runs=1, logs=tmp_path / "runs")
+    with pytest.raises(gca.BadSettingError, match="other commands"):
+        gca.measure(words, gogc=[1, 3], runs=1, logs=tmp_path / "runs")
+    with pytest.raises(gca.UnreadableInputError, match="manifest"):
+        gca.measure(logs=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["measure"],
+        ["measure", "--gogc", "1,2"],
+        ["measure", "--gogc", "x", "--", "true"],
+        ["measure", "--metric", "p99=(", "--gogc", "1,2", "--", "true"],
+        ["measure", "--load", "true", "--gogc", "1,2", "--", "true"],
+        ["measure", "--side", "a=true"],
+        ["measure", "--side", "a=true", "--side", "b=true", "--gogc", "1"],
+        ["measure", "--stdin", "missing", "--gogc", "1,2", "--", "true"],
+        ["measure", "--fail-on", "wal_s>+1%", "--gogc", "1,2", "--", "true"],
+        ["measure", "--for", "soon", "--gogc", "1,2", "--", "true"],
+    ],
+)
+def test_mistakes_are_found_before_anything_runs(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    assert not list(tmp_path.iterdir())
