@@ -158,11 +158,11 @@ def _no_change(err: NoChangeError, args: argparse.Namespace) -> Result:
 def command_parser() -> Parser:
     """Returns the parser of this command."""
     parser = Parser(
-        prog="gctrace-analyze measure",
-        usage="gctrace-analyze measure [options] -- PROGRAM [ARGUMENT...]\n"
-        "       gctrace-analyze measure [options] --side NAME=COMMAND --side NAME=COMMAND",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
+        "measure",
+        _DESCRIPTION,
+        _EPILOG,
+        "[options] -- PROGRAM [ARGUMENT...]",
+        "[options] --side NAME=COMMAND --side NAME=COMMAND",
     )
     parser.takes_program = True
     _add_sides(parser)
