@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
     from plotly.graph_objects import Figure as PlotlyFigure
 
+    from gctrace_analyzer.advise.promise import Promise
     from gctrace_analyzer.analysis.settings.known import ProgramFacts, Settings
     from gctrace_analyzer.comparison import Comparison
     from gctrace_analyzer.ingest.read import InputOptions
@@ -230,7 +231,13 @@ def cycles(*origins: Input, **options: Unpack[ReadKwargs]) -> pl.DataFrame:
     return read(*origins, **options).cycles
 
 
-def compare(before: Runs | Mapping[str, Runs], after: Runs | None = None, /) -> Comparison:
+def compare(
+    before: Runs | Mapping[str, Runs],
+    after: Runs | None = None,
+    /,
+    *,
+    promise: Promise | None = None,
+) -> Comparison:
     """Compares runs before and after a change: what is better, worse, or not significant.
 
     Args:
@@ -239,6 +246,8 @@ def compare(before: Runs | Mapping[str, Runs], after: Runs | None = None, /) -> 
             the same setting. Or several sides by name, `{"100": "gogc100-*.log", "200": …}`:
             each is compared with the first.
         after: the runs after the change, in the same form.
+        promise: what `recommend` promised before the change, as its rows or the JSON file with
+            them: the row with the settings of a side is compared with what was measured.
 
     Raises:
         BadSettingError: a side has no run, or there is only one.
@@ -248,8 +257,10 @@ def compare(before: Runs | Mapping[str, Runs], after: Runs | None = None, /) -> 
     >>> compare("samples/steady-go1.26.log", "samples/ballast-go1.26.log")["gc_per_s"].verdict
     'better'
     """
+    from gctrace_analyzer.advise.promise import promised_by
     from gctrace_analyzer.comparison import Comparison, side_of
 
+    promised = None if promise is None else promised_by(promise)
     if isinstance(before, Mapping):
         if after is not None or len(before) < 2:
             given = f"{len(before)} {'side' if len(before) == 1 else 'sides'}"
@@ -257,7 +268,8 @@ def compare(before: Runs | Mapping[str, Runs], after: Runs | None = None, /) -> 
                 argument="before", value=given, expected="two or more sides by name"
             )
         return Comparison(
-            [side_of(name, _some_runs("before", side)) for name, side in before.items()]
+            [side_of(name, _some_runs("before", side)) for name, side in before.items()],
+            promised=promised,
         )
     if after is None:
         raise BadSettingError(
@@ -267,7 +279,8 @@ def compare(before: Runs | Mapping[str, Runs], after: Runs | None = None, /) -> 
         [
             side_of(_label(before, "before"), _some_runs("before", before)),
             side_of(_label(after, "after"), _some_runs("after", after)),
-        ]
+        ],
+        promised=promised,
     )
 
 

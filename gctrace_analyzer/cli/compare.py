@@ -57,6 +57,8 @@ examples:
   gctrace-analyze compare 100='gogc100-*.log' 200='gogc200-*.log' --gogc 100,200
   gctrace-analyze compare 900MiB='900-*.log' 1GiB='1g-*.log' 2GiB='2g-*.log'
   gctrace-analyze compare before.log after.log -o comparison.html -o comment.md
+  gctrace-analyze compare before.log after.log --promise promise.json
+  gctrace-analyze compare measured-1
   gctrace-analyze compare main.log branch.log --fail-on 'gc_cpu_share>+10%'
 
 conditions for --fail-on:
@@ -107,6 +109,12 @@ def command_parser() -> argparse.ArgumentParser:
         metavar="A..B",
         help="only cycles that start in this range of every run, counted from the start of "
         "the program: 10s..60s, 5m..",
+    )
+    parser.add_argument_group("promises").add_argument(
+        "--promise",
+        metavar="FILE",
+        help="what was recommended before the change (recommend before.log -o promise.json): says "
+        "of each figure whether it held",
     )
     add_facts(parser, per_side="; 'A,B' gives one value per side")
     add_reading(parser)
@@ -198,10 +206,12 @@ def _side(word: str) -> tuple[str, list[str]]:
 
 
 def _compare(args: argparse.Namespace) -> Comparison:
+    from gctrace_analyzer.advise.promise import promised_by
     from gctrace_analyzer.api import runs_of
     from gctrace_analyzer.comparison import Comparison, side_of
     from gctrace_analyzer.units import span_s
 
+    promised = None if args.promise is None else promised_by(args.promise)
     sides = []
     for name, logs, settings in _read_as(args):
         with reading_inputs(args) as options:
@@ -212,7 +222,7 @@ def _compare(args: argparse.Namespace) -> Comparison:
             runs = [run.between(*span) for run in runs]
         sides.append(side_of(name, runs))
     with working("comparing"):
-        return Comparison(sides)
+        return Comparison(sides, promised=promised)
 
 
 def _read_as(args: argparse.Namespace) -> list[tuple[str, list[str], dict[str, Any]]]:

@@ -130,7 +130,7 @@ def of_comparison(pairs: Sequence[Pair]) -> dict[str, object]:
     last = pairs[-1]
     measurement = last.measurement
     measured: dict[str, object] = (
-        {}
+        {"promises": [*_promises(pairs)]}
         if measurement is None
         else {
             "measured": {

@@ -1,0 +1,69 @@
+"""Whether what was recommended before a change held after it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.compare.change import Change
+from gctrace_analyzer.cli import main
+from tests.conftest import CORPUS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def log(program: str, setting: str) -> str:
+    return str(CORPUS / "advice" / program / setting / "run.log")
+
+
+def test_the_row_with_the_deployed_setting_is_the_promise(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = log("svc-a", "gogc100"), log("svc-a", "gogc200")
+    path = tmp_path / "promise.json"
+    assert main(["whatif", before, "--gogc", "50,200", "-o", str(path)]) == 0
+    assert main(["compare", before, after, "--promise", str(path), "-f", "json"]) == 0
+    promises = json.loads(capsys.readouterr().out)["promises"]
+    row = next(row for row in promises if row["metric"] == "gc_per_s")
+    promised = next(row for row in json.loads(path.read_text()) if row["gogc"] == 200)
+    assert row["promised"] == pytest.approx(promised["gc_per_s"])
+    assert row["promised_low"] == pytest.approx(promised["gc_per_s_low"])
+    assert row["held"] in (True, None)
+
+
+def test_another_setting_that_was_deployed_is_named() -> None:
+    before, after = log("svc-a", "gogc100"), log("svc-a", "gogc200")
+    promise = gca.read(before).whatif(gogc=[50, 400])
+    found = gca.compare(before, after, promise=promise)
+    assert found.no_expectation is not None
+    assert "another setting was deployed (GOGC=2" in found.no_expectation
+    assert "promised: GOGC=50, GOGC=400" in found.no_expectation
+    assert found.no_expectation in " ".join(str(found).split())
+
+
+@pytest.mark.parametrize(
+    ("measured", "held"),
+    [
+        ((1.0, 0.9, 1.1), True),
+        ((1.35, 1.15, 1.5), True),
+        ((2.0, 1.9, 2.1), False),
+        ((1.0, 0.7, 1.3), None),
+        ((1.0, None, None), None),
+    ],
+)
+def test_a_promise_is_held_if_intervals_overlap_and_open_if_the_measured_one_is_wider(
+    measured: tuple[float | None, float | None, float | None], held: bool | None
+) -> None:
+    assert Change("gc_per_s").promised((1.0, 0.8, 1.2), measured).held is held
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '[{"gogc": 1}]'])
+def test_a_file_without_recommendations_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "promise.json"
+    path.write_text(text)
+    with pytest.raises(gca.UnreadableInputError):
+        gca.compare(log("svc-a", "gogc100"), log("svc-a", "gogc200"), promise=path)
