@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli import compare
-from gctrace_analyzer.cli.deliver import Result, text_writer
+from gctrace_analyzer.cli.deliver import Result, printed, text_writer
 from gctrace_analyzer.cli.options import Parser, add_facts, add_general, whole_number
 from gctrace_analyzer.cli.screen import drawing, say
 from gctrace_analyzer.errors import BadSettingError
@@ -140,7 +140,7 @@ def _ending_on_signals() -> Iterator[None]:
 def _no_change(err: NoChangeError, args: argparse.Namespace) -> Result:
     """Returns why there is nothing to compare with, and what to try."""
     from gctrace_analyzer.present import json
-    from gctrace_analyzer.present.document import Paragraphs
+    from gctrace_analyzer.present.document import Code, Paragraphs
 
     values = ",".join(f"{value:g}" for value in err.gogc)
     options = args.words[1 : args.words.index("--")] if "--" in args.words else []
@@ -149,8 +149,11 @@ def _no_change(err: NoChangeError, args: argparse.Namespace) -> Result:
     reason = err.reason[:1].upper() + err.reason[1:].rstrip(".")
     sentence = f"No other setting is recommended. {reason}."
     record = {"schema_version": json.SCHEMA_VERSION, "verdict": sentence, "try": command}
+    if printed(args) == "text":
+        # Lines of a text are wrapped, which would break a command to copy.
+        say(f"To try some:\n  {command}")
     return Result(
-        document=lambda: [Paragraphs([sentence]), Paragraphs([f"To try some: {command}"])],
+        document=lambda: [Paragraphs([sentence]), Code(command)],
         writers={"json": text_writer(lambda: json.written(record))},
     )
 

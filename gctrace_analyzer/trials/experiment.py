@@ -176,10 +176,9 @@ def _kept(
     """Returns the measurements that a folder has already, or none in a new folder."""
     if logs is not None and (Path(logs) / MANIFEST).exists():
         kept = Measurements.opened(Path(logs))
-        known = kept.trials[:1] if trials[0].label == NOW and len(trials) == 1 else kept.trials
-        replace_by = Measurements(kept.folder, known, kept.plan, {})
-        replace_by.continued_as(trials, plan)
-        return kept
+        if any(run.round for run in kept.runs):
+            kept.require_same(trials, plan)
+            return kept
     if logs is not None:
         folder = Path(logs)
         try:

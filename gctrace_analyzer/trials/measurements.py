@@ -15,7 +15,7 @@ from gctrace_analyzer.api import from_frame, read
 from gctrace_analyzer.comparison import Comparison, side_of
 from gctrace_analyzer.errors import BadSettingError, NoDataError, UnreadableInputError
 from gctrace_analyzer.files import write_atomically
-from gctrace_analyzer.trials.plan import OutputMetric, Plan, Trial
+from gctrace_analyzer.trials.plan import NOW, OutputMetric, Plan, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -122,20 +122,21 @@ class Measurements:
             ) from err
         return kept
 
-    def continued_as(self, trials: Sequence[Trial], plan: Plan) -> None:
+    def require_same(self, trials: Sequence[Trial], plan: Plan) -> None:
         """Checks that these are runs of the same commands, made in the same way.
 
         Raises:
             BadSettingError: they are not.
         """
-        asked = [asdict(trial) for trial in trials]
-        known = [asdict(trial) for trial in self.trials]
-        if json.dumps([asked, _plan_record(plan)]) == json.dumps(
-            [known, _plan_record(self.plan)]
-        ):
-            return
-        expected = "a new folder: it has runs of other commands, settings or options"
-        raise BadSettingError(argument="logs", value=str(self.folder), expected=expected)
+        # What was recommended is a side that was not asked for.
+        known = self.trials[: len(trials)] if trials[0].label == NOW else self.trials
+        asked, made = (
+            json.dumps([[asdict(trial) for trial in several], _plan_record(how)])
+            for several, how in ((trials, plan), (known, self.plan))
+        )
+        if asked != made:
+            expected = "a new folder: it has runs of other commands, settings or options"
+            raise BadSettingError(argument="logs", value=str(self.folder), expected=expected)
 
     def log(self, trial: Trial, number: int, *, again: bool = False) -> Path:
         """Returns the log of a run."""

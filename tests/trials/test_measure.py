@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from tests.helpers.go_programs import built, needs_go
 if TYPE_CHECKING:
     from pathlib import Path
 
-BATCH = ("-mode", "batch", "-live", "20", "-total", "200")
+BATCH = ("-mode", "batch", "-live", "10", "-total", "80")
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +78,7 @@ def script(tmp_path: Path, text: str) -> list[str]:
 
 def test_commands_are_sides(tmp_path: Path) -> None:
     quick = [sys.executable, "-c", "sum(range(10**5))"]
-    slow = [sys.executable, "-c", "sum(range(2 * 10**7))"]
+    slow = [sys.executable, "-c", "sum(range(3 * 10**6))"]
     found = gca.measure(sides={"base": slow, "head": quick}, runs=4, logs=tmp_path / "runs")
     assert found["cpu_s"].verdict == "better"
     assert "head" in str(found)
@@ -171,3 +172,23 @@ def test_mistakes_are_found_before_anything_runs(
     monkeypatch.chdir(tmp_path)
     assert main(words) == 2
     assert not list(tmp_path.iterdir())
+
+
+@needs_go
+def test_without_settings_it_is_compared_with_what_is_recommended(
+    loads: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("GOGC", "GOMEMLIMIT"):
+        monkeypatch.delenv(name, raising=False)
+    service = ("-mode", "service", "-live", "5", "-rate", "20", "-dur", "0.3s")
+    assert main(["measure", "--logs", "runs", "-f", "json", "--", loads, *service]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"].startswith("No other setting is recommended.")
+    assert found["try"].startswith("gctrace-analyze measure --gogc 100,200 --logs runs")
+    # The command to try works as it stands.
+    words = shlex.split(found["try"])[1:]
+    assert main([words[0], "--runs", "1", *words[1:]]) == 0
