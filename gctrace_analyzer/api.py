@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
     from plotly.graph_objects import Figure as PlotlyFigure
 
-    from gctrace_analyzer.advise.promise import Promise
+    from gctrace_analyzer.advise.expectation import Promise
     from gctrace_analyzer.analysis.settings.known import ProgramFacts, Settings
     from gctrace_analyzer.comparison import Comparison
     from gctrace_analyzer.ingest.read import InputOptions
@@ -257,7 +257,7 @@ def compare(
     >>> compare("samples/steady-go1.26.log", "samples/ballast-go1.26.log")["gc_per_s"].verdict
     'better'
     """
-    from gctrace_analyzer.advise.promise import promised_by
+    from gctrace_analyzer.advise.expectation import promised_by
     from gctrace_analyzer.comparison import Comparison, side_of
 
     promised = None if promise is None else promised_by(promise)

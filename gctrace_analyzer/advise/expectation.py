@@ -1,17 +1,29 @@
-"""Predicted figures for a change of settings that was then made."""
+"""Predicted figures for a change of settings that was then made: now, or promised before."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import polars as pl
+
+from gctrace_analyzer.errors import UnreadableInputError
+from gctrace_analyzer.units import size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import os
+    from collections.abc import Callable, Mapping, Sequence
 
     from gctrace_analyzer.advise.prediction.model import Setting
     from gctrace_analyzer.advise.predictor import Predictor
 
 SAME_GOGC = 0.08
 """Relative difference below which two values of GOGC, if inferred, are the same setting."""
+
+_SAME_LIMIT = 0.01
+"""Relative difference: a limit may be rounded where it is set."""
 
 _METRICS = (
     "gc_per_s",
@@ -25,7 +37,22 @@ _METRICS = (
 """The metrics that are compared with predictions. The live heap is not compared, because
 its prediction is a mean and the report's figure is a median."""
 
+if TYPE_CHECKING:
+    Promise: TypeAlias = str | os.PathLike[str] | pl.DataFrame
+    Row: TypeAlias = Mapping[str, Any]
+
 Expectation: TypeAlias = dict[str, tuple[float | None, ...]]
+
+
+class Deployed(Protocol):
+    """A side of a comparison, as far as its settings are known."""
+
+    @property
+    def by_limit(self) -> bool: ...  # noqa: D102
+    @property
+    def gogc(self) -> float | None: ...  # noqa: D102
+    @property
+    def baseline(self) -> Predictor: ...  # noqa: D102
 
 
 def expectation(predictor: Predictor, wanted: Setting) -> tuple[Expectation, str | None]:
@@ -55,3 +82,73 @@ def same_gogc(one: float | None, other: float | None) -> bool:
     if one is None or other is None:
         return False
     return one == other or abs(one / other - 1) < SAME_GOGC
+
+
+def promised_by(
+    promise: Promise,
+) -> Callable[[object, Deployed], tuple[Expectation, str | None]]:
+    """Returns what the rows of `recommend` or `whatif` promise for a side.
+
+    Args:
+        promise: the rows, or the JSON file that they were written to.
+
+    Raises:
+        UnreadableInputError: the file has no such rows.
+    """
+    rows = promise.to_dicts() if isinstance(promise, pl.DataFrame) else _read(Path(promise))
+
+    def promised(before: object, after: Deployed) -> tuple[Expectation, str | None]:
+        del before
+        for row in rows:
+            if _is_deployed(row, after):
+                return of_row(row), None
+        several = ", ".join(
+            _text(row["gogc"] or math.inf, row["memory_limit_mib"]) for row in rows
+        )
+        gogc, limit = _deployed(after)
+        return {}, f"another setting was deployed ({_text(gogc, limit)}; promised: {several})"
+
+    return promised
+
+
+def _read(path: Path) -> Sequence[Row]:
+    hint = "Write one with: gctrace-analyze recommend before.log -o promise.json"
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as err:
+        problem = getattr(err, "strerror", None) or "not JSON"
+        raise UnreadableInputError(str(path), problem, hint) from err
+    if not isinstance(rows, list) or not all(
+        isinstance(row, dict) and {"gogc", "memory_limit_mib"} <= row.keys() for row in rows
+    ):
+        raise UnreadableInputError(str(path), "no recommended settings in it", hint)
+    return rows
+
+
+def _deployed(side: Deployed) -> tuple[float | None, float | None]:
+    """Returns GOGC (infinite: off) and memory limit (infinite: off) of a side; None: unknown."""
+    known = side.baseline.settings.memory_limit_mib
+    limit = None if known is None else known.value
+    off = limit in ("off", math.inf)
+    return side.gogc, math.inf if off else None if limit is None else float(limit)
+
+
+def _is_deployed(row: Row, side: Deployed) -> bool:
+    """Returns whether a side ran with the setting of a row, as far as its settings are known."""
+    gogc, limit = _deployed(side)
+    wanted, most = (row[name] or math.inf for name in ("gogc", "memory_limit_mib"))
+    if gogc is None and not side.by_limit:
+        return False
+    same_limit = limit == most or (limit is not None and abs(limit / most - 1) < _SAME_LIMIT)
+    if limit is None:
+        # What never set a goal may be any limit, or none.
+        same_limit = not side.by_limit
+    return same_limit and (gogc is None or same_gogc(gogc, wanted))
+
+
+def _text(gogc: float | None, limit_mib: float | None) -> str:
+    percent = "unknown" if gogc is None else "off" if math.isinf(gogc) else f"{gogc:.0f}"
+    parts = [f"GOGC={percent}"]
+    if limit_mib and not math.isinf(limit_mib):
+        parts.append(f"GOMEMLIMIT={size_text(limit_mib).replace(' ', '')}")
+    return " ".join(parts)

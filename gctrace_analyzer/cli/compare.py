@@ -206,7 +206,7 @@ def _side(word: str) -> tuple[str, list[str]]:
 
 
 def _compare(args: argparse.Namespace) -> Comparison:
-    from gctrace_analyzer.advise.promise import promised_by
+    from gctrace_analyzer.advise.expectation import promised_by
     from gctrace_analyzer.api import runs_of
     from gctrace_analyzer.comparison import Comparison, side_of
     from gctrace_analyzer.units import span_s

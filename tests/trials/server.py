@@ -16,17 +16,18 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-# A child in a session of its own, which ignores what would end it.
-subprocess.Popen(
-    [
-        "setsid",
-        sys.executable,
-        "-c",
-        "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)",
-        sys.argv[2],
-    ]
-)
-server = HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
-sys.stdout.write(f"listening on {sys.argv[1]}\n")
-sys.stdout.flush()
-server.serve_forever()
+if __name__ == "__main__":
+    # A child in a session of its own, which ignores what would end it.
+    subprocess.Popen(
+        [
+            "setsid",
+            sys.executable,
+            "-c",
+            "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)",
+            sys.argv[2],
+        ]
+    )
+    server = HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
+    sys.stdout.write(f"listening on {sys.argv[1]}\n")
+    sys.stdout.flush()
+    server.serve_forever()
