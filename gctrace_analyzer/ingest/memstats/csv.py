@@ -42,6 +42,8 @@ _TYPED = {
 }
 """Columns of our own tables that are not MemStats fields, with their types."""
 
+_MARKDOWN_RULE = re.compile(r"\|?(?:\s*:?-+:?\s*\|?)+")
+
 _FEWEST_BYTES = 1 << 20
 """Sizes with fractions that all are below this are not in bytes."""
 
@@ -78,6 +80,9 @@ def is_table(head: str) -> bool:
     separator = delimiter(head)
     if separator is None:
         return aligned.has_table(head)
+    if separator == "|" and len(lines) > 1 and _MARKDOWN_RULE.fullmatch(lines[1].strip()):
+        # In Markdown, one field per row is more usual than one per column.
+        return sum(fields.is_field(cell) for cell in _cells(lines[0], "|")) >= fields.ENOUGH
     cells = _cells(lines[0], separator)
     if sum(fields.is_field(cell) for cell in cells) >= fields.ENOUGH:
         return True

@@ -79,9 +79,13 @@ PERCENT = 0.01
 _SYNONYMS = {
     "system": "sys", "allocated": "alloc", "release": "released", "use": "inuse", "in": "inuse",
     **dict.fromkeys(("runs", "count", "cycles", "collections", "number"), "num"),
-    "pauses": "pause", "percentage": "percent", "pct": "percent",
+    "pauses": "pause", "percentage": "percent", "pct": "percent", "obtained": "sys",
+    "usage": "alloc", "times": "num",
 }  # fmt: skip
-_FILLERS = {"mem", "memory", "memstats", "runtime", "go", "golang", "stats", "bytes", "ns"}
+_FILLERS = {
+    "current", "recycle", "mem", "memory", "memstats", "runtime", "go", "golang", "stats", "bytes",
+    "ns",
+}  # fmt: skip
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _CLEAN = re.compile(r"\s*[A-Za-z][A-Za-z_ .()\[\]-]*")
 _COMPOUND = re.compile(r"(?<=.)(?=sys$|inuse$|idle$|released$)")

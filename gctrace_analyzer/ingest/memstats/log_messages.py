@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 HINT = (
     # Names of several words, with any signs between them.
     r"(?i:heap|memory|mem|gc)[\w .-]{0,24}(?i:sys|alloc|in.?use|idle|released?|next|goal|pause|"
-    r"runs|count|cycles|forced|fraction|gc)[\w ]{0,16}\"?\s?[:=]|"
+    r"runs|count|cycles|forced|fraction|gc|times|usage|obtained)[\w ]{0,16}(?:\"?\s?[:=|]|\t|\s\s)|"
     r"Alloc|HeapSys|HeapIdle|HeapIn[uU]se|HeapRelease|NumG[cC]|runtime stats: |alloc_bytes|"
     r"NextGC|StackInuse|\bSys\b|heap_(?:sys|inuse|idle|alloc|released?)|num_gc|next_gc|"
     r"total_alloc|Pause(?:Ns|Total|Quantiles)|gc_cpu_fraction|\b(?:alloc|sys)=\d|"
@@ -38,13 +38,16 @@ _PAIR = re.compile(
     r"(?<![\w.-])\"?(?:(?:mem|memory|memstats|runtime|go)\.)?"
     r"(?P<key>[A-Za-z][A-Za-z_.]*+(?:[ -][A-Za-z][A-Za-z_]*+){0,3}+)\"?\s*"
     # go-spew prints the type, gops the condition of the next cycle and the exact size.
-    r"(?:=|:|＝)\s*(?:\(\w{1,10}\) |when heap-alloc >= )?\"?"
+    r"(?:=|:|＝|\|)\s*(?:\(\w{1,10}\) |when heap-alloc >= )?\"?"
     rf"{_VALUE}(?![\w.]*\w|-\d)(?:\s\((?P<exact>\d{{1,20}}) bytes\))?"
 )
-_ROW = re.compile(rf"^\W*(?P<key>[A-Z]\w{{2,15}})\s+{_VALUE}(?P<exact>)\s*(?:\(|$)")
+_ROW = re.compile(
+    r"^\W*(?P<key>[A-Z]\w{2,15}|[A-Za-z]\w*(?: \w+){0,4}(?=\s*\t|\s{2}))"
+    rf"\s+{_VALUE}(?P<exact>)\s*(?:\(|$)"
+)
 """A name, its value, and perhaps what it means, as in a table."""
 
-_SIGN = re.compile("[=:＝]")
+_SIGN = re.compile("[=:＝|]")
 _GO_DURATION = re.compile(r"(?<![\w.])(?:(\d{1,9})h)?(\d{1,9})m(\d{1,2}(?:\.\d{1,9})?)s\b")
 _OF_CPU = re.compile(
     r"\bGC (?:is |was |has )?(?:us|tak|took|spen)\w{0,4}\s(?:about |around |only |~ ?)?"

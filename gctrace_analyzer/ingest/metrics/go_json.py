@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MOST_NAMES = 5
 
 HEAD = re.compile(
-    r'"(?:memstats|MemStats)"\s*:\s*\{\s*"Alloc"\s*:'
+    r'"(?i:mem_?stats)"\s*:\s*\{'
     r'|"Alloc"\s*:\s*\d+\s*,\s*"TotalAlloc"\s*:\s*\d+\s*,\s*"Sys"\s*:\s*\d+\s*,\s*"Lookups"\s*:'
     r'|"/gc/(?:heap|cycles)/[\w/-]+:[\w-]+"\s*:'
 )

@@ -102,10 +102,22 @@ _OTEL = {
 }
 """OpenTelemetry's names: the semantic conventions, and the deprecated `process.runtime.go.*`."""
 
+_OTELCOL = {
+    "process_runtime_heap_alloc_bytes": ("heap_alloc_bytes", 1.0),
+    "process_runtime_total_alloc_bytes": ("total_alloc_bytes", 1.0),
+    "process_runtime_total_sys_memory_bytes": ("sys_bytes", 1.0),
+    "process_memory_rss": ("rss_bytes", 1.0),
+    "process_cpu_seconds": ("process_cpu_s", 1.0),
+}
+"""The collector's names of its own figures, behind `otelcol_` (service/internal/proctelemetry)."""
+
 _OTEL_USED = {"stack": "stack_inuse_bytes", "other": "other_used_bytes"}
 """The parts of `go.memory.used` by their `go.memory.type`."""
 
-_OTEL_TRANSLATED = {name.replace(".", "_"): of for name, of in _OTEL.items()}
+_OTEL_TRANSLATED = {
+    **{name.replace(".", "_"): of for name, of in _OTEL.items()},
+    **{f"otelcol_{name}": of for name, of in _OTELCOL.items()},
+}
 """OpenTelemetry's names as Prometheus stores them, without the unit that it appends."""
 
 _OF_HASHICORP = {
@@ -138,7 +150,7 @@ _GO_METRICS_RANK = 1 << 16
 HINTS = (
     "go_gc_", "go_memstats_", "go_cpu_classes_", "go_memory_", "go_sched_gomaxprocs",
     "go_info", "go_gomaxprocs", "go_memlimit_bytes", "go_config_gogc", "go_processor_limit",
-    "process_resident_memory_bytes",
+    "process_resident_memory_bytes", "otelcol_process_",
     "process_cpu_seconds_total", "process_start_time_seconds", "process_runtime_go_",
     "go.memory.", "go.config.gogc", "go.processor.limit", "process.runtime.go.",
     "runtime_alloc_bytes", "runtime_sys_bytes", "runtime_malloc_count", "runtime_free_count",

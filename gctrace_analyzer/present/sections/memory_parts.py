@@ -49,8 +49,7 @@ _SMALL = 0.01
 def memory_parts(report: Report) -> Table | None:
     """Returns the parts of the memory of the only program, from its last dump with sizes."""
     row = _last(report)
-    sizes = () if row is None else (row["rss_bytes"], row["sys_bytes"], row["heap_sys_bytes"])
-    total = next((size / MIB for size in sizes if size), None)
+    total = None if row is None else _total(row)
     if row is None or total is None or total < _LEAST_MIB:
         return None
     parts = [*_parts(row)]
@@ -86,6 +85,14 @@ def _last(report: Report) -> Mapping[str, int | None] | None:
     if len(report.analysis.memory) != 1:
         return None
     return dumps.row(-1, named=True)
+
+
+def _total(row: Mapping[str, int | None]) -> float | None:
+    """Returns what the parts are shares of: resident memory, all of Go's, or the heap, in MiB."""
+    sizes = (_mib(row, name) for name in ("rss_bytes", "sys_bytes", "heap_sys_bytes"))
+    parts = [_mib(row, f"heap_{name}_bytes") for name in ("idle", "inuse")]
+    heap = None if None in parts else sum(filter(None, parts))
+    return next((size for size in (*sizes, heap) if size), None)
 
 
 def _mib(row: Mapping[str, int | None], *names: str) -> float | None:

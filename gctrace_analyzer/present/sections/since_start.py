@@ -71,6 +71,8 @@ def _pauses_since_start(row: Mapping[str, Any]) -> str:
         *([f"{_pause(mean)} on average"] if mean and cycles > 1 else []),
     ]
     text = f"{what} {', '.join(parts)}" if parts else "" if cycles is None else f"{what} ran"
+    if cycles == 0:
+        return "no GC cycle ran"
     if longest is None:
         last = row["last_pause_ms"]
         return text + (f"; the last pause took {_pause(last)}" if last else "")
