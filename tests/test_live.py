@@ -52,10 +52,10 @@ def is_log(path: Path) -> bool:
                 return False
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            gca.read(path)
+            # Documents between the lines cannot be followed.
+            return all(source.kind != "mixed" for source in gca.read(path).sources)
     except GctraceError:
         return False
-    return True
 
 
 def every_log() -> list[Path]:

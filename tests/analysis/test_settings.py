@@ -227,15 +227,13 @@ def test_settings_of_metrics_are_the_latest_known() -> None:
     assert of(gomemlimit_bytes=[MIB, 2 * MIB])["memory_limit_mib"] == {"value": 2, **metrics}
     assert of(go_version=["1.20", "1.22"])["go_version"] == {"value": "1.22", **metrics}
     assert of(go_version=["devel"]) == {}
-    # The median of what is resident, less the most that was mapped and not returned
-    sizes = {"rss_bytes": [90 * MIB, 100 * MIB, 200 * MIB], "sys_bytes": [70 * MIB] * 3}
+    # What is resident beyond what is mapped at the same time: of the second half, the median.
+    sizes = {"rss_bytes": [190 * MIB, 100 * MIB, 90 * MIB], "sys_bytes": [70 * MIB] * 3}
     released = {"heap_released_bytes": [2 * MIB, 10 * MIB, None]}
-    assert of(**sizes, **released) == {}
-    sizes["sys_bytes"] = [68 * MIB, 70 * MIB, 68 * MIB]
+    assert of(**sizes, **released) == {}, "(40 + 20) / 2"
+    sizes["rss_bytes"] = [190 * MIB, 100 * MIB, 120 * MIB]
     found = of(**sizes, **released)
-    assert found["off_heap_mib"]["value"] == 100 - 68
-    sizes["sys_bytes"] = [69 * MIB, 70 * MIB, 69 * MIB]
-    assert of(**sizes, **released) == {}
+    assert found["off_heap_mib"]["value"] == (40 + 50) / 2
 
 
 def test_the_neighbours_of_a_kill_use_a_twentieth_of_the_limit() -> None:
