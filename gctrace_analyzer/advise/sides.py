@@ -299,7 +299,7 @@ def _compare_two(
     if measurement is not None:
         places = measurement.both(after.label)
         runs = [(before.measured[one], after.measured[other]) for one, other in places]
-        paired = Paired(runs, measurement.alpha, measurement.fixed)
+        paired = Paired(runs, measurement.alpha)
     changes = compare(
         before.measured, after.measured, side=after.label, load_is_given=given, paired=paired
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import signal
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli import compare
@@ -18,6 +17,7 @@ from gctrace_analyzer.units import duration_text
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from gctrace_analyzer.comparison import Comparison
     from gctrace_analyzer.trials.experiment import NoChangeError, Progress
@@ -74,8 +74,7 @@ def run(args: argparse.Namespace) -> Result:
     from gctrace_analyzer.trials.experiment import NoChangeError
 
     options = _options(args)
-    compare.validate(args, options["measured"])
-    del options["measured"]
+    compare.validate(args, options.pop("measured"))
     try:
         with _ending_on_signals(), drawing("starting") as draw:
             comparison = _measure(args, options, draw)
@@ -168,84 +167,50 @@ def command_parser() -> Parser:
         "[options] --side NAME=COMMAND --side NAME=COMMAND",
     )
     parser.takes_program = True
-    _add_sides(parser)
-    _add_runs(parser)
-    _add_servers(parser)
+    _add_options(parser, "what is compared", _SIDES)
+    parser.add_argument_group("how many runs").add_argument(
+        "--runs",
+        type=whole_number("runs", 1),
+        metavar="N",
+        help="number of rounds (default: until it is decided, 6 to 20)",
+    )
+    _add_options(parser, "how it is run", _HOW)
     compare.add_delivery(parser)
     add_facts(parser, suffix="-now")
     add_general(parser)
     return parser
 
 
-def _add_sides(parser: Parser) -> None:
-    group = parser.add_argument_group("what is compared")
-    group.add_argument("--gogc", metavar="LIST", help="GOGC values to try: 100,200,off")
-    group.add_argument("--memory-limit", metavar="LIST", help="GOMEMLIMIT values: off,1GiB")
-    group.add_argument(
-        "--side",
-        action="append",
-        default=[],
-        dest="sides",
-        metavar="NAME=COMMAND",
-        help="a command as a side, in place of a program under several settings (repeatable)",
-    )
-    for option, which in (("--metric", "less"), ("--metric-up", "more")):
-        group.add_argument(
-            option,
-            action="append",
-            default=[],
-            metavar="NAME=REGEX",
-            help=f"a figure in the output of the program or its load, of which {which} is better: "
-            "the first group of the last match (repeatable; the first one decides)"
-            + ("; or one of " + ", ".join(_MEASURED) if which == "less" else ""),
-        )
+def _add_options(parser: Parser, title: str, options: Sequence[tuple[str, str, str]]) -> None:
+    """Adds a group of options: the name of each, that of its value, and its help."""
+    group = parser.add_argument_group(title)
+    for option, metavar, text in options:
+        if metavar.startswith("NAME="):
+            group.add_argument(option, action="append", default=[], metavar=metavar, help=text)
+        else:
+            group.add_argument(option, metavar=metavar, help=text)
 
 
-def _add_runs(parser: Parser) -> None:
-    group = parser.add_argument_group("how it is run")
-    group.add_argument(
-        "--runs",
-        type=whole_number("runs", 1),
-        metavar="N",
-        help="number of rounds (default: until it is decided, at most 20)",
-    )
-    group.add_argument(
-        "--logs",
-        type=Path,
-        metavar="FOLDER",
-        help="folder for the logs of all runs (default: a new one, measured-1); runs that it has "
-        "already count, and more are added",
-    )
-    group.add_argument(
-        "--stdin", metavar="FILE", help="what the program reads (default: nothing)"
-    )
-    group.add_argument(
-        "--timeout",
-        default="10m",
-        metavar="TIME",
-        help="how long a run, or its load, may take (default: 10m)",
-    )
-
-
-def _add_servers(parser: Parser) -> None:
-    group = parser.add_argument_group("servers")
-    group.add_argument(
-        "--for",
-        dest="serve_for",
-        metavar="TIME",
-        help="stop it after this time, such as 30s",
-    )
-    group.add_argument(
-        "--ready",
-        metavar="URL|REGEX",
-        help="it is ready when this http://, https:// or tcp:// address answers, or when its "
-        "output matches",
-    )
-    group.add_argument(
-        "--load",
-        metavar="COMMAND",
-        help="start this when it is ready, and stop the server when it has ended",
-    )
+_SIDES = (
+    ("--gogc", "LIST", "GOGC values to try: 100,200,off"),
+    ("--memory-limit", "LIST", "GOMEMLIMIT values to try: off,1GiB"),
+    ("--side", "NAME=COMMAND", "a command as a side, without other settings (repeatable)"),
+    ("--metric", "NAME=REGEX", "a figure in the output of the program or its load, of which less "
+     "is better: the first group of the last match (repeatable; the first one decides); or one of "
+     + ", ".join(_MEASURED)),
+    ("--metric-up", "NAME=REGEX", "likewise, of which more is better"),
+)  # fmt: skip
+_HOW = (
+    ("--logs", "FOLDER", "folder for the logs of all runs (default: a new one, measured-1); runs "
+     "that it has already count, and more are added"),
+    ("--stdin", "FILE", "what the program reads (default: nothing)"),
+    ("--timeout", "TIME", "how long a run, or its load, may take (default: 10m)"),
+    ("--for", "TIME", "of a server: stop it after this time, such as 30s"),
+    ("--ready", "URL|REGEX", "of a server: it is ready when this http://, https:// or tcp:// "
+     "address answers, or when its output matches"),
+    ("--load", "COMMAND", "of a server: start this when it is ready, and stop it when this has "
+     "ended"),
+)  # fmt: skip
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:
@@ -260,18 +225,12 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
         for name in ("gogc", "memory_limit")
         if (text := getattr(args, name)) is not None
     }
-    names = ("runs", "serve_for", "ready", "load", "stdin", "timeout", "logs", *facts)
-    return {
-        **{name: value for name in names if (value := getattr(args, name)) is not None},
-        **values,
-        **metrics,
-        "sides": _by_name(args.sides, "sides"),
-        "measured": [
-            *_MEASURED,
-            *metrics["metric"],
-            *metrics["metric_up"],
-        ],
-    }
+    names = ("runs", "ready", "load", "stdin", "timeout", "logs", *facts)
+    given = {name: value for name in names if (value := getattr(args, name)) is not None}
+    length = {} if (text := getattr(args, "for")) is None else {"serve_for": text}
+    measured = [*_MEASURED, *metrics["metric"], *metrics["metric_up"]]
+    sides = _by_name(args.side, "sides")
+    return {**given, **length, **values, **metrics, "sides": sides, "measured": measured}
 
 
 def _by_name(words: Sequence[str], option: str) -> dict[str, str]:

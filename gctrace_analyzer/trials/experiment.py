@@ -242,7 +242,7 @@ class _Experiment:
         if missing is not None:
             raise BadSettingError(
                 argument="metric",
-                value=f"{missing.name}={missing.pattern.pattern}",
+                value=f"{missing.name}={missing.pattern}",
                 expected="an expression that matches the output of a run, such as "
                 f"{self._kept.folder / run.log}",
             )

@@ -118,8 +118,6 @@ def _report(ended: tuple[int, int, Any], begin: float, peak_kib: int) -> Record:
     inherited = peak_mib <= own_mib
     return {
         "group": pid,
-        "begin": begin,
-        "end": end,
         "wall_s": end - begin,
         "cpu_s": usage.ru_utime + usage.ru_stime,
         "max_rss_mib": (peak_kib / 1024 or None) if inherited else peak_mib,

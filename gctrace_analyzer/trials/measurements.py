@@ -6,7 +6,6 @@ import json
 import os
 import re
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import __version__
@@ -19,13 +18,13 @@ from gctrace_analyzer.trials.plan import NOW, OutputMetric, Plan, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from gctrace_analyzer.advise.expectation import Expectation
     from gctrace_analyzer.advise.sides import Promised, Side
     from gctrace_analyzer.run import Run
 
 MANIFEST = "manifest.json"
-_FORMAT = 1
 _FACTS = {"gogc": "GOGC", "memory_limit": "GOMEMLIMIT"}
 
 
@@ -73,10 +72,9 @@ class Measurements:
     def save(self) -> None:
         """Writes the manifest."""
         document = {
-            "format": _FORMAT,
             "made_by": __version__,
             "sides": [asdict(trial) for trial in self.trials],
-            "plan": _plan_record(self.plan),
+            "plan": asdict(self.plan),
             "facts": self.facts,
             "fixed": self.fixed,
             "most": self.most,
@@ -93,33 +91,18 @@ class Measurements:
         Raises:
             UnreadableInputError: the folder has none, or of another version.
         """
-        path = folder / MANIFEST
         try:
-            known = json.loads(path.read_text(encoding="utf-8"))
-            if known["format"] != _FORMAT:
-                raise UnreadableInputError(
-                    str(path), f"format {known['format']}", "Measure again with this version."
-                )
-            kept = cls(
-                folder,
-                [Trial(**side) for side in known["sides"]],
-                _plan_of(known["plan"]),
-                known["facts"],
-            )
+            known = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+            metrics = [OutputMetric(**metric) for metric in known["plan"]["metrics"]]
+            plan = replace(Plan(**known["plan"]), metrics=metrics)
+            kept = cls(folder, [Trial(**side) for side in known["sides"]], plan, known["facts"])
             kept.runs = [TrialRun(**run) for run in known["runs"]]
-            kept.promises = {
-                side: ({name: tuple(ends) for name, ends in expected.items()}, reason)
-                for side, (expected, reason) in known["promises"].items()
-            }
+            kept.promises = known["promises"]
             kept.fixed, kept.most = known["fixed"], known["most"]
-        except FileNotFoundError as err:
-            raise UnreadableInputError(
-                str(folder), f"there is no {MANIFEST} in it", "Give a folder of measured runs."
-            ) from err
         except (OSError, ValueError, KeyError, TypeError) as err:
-            raise UnreadableInputError(
-                str(path), f"not a manifest of measured runs: {err}", "Measure again."
-            ) from err
+            problem = f"no {MANIFEST} of measured runs in it ({err})"
+            hint = "Give a folder that this version has measured in."
+            raise UnreadableInputError(str(folder), problem, hint) from err
         return kept
 
     def require_same(self, trials: Sequence[Trial], plan: Plan) -> None:
@@ -131,7 +114,7 @@ class Measurements:
         # What was recommended is a side that was not asked for.
         known = self.trials[: len(trials)] if trials[0].label == NOW else self.trials
         asked, made = (
-            json.dumps([[asdict(trial) for trial in several], _plan_record(how)])
+            json.dumps([[asdict(trial) for trial in several], asdict(how)])
             for several, how in ((trials, plan), (known, self.plan))
         )
         if asked != made:
@@ -183,7 +166,8 @@ class Measurements:
     @property
     def _promised(self) -> Promised:
         def promised(_: Side, after: Side) -> tuple[Expectation, str | None]:
-            return self.promises.get(after.label, ({}, None))
+            expected, reason = self.promises.get(after.label, ({}, None))
+            return {name: tuple(ends) for name, ends in expected.items()}, reason
 
         return promised
 
@@ -203,22 +187,3 @@ def _file_name(label: str) -> str:
     'gogc200-gomemlimit1gib'
     """
     return re.sub(r"[^a-z0-9.]+", "-", label.lower().replace("=", "")).strip("-.") or "side"
-
-
-def _plan_record(plan: Plan) -> Mapping[str, Any]:
-    metrics = [[metric.name, metric.pattern.pattern, metric.up] for metric in plan.metrics]
-    return {
-        "serve_for_s": plan.serve_for_s,
-        "ready": plan.ready,
-        "load": list(plan.load),
-        "metrics": metrics,
-        "stdin": str(plan.stdin),
-        "timeout_s": plan.timeout_s,
-    }
-
-
-def _plan_of(record: Mapping[str, Any]) -> Plan:
-    metrics = [
-        OutputMetric(name, re.compile(text, re.M), up) for name, text, up in record["metrics"]
-    ]
-    return replace(Plan(**record), metrics=metrics, stdin=Path(record["stdin"]))

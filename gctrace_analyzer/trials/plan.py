@@ -43,20 +43,20 @@ class OutputMetric:
     """
 
     name: str
-    pattern: re.Pattern[str]
+    pattern: str
     up: bool = False
 
     def value(self, texts: Sequence[str]) -> float | None:
         """Returns the figure, durations such as `1.2ms` in milliseconds; None if there is none.
 
-        >>> OutputMetric("p99", re.compile(r"99% in (.*)")).value(["99% in 0.25s"])
+        >>> OutputMetric("p99", r"99% in (.*)").value(["99% in 0.25s"])
         250.0
         """
-        matches = [match for text in texts for match in self.pattern.finditer(text)]
+        matches = [match for text in texts for match in re.finditer(self.pattern, text, re.M)]
         if not matches:
             return None
         last = matches[-1]
-        number = _NUMBER.search(last[1] if self.pattern.groups else last[0])
+        number = _NUMBER.search(last[1] if last.re.groups else last[0])
         if number is None:
             return None
         unit = number[2] or ""
@@ -109,7 +109,7 @@ class Plan:
     ready: str | None = None
     load: Sequence[str] = ()
     metrics: Sequence[OutputMetric] = ()
-    stdin: Path = Path(os.devnull)
+    stdin: str = os.devnull
     timeout_s: float = 600.0
 
     @property
@@ -131,17 +131,13 @@ class Plan:
     def missing(self, figures: Mapping[str, float]) -> OutputMetric | None:
         """Returns a metric that the output of a run does not have; None if it has all."""
         return next(
-            (one for one in self.metrics if one.pattern.pattern and one.name not in figures),
+            (one for one in self.metrics if one.pattern and one.name not in figures),
             None,
         )
 
     def figures(self, texts: Sequence[str]) -> Mapping[str, float]:
         """Returns the figures in the output of a run."""
-        values = {
-            metric.name: metric.value(texts)
-            for metric in self.metrics
-            if metric.pattern.pattern
-        }
+        values = {metric.name: metric.value(texts) for metric in self.metrics if metric.pattern}
         return {name: value for name, value in values.items() if value is not None}
 
 
@@ -165,8 +161,7 @@ def plan_of(
             value=_text(load),
             expected="also when the server is ready: a URL that answers then",
         )
-    path = Path(os.devnull) if stdin is None else Path(stdin)
-    if stdin is not None and not path.is_file():
+    if stdin is not None and not Path(stdin).is_file():
         raise BadSettingError(argument="stdin", value=str(stdin), expected="an existing file")
     metrics = [
         OutputMetric(name, _pattern(argument, text), argument == "metric_up")
@@ -180,16 +175,17 @@ def plan_of(
         ready,
         () if load is None else _words(load),
         metrics,
-        path.absolute() if stdin is not None else path,
+        os.devnull if stdin is None else str(Path(stdin).absolute()),
         duration_s(timeout, argument="timeout"),
     )
 
 
-def _pattern(argument: str, text: str) -> Any:
+def _pattern(argument: str, text: str) -> str:
     try:
-        return re.compile(text, re.MULTILINE)
+        re.compile(text)
     except re.error as err:
         raise BadSettingError(argument, text, f"a regular expression ({err})") from err
+    return text
 
 
 def _words(command: Words) -> list[str]:

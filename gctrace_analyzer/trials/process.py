@@ -34,7 +34,6 @@ class Usage:
     """What a program used until it ended.
 
     Attributes:
-        begin_s: when it began, on the monotonic clock; `end_s` likewise.
         wall_s: how long it ran.
         cpu_s: its CPU time and that of its children.
         max_rss_mib: its largest resident memory; None if that is unknown.
@@ -42,8 +41,6 @@ class Usage:
         all_cpu_s: the CPU time with that of the go command that built it.
     """
 
-    begin_s: float
-    end_s: float
     wall_s: float
     cpu_s: float
     max_rss_mib: float | None
@@ -67,7 +64,7 @@ class Command:
     environment: Mapping[str, str]
     out: Path
     err: Path
-    stdin: Path = Path(os.devnull)
+    stdin: str = os.devnull
 
     @property
     def is_go(self) -> bool:
@@ -101,7 +98,7 @@ class Measured:
         task = {
             "command": self._words(),
             "env": self._variables(),
-            "stdin": str(command.stdin),
+            "stdin": command.stdin,
             "out": str(command.out),
             "err": str(command.err),
         }
@@ -212,8 +209,6 @@ class Measured:
             parts = [record for record in self._executed() if "wall_s" in record]
         rss = [part["max_rss_mib"] for part in parts if part["max_rss_mib"] is not None]
         return Usage(
-            min((part["begin"] for part in parts), default=whole["begin"]),
-            max((part["end"] for part in parts), default=whole["end"]),
             sum(part["wall_s"] for part in parts),
             sum(part["cpu_s"] for part in parts),
             max(rss, default=None),

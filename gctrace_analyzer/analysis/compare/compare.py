@@ -113,13 +113,12 @@ class Paired:
 
     Attributes:
         runs: the run of the baseline and that of the other side, per round.
-        alpha: the error of the interval of a change.
-        fixed: whether the number of rounds was fixed before the first.
+        alpha: the error of the interval of a change. Figures of GC do not decide
+            how many rounds there are, so that it is as for a fixed number.
     """
 
     runs: Sequence[tuple[Measured, Measured]]
     alpha: float
-    fixed: bool
 
 
 @frozen
@@ -284,7 +283,7 @@ def _of_rounds(metric: Metric, change: Change, floored: float, paired: Paired) -
         for before, after in values
         if before is not None and after is not None
     ]
-    known = interval(differences, paired.alpha, fixed=paired.fixed) if differences else None
+    known = interval(differences, paired.alpha, fixed=True) if differences else None
     if known is None or known.low is None or known.high is None:
         return replace(change, no_verdict_because=FEW_ROUNDS)
     if max(abs(known.low), abs(known.high)) >= _BOUNDLESS:

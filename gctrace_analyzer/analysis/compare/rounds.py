@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 ERROR = 0.05
 """Probability that a difference is claimed for any side that does not differ."""
 
+FEWEST_ROUNDS = 6
+"""Rounds. With fewer, figures that do not decide have intervals too wide to be of use."""
+
 SettingValue: TypeAlias = float | Literal["off"] | None
 """A value of GOGC or of the memory limit in MiB; None: what the command's own environment has."""
 
@@ -159,25 +162,30 @@ class Measurement:
         )
         return [(base[number], other[number]) for number in sorted(base.keys() & other.keys())]
 
-    def _interval(self, pairs: Sequence[tuple[float, float]]) -> Interval | None:
+    def _interval(
+        self, metric: OutsideMetric, pairs: Sequence[tuple[float, float]]
+    ) -> Interval | None:
         if not pairs or min(min(pair) for pair in pairs) <= 0:
             return None
-        return interval(_differences(pairs), self.alpha, fixed=self.fixed)
+        # Only the metric that decides is looked at after every round.
+        fixed = self.fixed or metric != self.decider
+        return interval(_differences(pairs), self.alpha, fixed=fixed)
 
     def decision(self, side: str) -> Interval | None:
         """Returns the difference of a side from the baseline in the metric that decides."""
-        return self._interval(self._pairs(self.decider.name, side))
+        return self._interval(self.decider, self._pairs(self.decider.name, side))
 
     @property
     def is_decided(self) -> bool:
         """Whether it is known of every side whether it differs from the baseline."""
         decisions = [self.decision(side) for side in self.sides[1:]]
-        return all(one is not None and one.decides for one in decisions)
+        enough = self.rounds >= FEWEST_ROUNDS
+        return enough and all(one is not None and one.decides for one in decisions)
 
     def rounds_needed(self, side: str) -> int | None:
         """Returns how many rounds would probably decide a side; None if that is unknown."""
         pairs = self._pairs(self.decider.name, side)
-        if self._interval(pairs) is None:
+        if self._interval(self.decider, pairs) is None:
             return None
         return rounds_needed(_differences(pairs), self.alpha)
 
@@ -209,7 +217,7 @@ class Measurement:
     ) -> Change:
         if not pairs or change.before is None:
             return change
-        if (difference := self._interval(pairs)) is None:
+        if (difference := self._interval(metric, pairs)) is None:
             return replace(change, no_verdict_because=NOT_POSITIVE)
         if difference.low is None or difference.high is None:
             return replace(change, no_verdict_because=FEW_ROUNDS)

@@ -110,6 +110,8 @@ def _promises(pair: Pair, decider: str) -> str:
     broken = sum(change.held is False for change in known)
     parts = [f"{kept} of {count(len(known), 'promise')} held"]
     parts += [f"{broken} did not"] if broken else []
+    still = len(known) - kept - broken
+    parts += [f"{still} open"] if still else []
     return f"; {', '.join(parts)}"
 
 
@@ -171,15 +173,14 @@ def _is_throttled(run: TrialRun) -> bool:
 
 def method(pairs: Sequence[Pair], measurement: Measurement) -> str:
     """Returns how changes and intervals were computed."""
-    names = ", ".join(label_of(metric.name) for metric in measurement.metrics)
-    kind = (
-        "Student's t, because the number of rounds was fixed"
-        if measurement.fixed
-        else "a confidence sequence, which holds although it is looked at after every round"
+    decider = label_of(measurement.decider.name)
+    looked = (
+        f", that of {decider} a confidence sequence, which may be looked at after every round"
     )
+    looked = "" if measurement.fixed else looked
     share = f" They hold for all {len(pairs)} sides together." if len(pairs) > 1 else ""
     return (
-        f"Change: relative to {printable(pairs[0].before.label)}. {names}: compared within each of "
-        f"{count(measurement.rounds, 'round')}; 95 % intervals by {kind}.{share} "
-        "~: not significant."
+        f"Change: relative to {printable(pairs[0].before.label)}, within each of "
+        f"{count(measurement.rounds, 'round')}, with its 95 % interval (Student's t{looked})."
+        f"{share} ~: not significant."
     )
