@@ -228,6 +228,11 @@ def _keep_possible(row: Row, baseline: Baseline, setting: Setting, center: Predi
         row |= {name: times * row[name] for name in _PEAKS}
     live = baseline.measured.marked_live_max - baseline.now.ballast + setting.ballast
     if center.gap >= baseline.load.gap_mib:
+        if not setting.limit:
+            # With more room, no peak is lower than the one that was measured.
+            live = max(
+                live, baseline.measured.heap_end_max - baseline.now.ballast + setting.ballast
+            )
         for name in ("heap_peak_mib", "heap_peak_mib_high"):
             row[name] = max(row[name], live)
     peak = row["heap_peak_mib"]

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.prediction.path import Path
     from gctrace_analyzer.advise.prediction.replay import Replay
 
+_WARM = 1.5
+"""What a CPU-bound program can gain, relative to the CPU that GC takes: at most 1.4 measured."""
+
 LIMITED = 0.5
 """Share of the CPU that the runtime leaves to the program at least (runtime/mgclimit.go)."""
 
@@ -329,11 +332,14 @@ class Model:
     def _speed(self, rate: float, gap: float) -> float:
         """Returns how fast the program does its work, relative to now.
 
-        The runtime's limiter leaves it at least half of the CPU.
+        The runtime's limiter leaves it at least half of the CPU. It gains at most the CPU that GC
+        takes, and half as much again from caches that stay warm.
         """
         load, refill = self.load, self._refill(gap)
         speed = rate * (gap - refill) / (load.gc_per_s * (load.gap_mib - refill))
-        return max(speed, LIMITED / max(1 - load.gc_cpu_with_idle_share, LIMITED))
+        left = 1 - load.gc_cpu_with_idle_share
+        most = 1 / max(1 - _WARM * load.gc_cpu_with_idle_share, LIMITED)
+        return min(max(speed, LIMITED / max(left, LIMITED)), most)
 
     def _refill(self, gap: float) -> float:
         """Returns the MiB that a cycle makes the program allocate again."""

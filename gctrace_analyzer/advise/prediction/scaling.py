@@ -156,7 +156,7 @@ class Scaling(Predictor):
             yield (
                 f"only {self.samples + 1} samples: {ENOUGH_SAMPLES + 1} or more halve the errors"
             )
-        if "live_heap_p50_mib" in self.summary.estimated and self.settings.gogc is None:
+        if self._gogc_is_assumed:
             gogc = "off" if self.now.gogc is None else f"{self.now.gogc:g}"
             yield f"GOGC is unknown; {gogc} is assumed, by what a cycle allocates: specify it"
 
@@ -167,7 +167,17 @@ class Scaling(Predictor):
     def confidence(self, row: Row) -> str:
         """Returns how reliable a prediction is: of few samples, or without GC CPU, not very."""
         few = self.samples < ENOUGH_SAMPLES or self.summary.cycles < DEFAULT.short_log_cycles
-        return "low" if few else "medium" if self.summary.gc_cpu_share is None else "high"
+        return (
+            "low"
+            if few or self._gogc_is_assumed
+            else "medium"
+            if self.summary.gc_cpu_share is None
+            else "high"
+        )
+
+    @property
+    def _gogc_is_assumed(self) -> bool:
+        return "live_heap_p50_mib" in self.summary.estimated and self.settings.gogc is None
 
     def goal_of(self, setting: Setting) -> tuple[float, float, str]:
         """Returns live heap and heap goal under a setting, and what sets the goal."""

@@ -35,7 +35,7 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
         yield by_killer
     elif death.scope == "global":
         rank = _rank(death, tables)
-        yield f"The host ran out of memory; the program was within its limits.{rank}"
+        yield f"The host ran out of memory; no limit of a container or unit was the reason.{rank}"
     elif death.scope == "memcg" and facts.limit.limit_mib is None:
         hits = f" {death.failcnt:,} times" if (death.failcnt or 0) > 1 else ""
         used = "" if death.used_bytes is None else _with_used(death.used_bytes / MIB)

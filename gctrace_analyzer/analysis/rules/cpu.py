@@ -86,8 +86,8 @@ def _why_often(facts: ProcessFacts) -> str:
         return ""
     return (
         f": the program allocates {size_text(s.alloc_mib_per_s)}/s, and "
-        f"{often_text(s.gc_interval_p50_ms)}, because the heap goal of "
-        f"{size_text(s.heap_goal_p50_mib)} leaves little room above the live heap"
+        f"{often_text(s.gc_interval_p50_ms)}, with a heap goal of "
+        f"{size_text(s.heap_goal_p50_mib)}"
     )
 
 

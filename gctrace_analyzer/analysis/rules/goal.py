@@ -136,7 +136,7 @@ def goal_overshoot(facts: ProcessFacts) -> Iterator[Evidence]:
     "can grow until the program is killed.",
     condition="Over {t.no_goal_share:.0%} of the cycles, and at least {t.min_cycles}, have no "
     "heap goal.",
-    advice="Set GOMEMLIMIT, or do not set GOGC=off.",
+    advice="Do not set GOGC=off, or set GOMEMLIMIT too (Go 1.19 and later).",
     needs="cycles that print no goal",
     contradicted_by="a GOMEMLIMIT: goals would be printed",
     source="gcPercent < 0 in runtime/mgcpacer.go",

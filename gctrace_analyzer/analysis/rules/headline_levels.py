@@ -18,8 +18,8 @@ _RULES = {
     "assist": ("GC005",),
     "pauses": ("GC009", "GC010", "GC011", "GC046"),
     # Thrashing is cycles without pause, for goals that leave no room.
-    "frequency": ("GC003", "GC016", "GC015"),
-    "heap_goal": ("GC016", "GC015", "GC019", "GC045"),
+    "frequency": ("GC003", "GC016", "GC015", "GC024"),
+    "heap_goal": ("GC016", "GC015", "GC014", "GC019", "GC045", "GC008", "GC004"),
     "live_heap": ("GC021",),
 }
 """The rules whose findings are about a figure."""
@@ -33,7 +33,7 @@ def levels(
 ) -> dict[str, Level]:
     """Returns the levels that agree with the findings, so that a report is consistent.
 
-    A known figure is `ok` if no finding warns about it, and if it is not high for lack of a longer
+    A known figure is `ok` if no finding is about it, and if it is not high for lack of a longer
     log.
     """
     every = list(findings)
@@ -45,7 +45,8 @@ def levels(
             result[figure] = "bad"
         elif "warn" in severities:
             result[figure] = "warn"
-        elif figure in well:
+        elif figure in well and not severities:
+            # A figure that a note is about is not simply ok.
             result[figure] = "ok"
     return result
 

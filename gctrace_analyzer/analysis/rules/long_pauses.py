@@ -106,10 +106,10 @@ def _long_pauses(
     text = f"The program stops for up to {shown[1]} {which}; {tail}."
     if len(values) == 1:
         text = f"The program stops once, for {shown[1]}, {which}."
-    headline = f"Every request in flight stops for up to {shown[1]} {which}{_share(facts)}."
+    headline = f"The whole program stops for up to {shown[1]} {which}{_share(facts)}."
     is_single = int((values > t.stw_single_ms).sum()) == 1 and not _share(facts)
     if is_single and facts.cycles["stw_sweep_term_ms"].count():
-        headline = f"One pause {which} stopped every request in flight for {shown[1]}."
+        headline = f"One pause {which} stopped the whole program for {shown[1]}."
     yield Evidence(
         severity,
         text,
@@ -176,7 +176,7 @@ def long_pauses_of_metrics(facts: ProcessFacts) -> Iterator[Evidence]:
             "p99_ms": pauses.p99_ms,
             "max_ms": pauses.max_ms,
         },
-        headline=f"Every request in flight stops for {upto} {longest} in a GC cycle.",
+        headline=f"The whole program stops for {upto} {longest} in a GC cycle.",
     )
 
 

@@ -435,7 +435,7 @@ def test_the_rank_among_the_listed_tasks(pid: int | None, rank: str) -> None:
     facts = {**FACTS, "scope": "global", "limit_mib": None}
     found = explain(evidence(**facts, **death), {**TABLES, "oom_tasks": tasks})
     assert found.reading[0] == (
-        f"The host ran out of memory; the program was within its limits.{rank}"
+        f"The host ran out of memory; no limit of a container or unit was the reason.{rank}"
     )
 
 

@@ -143,8 +143,8 @@ def test_a_single_long_pause_is_not_said_to_happen_every_time() -> None:
         return matches(long_pauses.long_mark_termination, facts_of(text))[0].headline
 
     assert headline(with_pauses(60, c30="30")) == (
-        "One pause after marking stopped every request in flight for 30 ms."
+        "One pause after marking stopped the whole program for 30 ms."
     )
     assert headline(with_pauses(60, c30="30", c40="12")) == (
-        "Every request in flight stops for up to 30 ms after marking."
+        "The whole program stops for up to 30 ms after marking."
     )
