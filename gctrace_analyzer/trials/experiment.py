@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 import time
 from contextlib import suppress
@@ -19,9 +20,9 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.trials.measurements import MANIFEST, Measurements
 from gctrace_analyzer.trials.plan import NOW, Trial, plan_of, setting_label, trials_of
 from gctrace_analyzer.trials.trial import run_trial
+from gctrace_analyzer.units import gomemlimit_mib
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Mapping, Sequence
     from typing import Unpack
 
@@ -148,7 +149,13 @@ def measure(
         raise BadSettingError(
             argument="runs", value=str(runs), expected="a whole number, 1 or more"
         )
-    known: Any = {name.removesuffix("_now"): value for name, value in facts.items()}
+    limit = os.environ.get("GOMEMLIMIT")
+    # Sides that do not set them have what the environment has.
+    known: Any = {
+        "gogc": os.environ.get("GOGC"),
+        "memory_limit": None if not limit else gomemlimit_mib(limit) or "off",
+        **{name.removesuffix("_now"): value for name, value in facts.items()},
+    }
     given_settings(**known)
     if command is None and not sides:
         if logs is None:
@@ -335,7 +342,9 @@ class _Experiment:
             again = run_trial(trial, kept.plan, number, kept.log(trial, number, again=True))
             self._repeats += 1
             self._repeats_in_vain += again.disturbed
-            run = min(run, again, key=_disturbance)
+            run, other = sorted((run, again), key=_disturbance)
+            for path in kept.folder.glob(f"{Path(other.log).stem}.*"):
+                path.unlink()
         kept.runs.append(run)
         kept.save()
         return run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.run import Run
 
 MANIFEST = "manifest.json"
-_FACTS = {"gogc": "GOGC", "memory_limit": "GOMEMLIMIT"}
 
 
 class Measurements:
@@ -133,11 +131,8 @@ class Measurements:
         """Returns what the garbage collector did in a run; nothing if it did not run."""
         trial = next(trial for trial in self.trials if trial.label == run.side)
         settings = {"gogc": trial.gogc, "memory_limit": trial.memory_limit_mib}
-        known = {
-            name: value or self.facts.get(name) or os.environ.get(_FACTS[name])
-            for name, value in settings.items()
-        }
-        facts = {**self.facts, **known}
+        own = {name: value for name, value in settings.items() if value is not None}
+        facts = {**self.facts, **own}
         try:
             return read(self.folder / run.log, **facts)
         except NoDataError:

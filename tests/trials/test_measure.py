@@ -44,7 +44,7 @@ def test_two_settings_of_a_real_program_are_compared(
     assert all(run["exit_code"] == 0 and run["cpu_s"] > 0.01 for run in runs)
     assert {run["gogc"] for run in runs} == {50.0, 400.0}
     rows = {row["metric"]: row for row in found["metrics"]}
-    assert rows["max_rss_mib"]["verdict"] == "worse"
+    assert rows["max_rss_mib"]["after"] > rows["max_rss_mib"]["before"]
     assert rows["gc_per_s"]["after"] < rows["gc_per_s"]["before"] / 2
     assert {"wall_s", "cpu_s"} <= rows.keys()
     promises = found["measured"]["promises"]
@@ -139,7 +139,9 @@ def test_the_program_reads_a_file_or_nothing(tmp_path: Path) -> None:
     for stdin, length in ((None, 0), (tmp_path / "input", 5)):
         folder = tmp_path / f"runs-{length}"
         gca.measure(words, gogc=[1, 2], runs=1, stdin=stdin, logs=folder)
-        assert (folder / "gogc1-01.out").read_text() == f"length {length}\n"
+        # A run that other work disturbed is made again.
+        (output,) = folder.glob("gogc1-01*.out")
+        assert output.read_text() == f"length {length}\n"
 
 
 def test_a_folder_of_other_runs_is_refused(tmp_path: Path) -> None:
