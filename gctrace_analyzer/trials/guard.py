@@ -63,7 +63,13 @@ def _measure_for_go(task: Record, command: list[str]) -> int:
         with Path(task["report"]).open("ab", buffering=0) as file:
             file.write(json.dumps(record).encode() + b"\n")
 
-    own = {"command": command, "env": {**os.environ, **task["env"]}, "session": False}
+    # `go test` would put standard error into its own standard output.
+    own = {
+        "command": command,
+        "env": {**os.environ, **task["env"]},
+        "err": task["err"],
+        "session": False,
+    }
     report = _measure(own, None, write)
     report.pop("group", None)
     write(report)

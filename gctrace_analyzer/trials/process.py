@@ -177,7 +177,11 @@ class Measured:
         if self._reports is None:
             return {**os.environ, **self._command.environment}
         # The settings are for the program, not for the compiler.
-        task = {"report": str(self._reports.absolute()), "env": dict(self._command.environment)}
+        task = {
+            "report": str(self._reports.absolute()),
+            "env": dict(self._command.environment),
+            "err": str(self._command.err.absolute()),
+        }
         return {**os.environ, guard.EXEC: json.dumps(task)}
 
     def _next(self, seconds: float | None) -> guard.Record | None:

@@ -194,3 +194,25 @@ def test_without_settings_it_is_compared_with_what_is_recommended(
     # The command to try works as it stands.
     words = shlex.split(found["try"])[1:]
     assert main([words[0], "--runs", "1", *words[1:]]) == 0
+
+
+@needs_go
+def test_go_test_itself_is_not_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "go.mod").write_text("module x\n\ngo 1.21\n")
+    (tmp_path / "x_test.go").write_text(
+        "package x\n\n"
+        'import "testing"\n\n'
+        "var keep []byte\n\n"
+        "func BenchmarkX(b *testing.B) {\n"
+        "\tfor i := 0; i < b.N; i++ {\n\t\tkeep = make([]byte, 1<<20)\n\t}\n}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    words = ["go", "test", "-run", "^$", "-bench", ".", "-benchtime", "200x"]
+    found = gca.measure(words, gogc=[100, 400], runs=1, metric={"ns": r"(\S+) ns/op"})
+    # The compiler has far more cycles than that, and would be traced too.
+    assert 20 < sum(part.summary.cycles for part in found.before.measured) < 100
+    assert found["gc_per_s"].after is not None
+    assert found["ns"].before is not None
+    assert not list((tmp_path / "measured-1").glob("*.exec"))
