@@ -42,7 +42,7 @@ _TYPED = {
 }
 """Columns of our own tables that are not MemStats fields, with their types."""
 
-_MARKDOWN_RULE = re.compile(r"\|?(?:\s*:?-+:?\s*\|?)+")
+_MARKDOWN_RULE = re.compile(r"[|: \t-]++")
 
 _FEWEST_BYTES = 1 << 20
 """Sizes with fractions that all are below this are not in bytes."""

@@ -155,7 +155,7 @@ def _between(metric: str, low: float | None, high: float | None) -> str:
     """Formats an interval, with its unit only once.
 
     >>> _between("gc_cpu_share", 0.071, 0.141), _between("heap_peak_mib", 300.0, 2048.0)
-    ('7.1–14.1 %', '300 MiB–2.0 GiB')
+    ('7.1–14.1 %', '300–2,048 MiB')
     """
     if low is None or high is None:
         return NONE
