@@ -51,7 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 TIMED = (
     "cli/test_output.py", "cli/test_screen.py", "cli/watch/", "fleets/test_cluster.py",
     "fleets/test_faults.py", "ingest/test_linear_time.py", "present/html/", "prometheus/",
-    "test_faults.py", "test_real_program.py",
+    "test_faults.py", "test_real_program.py", "trials/",
 )  # fmt: skip
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import select
 import signal
 import sys
@@ -119,8 +118,9 @@ def _report(ended: tuple[int, int, Any], begin: float, peak_kib: int) -> Record:
     end = time.monotonic()
     pid, status, usage = ended
     peak_mib = usage.ru_maxrss / _RSS_UNITS_PER_MIB
-    own_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _RSS_UNITS_PER_MIB
-    # A program inherits this process's own peak; below that, what was seen last counts.
+    # A program inherits the peak of this program (not that of the process that became it, which
+    # `ru_maxrss` has); below that, what was seen last counts.
+    own_mib = _peak_kib(os.getpid()) / 1024
     inherited = peak_mib <= own_mib
     return {
         "group": pid,

@@ -85,6 +85,15 @@ def test_commands_are_sides(tmp_path: Path) -> None:
     assert found.check("cpu_s>+10%")[0].held is False
 
 
+def test_the_peak_is_the_programs_and_not_that_of_who_measures(tmp_path: Path) -> None:
+    held = bytearray(200 << 20)
+    program = [sys.executable, "-c", "held = bytearray(40 << 20)"]
+    found = gca.measure(program, gogc=[50, 400], runs=2, logs=tmp_path / "runs")
+    assert len(held) > 0
+    assert found["max_rss_mib"].before == pytest.approx(50, rel=0.2)
+    assert found["max_rss_mib"].after == pytest.approx(50, rel=0.2)
+
+
 def test_figures_of_the_output_decide(tmp_path: Path) -> None:
     words = script(
         tmp_path,

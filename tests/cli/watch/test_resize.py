@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -86,6 +87,8 @@ def tmux(tmp_path: Path) -> Iterator[Callable[..., str]]:
             capture_output=True,
             text=True,
             cwd=ROOT,
+            # Python's `readline` sets COLUMNS, which says more than the terminal.
+            env={name: value for name, value in os.environ.items() if name != "COLUMNS"},
         )
         return done.stdout
 
