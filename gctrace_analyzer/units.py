@@ -141,6 +141,17 @@ def gomemlimit_mib(text: str) -> float | None:
     return int(match[1]) * _GO_UNITS[match[2] or ""] / MIB
 
 
+def size_as_set(size_mib: float) -> str:
+    """Returns a limit as GOMEMLIMIT takes it, which has no decimals.
+
+    >>> size_as_set(2048), size_as_set(900), size_as_set(512.5)
+    ('2GiB', '900MiB', '524800KiB')
+    """
+    size = round(size_mib * MIB)
+    power = next(power for power in (3, 2, 1, 0) if size % 1024**power == 0)
+    return f"{size // 1024**power}{('B', 'KiB', 'MiB', 'GiB')[power]}"
+
+
 def _in_go_units(text: str, size: float) -> str | None:
     """Returns the size as Go accepts it: the same number in Go's units, else whole MiB."""
     match = _SIZE.fullmatch(text)

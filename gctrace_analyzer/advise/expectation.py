@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import polars as pl
 
 from gctrace_analyzer.errors import UnreadableInputError
-from gctrace_analyzer.units import size_text
+from gctrace_analyzer.units import size_as_set
 
 if TYPE_CHECKING:
     import os
@@ -150,5 +150,5 @@ def _text(gogc: float | None, limit_mib: float | None) -> str:
     percent = "unknown" if gogc is None else "off" if math.isinf(gogc) else f"{gogc:.0f}"
     parts = [f"GOGC={percent}"]
     if limit_mib and not math.isinf(limit_mib):
-        parts.append(f"GOMEMLIMIT={size_text(limit_mib).replace(' ', '')}")
+        parts.append(f"GOMEMLIMIT={size_as_set(round(limit_mib))}")
     return " ".join(parts)

@@ -91,7 +91,7 @@ def is_cheap(row: Row, present: Row) -> bool:
 
 
 def differs(row: Row, others: Iterable[Row]) -> bool:
-    """Returns whether a setting has clearly another peak heap or GC CPU than each of others."""
+    """Returns whether a setting has clearly another peak heap than each of others."""
     peak = peak_of(row)
     return all(
         max(peak, peak_of(other)) >= DIFFERENT * min(peak, peak_of(other)) for other in others

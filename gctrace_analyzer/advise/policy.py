@@ -42,7 +42,7 @@ from gctrace_analyzer.advise.turned_down import costs_too_much, fits, is_turned_
 from gctrace_analyzer.advise.whatif import agree
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.units import duration_text
+from gctrace_analyzer.units import duration_text, size_as_set
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.objective import Aim, Failed
@@ -270,7 +270,7 @@ def as_text(row: Row) -> str:
     """Returns the setting of a row as environment variables: `GOGC=200 GOMEMLIMIT=900MiB`."""
     gogc = "off" if row["gogc"] is None else f"{row['gogc']:g}"
     limit = row["memory_limit_mib"]
-    return f"GOGC={gogc}" + (f" GOMEMLIMIT={limit:.0f}MiB" if limit else "")
+    return f"GOGC={gogc}" + (f" GOMEMLIMIT={size_as_set(round(limit))}" if limit else "")
 
 
 def _longer(scored: list[Row], present: Row, predictor: Predictor) -> Row | None:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import shlex
-import signal
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli import compare
 from gctrace_analyzer.cli.deliver import Result, printed, text_writer
 from gctrace_analyzer.cli.options import Parser, add_facts, add_general, whole_number
 from gctrace_analyzer.cli.screen import drawing, say
+from gctrace_analyzer.cli.watch.signals import handling
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from gctrace_analyzer.comparison import Comparison
@@ -76,7 +75,7 @@ def run(args: argparse.Namespace) -> Result:
     options = _options(args)
     compare.validate(args, options.pop("measured"))
     try:
-        with _ending_on_signals(), drawing("starting") as draw:
+        with handling(_end, ("SIGTERM", "SIGHUP")), drawing("starting") as draw:
             comparison = _measure(args, options, draw)
     except NoChangeError as err:
         return _no_change(err, args)
@@ -117,23 +116,9 @@ def _how_far(now: Progress) -> str:
     return " · ".join(filter(None, parts))
 
 
-@contextmanager
-def _ending_on_signals() -> Iterator[None]:
+def _end(*_: object) -> None:
     """Ends like Ctrl-C when this process is asked to end, so that no program is left."""
-
-    def end(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = {
-        number: signal.signal(number, end)
-        for number in (signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(number) is signal.SIG_DFL
-    }
-    try:
-        yield
-    finally:
-        for number, old in before.items():
-            signal.signal(number, old)
+    raise KeyboardInterrupt
 
 
 def _no_change(err: NoChangeError, args: argparse.Namespace) -> Result:

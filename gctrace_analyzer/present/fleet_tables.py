@@ -310,9 +310,7 @@ _SERVICE = _figure("Service", "service", str, "l", NAME_CHARS)
 _FILE = Column("Process", file_of, "file", "l", NAME_CHARS)
 _GC_CORES = _figure("GC cores", "gc_cores", cores)
 _GC_CPU = _figure("GC CPU", "gc_cpu_share", share)
-_GOGC = _figure(
-    "eff. GOGC", "effective_gogc_p50", lambda gogc: NONE if gogc is None else f"{gogc:.0f}"
-)
+_GOGC = _figure("eff. GOGC", "effective_gogc_p50", _rounded)
 _LIVE = _figure("live heap", "live_heap_p50_mib", mib)
 _LIVE_MAX = _figure("live max", "live_heap_max_mib", mib)
 _LIMIT = _figure("limit", "limit_mib", mib)

@@ -351,9 +351,8 @@ class _Experiment:
 
 
 def _disturbance(run: TrialRun) -> float:
-    if run.error is not None or run.foreign_cpu_s is None:
-        return math.inf
-    return run.foreign_cpu_s / max(run.wall_s or 0.0, 1e-3)
+    foreign = run.foreign_cpus
+    return math.inf if run.error is not None or foreign is None else foreign
 
 
 def _setting(trial: Trial, baseline: Predictor) -> Setting:

@@ -44,7 +44,7 @@ class MachineTime:
     @classmethod
     def now(cls) -> MachineTime:
         """Returns the readings."""
-        return cls(time.monotonic(), _busy_s(), time.process_time(), _throttled_s())
+        return cls(time.monotonic(), busy_s(), time.process_time(), _throttled_s())
 
     def foreign_s(self, since: MachineTime, measured_s: float) -> float | None:
         """Returns the CPU time of other work, without `measured_s`; None if unknown."""
@@ -75,7 +75,7 @@ def cpu_s(pid: int) -> float | None:
     return None
 
 
-def _busy_s() -> float | None:
+def busy_s() -> float | None:
     """Returns the time that the CPUs were not idle; guests are in user time already."""
     with suppress(OSError, ValueError):
         user, nice, system, _, _, *more = (

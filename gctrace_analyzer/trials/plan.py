@@ -14,7 +14,7 @@ from gctrace_analyzer.analysis.compare.rounds import CPU, RSS, WALL, OutsideMetr
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.program import with_gctrace
-from gctrace_analyzer.units import duration_s
+from gctrace_analyzer.units import duration_s, size_as_set
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,9 +86,7 @@ class Trial:
         if self.gogc is not None:
             values["GOGC"] = f"{self.gogc:g}" if isinstance(self.gogc, float) else self.gogc
         if (limit := self.memory_limit_mib) is not None:
-            values["GOMEMLIMIT"] = (
-                limit if isinstance(limit, str) else f"{round(limit * 2**20)}B"
-            )
+            values["GOMEMLIMIT"] = limit if isinstance(limit, str) else size_as_set(limit)
         return values
 
 
@@ -251,7 +249,5 @@ def setting_label(gogc: SettingValue, memory_limit_mib: SettingValue) -> str:
     if isinstance(memory_limit_mib, str):
         parts.append(f"GOMEMLIMIT={memory_limit_mib}")
     elif memory_limit_mib is not None:
-        whole = memory_limit_mib % 1024 == 0
-        size = f"{memory_limit_mib / 1024:g}GiB" if whole else f"{memory_limit_mib:g}MiB"
-        parts.append(f"GOMEMLIMIT={size}")
+        parts.append(f"GOMEMLIMIT={size_as_set(memory_limit_mib)}")
     return " ".join(parts)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _GRACE_S = 5.0
 """How long a program may take to end after SIGTERM."""
 
-_TICK_S = 0.05
 _GUARD = (sys.executable, "-I", "-S", str(Path(guard.__file__)))
 _GO_VERBS = ("run", "test")
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from gctrace_analyzer.trials.machine import busy_s
 from lab.services.build import GO_CACHE, HOME, PLAIN_GO, binary, libraries
 
 if TYPE_CHECKING:
@@ -156,9 +157,7 @@ def machine_busy_s() -> float:
     """
     with contextlib.suppress(OSError):
         return int(CPU_ACCOUNT.read_text()) / 1e9
-    fields = Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
-    user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, fields)
-    return (user + nice + system + irq + softirq + steal) / TICKS_PER_S
+    return busy_s() or 0.0
 
 
 def fixed_work_ms() -> float:

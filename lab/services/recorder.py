@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from gctrace_analyzer.trials.machine import CROWDED_SHARE
 from lab.services.build import HOME, BuildError, binary, go_version, title
 from lab.services.plans import ADVISED, Plan, Run, environment, promised_environment, runs
 from lab.services.processes import (
@@ -48,7 +49,6 @@ NOTE = (
     " the end of the window"
 )
 IN_MEMORY = Path("/dev/shm/gctrace-lab")
-CROWDED_SHARE = 0.06
 ATTEMPTS = 3
 QUIET_WAIT_S = 20
 READY_S = 40

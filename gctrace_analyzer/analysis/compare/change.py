@@ -18,7 +18,6 @@ UNBOUNDED = "by chance it may change by any factor"
 CONTENDED = "other work competed for the CPUs of one side"
 IS_LOAD = "the load is given, so it is neither better nor worse"
 BY_LOAD = "the different allocation rate explains it"
-
 """Why a change has no verdict."""
 
 

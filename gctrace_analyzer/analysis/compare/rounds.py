@@ -16,9 +16,12 @@ from gctrace_analyzer.analysis.compare.sequential import interval, rounds_needed
 from gctrace_analyzer.frozen import Plain, frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import TypeVar
 
     from gctrace_analyzer.analysis.compare.sequential import Interval
+
+    T = TypeVar("T")
 
 ERROR = 0.05
 """Probability that a difference is claimed for any side that does not differ."""
@@ -87,6 +90,13 @@ class TrialRun(Plain):
         """Whether it only warms up caches, and is not averaged in."""
         return self.round == 0
 
+    @property
+    def foreign_cpus(self) -> float | None:
+        """How many CPUs other work took; None if unknown."""
+        if self.foreign_cpu_s is None:
+            return None
+        return self.foreign_cpu_s / max(self.wall_s or 0.0, 1e-3)
+
     def value(self, metric: str) -> float | None:
         """Returns a figure of it; None if it is unknown."""
         if metric in self.figures:
@@ -139,11 +149,7 @@ class Measurement:
 
         They are the places among the runs that count of the baseline, and of the side.
         """
-        base, other = (
-            {run.round: place for place, run in enumerate(self.counted(name))}
-            for name in (self.sides[0], side)
-        )
-        return [(base[number], other[number]) for number in base if number in other]
+        return self._by_round(side, lambda place, _: place)
 
     @property
     def alpha(self) -> float:
@@ -152,11 +158,17 @@ class Measurement:
 
     def _pairs(self, metric: str, side: str) -> list[tuple[float, float]]:
         """Returns the values of the baseline and of a side, in rounds that have both."""
+        return self._by_round(side, lambda _, run: run.value(metric))
+
+    def _by_round(
+        self, side: str, read: Callable[[int, TrialRun], T | None]
+    ) -> list[tuple[T, T]]:
+        """Returns what the runs of the baseline and of a side have, in rounds that have both."""
         base, other = (
             {
                 run.round: value
-                for run in self.counted(name)
-                if (value := run.value(metric)) is not None
+                for place, run in enumerate(self.counted(name))
+                if (value := read(place, run)) is not None
             }
             for name in (self.sides[0], side)
         )

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer import units
-from gctrace_analyzer.analysis.settings.known import Known, gogc_as_set
+from gctrace_analyzer.analysis.settings.known import Known, as_set
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.units import gogc_percent, gomemlimit_mib
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,8 +30,8 @@ def started_in(settings: Settings, variables: Mapping[str, str], source: str) ->
         variables: the environment that the program was started in.
         source: whose environment it is.
     """
-    gogc = gogc_as_set(variables.get("GOGC"))
-    limit = _limit_as_set(variables.get("GOMEMLIMIT"))
+    gogc = as_set(variables.get("GOGC"), gogc_percent)
+    limit = as_set(variables.get("GOMEMLIMIT"), gomemlimit_mib) or None
     return replace(
         settings,
         gogc=settings.gogc or (None if gogc is None else Known(gogc, source)),
@@ -57,14 +57,3 @@ def of_process(pid: int) -> dict[str, str]:
         ) from error
     pairs = (entry.partition("=") for entry in content.decode(errors="replace").split("\0"))
     return {name: value for name, _, value in pairs}
-
-
-def _limit_as_set(variable: str | None) -> float | str | None:
-    """Returns GOMEMLIMIT from its variable in MiB; None if it is invalid (Go exits then)."""
-    if not variable:
-        return None
-    try:
-        limit = units.gomemlimit_mib(variable)
-    except BadSettingError:
-        return None
-    return "off" if limit is None else limit or None

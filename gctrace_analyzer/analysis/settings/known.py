@@ -277,20 +277,28 @@ def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
         "memory_limit_mib": _mib(row["gomemlimit_bytes"]),
         "container_limit_mib": _mib(row["memory_limit_bytes"]),
         "cpu_limit": row["cpu_limit"],
-        "gogc": gogc_as_set(row["gogc"]),
+        "gogc": as_set(row["gogc"], units.gogc_percent),
     }
     return {name: Known(value, where) for name, value in values.items() if value is not None}
 
 
-def gogc_as_set(variable: str | None) -> float | str | None:
-    """Returns GOGC from its environment variable; None if it is invalid, as Go ignores it then."""
+def as_set(variable: str | None, read: Callable[[str], float | None]) -> float | str | None:
+    """Returns GOGC (%) or GOMEMLIMIT (MiB) from its environment variable.
+
+    Args:
+        variable: its value.
+        read: the function of `units` that reads it.
+
+    Returns:
+        `off`, its number, or None if it is invalid: Go ignores GOGC then, and exits otherwise.
+    """
     if not variable:
         return None
     try:
-        percent = units.gogc_percent(variable)
+        value = read(variable)
     except BadSettingError:
         return None
-    return "off" if percent is None else percent
+    return "off" if value is None else value
 
 
 METRICS = "metrics"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.cli.options import as_option
 from gctrace_analyzer.cli.screen import say
 from gctrace_analyzer.cli.watch.child import FORWARDED_SIGNALS, Child, StderrFilter
+from gctrace_analyzer.cli.watch.signals import handling
 from gctrace_analyzer.cli.watch.views import create_view
 from gctrace_analyzer.errors import GctraceError
 from gctrace_analyzer.frozen import frozen
@@ -148,7 +149,7 @@ def _watch_log(live: Live, view: View, source: LogInput) -> Watched:
         for origin in _origins(source.name, stop, view):
             live.follow(origin, added)
 
-    with _handling(on_signal, ("SIGINT", "SIGTERM", "SIGHUP")), _suspending(view):
+    with handling(on_signal, ("SIGINT", "SIGTERM", "SIGHUP")), _suspending(view):
         reader = _ReaderThread(read)
         while not reader.is_done:
             reader.wait()
@@ -195,7 +196,7 @@ def _watch_program(live: Live, view: View, program: Program) -> Watched:
     errors = StderrFilter(view.write, records=program.records)
     output = view.write if view.owns_standard_output else None
     forwarder = _SignalForwarder()
-    with _handling(forwarder, FORWARDED_SIGNALS):
+    with handling(forwarder, FORWARDED_SIGNALS):
         child = Child(
             program.command,
             program.environment,
@@ -276,21 +277,6 @@ def _show(view: View, reader: _ReaderThread, *, debug: bool) -> bool:
 
 
 @contextmanager
-def _handling(handler: Callable[[int, object], None], names: Sequence[str]) -> Iterator[None]:
-    """Handles these signals while the block runs, except those ignored already (nohup)."""
-    before = {}
-    for name in names:
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
-            before[number] = signal.signal(number, handler)
-    try:
-        yield
-    finally:
-        for number, old in before.items():
-            signal.signal(number, old)
-
-
-@contextmanager
 def _suspending(view: View) -> Iterator[None]:
     """Takes the dashboard off the screen before Ctrl-Z stops this process."""
 
@@ -299,5 +285,5 @@ def _suspending(view: View) -> Iterator[None]:
         signal.raise_signal(signal.SIGSTOP)
         view.resume()
 
-    with _handling(suspend, ("SIGTSTP",)):
+    with handling(suspend, ("SIGTSTP",)):
         yield

@@ -54,8 +54,14 @@ def read(messages: Sequence[Message], described: Sequence[Row] = ()) -> Rows:
             Why one of them was stopped is added to its row.
     """
     rows: Rows = {}
-    for reader in (oom, systemd, platforms, pods):
-        for table, more in reader.read(messages).items():
+    stops = platforms.stops_of(messages)
+    for several in (
+        oom.read(messages),
+        systemd.read(messages),
+        platforms.read(messages, stops),
+        pods.read(messages),
+    ):
+        for table, more in several.items():
             rows.setdefault(table, []).extend(more)
     rows["memstats"] = [*log_messages.read(messages), *runtime_lines.read(messages)]
     states = rows.setdefault("container_states", [])
@@ -63,7 +69,7 @@ def read(messages: Sequence[Message], described: Sequence[Row] = ()) -> Rows:
     states += cgroups.joined(cgroups.read_files(messages), rows)
     if not described:
         states += pods.read_words(messages, {row["line_no"] for row in states})
-    stops = platforms.stops_of(messages, states)
+    stops = platforms.with_events(stops, states)
     platforms.mark_stopped(states, stops)
     of_one_pod = len({row.get("pod") for row in described}) == 1
     platforms.mark_stopped(described, stops, everywhere=of_one_pod)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.ingest import json_values, numbers
@@ -54,12 +54,17 @@ _NEAR_LINES = 8
 _ERROR_CHARS = 200
 
 
-def read(messages: Sequence[Message]) -> Rows:
-    """Returns kills by low-memory killers, and containers that a platform killed for memory."""
+def read(messages: Sequence[Message], stops: Stops) -> Rows:
+    """Returns kills by low-memory killers, and containers that a platform killed for memory.
+
+    Args:
+        messages: the messages.
+        stops: what they say about other ends (`stops_of`).
+    """
     return {
         "oom_kills": list(_kills(messages)),
         "container_states": [
-            *_containers(messages),
+            *_containers(messages, stops),
             *_dynos(messages),
             *_functions(messages),
         ],
@@ -142,15 +147,14 @@ class _Reports:
 _PROVEN = ("killed", "in a group")
 
 
-def _containers(messages: Sequence[Message]) -> Iterator[Row]:
+def _containers(messages: Sequence[Message], stops: Stops) -> Iterator[Row]:
     """Yields the containers and jobs that a platform killed, or whose limit was reached."""
     reports = _Reports()
     anyones: list[Row] = []
-    stops = stops_of(messages)
     for at, message in enumerate(messages):
         if "OutOfMemoryError: C" in message.text:
             reports.rows += _of_ecs_in(message)
-        for wording, match in _wordings_of(message.text):
+        for wording, match in _matches(_ENDS, message.text):
             row = _of_match(message, match, wording)
             if wording.says == "ended" and wording.who == "anyone":
                 anyones += [row] if stops.of(row) else []
@@ -166,23 +170,25 @@ def _containers(messages: Sequence[Message]) -> Iterator[Row]:
     yield from (row for row in anyones if row["line_no"] not in taken)
 
 
-def _wordings_of(text: str) -> Iterator[tuple[wordings.Wording, re.Match[str]]]:
-    """Yields what a line says of an end by anyone's wording, except that it was a stop."""
-    for wording in wordings.WORDINGS:
-        if wording.says != "stopped" and wording.word in text:
-            match = wording.pattern.search(text)
-            if match is not None:
-                yield wording, match
+_STOPS, _ENDS = (
+    [wording for wording in wordings.WORDINGS if (wording.says == "stopped") == is_stop]
+    for is_stop in (True, False)
+)
+
+
+def _matches(
+    known: Iterable[wordings.Wording], text: str
+) -> Iterator[tuple[wordings.Wording, re.Match[str]]]:
+    """Yields the wordings that a line has, with what they say."""
+    for wording in known:
+        if wording.word in text and (match := wording.pattern.search(text)) is not None:
+            yield wording, match
 
 
 def _nearby(message: Message, wording: wordings.Wording) -> Row:
     """Returns what a line near a kill adds to it."""
-    for near in wordings.NEARBY:
-        if near.who == wording.who and near.word in message.text:
-            match = near.pattern.search(message.text)
-            if match is not None:
-                return _facts(match)
-    return {}
+    own = (near for near in wordings.NEARBY if near.who == wording.who)
+    return next((_facts(match) for _, match in _matches(own, message.text)), {})
 
 
 _OF_GROUPS = {
@@ -263,32 +269,35 @@ class Stops:
         )
 
 
-def stops_of(messages: Iterable[Message], states: Iterable[Row] = ()) -> Stops:
-    """Returns what messages, and events of containers, say about ends other than for memory."""
+_BY_HAND = "somebody sent it SIGKILL (`docker kill`)"
+_SIGKILL_CODE = 137
+
+
+def stops_of(messages: Iterable[Message]) -> Stops:
+    """Returns what messages say about ends other than for memory."""
     by_name: dict[str, str] = {}
     unnamed: dict[int, str] = {}
     for message in messages:
-        for wording in wordings.WORDINGS:
-            if wording.says != "stopped" or wording.word not in message.text:
-                continue
-            match = wording.pattern.search(message.text)
-            if match is not None:
-                parts = match.groupdict()
-                name = parts.get("name") or parts.get("id") or message.pod
-                if name:
-                    by_name.setdefault(name, wording.cause)
-                else:
-                    unnamed.setdefault(message.line_no, wording.cause)
-                break
+        for wording, match in _matches(_STOPS, message.text):
+            parts = match.groupdict()
+            name = parts.get("name") or parts.get("id") or message.pod
+            if name:
+                by_name.setdefault(name, wording.cause)
+            else:
+                unnamed.setdefault(message.line_no, wording.cause)
+            break
+    return Stops(by_name, sorted(unnamed), [unnamed[line_no] for line_no in sorted(unnamed)])
+
+
+def with_events(stops: Stops, states: Iterable[Row]) -> Stops:
+    """Returns the stops with those that events of containers report."""
+    by_name = {**stops.by_name}
     for state in states:
         name = state.get("container_id") or state.get("name")
         if name and state.get("event") in ("kill", "stop"):
             forced = state["event"] == "kill" and state.get("signal") in ("KILL", None)
             by_name.setdefault(name, _BY_HAND if forced else wordings.ASKED)
-    return Stops(by_name, sorted(unnamed), [unnamed[line_no] for line_no in sorted(unnamed)])
-
-
-_BY_HAND = "somebody sent it SIGKILL (`docker kill`)"
+    return replace(stops, by_name=by_name)
 
 
 def mark_stopped(states: Iterable[Row], stops: Stops, *, everywhere: bool = False) -> None:
@@ -297,9 +306,6 @@ def mark_stopped(states: Iterable[Row], stops: Stops, *, everywhere: bool = Fals
         got_kill = state.get("exit_code") == _SIGKILL_CODE and not state.get("oom_killed")
         if got_kill and (cause := stops.of(state, everywhere=everywhere)):
             state |= {"stop_requested": True, "stopped_by": state.get("stopped_by") or cause}
-
-
-_SIGKILL_CODE = 137
 
 
 def _dynos(messages: Iterable[Message]) -> Iterator[Row]:

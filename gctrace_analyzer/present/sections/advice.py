@@ -11,7 +11,7 @@ from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.whatif import is_measured
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import NONE, duration, mib
-from gctrace_analyzer.units import IN_GIB_FROM_MIB
+from gctrace_analyzer.units import IN_GIB_FROM_MIB, size_as_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -215,9 +215,6 @@ def reasons(rows: pl.DataFrame, warnings: tuple[str, ...]) -> list[tuple[str, st
     return sentences
 
 
-GIB = 1024.0
-
-
 def environment(setting: Setting, *, shown: bool = False) -> list[str]:
     """Returns the setting as environment variables.
 
@@ -225,8 +222,7 @@ def environment(setting: Setting, *, shown: bool = False) -> list[str]:
     """
     lines = [f"GOGC={'off' if setting.gogc is None else f'{setting.gogc:.0f}'}"]
     if setting.limit:
-        whole = shown and setting.limit % GIB == 0
-        size = f"{setting.limit / GIB:.0f}GiB" if whole else f"{setting.limit:.0f}MiB"
+        size = size_as_set(round(setting.limit)) if shown else f"{setting.limit:.0f}MiB"
         lines.append(f"GOMEMLIMIT={size}")
     return lines
 

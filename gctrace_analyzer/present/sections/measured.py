@@ -148,10 +148,10 @@ def notes(measurement: Measurement) -> Iterator[str]:
     runs = [run for run in measurement.runs if not run.warm_up and run.error is None]
     disturbed = [run for run in runs if run.disturbed]
     if disturbed:
-        most = max(disturbed, key=_foreign_cpus)
+        cpus, log = max((run.foreign_cpus or 0.0, run.log) for run in disturbed)
         yield (
             f"Other work disturbed {len(disturbed)} of {count(len(runs), 'run')}: it took up to "
-            f"{_foreign_cpus(most):.1f} CPUs ({most.log}). Runs of a round are compared, so that "
+            f"{cpus:.1f} CPUs ({log}). Runs of a round are compared, so that "
             "steady work changes little; CPU time is changed less than run time."
         )
     stopped = [run for run in runs if _is_throttled(run)]
@@ -161,10 +161,6 @@ def notes(measurement: Measurement) -> Iterator[str]:
             f"The CPU limit of the container stopped {len(stopped)} of {count(len(runs), 'run')}, "
             f"for up to {duration(longest.throttled_s)}: run times are those under this limit."
         )
-
-
-def _foreign_cpus(run: TrialRun) -> float:
-    return (run.foreign_cpu_s or 0.0) / max(run.wall_s or 0.0, 1e-3)
 
 
 def _is_throttled(run: TrialRun) -> bool:

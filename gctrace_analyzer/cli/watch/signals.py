@@ -1,0 +1,25 @@
+"""Handles signals while a command runs."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+
+@contextmanager
+def handling(handler: Callable[[int, object], None], names: Sequence[str]) -> Iterator[None]:
+    """Handles these signals while the block runs, except those ignored already (nohup)."""
+    before = {}
+    for name in names:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            before[number] = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
