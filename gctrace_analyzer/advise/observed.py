@@ -97,6 +97,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     if not load.is_possible:
         return Baseline(None, given_setting(settings), non_heap, IMPOSSIBLE, (), settings)
     by_limit = limit_sets_most_goals(own)
+    load = replace(load, limited=by_limit)
     rows = analysis.tables["processes"]
     now, inferred = present_setting(regime, settings), settings.gogc is None
     if now.gogc and not by_limit and load.new_pacer:

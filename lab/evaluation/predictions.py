@@ -126,7 +126,9 @@ def _recorded(folder: Path, run: dict[str, Any], *, metrics: bool) -> Recorded |
             whole = whole.between(max(begin + 1, 0.5), end - 0.3)
     except gca.GctraceError:
         return None
-    load = load_of(whole.cycles)
+    baseline = baseline_of(whole.analysis)
+    # A program that sets GOMAXPROCS to more than there are has shares of the CPUs that there are.
+    load = load_of(whole.cycles, baseline.load.cpus if baseline.load else None)
     if load is None:
         return None
     return Recorded(
@@ -136,7 +138,7 @@ def _recorded(folder: Path, run: dict[str, Any], *, metrics: bool) -> Recorded |
         re.sub(r"-(go1|proxy|\d).*|26$|2$", "", program),
         label,
         setting,
-        baseline_of(whole.analysis),
+        baseline,
         load.figures,
         load.cycles,
         _state(whole.cycles, setting, run),
@@ -210,7 +212,7 @@ def pairs(
         for base in group:
             if base.state != "healthy" or base.baseline.refused:
                 continue
-            if from_gogc100 and not _is_gogc100(base):
+            if from_gogc100 and not is_gogc100(base):
                 continue
             baseline = with_constants(base.baseline, constants or CONSTANTS, factors or FACTORS)
             for target in group:
@@ -223,13 +225,12 @@ def pairs(
                     yield Pair(base, target, found)
 
 
-def _is_gogc100(base: Recorded) -> bool:
+def is_gogc100(base: Recorded) -> bool:
+    """Returns whether a run had the default GOGC, and no limit."""
     return base.setting == Setting(100.0) and "gogc100" in base.label
 
 
-def left_out(
-    runs: list[Recorded], *, from_gogc100: bool
-) -> tuple[list[Pair], dict[str, dict[str, float]]]:
+def left_out(runs: list[Recorded]) -> tuple[list[Pair], dict[str, dict[str, float]]]:
     """Returns all pairs, and the factors on the widths of the intervals for each family.
 
     Each family is predicted with constants and factors that were fitted without it. The factors
@@ -245,8 +246,7 @@ def left_out(
             constants=fitted(runs, family),
         )
     ]
-    found = [pair for pair in every if not from_gogc100 or _is_gogc100(pair.base)]
-    return found, {family: conformal(every, family) for family in families}
+    return every, {family: conformal(every, family) for family in families}
 
 
 def with_constants(

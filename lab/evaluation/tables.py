@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lab.evaluation import accuracy, predictions
 from lab.evaluation.accuracy import quantile
-from lab.evaluation.predictions import guide, interval_of
+from lab.evaluation.predictions import guide, interval_of, is_gogc100
 from lab.own import ROOT
 from lab.services.recorder import say
 from tests.helpers import archives
@@ -93,18 +93,26 @@ def run(args: argparse.Namespace) -> None:
         for folder in folders
         for run in predictions.recordings(folder, metrics=args.metrics)
     ]
-    pairs, factors = predictions.left_out(runs, from_gogc100=not args.from_all)
+    every_pair, factors = predictions.left_out(runs)
     if args.fit:
-        fit(runs, predictions.left_out(runs, from_gogc100=False)[0])
+        fit(runs, every_pair)
         return
     if not args.crowded:
-        pairs = [pair for pair in pairs if not pair.base.crowded and not pair.target.crowded]
+        every_pair = [
+            pair for pair in every_pair if not pair.base.crowded and not pair.target.crowded
+        ]
+    pairs = [pair for pair in every_pair if args.from_all or is_gogc100(pair.base)]
     if args.pairs:
         for pair in pairs:
             if pair.base.program == args.pairs:
                 print("\n".join(every(pair, factors)))
         return
-    publish("\n".join(tables(runs, pairs, factors)), PAGE, write=args.write)
+    limited = [
+        pair
+        for pair in every_pair
+        if pair.base.baseline.load and pair.base.baseline.load.limited
+    ]
+    publish("\n".join(tables(runs, pairs, limited, factors)), PAGE, write=args.write)
 
 
 def add_metrics_options(parser: argparse.ArgumentParser) -> None:
@@ -140,9 +148,12 @@ def fit(runs: list[Recorded], found: list[Pair]) -> None:
 
 
 def tables(
-    runs: list[Recorded], found: list[Pair], factors: dict[str, dict[str, float]]
+    runs: list[Recorded],
+    found: list[Pair],
+    limited: list[Pair],
+    factors: dict[str, dict[str, float]],
 ) -> Iterator[str]:
-    """Yields the lines of all tables."""
+    """Yields the lines of all tables; `limited` are predicted from logs under a limit."""
     for title, sources in SECTIONS.items():
         pairs = [pair for pair in found if pair.base.source in sources]
         if not pairs:
@@ -152,6 +163,9 @@ def tables(
         yield ""
         yield from errors(pairs, factors)
         yield ""
+        yield from from_limits(
+            [pair for pair in limited if pair.base.source in sources], factors
+        )
         yield from repeats([run for run in runs if run.source in sources and not run.crowded])
         yield from verdicts(pairs)
         yield ""
@@ -183,6 +197,18 @@ def errors(found: list[Pair], factors: dict[str, dict[str, float]]) -> Iterator[
         if name == "all":
             cells = [guide_cell(pairs, figure) for figure in SHOWN]
             yield f"| formula of the GC guide | {len(pairs)} | {' | '.join(cells)} |"
+
+
+def from_limits(found: list[Pair], factors: dict[str, dict[str, float]]) -> Iterator[str]:
+    """Yields the errors of predictions from logs whose goals a memory limit set."""
+    steady = [pair for pair in found if pair.target.state in ("tight", "healthy")]
+    if steady:
+        cells = [f"{title} {cell(steady, name, factors)}" for name, title in SHOWN.items()]
+        yield (
+            f"Predicted from logs whose goals a memory limit set ({len(steady)} pairs): "
+            f"{', '.join(cells)}."
+        )
+        yield ""
 
 
 def cell(pairs: list[Pair], figure: str, factors: dict[str, dict[str, float]]) -> str:

@@ -34,7 +34,7 @@ class Adviser:
 
     @cached_property
     def _left_out(self) -> tuple[list[predictions.Pair], dict[str, dict[str, float]]]:
-        return predictions.left_out(self._runs, from_gogc100=True)
+        return predictions.left_out(self._runs)
 
     def advice(self, row: dict[str, Any]) -> dict[str, Any] | None:
         """Returns what is recommended after a recording; None if it is no change.

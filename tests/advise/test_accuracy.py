@@ -29,13 +29,19 @@ def found() -> Found:
 
     folders = [CORPUS / name for name in ("services", "real", "benchmarks", "advice")]
     runs = [run for folder in folders for run in predictions.recordings(folder)]
-    pairs, factors = predictions.left_out(runs, from_gogc100=True)
+    pairs, factors = predictions.left_out(runs)
     quiet = [pair for pair in pairs if not pair.base.crowded and not pair.target.crowded]
     return predictions, quiet, factors
 
 
 def real(pairs: list[Any], *states: str) -> list[Any]:
-    return [pair for pair in pairs if pair.base.group == "real" and pair.target.state in states]
+    """The predictions from GOGC=100."""
+    return [
+        pair
+        for pair in pairs
+        if pair.base.label.startswith("gogc100") and not pair.base.setting.limit
+        if pair.base.group == "real" and pair.target.state in states
+    ]
 
 
 @pytest.mark.parametrize("name", MEDIAN_AND_P90)
@@ -91,3 +97,17 @@ def test_recommended_settings_did_what_was_promised(found: Found) -> None:
     ]
     assert len(runs) >= 10
     assert sum(kept) >= 0.8 * len(runs)
+
+
+@pytest.mark.parametrize("name", MEDIAN_AND_P90)
+def test_intervals_from_logs_under_a_limit_hold_three_quarters(name: str, found: Found) -> None:
+    predictions, pairs, _ = found
+    inside = [
+        low <= pair.target.measured[name] <= high
+        for pair in pairs
+        if pair.base.group == "real" and pair.base.baseline.load.limited
+        if pair.target.state in ("tight", "healthy")
+        for low, high in [predictions.interval_of(pair, name, predictions.FACTORS)]
+    ]
+    assert len(inside) > 100
+    assert sum(inside) / len(inside) >= 0.75

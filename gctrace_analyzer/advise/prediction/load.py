@@ -102,6 +102,7 @@ class Load:
         roots: stacks and globals, including what is too small to be printed.
         new_pacer: whether Go 1.18 or later wrote the log: its lines include stacks and globals.
         path: the live heap and the allocation, cycle by cycle.
+        limited: whether a memory limit set most goals, as far as that is known.
     """
 
     cycles: int
@@ -143,6 +144,7 @@ class Load:
     forced_share: float
     new_pacer: bool
     path: Path = field(repr=False)
+    limited: bool = False
 
     @cached_property
     def work_ms(self) -> float:

@@ -32,6 +32,8 @@ class Width(NamedTuple):
         rounding: by 1/(MiB allocated per cycle), then and now, because sizes are in whole MiB.
         contended: by 1 if other work seems to compete for the CPUs.
         old_pacer: by how CPU-bound the program is, under the pacer of Go 1.17 and earlier.
+        limited: by 1 if a memory limit set most goals of the log. Then the room from live heap to
+            goal is what the limit leaves, and other things vary with it than under a GOGC.
     """
 
     always: float
@@ -46,17 +48,18 @@ class Width(NamedTuple):
     rounding: float
     contended: float
     old_pacer: float
+    limited: float
 
 
 WIDTHS = {
-    "gc_per_s": Width(.04, .10, .50, .20, .0, 3.0, .10, .20, .3, .3, .0, .1),
-    "gc_cpu_share": Width(.17, .08, .30, .20, .6, .0, .10, .05, .3, .45, .10, .0),
-    "gc_cpu_with_idle_share": Width(.16, .06, .30, .15, .6, .0, .0, .05, .3, .45, .10, .0),
-    "gc_cpu_cores": Width(.16, .06, .30, .15, .6, .0, .0, .05, .3, .45, .10, .0),
-    "assist_share_of_gc_cpu": Width(.24, .32, .60, 1.1, .0, .0, .0, .0, .0, .45, .10, .0),
-    "heap_peak_mib": Width(.03, .05, .20, .30, .0, .0, .03, .15, 1.0, .0, .0, .25),
-    "live_heap_mib": Width(.03, .02, .10, .10, .0, .0, .05, .30, .3, .0, .0, .12),
-    "stw_share": Width(.20, .14, .40, .40, .0, .0, .0, .08, .3, .45, .10, .0),
+    "gc_per_s": Width(.04, .10, .50, .20, .0, 3.0, .10, .20, .3, .3, .0, .1, .28),
+    "gc_cpu_share": Width(.17, .08, .30, .20, .6, .0, .10, .05, .3, .45, .10, .0, .28),
+    "gc_cpu_with_idle_share": Width(.16, .06, .30, .15, .6, .0, .0, .05, .3, .45, .10, .0, .22),
+    "gc_cpu_cores": Width(.16, .06, .30, .15, .6, .0, .0, .05, .3, .45, .10, .0, .22),
+    "assist_share_of_gc_cpu": Width(.24, .32, .60, 1.1, .0, .0, .0, .0, .0, .45, .10, .0, .40),
+    "heap_peak_mib": Width(.03, .05, .20, .30, .0, .0, .03, .15, 1.0, .0, .0, .25, .08),
+    "live_heap_mib": Width(.03, .02, .10, .10, .0, .0, .05, .30, .3, .0, .0, .12, .0),
+    "stw_share": Width(.20, .14, .40, .40, .0, .0, .0, .08, .3, .45, .10, .0, .0),
 }  # fmt: skip
 """The standard deviation of the logarithm of the error of each quantity."""
 
@@ -163,6 +166,7 @@ def terms_of(load: Load, center: Prediction) -> Width:
         rounding=1 / load.gap_mib**2 + 1 / center.gap**2,
         contended=float(load.is_contended),
         old_pacer=0.0 if load.new_pacer else bound,
+        limited=float(load.limited),
     )
 
 

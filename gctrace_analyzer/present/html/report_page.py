@@ -197,7 +197,7 @@ def _advice(report: Report) -> dict[str, object]:
         "advice": settings,
         "refused": None,
         "signs": advice.legend(settings, wide=True) if settings else "",
-        "reasons": advice.reasons(ranked, report.advice.baseline.warnings),
+        "reasons": advice.reasons(ranked, report.advice.baseline),
         "manifests": {} if first["now"] else manifests(advice.setting_of(first)),
     }
 

@@ -199,13 +199,15 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
 
 
-def reasons(rows: pl.DataFrame, warnings: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Returns labelled sentences: the reason, the notes, the setting and the confidence."""
+def reasons(rows: pl.DataFrame, predictor: Predictor) -> list[tuple[str, str]]:
+    """Returns labelled sentences: reason, memory, notes, the setting and the confidence."""
     first = rows.row(0, named=True)
     sentences = [("Why", first["why"])]
+    if first["memory_peak_mib"] is not None:
+        sentences += [("Memory", text) for text in _memory(first, predictor)]
     if first["risk"]:
         sentences.append(("Note", first["risk"]))
-    sentences += [("Note", text) for text in warnings]
+    sentences += [("Note", text) for text in predictor.warnings]
     if not first["now"]:
         word = "Try" if first["confidence"] == "low" else "Set"
         sentences.append((word, as_text(setting_of(first))))
@@ -213,6 +215,26 @@ def reasons(rows: pl.DataFrame, warnings: tuple[str, ...]) -> list[tuple[str, st
             ("Confidence", f"{first['confidence']}; 80 % of results lie within the intervals")
         )
     return sentences
+
+
+def _memory(row: Row, predictor: Predictor) -> Iterator[str]:
+    """Yields what a container counts at the peak, where one is known or memory outside Go is."""
+    room, outside = predictor.settings.value("container_limit_mib"), predictor.off_heap_mib
+    if not room and not outside:
+        return
+    heap = row["heap_peak_mib"] - (row["ballast_mib"] or 0.0)
+    other = row["memory_peak_mib"] - heap - outside
+    of_room = f" of the container's {room:,.0f} MiB" if room else ""
+    assumed = "" if predictor.non_heap_is_known else " (assumed)"
+    rest = (
+        f", outside Go {outside:,.0f} with file pages"
+        if outside
+        else "; memory outside Go and file pages are not seen and come on top"
+    )
+    yield (
+        f"about {row['memory_peak_mib']:,.0f} MiB{of_room} at the peak: heap {heap:,.0f}, other "
+        f"memory of Go {other:,.0f}{assumed}{rest}"
+    )
 
 
 def environment(setting: Setting, *, shown: bool = False) -> list[str]:

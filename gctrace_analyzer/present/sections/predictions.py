@@ -43,7 +43,7 @@ def recommend(report: Report, rows: pl.DataFrame, evidence: Sequence[Report] = (
     table = advice.advice(rows)
     blocks: list[Block] = [title(report), *([table] if table else [])]
     blocks += [
-        _labelled(advice.reasons(rows, baseline.warnings)),
+        _labelled(advice.reasons(rows, baseline)),
         _labelled(_notes(report)),
         _labelled(("Ballast", text) for text in advice.ballast_notes(baseline, rows)),
         *_basis(report, rows, evidence),

@@ -89,7 +89,7 @@ def settings(report: Report) -> Iterator[Block]:
     if shown is None:
         return
     yield shown
-    reasons = advice.reasons(ranked, report.advice.baseline.warnings)
+    reasons = advice.reasons(ranked, report.advice.baseline)
     yield Sentences([Sentence(*reason) for reason in reasons])
     if signs := advice.legend(shown):
         yield Paragraphs([signs], "dim", indent=2)
