@@ -16,7 +16,11 @@ import pytest
 
 from tests.conftest import ROOT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "tasks").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{name}.md" for name in ("fleet", "inputs", "python")),
+    *sorted((ROOT / "docs" / "tasks").glob("*.md")),
+]
 TEXTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "samples/README.md"])
 BLOCK = re.compile(r"^```(console|pycon)\n(.*?)^```\n", re.M | re.S)
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
