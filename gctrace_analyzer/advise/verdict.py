@@ -158,13 +158,12 @@ def _root_of(finding: Finding, findings: tuple[Finding, ...]) -> Finding:
 
 
 def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
-    s = analysis.summary
     short = any(finding.id == _SHORT for finding in analysis.findings)
     growing = next((finding for finding in analysis.findings if finding.id == GROWS), None)
     grown = "" if growing is None else growing.evidence
     idle = _is_idle(analysis)
     start = _state(analysis, short=short, idle=idle)
-    figures = " and ".join(_costs(s))
+    figures = " and ".join(_worst_costs(analysis))
     if not figures and growing is None:
         return Verdict("info", "The input does not show what GC costs.", _NEEDS_COSTS)
     if too_large := _too_large_for_container(advice):
@@ -205,7 +204,7 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
     if idle:
         return "The program is idle, and GC runs only every two minutes"
     if short:
-        unclear = headline_levels.costly(s, t)
+        unclear = headline_levels.costly(analysis.summaries.values(), t)
         what = "The selected part" if analysis.log.selection else "The log"
         return f"{what} is {'too short to judge' if unclear else 'short, but shows no problem'}"
     start = "GC is not a problem here" if s.gc_cpu_share is not None else "No problem found"
@@ -235,6 +234,23 @@ def _too_large_for_container(advice: Advice) -> str:
         f"{peak - present['heap_peak_mib']:,.0f} MiB outside it) {over} the container's "
         f"{limit:,.0f} MiB."
     )
+
+
+def _worst_costs(analysis: Analysis) -> Iterator[str]:
+    """Yields what GC costs; of several processes, the one with most GC CPU, and its name."""
+    own = analysis.summaries
+    if len(analysis.tables["processes"]) < 2:
+        yield from _costs(analysis.summary)
+        return
+    # The share of a cycle that is alone is of its own time.
+    shares = {process: s.gc_cpu_share or 0.0 for process, s in own.items() if s.cycles != 1}
+    pauses = {process: s.stw_max_ms or 0.0 for process, s in own.items()}
+    first, second = (
+        max(of, key=lambda process: of[process]) for of in (shares or pauses, pauses)
+    )
+    texts = [*[*_costs(own[first])][:1], *[*_costs(own[second])][1:]]
+    for text, process in zip(texts, (first, second), strict=False):
+        yield text if (process, text) == (second, texts[0]) else f"{text} in process {process}"
 
 
 def _costs(s: Summary) -> Iterator[str]:

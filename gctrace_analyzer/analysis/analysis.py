@@ -30,7 +30,7 @@ from gctrace_analyzer.analysis.summary import Summary, diagnosed, summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds, with_promises
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
 from gctrace_analyzer.ingest.processes import longest_process
-from gctrace_analyzer.ingest.rows import of_process
+from gctrace_analyzer.ingest.rows import of_process, where
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -196,7 +196,7 @@ class Analysis:
 
     @cached_property
     def durations(self) -> pl.DataFrame:
-        """The cycles with durations corrected for truncation, `end_s` and `elapsed_s`."""
+        """The cycles with durations corrected for truncation, and their times."""
         return correct_durations(self.cycles, self.settings, self.tables["memstats"])
 
     @cached_property
@@ -383,18 +383,17 @@ class Analysis:
         return self._summaries[process]
 
     @cached_property
-    def _diagnosed(self) -> list[int]:
-        """The processes that findings and episodes are of, in the order of the log."""
+    def summaries(self) -> dict[int, Summary]:
+        """The figures of each process that findings and episodes are of, in the log's order."""
         processes = self.log.tables["processes"]
         if not self.by_dumps:
             processes = diagnosed(processes, self.thresholds)
-        return sorted(int(number) for number in processes["process"])
+        return {number: self.summary_of(number) for number in processes["process"].sort()}
 
     @property
     def _diagnosed_points(self) -> pl.DataFrame:
-        if len(self._diagnosed) == len(self.log.tables["processes"]):
-            return self._points
-        return self._points.filter(pl.col("process").is_in(self._diagnosed))
+        points = self._points
+        return where(points, points["process"].is_in([*self.summaries]))
 
     def live_growth(self, process: int) -> LiveGrowth | None:
         """Returns the growth of one process's live heap; None if there is no significant growth."""
@@ -441,7 +440,7 @@ class Analysis:
         matched = tuple(
             diagnose.diagnose(
                 self._diagnosed_points,
-                {process: self.summary_of(process) for process in self._diagnosed},
+                self.summaries,
                 self.log.tables["processes"],
                 self.episodes,
                 self.settings,
@@ -462,7 +461,8 @@ class Analysis:
     @cached_property
     def levels(self) -> dict[str, Level]:
         """Whether each headline figure is ok, a warning or bad."""
-        return headline_levels.levels(self.summary, self.findings, self.thresholds)
+        own = self.summaries.values()
+        return headline_levels.levels(self.summary, own, self.findings, self.thresholds)
 
     @cached_property
     def post_mortems(self) -> tuple[PostMortem, ...]:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.settings.goal_ranges import goal_was_raised
+from gctrace_analyzer.analysis.settings.goal_ranges import goal_base_mib, goal_was_raised
 from gctrace_analyzer.analysis.settings.regimes import regimes
 from gctrace_analyzer.errors import MissingColumnsError
-from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s
+from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s, stops_for_all
 from gctrace_analyzer.ingest.rows import (
     after,
     before,
@@ -66,6 +66,16 @@ def elapsed_s(within: Within = each_process) -> pl.Expr:
     """
     first = pl.when(pl.col("gc_num") == 1).then(0.0).otherwise(pl.col("start_s"))
     return pl.col("end_s") - within(pl.col("end_s").shift()).fill_null(first)
+
+
+def counted_s(within: Within = each_process) -> pl.Expr:
+    """Returns the time that the CPU and pauses of a cycle are a share of: `elapsed_s` mostly.
+
+    Null for the first cycle of a log that starts later than its process: as many cycles are then
+    counted as intervals between them. An only cycle is compared with its own duration.
+    """
+    within_log = within(pl.col("end_s").shift()).is_not_null() | (within(pl.len()) == 1)
+    return pl.when((pl.col("gc_num") == 1) | within_log).then("elapsed_s")
 
 
 def share_of_cpu(spent_ms: pl.Expr, cpus: pl.Expr, elapsed_s: pl.Expr) -> pl.Expr:
@@ -251,7 +261,7 @@ def since_before(cycles: pl.DataFrame) -> pl.DataFrame:
 
 _OF_BEFORE = (
     *("process", "gc_num", "start_s", "heap_start_mib", "heap_live_mib", "heap_goal_mib"),
-    *("stacks_mib", "globals_mib"),
+    *("stacks_mib", "globals_mib", "heap_end_mib", "format", "forced", "concurrent_mark_ms"),
 )
 
 
@@ -267,12 +277,13 @@ def _of_before(within: Within) -> tuple[list[pl.Expr], pl.Expr]:
     interval_s = pl.col("start_s") - before("start_s", within, known)
     first = [
         before("heap_live_mib", within, known).alias("_live"),
+        before(goal_base_mib(), within, known).alias("_base"),
         interval_s.alias("interval_s"),
         stacks.alias("_stacks"),
         globals_.alias("_globals"),
     ]
-    gogc = gogc_of_goal(pl.col("_live"), pl.col("_stacks"), pl.col("_globals"))
-    return first, gogc.alias("effective_gogc")
+    gogc = gogc_of_goal(pl.col("_base"), pl.col("_stacks"), pl.col("_globals"))
+    return first, pl.when(~stops_for_all()).then(gogc).alias("effective_gogc")
 
 
 @cache

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import elapsed_s
+from gctrace_analyzer.analysis.cycles import counted_s, elapsed_s
 from gctrace_analyzer.analysis.settings.known import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.ingest.gctrace.columns import end_s
+from gctrace_analyzer.ingest.gctrace.columns import end_s, stops_for_all
 from gctrace_analyzer.ingest.rows import distinct, is_one_process, not_null, within_process
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ PAUSES = ("stw_sweep_term", "stw_mark_term")
 
 _OF_PAUSES = tuple(f"{pause}{kind}_ms" for pause in PAUSES for kind in ("", "_cpu"))
 _OF_WORKERS = ("assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms")
+_OF_STOPPED = ("process", "procs", "format", "forced", "concurrent_mark_ms")
 _OF_MARKING = ("concurrent_mark_ms", *_OF_WORKERS)
 
 _MIDDLE = "_middle"
@@ -64,9 +65,10 @@ def correct_durations(
     settings: Settings | None = None,
     memstats: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Returns the cycles with corrected durations, `stopped_procs`, `end_s` and `elapsed_s`.
+    """Returns the cycles with corrected durations, `stopped_procs`, and times.
 
-    Every `_ms` column has the most probable true duration instead of the printed one.
+    Every `_ms` column has the most probable true duration instead of the printed one. The times are
+    `end_s`, `elapsed_s` and `counted_s`.
 
     Args:
         cycles: as printed (`schema.CYCLES`).
@@ -78,6 +80,7 @@ def correct_durations(
     within = within_process(cycles)
     corrected = with_corrected(cycles, go).with_columns(end_s().alias("end_s"))
     timed = corrected.with_columns(elapsed_s(within).alias("elapsed_s"))
+    timed = timed.with_columns(counted_s(within).alias("counted_s"))
     return timed.with_columns(_counted_pauses(timed, go, memstats)).rechunk()
 
 
@@ -340,7 +343,8 @@ def stopped_procs(cycles: pl.DataFrame, *, whole: bool, go: str | None = None) -
 def _with_middles(cycles: pl.DataFrame, names: tuple[str, ...], *, whole: bool) -> pl.DataFrame:
     """Returns what the correction needs, and the middle `<name>_middle` of each duration."""
     middles = (corrected_ms(name, whole=whole).name.suffix(_MIDDLE) for name in names)
-    return cycles.select("process", "procs", "format", *names, *middles)
+    own = dict.fromkeys((*_OF_STOPPED, *names))
+    return cycles.select(*own, *middles)
 
 
 @cache
@@ -362,7 +366,7 @@ def _stopped_by_pauses() -> tuple[list[pl.Expr], pl.Expr]:
 def _stopped(rows: pl.DataFrame, go: str | None) -> pl.Series:
     """Returns `stopped_procs` of what `_with_middles` returns."""
     each_pause, mean = _stopped_by_pauses()
-    frame = rows.select("process", "procs", "format", *each_pause).with_columns(mean)
+    frame = rows.select(*_OF_STOPPED, *each_pause).with_columns(mean)
     each, procs = pl.col("each"), pl.col("procs")
     ratios = {"ratio": not_null(each).median()}
     formats = distinct(frame["format"])
@@ -384,7 +388,7 @@ def _may_be_idle_threads(stopped: pl.Expr, go: str | None) -> pl.Expr:
     if (version := go_version(go)) is not None:
         return pl.lit(version < _BY_CPUS)
     perhaps = pl.col("format").is_in(_PERHAPS_BY_IDLE_THREADS).any()
-    only = (pl.col("format") == _ONLY_BY_IDLE_THREADS).any()
+    only = ((pl.col("format") == _ONLY_BY_IDLE_THREADS) | stops_for_all()).any()
     unsteady = varies(stopped) | (stopped.count() < _FEWEST)
     share = stopped.median() / _MOST_CHARGED
     is_most = share.is_between(DEFAULT.stopped_share, 1 / DEFAULT.stopped_share)

@@ -16,6 +16,7 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import Totals
 from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
 from gctrace_analyzer.frozen import Plain, frozen
+from gctrace_analyzer.ingest.gctrace.columns import stops_for_all
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
 from gctrace_analyzer.ingest.rows import distinct, since
 
@@ -256,7 +257,8 @@ def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
         )
     # The line does not show whether Go has the fix made in 1.20, but the versions without it,
     # 1.18 and 1.19, are long out of use.
-    if "gc16" in formats and (cycles["forced"] & (cycles["format"] == "gc16")).any():
+    forced = cycles.filter((pl.col("format") == "gc16") & pl.col("forced"))
+    if len(forced) and not forced.select(stops_for_all().any()).item():
         yield (
             "forced_cycles is an upper bound: Go 1.9 to 1.19 also mark a cycle as forced if a "
             "call of runtime.GC had to wait for it."

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, wall_s
+from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, stops_for_all, wall_s
 from gctrace_analyzer.ingest.numbers import ADDRESSABLE_BYTES, LARGEST
 
 if TYPE_CHECKING:
@@ -120,12 +120,10 @@ def of_records(frame: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
 
 
 def _without_stale(frame: pl.DataFrame) -> pl.DataFrame:
-    # Only Go 1.8 and earlier print a forced cycle without concurrent marking; its assist,
-    # background and idle times are those of the last concurrent cycle (golang/go#15068).
+    # Its assist, background and idle times are those of the last concurrent cycle.
     if not frame["forced"].any():
         return frame
-    stale = (pl.col("forced") & (pl.col("concurrent_mark_ms") == 0)).fill_null(value=False)
-    return nulled(frame, dict.fromkeys(_MARK_CPU, stale), Counter())
+    return nulled(frame, dict.fromkeys(_MARK_CPU, stops_for_all()), Counter())
 
 
 @cache

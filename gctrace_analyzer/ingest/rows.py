@@ -201,17 +201,18 @@ def precedes(within: Within = each_process) -> pl.Expr:
 
 
 def before(
-    name: str, within: Within = each_process, known_follows: pl.Expr | None = None
+    name: str | pl.Expr, within: Within = each_process, known_follows: pl.Expr | None = None
 ) -> pl.Expr:
     """Returns the column's value in the previous cycle; null if that line is missing.
 
     Args:
-        name: the column.
+        name: the column, or an expression.
         within: what `within_process` returns.
         known_follows: what `follows` returns, if a column has it already.
     """
     consecutive = follows(within) if known_follows is None else known_follows
-    return pl.when(consecutive).then(within(pl.col(name).shift()))
+    value = pl.col(name) if isinstance(name, str) else name
+    return pl.when(consecutive).then(within(value.shift()))
 
 
 def after(name: str, within: Within, is_next: pl.Expr) -> pl.Expr:

@@ -118,3 +118,10 @@ def test_the_largest_live_heap_of_an_advice_is_that_of_the_figures_or_says_of_wh
     tight = gca.read(CORPUS / "gctrace" / "go1.26-thrash" / "run.log").report().verdict
     assert tight is not None
     assert "(1.25 × the largest live heap of 134 MiB, and" in tight.action
+
+
+def test_of_several_processes_the_verdict_is_of_the_worst_one() -> None:
+    found = of(log_of(40, every=0.5) + log_of(40, every=0.5, mark=60, background=60))
+    assert found.level == "ok"
+    assert "GC takes 6.1 % of the CPU (0.12 of 2 CPUs) in process 1" in found.sentence
+    assert found.sentence.endswith("the longest pause took 0.02 ms in process 0.")

@@ -31,6 +31,7 @@ def of(values: dict[str, list[Any]]) -> pl.DataFrame:
             "process": [0] * count,
             "procs": [4] * count,
             "format": ["gc18"] * count,
+            "forced": [False] * count,
             **{f"{name}{kind}_ms": zero for name in durations.PAUSES for kind in ("", "_cpu")},
             "concurrent_mark_ms": zero,
             **{f"{name}_cpu_ms": zero for name in ("assist", "background", "idle")},
@@ -227,3 +228,15 @@ def test_corrected_durations_are_within_the_interval_of_the_printed_ones(
     printed = cycles["concurrent_mark_ms"]
     assert (corrected["concurrent_mark_ms"] >= printed).all()
     assert (corrected["concurrent_mark_ms"] <= printed + 1.0).all()
+
+
+def test_a_cycle_that_stops_for_all_is_of_a_release_that_shows_no_number_of_cpus() -> None:
+    pauses = {"stw_mark_term_ms": [0.2] * 4, "stw_mark_term_cpu_ms": [0.205 * 12] * 4}
+    others: dict[str, list[Any]] = {
+        "procs": [16] * 4,
+        "format": ["gc16"] * 4,
+        "forced": [True] * 4,
+    }
+    for mark_ms, stopped in ((0.0, None), (1.0, 12)):
+        frame = of({**pauses, **others, "concurrent_mark_ms": [mark_ms] * 4})
+        assert durations.stopped_procs(frame, whole=False).to_list() == [stopped] * 4

@@ -124,3 +124,17 @@ def test_the_processes_of_the_go_command_are_named() -> None:
     run = read_text(f"$ GOGC=25 GODEBUG=gctrace=1 go run .\n{START}")
     assert any("go, compile and link print gctrace too" in w for w in run.summary().warnings)
     assert not any("compile" in w for w in read_text(START).summary().warnings)
+
+
+def test_a_log_that_begins_later_divides_as_many_cycles_as_intervals() -> None:
+    line = (
+        "gc {0} @{0}.000s 12%: 0.010+119+0.010 ms clock, 0.010+0/119/0+0.010 ms cpu, "
+        "10->11->5 MB, 10 MB goal, 0 MB stacks, 0 MB globals, 1 P\n"
+    )
+    late = read_text("".join(line.format(number) for number in range(7, 13))).summary()
+    for share in (late.gc_cpu_share, late.gc_active_share):
+        assert share == pytest.approx(0.1195, abs=0.0003)
+    assert late.stw_share == pytest.approx(0.021 / 1000, rel=0.05)
+    assert late.span_s == pytest.approx(5.12, abs=0.001)
+    whole = read_text("".join(line.format(number) for number in range(1, 13))).summary()
+    assert whole.gc_cpu_share == pytest.approx(12 * 0.1195 / 12.12, rel=0.01)

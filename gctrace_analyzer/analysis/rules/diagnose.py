@@ -256,16 +256,17 @@ def _merge_processes(findings: list[Finding], sizes: Mapping[int, int]) -> list[
         if not others:
             merged += same
             continue
-        # Of equally bad pauses, the longest; of others, what most cycles show.
+        # Of equally bad pauses, the longest; of GC CPU, the most; of others, what most cycles show.
         worst = max(
             same,
             key=lambda finding: (
-                SEVERITIES.index(finding.severity), finding.figures.get("max_ms") or 0.0,
+                SEVERITIES.index(finding.severity),
+                *(finding.figures.get(name) or 0.0 for name in ("max_ms", "gc_cpu_share")),
                 sizes.get(-1 if finding.process is None else finding.process, 0),
             ),
         )  # fmt: skip
         more = "another process" if others == 1 else f"{others:,} other processes"
-        merged.append(replace(worst, evidence=f"{worst.evidence} The same is true of {more}."))
+        merged.append(replace(worst, evidence=f"{worst.evidence} It also applies to {more}."))
     return merged
 
 

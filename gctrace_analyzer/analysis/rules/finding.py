@@ -92,9 +92,13 @@ class ProcessFacts:
 
     @cached_property
     def warmed_up(self) -> pl.DataFrame:
-        """The cycles after the start-up; all cycles if hardly any are left."""
-        late = since(self.cycles, self.thresholds.warm_up_s)
-        return late if len(late) >= 3 else self.cycles
+        """What `without_start_up` returns of all cycles."""
+        return self.without_start_up(self.cycles)
+
+    def without_start_up(self, cycles: pl.DataFrame) -> pl.DataFrame:
+        """Returns the cycles after the start-up; all cycles if hardly any are left."""
+        late = since(cycles, self.thresholds.warm_up_s)
+        return late if len(late) >= 3 else cycles
 
     @cached_property
     def goal_set_by(self) -> pl.Series:

@@ -29,15 +29,18 @@ _STOPPED = 0.05
 
 
 def levels(
-    summary: Summary, findings: Iterable[Finding], thresholds: Thresholds
+    summary: Summary,
+    processes: Iterable[Summary],
+    findings: Iterable[Finding],
+    thresholds: Thresholds,
 ) -> dict[str, Level]:
     """Returns the levels that agree with the findings, so that a report is consistent.
 
-    A known figure is `ok` if no finding is about it, and if it is not high for lack of a longer
-    log.
+    A known figure is `ok` if no finding is about it, and if it is not high, in any of
+    the processes, for lack of a longer log.
     """
     every = list(findings)
-    well = _known(summary, thresholds) - costly(summary, thresholds)
+    well = _known(summary, thresholds) - costly(processes, thresholds)
     result: dict[str, Level] = {}
     for figure, rules in _RULES.items():
         severities = {each.severity for each in every if each.id in rules}
@@ -51,14 +54,21 @@ def levels(
     return result
 
 
-def costly(summary: Summary, thresholds: Thresholds) -> set[str]:
-    """Returns the figures that would be a problem if the log were long enough to show one."""
-    shares = {
-        "gc_cpu": (summary.gc_cpu_share, thresholds.gc_cpu_warn),
-        "pauses": (summary.stw_share, _STOPPED),
-    }
+def costly(summaries: Iterable[Summary], thresholds: Thresholds) -> set[str]:
+    """Returns the figures that would be a problem if the log were long enough to show one.
+
+    Args:
+        summaries: one of each process.
+        thresholds: from where on a figure is a problem.
+    """
     return {
-        name for name, (share, most) in shares.items() if share is not None and share > most
+        name
+        for own in summaries
+        for name, share, most in (
+            ("gc_cpu", own.gc_cpu_share, thresholds.gc_cpu_warn),
+            ("pauses", own.stw_share, _STOPPED),
+        )
+        if share is not None and share > most
     }
 
 

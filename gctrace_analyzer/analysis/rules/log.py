@@ -89,8 +89,8 @@ _BETTER_SINCE = (
     "GC043",
     "old-go",
     meaning="A newer Go would solve a problem that this log shows.",
-    condition="A line has a format from before Go 1.6 (a warning), or the lines are from Go "
-    "1.17 or earlier and GC005, GC009 or GC010 matches (a note).",
+    condition="A line has a format from before Go 1.5 (a warning if GC010 matches), or the lines "
+    "are from Go 1.17 or earlier and GC005, GC009 or GC010 matches (a note).",
     advice="Upgrade Go: " + "; ".join(words for *_, words in _BETTER_SINCE) + ".",
     needs="the format of the lines",
     contradicted_by="a version that was given",
@@ -108,15 +108,16 @@ def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
     shapes = {str(shape) for shape in distinct(facts.cycles["format"])}
     # `matched` is a set, but the text lists the rules in the order of their ids.
     helped = [rule_id for rule_id in ("GC005", "GC009", "GC010") if rule_id in facts.matched]
-    if shapes.intersection(shapes_before("1.6")):
+    if shapes.intersection(shapes_before("1.5")):
+        longest = duration_text((facts.summary.stw_max_ms or 0) / 1000)
+        text = f"Go 1.4 and earlier stop the program while they mark: here for up to {longest}."
         yield Evidence(
-            "warn",
-            "The log is from Go 1.5 or earlier, which stops the program for much longer.",
-            {"formats": sorted(shapes)},
+            "warn" if "GC010" in facts.matched else "info",
+            text,
+            {"formats": sorted(shapes), "max_ms": facts.summary.stw_max_ms},
             examples=example_lines(facts.cycles),
             advice=advice,
-            headline="Go 1.5 and earlier stop the program for most of a collection: here for up "
-            f"to {duration_text((facts.summary.stw_max_ms or 0) / 1000)}.",
+            headline=text,
         )
     elif not facts.new_pacer and helped:
         yield Evidence(

@@ -17,6 +17,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.ingest.gctrace.columns import stops_for_all
 from gctrace_analyzer.ingest.rows import median, not_null, where
 from gctrace_analyzer.units import duration_text
 
@@ -44,10 +45,8 @@ _LONG = (
 )
 def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the pauses before marking."""
-    advice = None
-    if not facts.may_be_before(1, 14):
-        advice = f"{CHECK_CPUS}."
-    yield from _long_pauses(facts, "stw_sweep_term_ms", "before marking", advice)
+    advice = None if facts.may_be_before(1, 14) else f"{CHECK_CPUS}."
+    yield from _long_pauses(facts, facts.cycles, "stw_sweep_term_ms", "before marking", advice)
 
 
 @rule(
@@ -55,7 +54,8 @@ def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     "long-stw-mark-termination",
     meaning="The whole program waits because the world stays stopped for a long time at the end of "
     "marking.",
-    condition="Mark-termination pauses (Go 1.4 and earlier: whole collections): " + _LONG,
+    condition="Mark-termination pauses (Go 1.4 and earlier: whole collections; Go 1.5 to 1.8: also "
+    "those that the program forces): " + _LONG,
     advice=f"{CHECK_CPUS}; with Go 1.7 and earlier, upgrade.",
     needs="mark-termination pauses",
     contradicted_by="late pauses of both phases, far above their median: the host is short of "
@@ -64,14 +64,25 @@ def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     explained_by=("GC013", "GC012", "GC043"),
 )
 def long_mark_termination(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Checks the pauses after marking."""
-    advice = None
-    if not facts.may_be_before(1, 8):
-        advice = f"{CHECK_CPUS}."
-    timed = facts.cycles["stw_sweep_term_ms"].count() > 0
-    which = "after marking" if timed else "for a whole collection"
-    yield from _long_pauses(facts, "stw_mark_term_ms", which, advice)
+    """Checks the pauses after marking, and those that are whole collections."""
+    column, cycles = "stw_mark_term_ms", facts.cycles
+    advice = None if facts.may_be_before(1, 8) else f"{CHECK_CPUS}."
+    if not cycles["stw_sweep_term_ms"].count():
+        yield from _long_pauses(facts, cycles, column, "for a whole collection", advice)
+        return
+    forced = cycles.filter(stops_for_all())
+    others = cycles if forced.is_empty() else cycles.join(forced, "gc_num", "anti")
+    pauses = [
+        *_long_pauses(facts, others, column, "after marking", advice),
+        *_long_pauses(facts, forced, column, "for a forced collection", _FORCE_LESS),
+    ]
+    yield from sorted(pauses, key=lambda own: -own.figures["max_ms"])[:1]
 
+
+_FORCE_LESS = (
+    "Call `runtime.GC` less often, or upgrade: Go 1.9 and later mark while the program runs, also "
+    "if GC is forced."
+)
 
 FOR_P99 = 100
 """Pauses: of fewer, 1 in 100 is less than one."""
@@ -82,9 +93,9 @@ MOST_SINGLE = 2
 
 
 def _long_pauses(
-    facts: ProcessFacts, column: str, which: str, advice: str | None
+    facts: ProcessFacts, cycles: pl.DataFrame, column: str, which: str, advice: str | None
 ) -> Iterator[Evidence]:
-    t, values = facts.thresholds, not_null(facts.cycles[column])
+    t, values = facts.thresholds, not_null(cycles[column])
     if values.is_empty():
         return
     longest = maximum(values)
@@ -95,7 +106,7 @@ def _long_pauses(
         return
     severity: Severity = "info"
     # While a program starts, nothing waits for it yet.
-    warmed_up = facts.warmed_up[column]
+    warmed_up = facts.without_start_up(cycles)[column]
     late = not_null(warmed_up).quantile(0.99, "linear") or 0.0
     if late > t.stw_single_ms:
         severity = "bad" if late > t.stw_bad_ms else "warn"
@@ -108,7 +119,7 @@ def _long_pauses(
         text = f"The program stops once, for {shown[1]}, {which}."
     headline = f"The whole program stops for up to {shown[1]} {which}{_share(facts)}."
     is_single = int((values > t.stw_single_ms).sum()) == 1 and not _share(facts)
-    if is_single and facts.cycles["stw_sweep_term_ms"].count():
+    if is_single and cycles["stw_sweep_term_ms"].count():
         headline = f"One pause {which} stopped the whole program for {shown[1]}."
     yield Evidence(
         severity,
@@ -120,7 +131,7 @@ def _long_pauses(
             "max_ms": longest,
             "long": int((warmed_up > t.stw_single_ms).sum()),
         },
-        examples=example_lines(facts.cycles, column),
+        examples=example_lines(cycles, column),
         advice=advice,
         headline=headline,
     )

@@ -16,6 +16,7 @@ import math
 
 import polars as pl
 
+from gctrace_analyzer.ingest.gctrace.columns import stops_for_all
 from gctrace_analyzer.ingest.rows import Within, before, follows, within_process
 
 HEAP_MINIMUM_MIB = 4
@@ -33,9 +34,23 @@ _FIRST_LIVE_MIB = HEAP_MINIMUM_MIB / (1 + 7 / 8)
 
 NEEDED = (
     *("process", "gc_num", "format", "heap_start_mib", "heap_live_mib", "heap_goal_mib"),
-    *("stacks_mib", "globals_mib"),
+    *("stacks_mib", "globals_mib", "heap_end_mib", "forced", "concurrent_mark_ms"),
 )
 """Columns of the cycles that the intervals are made from."""
+
+
+_BY_REACHABLE = pl.col("format") == "gc15"
+"""Go 1.5 takes the live heap without what was allocated while marking (`heap_reachable`)."""
+
+
+def goal_base_mib() -> pl.Expr:
+    """Returns the live heap that GOGC is added to for the next goal.
+
+    Source: gcMark and startCycle in runtime/mgc.go (go1.5); heap_marked in later releases.
+    """
+    while_marking = pl.col("heap_end_mib") - pl.col("heap_start_mib")
+    reachable = (pl.col("heap_live_mib") - while_marking).clip(0)
+    return pl.when(_BY_REACHABLE).then(reachable).otherwise("heap_live_mib")
 
 
 def goal_was_raised(live: pl.Expr) -> pl.Expr:
@@ -68,9 +83,11 @@ def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
     """
     within = within_process(cycles)
     is_new = pl.col("stacks_mib").is_not_null()
-    sizes = cycles[[*NEEDED]].with_columns(_before(within))
+    # The goal of a cycle that stops for all is the heap at its start.
+    shown = pl.when(~stops_for_all()).then("heap_goal_mib")
+    sizes = cycles[[*NEEDED]].with_columns(*_before(within), _goal=shown.cast(pl.Float64))
     live, roots, error = pl.col("live"), pl.col("_roots"), pl.col("_error")
-    goal, start = (pl.col(f"heap_{name}_mib").cast(pl.Float64) for name in ("goal", "start"))
+    goal, start = pl.col("_goal"), pl.col("heap_start_mib").cast(pl.Float64)
     most_live = live + error
     near_goal = start.is_between(pl.when(is_new).then(goal).otherwise(goal - 1), goal)
     # The trigger was not above the goal, and the cycle hardly started long after it.
@@ -78,7 +95,10 @@ def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
     bounds = sizes.with_columns(
         goal=goal,
         _low=pl.min_horizontal(
-            100 * least_goal / HEAP_MINIMUM_MIB,
+            # Go 1.5 replaces a live heap under the minimum by one that the trigger suits.
+            pl.when(_BY_REACHABLE)
+            .then(50 * ((1 + 4 * least_goal / HEAP_MINIMUM_MIB).sqrt() - 1))
+            .otherwise(100 * least_goal / HEAP_MINIMUM_MIB),
             100 * (least_goal - most_live) / (most_live + roots + pl.col("_root_error")),
         ),
         _high=pl.when(live + roots > 0)
@@ -99,7 +119,8 @@ def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
         # Since Go 1.18, GOGC always leaves the sweeper 1 MiB.
         high=pl.when(is_new & (goal <= live) & (error > 0)).then(-math.inf).otherwise(high),
         by_minimum=pl.when(minimum <= pl.col("_high")).then(minimum),
-        no_goal=goal.is_null() & pl.col("format").is_in(["gc15", "gc16", "gc18"]),
+        no_goal=pl.col("heap_goal_mib").is_null()
+        & pl.col("format").is_in(["gc15", "gc16", "gc18"]),
         stacks=pl.col("stacks_mib").cast(pl.Float64),
     )
     known = pl.col("goal").is_not_null() & pl.col("live").is_not_null()
@@ -113,7 +134,9 @@ def _before(within: Within) -> list[pl.Expr]:
     known = follows(within)
     is_first, is_new = pl.col("gc_num") == 1, pl.col("stacks_mib").is_not_null()
     first = pl.when(is_new).then(0.0).otherwise(_FIRST_LIVE_MIB)
-    live = pl.when(is_first).then(first).otherwise(before("heap_live_mib", within, known))
+    # The sum of three truncated sizes is 1 MiB too large at most.
+    base = pl.when(_BY_REACHABLE).then(goal_base_mib() - 1).otherwise("heap_live_mib").clip(0)
+    live = pl.when(is_first).then(first).otherwise(before(base, within, known))
     stacks, globals_ = (before(name, within, known) for name in ("stacks_mib", "globals_mib"))
     # Before the first cycle, only globals are known to the runtime.
     roots = pl.when(is_first).then("globals_mib").otherwise(stacks + globals_)
@@ -121,6 +144,6 @@ def _before(within: Within) -> list[pl.Expr]:
     return [
         live.cast(pl.Float64).alias("live"),
         roots.fill_null(0).cast(pl.Float64).alias("_roots"),
-        later.alias("_error"),
+        (later * pl.when(_BY_REACHABLE).then(3.0).otherwise(1.0)).alias("_error"),
         (new * (1 + later)).alias("_root_error"),
     ]

@@ -165,3 +165,13 @@ def companions_frame(table: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
         else pl.col(name)
         for name in columns
     )
+
+
+def stops_for_all() -> pl.Expr:
+    """Returns whether a forced cycle stopped the program for all of it, as up to Go 1.8.
+
+    Its mark termination is then the whole collection. Later releases print no such line.
+
+    Source: gcStart in runtime/mgc.go (go1.8), golang/go#15068.
+    """
+    return (pl.col("forced") & (pl.col("concurrent_mark_ms") == 0)).fill_null(value=False)

@@ -119,7 +119,8 @@ def of_all(report: Report) -> str:
     """Returns that the headline figures are of all processes; empty if there is only one."""
     several = len(report.analysis.tables["processes"])
     has_figures = report.analysis.has_figures
-    return f"All {several:,} processes together" if several > 1 and has_figures else ""
+    every = "Both" if several == 2 else f"All {several:,}"
+    return f"{every} processes together" if several > 1 and has_figures else ""
 
 
 def about_cycles(report: Report) -> Iterator[Table]:

@@ -49,8 +49,8 @@ BUSY = log_of(60, every=0.02, background=12)
 def test_a_finding_of_several_processes_is_listed_once() -> None:
     findings = read_text(BUSY * 3).findings().filter(id="GC001")
     assert len(findings) == 1
-    assert "The same is true of 2 other processes" in findings["evidence"][0]
-    assert "of another process" in read_text(BUSY * 2).findings()["evidence"][0]
+    assert "It also applies to 2 other processes" in findings["evidence"][0]
+    assert "to another process" in read_text(BUSY * 2).findings()["evidence"][0]
 
 
 @pytest.mark.parametrize(("cycles", "most"), [(3, MOST_SHORT), (20, MOST_DIAGNOSED)])
@@ -125,22 +125,23 @@ def test_the_lines_to_look_at_are_part_of_the_evidence_of_a_row() -> None:
 def test_levels_agree_with_the_findings() -> None:
     summary = read_text(BUSY).summary()
     # 32 % of the CPU would be a finding in a longer log.
-    assert levels(summary, [], DEFAULT) == dict.fromkeys(
+    assert levels(summary, [summary], [], DEFAULT) == dict.fromkeys(
         ("assist", "pauses", "frequency", "heap_goal"), "ok"
     )
     roomy = replace(DEFAULT, gc_cpu_warn=0.9)
-    assert levels(summary, [], roomy) == dict.fromkeys(
+    assert levels(summary, [summary], [], roomy) == dict.fromkeys(
         ("gc_cpu", "assist", "pauses", "frequency", "heap_goal"), "ok"
     )
-    both = levels(summary, [finding("GC001", "bad"), finding("GC005", "warn")], DEFAULT)
+    findings = [finding("GC001", "bad"), finding("GC005", "warn")]
+    both = levels(summary, [summary], findings, DEFAULT)
     assert (both["gc_cpu"], both["assist"], both["pauses"]) == ("bad", "warn", "ok")
 
 
 def test_unknown_figures_have_no_level() -> None:
     summary = gca.read(SAMPLES / "go1.4.log").summary()
-    assert set(levels(summary, [], DEFAULT)) == {"pauses"}
+    assert set(levels(summary, [summary], [], DEFAULT)) == {"pauses"}
     growing = log_of(60, every=5, live=lambda n: 100 + 2 * n, goal=lambda n: 200 + 4 * n)
-    assert "live_heap" in levels(read_text(growing).summary(), [], DEFAULT)
+    assert "live_heap" in levels(read_text(growing).summary(), [], [], DEFAULT)
 
 
 def test_episodes_are_of_the_diagnosed_processes() -> None:
@@ -359,9 +360,9 @@ def test_of_several_processes_the_worst_finding_is_kept() -> None:
                replace(one, process=1), replace(one, process=2)]  # fmt: skip
     (merged,) = _merge_processes(several, {})
     assert (merged.process, merged.severity) == (1, "bad")
-    assert merged.evidence.endswith(" The same is true of 2 other processes.")
+    assert merged.evidence.endswith(" It also applies to 2 other processes.")
     (two,) = _merge_processes(several[:2], {})
-    assert two.evidence.endswith(" The same is true of another process.")
+    assert two.evidence.endswith(" It also applies to another process.")
     # Of equally bad pauses, the longest is the one that reports name.
     pauses = [replace(finding("GC009", "bad"), process=at, figures={"max_ms": ms})
               for at, ms in enumerate([68.0, 329.0, 11.0])]  # fmt: skip

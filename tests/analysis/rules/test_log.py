@@ -38,8 +38,8 @@ def test_a_short_log_is_reported_with_its_length() -> None:
 
 def test_the_advice_for_an_old_go_lists_what_newer_releases_improve() -> None:
     oldest = replace(facts_of(LINES["gc14"] + "\n"), go_versions=((1, 4), (1, 4)))
-    (finding,) = matches(log.old_go, oldest)
-    assert finding.severity == "warn"
+    (short,), (finding,) = (matches(log.old_go, oldest, *after) for after in ((), ("GC010",)))
+    assert (short.severity, finding.severity) == ("info", "warn")
     assert "Go 1.5 marks" in finding.advice
     old = facts_of(log_of(60).replace(", 0 MB stacks, 0 MB globals", ""))
     assert not matches(log.old_go, old)

@@ -148,3 +148,18 @@ def test_a_single_long_pause_is_not_said_to_happen_every_time() -> None:
     assert headline(with_pauses(60, c30="30", c40="12")) == (
         "The whole program stops for up to 30 ms after marking."
     )
+
+
+def test_a_forced_collection_of_go_1_8_is_not_called_a_slow_stop() -> None:
+    line = "gc {} @{}s 0%: 0.05+{}+{} ms clock, 0.1+0/{}/0+{} ms cpu, 79->79->79 MB, 158 MB goal, 4 P"
+    paced = [line.format(n, n, "8.0", "0.05", "9.0", "0.1") for n in range(1, 30)]
+    forced = [
+        line.format(n, n, 0, pause, "9.0", 4 * pause) + " (forced)"
+        for n, pause in ((30, 60), (31, 80))
+    ]
+    facts = facts_of("\n".join([*paced, *forced]) + "\n")
+    (finding,) = matches(long_pauses.long_mark_termination, facts)
+    assert finding.evidence.startswith(
+        "The program stops for up to 80 ms for a forced collection;"
+    )
+    assert finding.advice.startswith("Call `runtime.GC` less often")

@@ -222,6 +222,7 @@ def sizes(rows: list[tuple[int, int, int]]) -> pl.DataFrame:
             "process": 0, "gc_num": range(1, len(rows) + 1), "format": "gc18",
             "heap_start_mib": [row[0] for row in rows], "heap_live_mib": [row[1] for row in rows],
             "heap_goal_mib": [row[2] for row in rows], "stacks_mib": 0, "globals_mib": 0,
+            "heap_end_mib": [row[0] for row in rows], "forced": False, "concurrent_mark_ms": 1.0,
         }
     )  # fmt: skip
     return gogc_ranges(cycles).filter(pl.col("low").is_not_null())
@@ -280,3 +281,15 @@ def test_the_goals_of_a_limit_are_those_that_stand_for_it(goal: float, stacks: f
     for limit in (low, middle, high):
         first, last = goal_range(limit, stacks)
         assert first - 1e-6 <= goal <= last + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("log", "gogc"), [("gcvis-go15-godoc", 100), ("go15068-go15-five-phases-forced", 50)]
+)
+def test_go_1_5_adds_gogc_to_the_heap_that_was_live_when_marking_began(
+    log: str, gogc: float
+) -> None:
+    run = gca.read(CORPUS / f"wild/{log}.log")
+    (regime,) = run.regimes().rows(named=True)
+    assert regime["gogc_pct_low"] <= gogc <= regime["gogc_pct_high"]
+    assert run.summary().effective_gogc_p50 == pytest.approx(gogc, rel=0.02)
