@@ -1,0 +1,3 @@
+module requests
+
+go 1.22

@@ -1,0 +1,1 @@
+"""Profiles beside logs, of programs whose allocation and leaks are known."""
