@@ -91,6 +91,8 @@ class Child:
     """A running program whose standard error can be read like a file.
 
     What arrives within `gather_s` is read together, because parsing has a cost for each piece.
+    The program gets the terminal at once with `lends_terminal`, otherwise when it first uses it:
+    until then, signals from the terminal reach this process, which forwards them.
 
     Raises:
         ProgramError: it cannot be started.
@@ -105,6 +107,7 @@ class Child:
         log: IO[bytes] | None,
         output: Sink | None,
         gather_s: float = GATHER_S,
+        lends_terminal: bool = True,
     ) -> None:
         # Line numbers in the report refer to the log file, if there is one.
         self.name = command[0] if log is None else str(log.name)
@@ -126,7 +129,7 @@ class Child:
         self._exited_at = float("inf")
         self._signalled_at: dict[int, float] = {}
         self._pieces: queue.Queue[bytes] = queue.Queue(_MOST_PIECES)
-        self._terminal = _Terminal()
+        self._terminal = _Terminal(is_lent=lends_terminal)
         self._terminal.give_to(self.pid)
         self._threads = [Thread(target=self._read_errors, daemon=True)]
         if output is not None:
@@ -176,8 +179,10 @@ class Child:
             self._terminal.give_to(self.pid)
             return "running"
         if os.WIFSTOPPED(status):
-            early = os.WSTOPSIG(status) in (signal.SIGTTIN, signal.SIGTTOU)
-            return "running" if early or not self._terminal.given else "stopped"
+            uses_terminal = os.WSTOPSIG(status) in (signal.SIGTTIN, signal.SIGTTOU)
+            self._terminal.is_lent |= uses_terminal
+            is_ours = self._terminal.given or self._terminal.is_kept
+            return "running" if uses_terminal or not is_ours else "stopped"
         self.code = self._process.returncode = os.waitstatus_to_exitcode(status)
         self._exited_at = time.monotonic()
         self._terminal.take_back()
@@ -252,14 +257,21 @@ class _Terminal:
     the background. SIGTTOU would stop it then, so this signal is ignored.
     """
 
-    def __init__(self) -> None:
-        self.given = False
+    def __init__(self, *, is_lent: bool) -> None:
+        self.given, self.is_lent = False, is_lent
         self._on_sigttou: Any = signal.SIG_DFL
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether our own process group stays the foreground group."""
+        with suppress(OSError):
+            return not self.is_lent and os.tcgetpgrp(0) == os.getpgrp()
+        return False
 
     def give_to(self, group: int) -> None:
         """Makes a process group the foreground group, if ours is the foreground group now."""
         with suppress(OSError):
-            if not self.given and os.tcgetpgrp(0) == os.getpgrp():
+            if self.is_lent and not self.given and os.tcgetpgrp(0) == os.getpgrp():
                 self._on_sigttou = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
                 os.tcsetpgrp(0, group)
                 self.given = True

@@ -56,6 +56,7 @@ examples:
   gctrace-analyze watch --advise --log run.log -- ./server
   gctrace-analyze watch -f jsonl --every 5s run.log | jq .gc_cpu_share
   gctrace-analyze watch -o report.html -- ./parse.test -test.bench .
+  gctrace-analyze watch --pprof http://localhost:6060 --log run.log -- ./server
 
 A program keeps its standard input and output, its signals and its terminal;
 gctrace=1 is added to its GODEBUG. Its standard error stays visible, without
@@ -88,6 +89,7 @@ def run(args: argparse.Namespace) -> Result:
         write_files(of_run(whole, Page(theme=args.theme)), args)
     else:
         _print_nothing_found(outcome, command, args)
+    _print_profiles(args)
     if outcome.signal:
         _die_by_signal(outcome.signal)
     return Result(is_empty=not has_data, program_code=(outcome.code or 0) if command else None)
@@ -173,6 +175,13 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="save the program's complete standard error to FILE",
     )
+    files.add_argument(
+        "--pprof",
+        metavar="URL",
+        help="fetch heap profiles from net/http/pprof at URL: at the first severe finding or "
+        "growing heap, then every minute, and before Ctrl-C or SIGTERM reaches the program; the "
+        "first and the last are kept next to the log",
+    )
 
 
 def _validate(args: argparse.Namespace) -> None:
@@ -185,6 +194,11 @@ def _validate(args: argparse.Namespace) -> None:
         command_parser().error("name a log, or - for standard input, or a program after --")
     if args.log and not args.program:
         command_parser().error("--log is for a program after --; for a pipe, use tee")
+    args.profiles = args.pprof_address = None
+    if args.pprof:
+        from gctrace_analyzer.cli.watch.profiles import address
+
+        args.pprof_address = address(args.pprof)
     args.every_s = _positive_s(args.every, "every")
     args.window_s = _positive_s(args.window, "window")
     if args.input:
@@ -265,7 +279,31 @@ def _watch(args: argparse.Namespace, command: list[str], out: TextIO) -> Watched
             records=args.show_gctrace,
             debug=args.debug,
         )
-    return watch(live(**options), view, source)
+    reading = live(**options)
+    if args.pprof_address:
+        from gctrace_analyzer.cli.watch.profiles import HeapProfiles
+
+        log = _profiled_log(args, command)
+        args.profiles = HeapProfiles(args.pprof_address, log, reading, args.window_s)
+    return watch(reading, view, source, args.profiles)
+
+
+def _profiled_log(args: argparse.Namespace, command: list[str]) -> Path:
+    """Returns the log that profiles are kept next to; without one, it is named after the input."""
+    if command:
+        return args.log or Path(Path(command[0]).name)
+    return Path("stdin" if args.input == "-" else args.input)
+
+
+def _print_profiles(args: argparse.Namespace) -> None:
+    """Prints which heap profiles were kept, and what to do with them."""
+    if args.profiles is None or not args.profiles.kept:
+        return
+    kept = [shlex.quote(str(path)) for path in args.profiles.kept]
+    log = args.log or (args.input if args.input not in (None, "-") else None)
+    words = ["gctrace-analyze", *([shlex.quote(str(log))] if log else []), *kept]
+    count = "A heap profile was" if len(kept) == 1 else "Two heap profiles were"
+    say(f"{count} kept. Which functions allocate, and what grew:\n  {' '.join(words)}")
 
 
 def _can_draw(out: TextIO) -> bool:

@@ -23,12 +23,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import IO
 
+    from gctrace_analyzer.cli.watch.profiles import HeapProfiles
     from gctrace_analyzer.cli.watch.views import View, ViewOptions
     from gctrace_analyzer.ingest.follow import Pipe, Segment
     from gctrace_analyzer.live import Live
 
 _NICE = 5
 """On a full machine, a third of the processor time of a thread of the program."""
+
+_ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+"""Before the first of these is forwarded, a heap profile is fetched."""
 
 TICK_S = 0.05
 """How often to look whether the program has ended and to redraw the age of the newest cycle."""
@@ -75,7 +79,12 @@ class Watched:
     signal: int | None = None
 
 
-def watch(live: Live, options: ViewOptions, source: Program | LogInput) -> Watched:
+def watch(
+    live: Live,
+    options: ViewOptions,
+    source: Program | LogInput,
+    profiles: HeapProfiles | None = None,
+) -> Watched:
     """Watches until the program or input ends, or the user ends it.
 
     Raises:
@@ -85,10 +94,17 @@ def watch(live: Live, options: ViewOptions, source: Program | LogInput) -> Watch
     view = create_view(options, live)
     try:
         if isinstance(source, Program):
-            return _watch_program(live, view, source)
-        return _watch_log(live, view, source)
+            return _watch_program(live, view, source, profiles)
+        return _watch_log(live, view, source, profiles)
     finally:
+        if profiles is not None:
+            profiles.end()
         view.end()
+
+
+def _start(profiles: HeapProfiles | None, view: View) -> None:
+    if profiles is not None:
+        profiles.start(lambda text: view.write(f"gctrace-analyze: {text}\n".encode()))
 
 
 class _ReaderThread:
@@ -137,7 +153,9 @@ class _StopOnSignal:
         self._stop.ask()
 
 
-def _watch_log(live: Live, view: View, source: LogInput) -> Watched:
+def _watch_log(
+    live: Live, view: View, source: LogInput, profiles: HeapProfiles | None
+) -> Watched:
     stop = Stop()
     on_signal = _StopOnSignal(stop)
 
@@ -151,9 +169,12 @@ def _watch_log(live: Live, view: View, source: LogInput) -> Watched:
 
     with handling(on_signal, ("SIGINT", "SIGTERM", "SIGHUP")), _suspending(view):
         reader = _ReaderThread(read)
+        _start(profiles, view)
         while not reader.is_done:
             reader.wait()
             view.tick()
+        if profiles is not None and on_signal.signal:
+            profiles.fetch(_occasion(on_signal.signal))
     if reader.error is not None:
         raise reader.error
     # Ctrl-C is the normal way to stop watching a file; any other signal ends this process.
@@ -172,18 +193,40 @@ def _origins(name: str, stop: Stop, view: View) -> Iterator[Pipe | Segment]:
         yield segment
 
 
-class _SignalForwarder:
-    """A signal handler that forwards signals to the program, as soon as it has started."""
+def _occasion(number: int) -> str:
+    return (
+        "before Ctrl-C" if number == signal.SIGINT else f"before {signal.Signals(number).name}"
+    )
 
-    def __init__(self) -> None:
+
+class _SignalForwarder:
+    """A signal handler that forwards signals to the program, as soon as it has started.
+
+    The first signal that asks the program to end waits for a heap profile, if these are fetched;
+    the second does not.
+    """
+
+    def __init__(self, profiles: HeapProfiles | None) -> None:
         self._child: Child | None = None
         self._early: list[int] = []
+        self._profiles = profiles
 
     def __call__(self, number: int, _: object) -> None:
         if self._child is None:
             self._early.append(number)
+        elif self._profiles is not None and number in _ENDING_SIGNALS:
+            profiles, self._profiles = self._profiles, None
+            last = Thread(target=self._end, args=(self._child, number, profiles), daemon=True)
+            last.start()
         else:
             self._child.signal(number)
+
+    @staticmethod
+    def _end(child: Child, number: int, profiles: HeapProfiles) -> None:
+        try:
+            profiles.fetch(_occasion(number))
+        finally:
+            child.signal(number)
 
     def started(self, child: Child) -> None:
         """Forwards signals to this program from now on, also those that came before."""
@@ -192,10 +235,12 @@ class _SignalForwarder:
             child.signal(number)
 
 
-def _watch_program(live: Live, view: View, program: Program) -> Watched:
+def _watch_program(
+    live: Live, view: View, program: Program, profiles: HeapProfiles | None
+) -> Watched:
     errors = StderrFilter(view.write, records=program.records)
     output = view.write if view.owns_standard_output else None
-    forwarder = _SignalForwarder()
+    forwarder = _SignalForwarder(profiles)
     with handling(forwarder, FORWARDED_SIGNALS):
         child = Child(
             program.command,
@@ -204,10 +249,12 @@ def _watch_program(live: Live, view: View, program: Program) -> Watched:
             log=program.log,
             output=output,
             gather_s=view.gather_s,
+            # A signal from the terminal must wait for a heap profile.
+            lends_terminal=profiles is None,
         )
         forwarder.started(child)
         try:
-            _watch_child(live, view, child, debug=program.debug)
+            _watch_child(live, view, child, profiles, debug=program.debug)
         except BaseException:
             # A bug in gctrace-analyze must not leave the watched program running.
             child.signal(signal.SIGTERM)
@@ -227,7 +274,14 @@ def _give_way() -> None:
         os.nice(_NICE)
 
 
-def _watch_child(live: Live, view: View, child: Child, *, debug: bool) -> None:
+def _watch_child(
+    live: Live,
+    view: View,
+    child: Child,
+    profiles: HeapProfiles | None = None,
+    *,
+    debug: bool,
+) -> None:
     def read(reader: _ReaderThread) -> None:
         def added() -> None:
             view.added()
@@ -243,6 +297,7 @@ def _watch_child(live: Live, view: View, child: Child, *, debug: bool) -> None:
 
     _give_way()
     reader = _ReaderThread(read)
+    _start(profiles, view)
     is_showing = True
     # The system reports only once that a program was stopped: it is asked at one place.
     while (state := child.poll()) != "ended" or not reader.is_done:
