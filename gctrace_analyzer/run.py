@@ -167,7 +167,7 @@ class Run:
     def is_empty(self) -> bool:
         """True if nothing was read except lines that could not be parsed."""
         names = (name for name in schema.LOG_TABLES if name not in ("processes", "rejected"))
-        return not any(len(self._log.tables[name]) for name in names)
+        return not (self._log.profiles or any(len(self._log.tables[name]) for name in names))
 
     def table(self, name: TableName) -> pl.DataFrame:
         """Returns a table by its name.
@@ -175,8 +175,8 @@ class Run:
         Tables that were read: `cycles`, `processes`, `memstats`, `oom_kills` and the others in
         `schema.LOG_TABLES`. Derived tables: `metrics` (the cycles with derived columns),
         `intervals` (between two MemStats dumps or scrapes), `pauses`, `windows` (of 10 s),
-        `episodes`, `segments`, `regimes`, `mmu`, `findings`, `recommendations`, `post_mortems` and
-        `memory`.
+        `episodes`, `segments`, `regimes`, `mmu`, `findings`, `recommendations`, `post_mortems`,
+        `memory`, and of profiles `sites` and `gc_functions`.
 
         Raises:
             BadSettingError: there is no such table.
@@ -194,6 +194,8 @@ class Run:
             "recommendations": self.recommend,
             "post_mortems": lambda: _rows("post_mortems", self._analysis.post_mortems),
             "memory": lambda: _rows("memory", self._analysis.memory),
+            "sites": self.sites,
+            "gc_functions": self.gc_functions,
         }
         if name in derived:
             return derived[name]()
@@ -264,6 +266,25 @@ class Run:
     def memory(self) -> list[Memory]:
         """Returns how much heap each program with MemStats dumps obtained and needed."""
         return list(self._analysis.memory)
+
+    def sites(self, *, lines: bool = False) -> pl.DataFrame:
+        """Returns where the program allocates, by the profiles in the input (`schema.SITES`).
+
+        One row per function and profile, those that allocate most first. With the log, also what
+        each costs in GC CPU.
+
+        Args:
+            lines: one row per line of the program instead.
+        """
+        profiled = self._analysis.profiled
+        if profiled is None:
+            return schema.empty("sites")
+        return profiled.lines if lines else profiled.sites
+
+    def gc_functions(self) -> pl.DataFrame:
+        """Returns what GC takes in the CPU profiles of the input (`schema.GC_FUNCTIONS`)."""
+        profiled = self._analysis.profiled
+        return schema.empty("gc_functions") if profiled is None else profiled.gc_functions
 
     @property
     def plot(self) -> Plots:

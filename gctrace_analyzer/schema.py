@@ -900,6 +900,47 @@ MEMORY = (
     Column("advice", "Strings", "", "what to do", _HELD),
 )  # fmt: skip
 
+_PROFILE = "the profile"
+_ALLOCATED = "allocated since the start of the process, or in the time of the profile"
+SITES = (
+    Column("profile", "String", "", "the input with the profile", _PROFILE),
+    Column("function", "String", "", "the function, with its import path", _PROFILE),
+    Column("file", "String", "", "the file of that line", _PROFILE),
+    Column("line", "Int64", "", "its line with the largest part; in a table by line, the line", _PROFILE),
+    Column("standard", "Boolean", "", "it is of the runtime or the standard library", "import path"),
+    Column("alloc_bytes", "Int64", "B", f"{_ALLOCATED}, by the function itself (flat)", "alloc_space"),
+    Column("alloc_objects", "Int64", "", "number of the same", "alloc_objects"),
+    Column("inuse_bytes", "Int64", "B", "part of it that was live after the last GC cycle", "inuse_space"),
+    Column("inuse_objects", "Int64", "", "number of the same", "inuse_objects"),
+    *(
+        Column(f"cum_{name}", "Int64", unit, f"{meaning} it and the functions it calls", source)
+        for name, unit, meaning, source in (
+            ("alloc_bytes", "B", "allocated by", "alloc_space"),
+            ("alloc_objects", "", "objects allocated by", "alloc_objects"),
+            ("inuse_bytes", "B", "live bytes of", "inuse_space"),
+            ("inuse_objects", "", "live objects of", "inuse_objects"),
+        )
+    ),
+    Column("attributed_alloc_bytes", "Int64", "B", "allocated by it, or for it by the runtime and the standard library: it is the first function of the program on the stack", "alloc_space"),
+    Column("attributed_inuse_bytes", "Int64", "B", "live bytes of the same", "inuse_space"),
+    Column("share", "Float64", "0–1", "share of alloc_bytes of the profile: flat% of `go tool pprof -sample_index=alloc_space`", "alloc_bytes"),
+    Column("attributed_share", "Float64", "0–1", "share of the allocation that is attributed to it", "attributed_alloc_bytes"),
+    Column("growth_bytes", "Int64", "B", "growth of inuse_bytes from the first to the last heap profile of a process", "two heap profiles"),
+    Column("attributed_growth_bytes", "Int64", "B", "growth of attributed_inuse_bytes", "two heap profiles"),
+    Column("goroutines", "Int64", "", "goroutines whose first function of the program it is", "goroutine profile"),
+    Column("alloc_mib_per_s", "Float64", "MiB/s", "its part of the allocation rate of the log", "attributed_share × alloc_mib_per_s"),
+    Column("gc_cpu_cores", "Float64", "cores", "its part of GC CPU, with idle marking: cycles follow allocation, except forced ones", "attributed_share × gc_cpu_with_idle_cores × (1 - forced share)"),
+)  # fmt: skip
+
+GC_FUNCTIONS = (
+    Column("profile", "String", "", "the input with the CPU profile", _PROFILE),
+    Column("part", "String", "", "what it does: all GC, then its parts; scanning is inside of them, and allocation has more than GC", "runtime/mgc*.go"),
+    Column("functions", "String", "", "the functions of the runtime whose stacks are counted", _PROFILE),
+    Column("cpu_s", "Float64", "CPU s", "CPU time of the stacks with one of them", "cpu samples"),
+    Column("cpu_share", "Float64", "0–1", "the same as a share of the CPU time in the profile", "cpu samples"),
+    Column("cores", "Float64", "cores", "the same per second of the profile", "duration"),
+)  # fmt: skip
+
 _LABELS = "labels of go_info"
 TABLES: dict[str, tuple[Column, ...]] = {
     "cycles": CYCLES,
@@ -927,6 +968,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "findings": FINDINGS,
     "post_mortems": POST_MORTEMS,
     "memory": MEMORY,
+    "sites": SITES,
+    "gc_functions": GC_FUNCTIONS,
     "whatif": WHATIF,
     "recommendations": RECOMMENDATIONS,
     "comparison": COMPARISON,
@@ -944,6 +987,9 @@ LOG_TABLES = (
     "oom_kills", "oom_invocations", "oom_tasks", "unit_events", "container_states", "runtime_fatal", "rejected",
 )  # fmt: skip
 """The tables that reading fills; all others are derived."""
+
+REPORTS_OF_DEATHS = ("oom_kills", "container_states", "unit_events", "runtime_fatal")
+"""Those of them that report deaths."""
 
 
 PlotName = Literal[
@@ -986,6 +1032,8 @@ TableName = Literal[
     "recommendations",
     "post_mortems",
     "memory",
+    "sites",
+    "gc_functions",
 ]
 """The tables of a run, by name: those that reading fills, then the derived ones."""
 

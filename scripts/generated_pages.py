@@ -68,6 +68,8 @@ ABOUT = {
     "findings": "`run.findings()`: what is wrong and what to do.",
     "post_mortems": '`run.table("post_mortems")`: explanations of deaths, one row each.',
     "memory": '`run.table("memory")`: how much heap each program obtained and needed.',
+    "sites": "`run.sites()`: where the program allocates, by its profiles, and what that costs.",
+    "gc_functions": "`run.gc_functions()`: what GC takes in a CPU profile.",
     "whatif": "`run.whatif(…)`: predictions for other settings.",
     "recommendations": "`run.recommend()`: recommended settings with their predicted effect.",
     "pauses": "`run.pauses()`: stop-the-world pauses by phase.",

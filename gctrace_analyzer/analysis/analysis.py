@@ -45,14 +45,11 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.analysis.rules.headline_levels import Level
     from gctrace_analyzer.analysis.settings.regimes import Regime
+    from gctrace_analyzer.analysis.sites.profiled import Profiled
     from gctrace_analyzer.analysis.thresholds import Quantity
     from gctrace_analyzer.ingest.read import Log
 
-WORST_CYCLES = 5
-TREND_POINTS = 10
-
-_REPORTS_OF_DEATHS = ("oom_kills", "container_states", "unit_events", "runtime_fatal")
-"""The tables that report deaths. Most logs have none, and need not load what explains them."""
+WORST_CYCLES, TREND_POINTS = 5, 10
 
 _MOST_CYCLES = 0.8
 """Share of all cycles. The trend of a process with less is not that of the whole."""
@@ -61,8 +58,8 @@ _MOST_CYCLES = 0.8
 class Analysis:
     """The tables and figures derived from a log.
 
-    Everything that shows a run takes its numbers from here: reports, JSON, HTML, plots, fleet
-    rows, checks and advice. Nothing is computed until it is asked for, and nothing twice.
+    Everything that shows a run takes its numbers from here. Nothing is computed until it is asked
+    for, and nothing twice.
     """
 
     def __init__(
@@ -90,8 +87,7 @@ class Analysis:
     def cycles(self) -> pl.DataFrame:
         """The cycles as printed (`schema.CYCLES`), each column in one piece.
 
-        Of columns in pieces, as they are read, every query would join those that it needs. The log
-        keeps these columns too, because two copies are a quarter of all memory.
+        Every query would join the pieces that were read; the log keeps no second copy of them.
         """
         self.log.tables["cycles"] = self.log.tables["cycles"].rechunk()
         return self.log.tables["cycles"]
@@ -110,10 +106,8 @@ class Analysis:
         """Returns the settings of one process; those of the log are of the longest one."""
         if process == self.longest_process:
             return self.settings
-        own = {
-            name: self.log.tables[name].filter(process=process)
-            for name in ("processes", "cycles", "memstats")
-        }
+        names = ("processes", "cycles", "memstats")
+        own = {name: self.log.tables[name].filter(process=process) for name in names}
         return known(self._given, {**self.log.tables, **own}, self.log.all_processes)
 
     @cached_property
@@ -150,9 +144,8 @@ class Analysis:
     @cached_property
     def has_longer_metrics(self) -> bool:
         """Whether metrics of the program cover far more time than its gctrace."""
-        if self.cycles.is_empty() or not self._dumps_are_enough:
-            return False
-        if self.overlap is not None and not self.overlap.is_one_process:
+        several = self.overlap is not None and not self.overlap.is_one_process
+        if self.cycles.is_empty() or not self._dumps_are_enough or several:
             return False
         return self.dumps.cover_far_more_than(self.summary.span_s or 0.0)
 
@@ -272,10 +265,7 @@ class Analysis:
 
     @cached_property
     def covered_s(self) -> float | None:
-        """The time from the begin to the end of the log; None if processes have no common clock.
-
-        Of processes that ran at the same time it is far less than the sum of their times.
-        """
+        """The time from the begin to the end of the log; None if processes have no common clock."""
         if len(self.log.tables["processes"]) < 2:
             return self.summary.span_s
         # The first cycle of a process counts from its start.
@@ -328,7 +318,7 @@ class Analysis:
 
     @property
     def longest_process(self) -> int | None:
-        """The number of the process with the most cycles; None if there is no process."""
+        """The process with the most cycles; None if there is no process."""
         return longest_process(self.log.tables["processes"])
 
     @cached_property
@@ -349,8 +339,7 @@ class Analysis:
     @cached_property
     def figures(self) -> Summary:
         """The figures of the whole log; with one dump of each process, those since its start."""
-        of_dumps = None if self.has_figures else self.dumps.summary_since_start
-        return of_dumps or self.summary
+        return (None if self.has_figures else self.dumps.summary_since_start) or self.summary
 
     @property
     def ignored_version(self) -> str | None:
@@ -467,7 +456,8 @@ class Analysis:
     @cached_property
     def post_mortems(self) -> tuple[PostMortem, ...]:
         """An explanation of every process killed for memory."""
-        if all(self.log.tables[name].is_empty() for name in _REPORTS_OF_DEATHS):
+        # Most logs report no death, and need not load what explains one.
+        if all(self.log.tables[name].is_empty() for name in schema.REPORTS_OF_DEATHS):
             return ()
         from gctrace_analyzer.analysis.postmortem.post_mortems import post_mortems
 
@@ -484,6 +474,15 @@ class Analysis:
         return tuple(memories(self.log.tables["memstats"]))
 
     @cached_property
+    def profiled(self) -> Profiled | None:
+        """What the profiles of the input say; None without one."""
+        if not self.log.profiles:
+            return None
+        from gctrace_analyzer.analysis.sites.profiled import Profiled
+
+        return Profiled(self.log.profiles, lambda: self.figures)
+
+    @cached_property
     def unit_cpu(self) -> tuple[Consumed, ...]:
         """The CPU time systemd reports for each unit, with the part spent on GC."""
         if self.log.tables["unit_events"].is_empty():
@@ -495,6 +494,5 @@ class Analysis:
     @cached_property
     def rejected_reasons(self) -> list[tuple[str, int]]:
         """Why lines were rejected and how many for each reason, the most frequent first."""
-        counts = self.rejected["reason"].value_counts()
-        counts = counts.sort("count", "reason", descending=[True, False])
-        return [(str(reason), int(number)) for reason, number in counts.iter_rows()]
+        counts = self.rejected.group_by("reason").len("count")
+        return list(counts.sort("count", "reason", descending=[True, False]).iter_rows())

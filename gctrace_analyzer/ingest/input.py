@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.ingest.evidence.message import Rows
     from gctrace_analyzer.ingest.gctrace.chunk import ChunkResult, Suspect
+    from gctrace_analyzer.ingest.profiles.profile import Profile
     from gctrace_analyzer.ingest.sources import Source, SourceFacts
     from gctrace_analyzer.ingest.wrappers.csv_export import Export
 
@@ -56,6 +57,7 @@ class Part:
     command: str | None = None
     undated: list[str] = field(default_factory=list)
     rows: Rows = field(default_factory=dict)
+    profiles: list[Profile] = field(default_factory=list)
     rejected: list[Reject] = field(default_factory=list)
     impossible: Counter[str] = field(default_factory=Counter)
     wrappers: Counter[str] = field(default_factory=Counter)
@@ -66,7 +68,8 @@ class Part:
     @property
     def is_recognised(self) -> bool:
         """Whether it is known what the part is: it has rows, or records of a known format."""
-        return bool(self.memstats is not None or self.wrappers or any(self.rows.values()))
+        read = self.memstats is not None or self.wrappers or self.profiles
+        return bool(read or any(self.rows.values()))
 
     def renumber(self, rows_by_table: Rows) -> None:
         """Replaces message numbers by line numbers, in this part and in the rows given."""
@@ -92,6 +95,8 @@ class Part:
         counted |= {table: len(rows) for table, rows in self.rows.items() if rows}
         if self.memstats is not None:
             counted["memstats"] = len(self.memstats)
+        if self.profiles:
+            counted["stacks"] = sum(len(profile.stacks) for profile in self.profiles)
         return counted | ({"rejected": len(self.rejected)} if self.rejected else {})
 
     def add(self, result: ChunkResult) -> None:
@@ -112,6 +117,7 @@ class Part:
         self.command = self.command or other.command
         for table, rows in other.rows.items():
             self.rows.setdefault(table, []).extend(rows)
+        self.profiles += other.profiles
         self.messages += other.messages
         self.undated += other.undated
         self.rejected = sorted(self.rejected + other.rejected)
@@ -160,6 +166,8 @@ def read_parts(
     # loading them takes longer than reading a short log.
     facts = source.facts
     raw, text = source.head(sniff.SNIFF_BYTES)
+    if kind in (None, "pprof") and sniff.is_profile(raw):
+        return [_profile(facts, source)]
     facts.kind = kind or ("memstats-csv" if columns else sniff.sniff(raw, text))
     if facts.kind == "journal-export":
         return [_journal_export(facts, source.whole(whole_bytes or WHOLE_BYTES))]
@@ -308,6 +316,17 @@ def _inserted(frames: list[pl.DataFrame], rows: pl.DataFrame) -> Iterator[pl.Dat
             yield frame
 
 
+def _profile(facts: SourceFacts, source: Source) -> Part:
+    """Returns the part of a profile, of which no part is used if its end is missing."""
+    from gctrace_analyzer.ingest.profiles import proto
+
+    facts.kind = "pprof"
+    profile = proto.read(source.blocks(), facts.name)
+    if facts.damage:
+        raise NoDataError(facts.name, facts.damage, proto.AGAIN)
+    return Part(facts, profiles=[profile])
+
+
 def _journal_export(facts: SourceFacts, data: bytes) -> Part:
     from gctrace_analyzer.ingest.wrappers import journal
 
@@ -325,6 +344,7 @@ def _document(
     """Returns the part of a text that is a document, or several, of one kind."""
     from gctrace_analyzer.ingest.evidence import kubernetes
     from gctrace_analyzer.ingest.memstats import csv, pprof
+    from gctrace_analyzer.ingest.profiles import debug_text
     from gctrace_analyzer.ingest.wrappers import journal
 
     part = Part(facts)
@@ -338,6 +358,7 @@ def _document(
         part.rejected += [Reject(number, why, line[:500]) for number, why, line in rejected]
     elif kind == "pprof":
         part.rows["memstats"] = pprof.read(lines)
+        part.profiles += filter(None, (debug_text.read(lines, facts.name),))
     elif kind == "metrics":
         _add_metrics(part, text)
     elif kind == "describe":

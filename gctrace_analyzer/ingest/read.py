@@ -22,21 +22,22 @@ from gctrace_analyzer.ingest import clock as clocks
 from gctrace_analyzer.ingest import numbers, processes, sniff
 from gctrace_analyzer.ingest.clock import Clock
 from gctrace_analyzer.ingest.gctrace.chunk import Reject
+from gctrace_analyzer.ingest.gctrace.companions import COMPANIONS, companions_of, counted
 from gctrace_analyzer.ingest.input import Part, read_parts
 from gctrace_analyzer.ingest.memstats import snapshots
 from gctrace_analyzer.ingest.metrics import alignment
 from gctrace_analyzer.ingest.metrics import scraped_processes as metrics
-from gctrace_analyzer.ingest.sources import Source
+from gctrace_analyzer.ingest.sources import Source, is_bundle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime, tzinfo
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row, Rows
+    from gctrace_analyzer.ingest.profiles.profile import Profile
     from gctrace_analyzer.ingest.sniff import Kind
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
 
-_COMPANIONS = ("scavenges", "pacer", "scans")
 _TABLES_OF_MESSAGES = (
     "oom_kills",
     "oom_invocations",
@@ -45,9 +46,6 @@ _TABLES_OF_MESSAGES = (
     "container_states",
     "runtime_fatal",
 )
-
-# Lines of these formats precede the record of their cycle; all others follow it.
-_BEFORE_THEIR_CYCLE = ("pacer_assist", "pacer_new", "pacer_old")
 
 
 @frozen
@@ -73,6 +71,7 @@ class Log:
     counts, by column, the values that became null because they cannot be true. `notes` are
     sentences about the clock and the inputs; `undated` are those of them about timestamps without
     a year or a time zone. `selection` is set if this is a part of the inputs only.
+    `profiles` are whole even then: they are of processes, not of times.
     """
 
     tables: dict[str, pl.DataFrame]
@@ -82,6 +81,7 @@ class Log:
     notes: tuple[str, ...] = ()
     undated: tuple[str, ...] = ()
     selection: Selection | None = None
+    profiles: tuple[Profile, ...] = ()
 
     @property
     def all_processes(self) -> pl.DataFrame:
@@ -153,7 +153,12 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
     dumps = _table("memstats", parts)
     clock, aligned = _aligned(options.clock, cycles, dumps)
     cycles, spans, drifts = clocks.with_wall_time(cycles, clock)
-    companions = {table: _companions(table, parts, cycles) for table in _COMPANIONS}
+    companions = {
+        table: companions_of(
+            table, [(part.facts.name, part.companions.get(table, [])) for part in parts], cycles
+        )
+        for table in COMPANIONS
+    }
     of_cycles = processes.processes(cycles, companions.values())
     rows = of_cycles
     for known in (spans, identities):
@@ -177,7 +182,7 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
     return Log(
         tables,
         tuple(part.facts for part in parts),
-        dict(sum((_shapes(part) for part in parts), Counter[str]())),
+        dict(sum((counted(part.companions.values()) for part in parts), Counter[str]())),
         dict(sum((part.impossible for part in parts), contradicting)),
         (
             *notes,
@@ -188,6 +193,11 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
             *processes.several_services(rows),
         ),
         tuple(chain.from_iterable(part.undated for part in parts)),
+        profiles=tuple(
+            replace(profile, name=part.facts.name)
+            for part in parts
+            for profile in part.profiles
+        ),
     )
 
 
@@ -212,7 +222,8 @@ def _read_all(
     progress: Callable[[SourceFacts], None] | None,
 ) -> tuple[list[Part], list[str]]:
     parts: list[Part] = []
-    origins, notes = _each_once(origins)
+    origins, notes = _each_once(_without_bundles(origins, bundles := list[str]()))
+    notes += bundles
     empty: list[NoDataError] = []
     known: set[str] = set()
     for origin in origins:
@@ -256,7 +267,7 @@ def _as_one(parts: list[Part]) -> Part:
     return first
 
 
-def _each_once(origins: Sequence[Input]) -> tuple[list[Input], list[str]]:
+def _each_once(origins: Iterable[Input]) -> tuple[list[Input], list[str]]:
     """Returns the inputs without files that were named before, and a note on each of those."""
     seen: set[str] = set()
     once: list[Input] = []
@@ -270,6 +281,19 @@ def _each_once(origins: Sequence[Input]) -> tuple[list[Input], list[str]]:
         if path:
             seen.add(path)
     return once, list(dict.fromkeys(notes))
+
+
+def _without_bundles(origins: Sequence[Input], notes: list[str]) -> Iterator[Input]:
+    """Yields the inputs, and in place of a folder or archive of profiles these; adds notes."""
+    for origin in origins:
+        if is_bundle(origin):
+            from gctrace_analyzer.ingest.profiles.bundles import profiles_of
+
+            profiles, note = profiles_of(Path(str(origin)))
+            notes += [note] if note else []
+            yield from profiles or [origin]
+        else:
+            yield origin
 
 
 def _real_path(origin: Input) -> str:
@@ -453,47 +477,8 @@ def _frame(rows: list[Row], types: Mapping[str, pl.DataType]) -> pl.DataFrame:
     )
 
 
-def _companions(table: str, parts: list[Part], cycles: pl.DataFrame) -> pl.DataFrame:
-    """Returns a table of other trace lines, each with the process and the cycle it belongs to.
-
-    These tables are `scavenges`, `pacer` and `scans`; the result is empty without such lines.
-    """
-    frames = [
-        frame.with_columns(pl.lit(part.facts.name).cast(pl.Categorical).alias("source"))
-        for part in parts
-        for frame in part.companions.get(table, [])
-    ]
-    if not frames:
-        return pl.DataFrame()
-    lines = pl.concat(frames, how="diagonal")
-    near = cycles.select("source", "line_no", "process", "gc_num")
-    if not near["line_no"].is_sorted():
-        near = near.sort("line_no")
-    before = lines.select("source", "line_no").join_asof(
-        near, on="line_no", by="source", strategy="backward", check_sortedness=False
-    )
-    after = lines.select("source", "line_no").join_asof(
-        near, on="line_no", by="source", strategy="forward", check_sortedness=False
-    )
-    # The first and the last lines have a cycle on one side only.
-    process = (
-        pl.when(precedes := lines["format"].cast(pl.String).is_in(_BEFORE_THEIR_CYCLE))
-        .then(after["process"].fill_null(before["process"]))
-        .otherwise(before["process"].fill_null(after["process"]))
-    )
-    num = pl.when(precedes).then(after["gc_num"]).otherwise(before["gc_num"])
-    return lines.with_columns(
-        process.alias("process"), num.alias("after_gc" if table == "scavenges" else "gc_num")
-    )
-
-
 def _rejected(parts: list[Part]) -> pl.DataFrame:
     rows = [(part.facts.name, *reject) for part in parts for reject in part.rejected]
     if not rows:
         return schema.empty("rejected")
     return pl.DataFrame(rows, schema=schema.polars_schema("rejected"), orient="row")
-
-
-def _shapes(part: Part) -> Counter[str]:
-    frames = chain.from_iterable(part.companions.values())
-    return Counter(chain.from_iterable(frame["format"].cast(pl.String) for frame in frames))

@@ -42,7 +42,7 @@ KINDS = {
     "journal-export": "journalctl -o export",
     "journal-verbose": "journalctl -o verbose",
     "memstats-csv": "MemStats as a table",
-    "pprof": "a heap profile with debug=1",
+    "pprof": "a profile of Go: heap, allocs, CPU or goroutines, also with debug=1",
     "metrics": "Go metrics: Prometheus API JSON, Prometheus or OpenMetrics text, promtool output, "
     "VictoriaMetrics export, Grafana CSV, OTLP JSON, Influx line protocol, "
     "go-metrics, lines of expvar or runtime/metrics JSON",
@@ -52,7 +52,11 @@ KINDS = {
 }
 """The input formats, by the names that users choose them by."""
 
-_PPROF = re.compile(r"^heap profile: |^# runtime\.MemStats$", re.MULTILINE)
+_PPROF = re.compile(
+    r"^heap profile: |^# runtime\.MemStats$|\A\s*goroutine profile: total \d", re.MULTILINE
+)
+_FIRST_OF_PROFILE = re.compile(rb"[\n\x12\x1a\"*2@HPZ`j](?s:.{0,250})[\x01-\x08\x0e-\x1a]")
+"""The first bytes of a profile: a field of it, and soon bytes that text does not have."""
 
 
 def check_kind(kind: str | None) -> None:
@@ -63,6 +67,15 @@ def check_kind(kind: str | None) -> None:
     """
     if kind is not None and kind not in KINDS:
         raise BadSettingError.unknown(argument="kind", value=kind, valid=KINDS)
+
+
+def is_profile(raw: bytes) -> bool:
+    """Returns whether an input is a profile in profile.proto, from its first bytes."""
+    if not _FIRST_OF_PROFILE.match(raw):
+        return False
+    from gctrace_analyzer.ingest.profiles import proto
+
+    return proto.is_profile(raw)
 
 
 def sniff(raw: bytes, text: str) -> str:

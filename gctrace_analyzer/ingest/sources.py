@@ -34,7 +34,7 @@ from gctrace_analyzer.ingest.compression import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 CHUNK_BYTES = 6 << 20
 """Large enough that the cost per chunk vanishes, small enough to keep a few in memory."""
@@ -46,6 +46,9 @@ LONG_LINE_BYTES = 1 << 20
 """Longer lines are truncated, to limit memory; no record is that long."""
 
 FIRST_LINE_CHARS = 120
+
+MEMBERS_BYTES = 512 << 20
+"""The largest sum of the files of an archive that are unpacked together."""
 
 UNPACK_BYTES = 4 << 30
 UNPACK_RATIO = 250
@@ -61,6 +64,45 @@ def is_server(origin: Input) -> bool:
     return isinstance(origin, str) and origin.lower().startswith(SERVER)
 
 
+def is_bundle(origin: Input) -> bool:
+    """Returns whether an input is a folder or a zip archive, which may have several files."""
+    if not isinstance(origin, str | Path) or origin == "-":
+        return False
+    try:
+        path = Path(origin)
+        if path.is_file():
+            with path.open("rb") as file:
+                return compression(file.read(_MAGIC_BYTES)) == "zip"
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+class _Member(io.BytesIO):
+    """A file of an archive, unpacked."""
+
+    def __init__(self, name: str, data: bytes) -> None:
+        super().__init__(data)
+        self.name = name
+
+
+def zip_members(path: Path) -> Sequence[Input]:
+    """Returns the files of a zip archive that has several; none if it is damaged or too large."""
+    try:
+        with path.open("rb") as file:
+            archive, names = zip_archive(file)
+            size = sum(archive.getinfo(name).file_size for name in names)
+            if len(names) < 2 or size > MEMBERS_BYTES:
+                return []
+            opened = ((name, partial(archive.open, name)) for name in names)
+            return [
+                _Member(f"{path}/{name}", b"".join(zip_pieces(member, CHUNK_BYTES)))
+                for name, member in opened
+            ]
+    except (DamagedError, OSError):
+        return []
+
+
 _NOT_LOGS = {
     b"PAR1": (
         "a Parquet file",
@@ -71,6 +113,14 @@ _NOT_LOGS = {
         "a binary journal",
         "Convert it first: journalctl --file FILE -o json > journal.json",
     ),
+    **{
+        magic: (what, "Read are Go's profiles: go tool pprof and /debug/pprof write them.")
+        for magic, what in {
+            b"FLR\0": "a recording of Java's Flight Recorder",
+            b"PERFILE2": "a recording of perf",
+            b"JAVA PROFILE": "a heap dump of a Java VM",
+        }.items()
+    },
     **dict.fromkeys(
         (
             b"\x7fELF",
@@ -162,6 +212,15 @@ class Source:
             self._head.append(more)
         raw = b"".join(self._head)[:size]
         return raw, _cleaned(b"".join(_decoded(iter((raw,)), SourceFacts("")))).decode()
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yields the unpacked bytes as they are, for inputs that are no text.
+
+        Raises:
+            NoDataError: 0 bytes.
+            UnreadableInputError: damaged before its first byte.
+        """
+        return self._all_blocks()
 
     def whole(self, most: int) -> bytes:
         """Returns the whole input, for documents.

@@ -75,12 +75,23 @@ def document(report: Report) -> dict[str, object]:
                 "runtime_fatal",
             )
         },
+        "sites": _of_profiles(report),
         "rejected": {
             "count": len(report.analysis.rejected),
             "by_reason": dict(report.analysis.rejected_reasons),
             "examples": report.analysis.rejected.head(MOST_REJECTED).to_dicts(),
         },
     }
+
+
+def _of_profiles(report: Report) -> list[dict[str, object]]:
+    """Returns the sites that each profile has most of."""
+    profiled = report.analysis.profiled
+    return (
+        []
+        if profiled is None
+        else profiled.sites.group_by("profile", maintain_order=True).head(MOST_ROWS).to_dicts()
+    )
 
 
 def _finding(finding: Finding) -> dict[str, object]:

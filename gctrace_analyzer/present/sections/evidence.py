@@ -41,6 +41,7 @@ _NOUNS = {
     "runtime_fatal": ("fatal error", None),
     "scavenges": ("scavenger line", None),
     "pacer": ("pacer line", None),
+    "stacks": ("stack", None),
     "rejected": ("line skipped", "lines skipped"),
 }
 _KINDS = {
@@ -49,7 +50,7 @@ _KINDS = {
     "journal-export": "journalctl -o export",
     "journal-verbose": "journalctl -o verbose",
     "memstats-csv": "CSV",
-    "pprof": "heap profile",
+    "pprof": "profile",
     "metrics": "metrics",
     "yaml": "YAML",
     "csv-export": "CSV",

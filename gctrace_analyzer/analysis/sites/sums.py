@@ -1,0 +1,98 @@
+"""Sums of profiles per function or line.
+
+A value counts for three functions, or fewer if they are the same: `flat` for the one that
+allocates, `cum_` for all on the stack, once each, and `attributed_` for the first function of the
+program, counted from the one that allocates: what the runtime and the standard library allocate,
+they allocate for it. Where the program is not on the stack, that is the one that allocates.
+
+Source of flat and cum: `go tool pprof` (internal/graph/graph.go), which has them to the byte.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.analysis.sites.functions import is_standard
+from gctrace_analyzer.frozen import frozen
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.ingest.profiles.profile import Profile
+
+CUM, ATTRIBUTED = "cum_", "attributed_"
+
+
+@frozen
+class Sums:
+    """The sums of a profile per function and per line.
+
+    Columns of both: `function file line standard`, and of each value of the profile three columns.
+    The line of a function is the one with most of what is attributed to it, else of what it and
+    its callees hold.
+    """
+
+    by_function: pl.DataFrame
+    by_line: pl.DataFrame
+
+
+def sums(profile: Profile) -> Sums:
+    """Returns the sums of a profile, whose frames it looks at once."""
+    names = profile.places["function"]
+    places = profile.places.with_columns(is_standard(names), names.rank("dense").alias("name"))
+    parts: dict[str, list[pl.DataFrame]] = {"place": [], "name": []}
+    for frames in profile.frames():
+        rows = frames.hstack(places.select("standard", "name")[frames["place"]])
+        leaf = _first_of_stacks(rows)
+        own = _first_of_stacks(rows.filter(~pl.col("standard")))
+        without = leaf.filter(~pl.col("stack").is_in(own["stack"].implode()))
+        parts["place"] += [
+            _sum_of(leaf, "place", profile, ""),
+            _sum_of(pl.concat([own, without]), "place", profile, ATTRIBUTED),
+        ]
+        for key, own_parts in parts.items():
+            once = pl.col("stack").cast(pl.UInt64) * (1 << 32) + pl.col(key)
+            own_parts.append(_sum_of(rows.filter(once.is_first_distinct()), key, profile, CUM))
+    kinds = ("", CUM, ATTRIBUTED)
+    columns = [kind + value for kind in kinds for value in profile.values]
+    of_place, of_name = (
+        pl.concat(own, how="diagonal").group_by(key).agg(pl.all().sum())
+        for key, own in parts.items()
+    )
+    by_line = places.with_row_index("place").join(of_place, on="place", maintain_order="left")
+    weights = [kind + value for value in profile.values for kind in (ATTRIBUTED, CUM)]
+    heaviest = by_line.sort(pl.col(weights).abs(), descending=True, maintain_order=True)
+    flat = [column for column in columns if not column.startswith(CUM)]
+    by_name = heaviest.group_by("name", maintain_order=True).agg(
+        pl.first("function", "file", "line", "standard"), pl.col(flat).sum()
+    )
+    order = ["function", "file", "line", "standard", *columns]
+    return Sums(by_name.join(of_name, on="name").select(order), by_line.select(order))
+
+
+def _first_of_stacks(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the first frame of each stack; the frames of a stack follow each other."""
+    return rows.filter(pl.col("stack").ne_missing(pl.col("stack").shift(1)))
+
+
+def _sum_of(rows: pl.DataFrame, key: str, profile: Profile, kind: str) -> pl.DataFrame:
+    return rows.group_by(key).agg(
+        pl.col(value).sum().alias(kind + value) for value in profile.values
+    )
+
+
+def distinct_stacks(profile: Profile) -> pl.DataFrame:
+    """Returns the stacks of a profile with their values, the heaviest first.
+
+    Columns: `functions` (names, the outermost first), and the values of the profile.
+    """
+    names = profile.places["function"]
+    parts = [
+        frames.with_columns(pl.lit(names).gather("place").alias("functions"))
+        .group_by("stack")
+        .agg(pl.col("functions").reverse(), pl.first(*profile.values))
+        .drop("stack")
+        for frames in profile.frames()
+    ]
+    whole = pl.concat(parts).group_by("functions").agg(pl.col(profile.values).sum())
+    return whole.sort(*profile.values, descending=True)

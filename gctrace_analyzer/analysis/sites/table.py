@@ -1,0 +1,139 @@
+"""The table of sites (`schema.SITES`): profiles in one table, joined with the figures of the log.
+
+How a site is charged with GC CPU: cycles follow allocation. Under a GOGC or a memory limit a cycle
+starts when a certain size has been allocated, and what the cycle costs depends on the live heap,
+not on who allocated. A site with a share of the allocation therefore causes this share of the
+cycles, and of their CPU; only cycles that the program forces do not follow allocation.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer import schema
+from gctrace_analyzer.frozen import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gctrace_analyzer.analysis.sites.sums import Sums
+    from gctrace_analyzer.analysis.summary import Summary
+    from gctrace_analyzer.ingest.profiles.profile import Profile
+
+_NO_DATE = datetime(1, 1, 1, tzinfo=UTC)
+_KEY = ("function", "file", "line", "standard")
+
+
+@frozen
+class Costs:
+    """What the log says that all sites together cost; None if it does not.
+
+    Attributes:
+        alloc_mib_per_s: allocation rate, MiB/s.
+        gc_cpu_cores: GC CPU with idle marking, without that of forced cycles, in cores.
+    """
+
+    alloc_mib_per_s: float | None = None
+    gc_cpu_cores: float | None = None
+
+    @classmethod
+    def of(cls, figures: Summary) -> Costs:
+        """Returns the costs of a log by its figures."""
+        cores = figures.gc_cpu_with_idle_cores or figures.gc_cpu_cores
+        forced = figures.forced_cycles / figures.cycles if figures.cycles else 0.0
+        return cls(figures.alloc_mib_per_s, None if cores is None else cores * (1.0 - forced))
+
+
+def in_order(profiles: Sequence[Profile], kind: str) -> list[Profile]:
+    """Returns the profiles of a kind, the oldest first; without dates in the order of the input."""
+    own = [profile for profile in profiles if profile.kind == kind]
+    dated = all(profile.taken_at for profile in own)
+    return sorted(own, key=lambda p: p.taken_at or _NO_DATE) if dated else own
+
+
+def sites(
+    profiles: Sequence[Profile],
+    costs: Costs,
+    sums_of: Callable[[Profile], Sums],
+    *,
+    lines: bool = False,
+) -> pl.DataFrame:
+    """Returns the sites of the heap and goroutine profiles (`schema.SITES`).
+
+    Profile by profile, what allocates most first. With two heap profiles or more of one process,
+    the last one has the growth since the first.
+    """
+
+    def summed(profile: Profile) -> pl.DataFrame:
+        both = sums_of(profile)
+        return both.by_line if lines else both.by_function
+
+    heaps = in_order(profiles, "heap")
+    frames = []
+    for profile in heaps:
+        own = _with_shares(summed(profile), costs, profile)
+        if profile is heaps[-1] and is_one_process(heaps):
+            own = _with_growth(own, summed(heaps[0]), lines=lines)
+        order = ("attributed_alloc_bytes", "cum_alloc_bytes", "attributed_inuse_bytes")
+        frames.append(_named(own, profile).sort(*order, descending=True, maintain_order=True))
+    for profile in in_order(profiles, "goroutine"):
+        goroutines = pl.col("attributed_goroutines").alias("goroutines")
+        own = summed(profile).select(*_KEY, goroutines).filter(pl.col("goroutines") > 0)
+        frames.append(
+            _named(own, profile).sort("goroutines", descending=True, maintain_order=True)
+        )
+    if not frames:
+        return schema.empty("sites")
+    return schema.conform("sites", pl.concat(frames, how="diagonal"))
+
+
+def is_one_process(heaps: Sequence[Profile]) -> bool:
+    """Returns whether heap profiles in the order of time can be of one process.
+
+    What a process has allocated since its start does not fall.
+    """
+    totals = [int(profile.stacks["alloc_bytes"].sum()) for profile in heaps]
+    return len(heaps) > 1 and totals == sorted(totals) and _has_functions_of(heaps)
+
+
+def _has_functions_of(heaps: Sequence[Profile]) -> bool:
+    """Returns whether most functions of the first profile are in the last."""
+    first, last = (profile.places["function"].unique() for profile in (heaps[0], heaps[-1]))
+    return 2 * int(first.is_in(last.implode()).sum()) > len(first)
+
+
+def _named(rows: pl.DataFrame, profile: Profile) -> pl.DataFrame:
+    return rows.with_columns(profile=pl.lit(profile.name))
+
+
+def _with_shares(rows: pl.DataFrame, costs: Costs, profile: Profile) -> pl.DataFrame:
+    total = int(rows["alloc_bytes"].sum())
+    attributed = pl.col("attributed_alloc_bytes") / total if total else pl.lit(None, pl.Float64)
+    rate = costs.alloc_mib_per_s
+    if rate is None and profile.duration_s:
+        rate = total / profile.duration_s / (1 << 20)
+    return rows.with_columns(
+        share=pl.col("alloc_bytes") / total if total else pl.lit(None, pl.Float64),
+        attributed_share=attributed,
+        alloc_mib_per_s=attributed * pl.lit(rate, pl.Float64),
+        gc_cpu_cores=attributed * pl.lit(costs.gc_cpu_cores, pl.Float64),
+    )
+
+
+def _with_growth(rows: pl.DataFrame, before: pl.DataFrame, *, lines: bool) -> pl.DataFrame:
+    """Returns the sites with the growth of their live bytes; also of those that are gone."""
+    key = ["function", "file", "line"] if lines else ["function"]
+    both = ("inuse_bytes", "attributed_inuse_bytes")
+    earlier = before.select(*_KEY, *(pl.col(name).alias(f"before_{name}") for name in both))
+    joined = rows.join(earlier, on=key, how="full", coalesce=True)
+    growth = {
+        name.replace("inuse", "growth"): pl.col(name).fill_null(0)
+        - pl.col(f"before_{name}").fill_null(0)
+        for name in both
+    }
+    kept = [pl.coalesce(name, f"{name}_right").alias(name) for name in _KEY if name not in key]
+    values = pl.exclude(*_KEY).fill_null(0)
+    return joined.select(*key, *kept, values).with_columns(**growth)

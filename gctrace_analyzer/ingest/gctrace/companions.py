@@ -1,0 +1,62 @@
+"""The lines of other traces (scavenger, pacer, scans), each with the cycle it belongs to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+COMPANIONS = ("scavenges", "pacer", "scans")
+"""The tables of these lines."""
+
+# Lines of these formats precede the record of their cycle; all others follow it.
+_BEFORE_THEIR_CYCLE = ("pacer_assist", "pacer_new", "pacer_old")
+
+
+def companions_of(
+    table: str,
+    by_source: Iterable[tuple[str, Sequence[pl.DataFrame]]],
+    cycles: pl.DataFrame,
+) -> pl.DataFrame:
+    """Returns the lines of a table, which each input has, with their processes and cycles.
+
+    The result is empty without such lines.
+    """
+    frames = [
+        frame.with_columns(pl.lit(name).cast(pl.Categorical).alias("source"))
+        for name, of_source in by_source
+        for frame in of_source
+    ]
+    if not frames:
+        return pl.DataFrame()
+    lines = pl.concat(frames, how="diagonal")
+    near = cycles.select("source", "line_no", "process", "gc_num")
+    if not near["line_no"].is_sorted():
+        near = near.sort("line_no")
+    before = lines.select("source", "line_no").join_asof(
+        near, on="line_no", by="source", strategy="backward", check_sortedness=False
+    )
+    after = lines.select("source", "line_no").join_asof(
+        near, on="line_no", by="source", strategy="forward", check_sortedness=False
+    )
+    # The first and the last lines have a cycle on one side only.
+    process = (
+        pl.when(precedes := lines["format"].cast(pl.String).is_in(_BEFORE_THEIR_CYCLE))
+        .then(after["process"].fill_null(before["process"]))
+        .otherwise(before["process"].fill_null(after["process"]))
+    )
+    num = pl.when(precedes).then(after["gc_num"]).otherwise(before["gc_num"])
+    return lines.with_columns(
+        process.alias("process"), num.alias("after_gc" if table == "scavenges" else "gc_num")
+    )
+
+
+def counted(tables: Iterable[Iterable[pl.DataFrame]]) -> Counter[str]:
+    """Returns how many lines there are of each format."""
+    frames = chain.from_iterable(tables)
+    return Counter(chain.from_iterable(frame["format"].cast(pl.String) for frame in frames))

@@ -1,0 +1,1 @@
+"""Profiles of Go programs: `profile.proto` and the text form, as stacks with their values."""

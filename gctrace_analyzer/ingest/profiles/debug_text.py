@@ -1,0 +1,84 @@
+"""Reads the text form of profiles (debug=1) with its stacks: heap, allocs, goroutine.
+
+The values of the text form are those of the sampled allocations alone. They are scaled as the
+runtime scales the other form and `go tool pprof` scales this one. The rate in the first line is
+twice `runtime.MemProfileRate`.
+
+Source: `writeHeapInternal` and `printStackRecord` in runtime/pprof/pprof.go, `parseHeapHeader` and
+`scaleHeapSample` in github.com/google/pprof/profile/legacy_profile.go.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.ingest.profiles.profile import Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FIRST = r"heap profile: |goroutine profile: total \d"
+"""What the first line of a profile in text form begins with."""
+
+_HEAD = re.compile(
+    r"heap profile: *\d+: *\d+ *\[ *\d+: *\d+ *\] *@ *heap/(?P<rate>\d+)"
+    r"|(?P<goroutine>goroutine profile: total \d+)"
+)
+_HEAP = (
+    r"^(?<inuse_objects>\d+): (?<inuse_bytes>\d+) "
+    r"\[(?<alloc_objects>\d+): (?<alloc_bytes>\d+)\] @"
+)
+_GOROUTINES = r"^(?<goroutines>\d+) @"
+_FRAME = r"^#\s+0x[0-9a-f]+\s+(?<function>\S.*?)\+0x[0-9a-f]+\s+(?<file>.*):(?<line>\d+)\s*$"
+
+
+def read(lines: Sequence[str], name: str) -> Profile | None:
+    """Returns the first profile in lines; None if there is none with the names of functions."""
+    heads = ((at, _HEAD.match(line)) for at, line in enumerate(lines))
+    first, head = next(((at, match) for at, match in heads if match), (0, None))
+    if head is None:
+        return None
+    text = pl.Series("text", lines[first + 1 :], pl.String)
+    pattern = _GOROUTINES if head["goroutine"] else _HEAP
+    values = text.str.extract_groups(pattern).struct.unnest()
+    begins = values.to_series().is_not_null()
+    frames = (
+        text.str.extract_groups(_FRAME)
+        .struct.unnest()
+        .with_columns(pl.col("line").cast(pl.Int64), stack=begins.cum_sum().cast(pl.UInt32))
+        .filter(pl.col("function").is_not_null() & (pl.col("stack") > 0))
+    )
+    if frames.is_empty():
+        return None
+    key = ["function", "file", "line"]
+    places = frames.select(key).unique(maintain_order=True)
+    at = frames.join(places.with_row_index("places"), on=key, maintain_order="left")
+    stacks = at.group_by("stack").agg("places")
+    rows = values.filter(begins).cast(pl.Int64).with_row_index("stack", offset=1)
+    rows = rows.join(stacks, on="stack", how="left", maintain_order="left").drop("stack")
+    if head["goroutine"]:
+        return Profile(name, "goroutine", rows, places)
+    rate = int(head["rate"]) // 2
+    return Profile(name, "heap", _scaled(rows, rate), places, rate)
+
+
+def _scaled(stacks: pl.DataFrame, rate: int) -> pl.DataFrame:
+    """Returns the values of all allocations, from those of the sampled ones.
+
+    An allocation of `size` bytes is sampled with a probability of 1 - exp(-size / rate).
+    """
+    if rate <= 1:
+        return stacks
+    columns = []
+    for of in ("alloc", "inuse"):
+        objects, size = pl.col(f"{of}_objects"), pl.col(f"{of}_bytes")
+        probability = 1 - (-(size / objects) / rate).exp()
+        known = (objects > 0) & (size > 0)
+        columns += [
+            pl.when(known).then(column / probability).otherwise(0).cast(pl.Int64)
+            for column in (objects, size)
+        ]
+    return stacks.with_columns(columns)
