@@ -930,6 +930,7 @@ SITES = (
     Column("goroutines", "Int64", "", "goroutines whose first function of the program it is", "goroutine profile"),
     Column("alloc_mib_per_s", "Float64", "MiB/s", "its part of the allocation rate of the log", "attributed_share × alloc_mib_per_s"),
     Column("gc_cpu_cores", "Float64", "cores", "its part of GC CPU, with idle marking: cycles follow allocation, except forced ones", "attributed_share × gc_cpu_with_idle_cores × (1 - forced share)"),
+    Column("cum_gc_cpu_cores", "Float64", "cores", "the same of it and the functions it calls", "cum_alloc_bytes over the allocation, in place of attributed_share"),
 )  # fmt: skip
 
 GC_FUNCTIONS = (

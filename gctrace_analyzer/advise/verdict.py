@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
     from gctrace_analyzer.analysis.rules.finding import Finding, Severity
+    from gctrace_analyzer.analysis.sites.profiled import Profiled
     from gctrace_analyzer.analysis.summary import Summary
 
 _IDLE = "GC025"
@@ -80,10 +81,24 @@ class Verdict(Plain):
 
 def verdict(analysis: Analysis, advice: Advice) -> Verdict | None:
     """Returns the verdict on a log; None if it has neither cycles nor findings."""
-    found = _on_findings(analysis, advice)
-    if found is None or found.finding == _DEATH or not (since := _present_setting(analysis)):
-        return found
-    return replace(found, sentence=f"{found.sentence} {since}")
+    result = _on_findings(analysis, advice)
+    if result is None:
+        return None
+    result = replace(result, action=_with_sites(result, analysis.profiled))
+    if result.finding == _DEATH or not (since := _present_setting(analysis)):
+        return result
+    return replace(result, sentence=f"{result.sentence} {since}")
+
+
+def _with_sites(result: Verdict, profiled: Profiled | None) -> str:
+    """Returns the action, with the function that a profile shows to be behind the problem."""
+    if profiled is None:
+        return result.action
+    action, grows = profiled.answered(result.action), result.finding == GROWS
+    which = profiled.growth if grows else profiled.allocation
+    if not which or which in action or not (grows or result.finding in CURED_BY_SETTINGS):
+        return action
+    return f"{action} {'The live heap' if grows else 'To allocate less'}: {which}."
 
 
 def _present_setting(analysis: Analysis) -> str:
@@ -362,7 +377,7 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
         # The recommendation says then that nothing needs to change.
         is_optional = root.id == "GC015" and advice.is_available
         return f"Optional: {raised[0].lower()}{raised[1:]}" if is_optional else raised
-    if ALLOCATE_LESS in root.advice:
+    if "allocate less" in root.advice:
         less = f"{ALLOCATE_LESS[0].upper()}{ALLOCATE_LESS[1:]}"
         refused = advice.baseline.refused
         if refused:

@@ -18,6 +18,7 @@ from gctrace_analyzer.analysis import windows as windows_of
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.metrics import findings as metrics_findings
 from gctrace_analyzer.analysis.rules import diagnose, headline_levels
+from gctrace_analyzer.analysis.settings import setters
 from gctrace_analyzer.analysis.settings.known import (
     Settings,
     contradicted_version,
@@ -25,7 +26,6 @@ from gctrace_analyzer.analysis.settings.known import (
     versions,
 )
 from gctrace_analyzer.analysis.settings.regimes import as_table, goals_of
-from gctrace_analyzer.analysis.settings.setters import goal_setters, limit_sets_most_goals
 from gctrace_analyzer.analysis.summary import Summary, diagnosed, summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds, with_promises
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
@@ -403,15 +403,14 @@ class Analysis:
     @cached_property
     def goal_set_by(self) -> dict[str, int]:
         """How many cycles' heap goals were set by GOGC, the memory limit or the minimum."""
-        return goal_setters(self.enriched)
+        return setters.goal_setters(self.enriched)
 
     @cached_property
     def goals_are_by_limit(self) -> bool:
         """Whether the memory limit sets most heap goals."""
         if self.by_dumps:
-            known = self.spans["by_limit"].drop_nulls()
-            return 2 * int(known.sum()) > len(known)
-        return limit_sets_most_goals(self.enriched)
+            return setters.limit_sets_most_spans(self.spans)
+        return setters.limit_sets_most_goals(self.enriched)
 
     @cached_property
     def procs(self) -> tuple[int, ...]:
@@ -442,6 +441,8 @@ class Analysis:
                 rules=metrics_findings.RULES if self.by_dumps else diagnose.PROCESS_RULES,
             )
         )
+        if self.profiled is not None:
+            matched = self.profiled.answering(matched)
         if not self.by_dumps:
             return matched
         short = self.dumps.pauses_are_short
@@ -462,7 +463,7 @@ class Analysis:
         from gctrace_analyzer.analysis.postmortem.post_mortems import post_mortems
 
         deaths = post_mortems(self.log, self.settings, lambda: self.enriched, self.dumps.of)
-        return tuple(deaths)
+        return tuple(deaths if self.profiled is None else self.profiled.explaining(deaths))
 
     @cached_property
     def memory(self) -> tuple[Memory, ...]:
@@ -480,7 +481,7 @@ class Analysis:
             return None
         from gctrace_analyzer.analysis.sites.profiled import Profiled
 
-        return Profiled(self.log.profiles, lambda: self.figures)
+        return Profiled(self.log.profiles, lambda: self.figures, self.thresholds)
 
     @cached_property
     def unit_cpu(self) -> tuple[Consumed, ...]:

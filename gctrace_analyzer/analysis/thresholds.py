@@ -25,6 +25,12 @@ class Thresholds:
     always agree.
     """
 
+    site_share: float = 0.2
+    """Share of the allocation. A function with more is named alone, others with the next ones."""
+
+    many_goroutines: int = 1000
+    """Goroutines in one function of the program that may be a leak: a request has a few."""
+
     warm_up_s: float = 0.5
     """Seconds since the process started. Until then the pacer looks for its trigger."""
 

@@ -324,7 +324,9 @@ def _profile(facts: SourceFacts, source: Source) -> Part:
     profile = proto.read(source.blocks(), facts.name)
     if facts.damage:
         raise NoDataError(facts.name, facts.damage, proto.AGAIN)
-    return Part(facts, profiles=[profile])
+    part = Part(facts, profiles=[profile])
+    part.wrappers[f"{profile.kind} profile"] += len(profile.stacks)
+    return part
 
 
 def _journal_export(facts: SourceFacts, data: bytes) -> Part:

@@ -30,7 +30,8 @@ class Report:
     @property
     def title(self) -> str:
         """The names of the inputs."""
-        sources = self.analysis.log.sources
+        # Profiles come with a log, whatever their order.
+        sources = sorted(self.analysis.log.sources, key=lambda source: source.kind == "pprof")
         if not sources:
             return "a frame of cycles"
         names = [format.printable(source.name) for source in sources]

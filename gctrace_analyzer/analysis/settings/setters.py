@@ -12,6 +12,12 @@ def goal_setters(metrics: pl.DataFrame) -> dict[str, int]:
     return dict(sorted(known, key=lambda entry: (-entry[1], entry[0])))
 
 
+def limit_sets_most_spans(spans: pl.DataFrame) -> bool:
+    """Returns whether the memory limit set most of the known goals of spans between dumps."""
+    known = spans["by_limit"].drop_nulls()
+    return 2 * int(known.sum()) > len(known)
+
+
 def limit_sets_most_goals(metrics: pl.DataFrame) -> bool:
     """Returns whether the memory limit set most of the known goals, or two thirds of the time.
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
+    from gctrace_analyzer.schema import Row
+
 _STANDARD = (
     "archive", "arena", "bufio", "builtin", "bytes", "cmp", "compress", "container", "context",
     "crypto", "database", "debug", "embed", "encoding", "errors", "expvar", "flag", "fmt", "go",
@@ -44,3 +46,9 @@ def short_name(function: str) -> str:
     ('shop/cart.(*Cart).Add', 'main.Map[...]')
     """
     return _LONG_PATH.sub("", _ARGUMENTS.sub("[...]", function))
+
+
+def place(site: Row) -> str:
+    """Returns the function and line of a site: `main.decode (json.go:88)`."""
+    function, file = short_name(site["function"]), re.split(r"[/\\]", site["file"])[-1]
+    return f"{function} ({file}:{site['line']})" if file else function

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.ingest.profiles.profile import Profile
 
+ALL_GC, MARKING, ASSISTS, SWEEPING = "all GC", "background marking", "mark assists", "sweeping"
+
 _PARTS = {
-    "background marking": ("gcBgMarkWorker",),
-    "mark assists": ("gcAssistAlloc", "gcAssistAlloc1"),
-    "sweeping": ("bgsweep", "deductSweepCredit", "sweepone", "(*mcentral).cacheSpan",
-                 "(*mheap).reclaim"),
+    MARKING: ("gcBgMarkWorker",),
+    ASSISTS: ("gcAssistAlloc", "gcAssistAlloc1"),
+    SWEEPING: ("bgsweep", "deductSweepCredit", "sweepone", "(*sweepLocked).sweep",
+               "(*mspan).sweep"),
     "scavenging": ("bgscavenge",),
     "starting and ending cycles": ("gcStart", "gcMarkDone", "gcMarkTermination"),
     "write barriers": ("wbBufFlush", "gcWriteBarrier"),
@@ -26,7 +28,7 @@ _PARTS = {
 """The parts of GC, and the functions of the runtime that do them (runtime/mgc*.go)."""
 
 _GROUPS = {
-    "all GC": tuple(chain.from_iterable(_PARTS.values())),
+    ALL_GC: tuple(chain.from_iterable(_PARTS.values())),
     **_PARTS,
     "scanning objects": ("scanobject", "scanblock", "scanSpan", "scanstack", "markroot",
                          "gcDrain"),

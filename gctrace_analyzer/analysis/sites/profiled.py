@@ -2,27 +2,58 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import polars as pl
+
+from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.sites import gc_functions, sums
-from gctrace_analyzer.analysis.sites.table import Costs, in_order, sites
+from gctrace_analyzer.analysis.sites.functions import place
+from gctrace_analyzer.analysis.sites.table import Costs, in_order, is_one_process, sites
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.units import MIB, digits, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    import polars as pl
-
+    from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
+    from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.analysis.sites.sums import Sums
     from gctrace_analyzer.analysis.summary import Summary
+    from gctrace_analyzer.analysis.thresholds import Thresholds
     from gctrace_analyzer.ingest.profiles.profile import Profile
+
+
+_WHERE_ALLOCATED = re.compile(
+    r"allocate less \(`go tool pprof -sample_index=alloc_space` shows where\)(?P<end>:?)",
+    re.IGNORECASE,
+)
+_PROFILE = "Profile the allocations: `go tool pprof -sample_index=alloc_space`."
+_COMPARE = re.compile(
+    r"(?P<before>, |)compare two "
+    r"(?:goroutine profiles \(`/debug/pprof/goroutine`\), and then two )?"
+    r"heap profiles(?: \(`go tool pprof -base`\)|, `go tool pprof -base`)"
+)
+_HEAP = "(heap profile: `go tool pprof`)"
+
+_MOST_NAMED = 3
+_MALG = "runtime.malg"
+"""What allocates the descriptors of goroutines."""
 
 
 class Profiled:
     """The profiles of a run; nothing is computed until it is asked for, and nothing twice."""
 
-    def __init__(self, profiles: Sequence[Profile], figures: Callable[[], Summary]) -> None:
-        self.profiles = profiles
+    def __init__(
+        self,
+        profiles: Sequence[Profile],
+        figures: Callable[[], Summary],
+        thresholds: Thresholds = DEFAULT,
+    ) -> None:
+        self.profiles, self.thresholds = profiles, thresholds
         self._figures = figures
         self._sums: dict[str, Sums] = {}
 
@@ -57,6 +88,115 @@ class Profiled:
         """The last heap profile, which has what was allocated up to its time."""
         heaps = in_order(self.profiles, "heap")
         return heaps[-1] if heaps else None
+
+    @property
+    def of_last_heap(self) -> pl.DataFrame:
+        """The sites of the last heap profile."""
+        heap = self.heap
+        return self.sites.clear() if heap is None else self.sites.filter(profile=heap.name)
+
+    @property
+    def top(self) -> pl.DataFrame:
+        """The sites that something is attributed to, what allocates most first."""
+        return self.of_last_heap.filter(pl.col("attributed_alloc_bytes") > 0)
+
+    @property
+    def has_growth(self) -> bool:
+        """Whether there are two heap profiles of one process or more."""
+        return is_one_process(in_order(self.profiles, "heap"))
+
+    @property
+    def goroutines(self) -> pl.DataFrame:
+        """The functions of the program that goroutines are in, most goroutines first."""
+        last = in_order(self.profiles, "goroutine")[-1:]
+        own = self.sites.filter(pl.col("profile").is_in([profile.name for profile in last]))
+        return own.filter(~pl.col("standard"))
+
+    @property
+    def allocation(self) -> str:
+        """Returns which functions allocate most, with their part of GC; empty without a profile."""
+        sites = self.top
+        if sites.is_empty():
+            return ""
+        first = sites.row(0, named=True)
+        least = self.thresholds.site_share
+        if first["attributed_share"] >= least or len(sites) == 1:
+            cores = first["gc_cpu_cores"]
+            of_gc = "" if cores is None else f", about {digits(cores, 2)} cores of GC"
+            of = (
+                "of it" if self.costs.alloc_mib_per_s is not None else "of what the profile has"
+            )
+            return f"{place(first)} allocates {percent(first['attributed_share'])} {of}{of_gc}"
+        named = sites.head(_MOST_NAMED).iter_rows(named=True)
+        parts = [f"{place(site)} {percent(site['attributed_share'])}" for site in named]
+        return f"most is allocated by {', '.join(parts)}"
+
+    @property
+    def growth(self) -> str:
+        """Returns which function holds most of what grew, or of the live heap; empty if unknown."""
+        if goroutines := self._goroutines:
+            return goroutines
+        column = "attributed_growth_bytes" if self.has_growth else "attributed_inuse_bytes"
+        sites = self.of_last_heap.filter(pl.col(column) > 0).sort(
+            column, descending=True, maintain_order=True
+        )
+        if sites.is_empty():
+            return ""
+        first, total = sites.row(0, named=True), int(sites[column].sum())
+        size, share = size_text(first[column] / MIB), percent(first[column] / total)
+        of = (
+            "growth between the heap profiles"
+            if self.has_growth
+            else "live heap in the profile"
+        )
+        if first["function"] == _MALG:
+            holder = f"the descriptors of goroutines ({_MALG}), which do not end, hold"
+        else:
+            holder = f"{place(first)} holds"
+        return f"{holder} {share} of the {of} ({size})"
+
+    @property
+    def _goroutines(self) -> str:
+        """Returns where most goroutines are, if there are so many that they may be a leak."""
+        if not self.has_many_goroutines:
+            return ""
+        first = self.goroutines.row(0, named=True)
+        total = int(self.goroutines["goroutines"].sum())
+        return f"{first['goroutines']:,} of {total:,} goroutines are in {place(first)}"
+
+    def answered(self, advice: str) -> str:
+        """Returns advice with what the profiles show in place of how to find it."""
+        if "pprof" not in advice:
+            return advice
+        if allocates := self.allocation:
+            advice = _WHERE_ALLOCATED.sub(
+                lambda match: f"{match[0][:13]}: {allocates}{';' if match['end'] else ''}",
+                advice,
+            )
+            advice = advice.replace(_PROFILE, f"Allocate less: {allocates}.")
+        if grows := self.growth:
+            advice = _COMPARE.sub(
+                lambda match: f"{': ' if match['before'] else ''}{grows}", advice
+            )
+            advice = advice.replace(_HEAP, f"({grows})")
+        return advice
+
+    @property
+    def has_many_goroutines(self) -> bool:
+        """Whether so many goroutines are in one function that they may be a leak."""
+        most = self.goroutines["goroutines"].head(1)
+        return bool(len(most) and most[0] >= self.thresholds.many_goroutines)
+
+    def answering(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        """Returns findings whose advice names what the profiles show."""
+        return tuple(
+            replace(finding, advice=self.answered(finding.advice)) for finding in findings
+        )
+
+    def explaining(self, deaths: Iterable[PostMortem]) -> Iterator[PostMortem]:
+        """Yields post-mortems whose advice names what the profiles show."""
+        for death in deaths:
+            yield replace(death, advice=tuple(self.answered(text) for text in death.advice))
 
     @cached_property
     def stacks(self) -> pl.DataFrame | None:

@@ -15,6 +15,7 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -111,15 +112,19 @@ def _named(rows: pl.DataFrame, profile: Profile) -> pl.DataFrame:
 
 def _with_shares(rows: pl.DataFrame, costs: Costs, profile: Profile) -> pl.DataFrame:
     total = int(rows["alloc_bytes"].sum())
-    attributed = pl.col("attributed_alloc_bytes") / total if total else pl.lit(None, pl.Float64)
-    rate = costs.alloc_mib_per_s
+    share, cum_share, attributed = (
+        pl.col(name) / total if total else pl.lit(None, pl.Float64)
+        for name in ("alloc_bytes", "cum_alloc_bytes", "attributed_alloc_bytes")
+    )
+    rate, cores = costs.alloc_mib_per_s, pl.lit(costs.gc_cpu_cores, pl.Float64)
     if rate is None and profile.duration_s:
-        rate = total / profile.duration_s / (1 << 20)
+        rate = total / profile.duration_s / MIB
     return rows.with_columns(
-        share=pl.col("alloc_bytes") / total if total else pl.lit(None, pl.Float64),
+        share=share,
         attributed_share=attributed,
         alloc_mib_per_s=attributed * pl.lit(rate, pl.Float64),
-        gc_cpu_cores=attributed * pl.lit(costs.gc_cpu_cores, pl.Float64),
+        gc_cpu_cores=attributed * cores,
+        cum_gc_cpu_cores=cum_share * cores,
     )
 
 

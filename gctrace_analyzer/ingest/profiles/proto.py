@@ -58,6 +58,10 @@ class _DamagedProfileError(Exception):
     """Bytes that are no message of a profile."""
 
 
+class _IncompleteError(IndexError):
+    """Names, addresses or the end of a message are missing."""
+
+
 def is_profile(head: bytes) -> bool:
     """Returns whether the first bytes of an input are fields of a profile, and nothing else.
 
@@ -91,9 +95,11 @@ def read(blocks: Iterable[bytes], name: str) -> Profile:
         for number, begin, end, data in _messages(iter(blocks)):
             contents.add(number, begin, end, data)
         return contents.profile(name)
-    except (_DamagedProfileError, IndexError) as err:
-        why = str(err) if isinstance(err, _DamagedProfileError) else "it ends in the middle"
-        raise NoDataError(name, f"a damaged profile: {why}", AGAIN) from err
+    except IndexError as err:
+        raise NoDataError(name, "a truncated profile: a part of it is missing", AGAIN) from err
+    except _DamagedProfileError as err:
+        problem = "a damaged profile: its bytes are not those of profile.proto"
+        raise NoDataError(name, problem, AGAIN) from err
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
@@ -121,8 +127,7 @@ def _messages(
             begin = at
             try:
                 if (tag := data[at]) not in _TAGS:
-                    msg = "its bytes are not those of profile.proto"
-                    raise _DamagedProfileError(msg)
+                    raise _DamagedProfileError
                 at += 1
                 if tag & 7 == _BYTES:
                     # Most messages are shorter than 128 bytes.
@@ -134,8 +139,7 @@ def _messages(
                 at = begin
                 break
             if end - at > _MOST_BYTES:
-                msg = "a message in it is longer than any of a profile"
-                raise _DamagedProfileError(msg)
+                raise _DamagedProfileError
             if end > size:
                 at = begin
                 break
@@ -144,14 +148,12 @@ def _messages(
         rest = data[at:]
         yield 0, 0, 0, b""
     if rest and whole:
-        msg = "it ends in the middle"
-        raise _DamagedProfileError(msg)
+        raise _IncompleteError
 
 
 def _fixed(tag: int) -> int:
     if (size := _FIXED.get(tag & 7)) is None:
-        msg = "its bytes are not those of profile.proto"
-        raise _DamagedProfileError(msg)
+        raise _DamagedProfileError
     return size
 
 
@@ -172,8 +174,7 @@ def _fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int]]:
         else:
             at += _fixed(tag)
     if at > end:
-        msg = "a message in it is longer than the one around it"
-        raise _DamagedProfileError(msg)
+        raise _DamagedProfileError
 
 
 def _numbers(data: bytes) -> tuple[pl.Series, pl.Series]:
@@ -262,8 +263,7 @@ class _Contents:
         values, _ = _numbers(b"".join(self._values))
         width = len(self.types)
         if len(values) != width * len(self._of_block):
-            msg = f"not every sample has the {width} values that its beginning names"
-            raise _DamagedProfileError(msg)
+            raise _DamagedProfileError
         columns = (
             values.gather_every(width, at).reinterpret(signed=True).alias(str(at))
             for at in range(width)
@@ -300,8 +300,7 @@ class _Contents:
 
     def _string(self, number: int) -> str:
         if not 0 <= number < len(self.strings):
-            msg = "a part of its names is missing"
-            raise _DamagedProfileError(msg)
+            raise _IncompleteError
         return self.strings[number]
 
     def _places(self) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -348,8 +347,7 @@ def _listed(stacks: list[bytes], of_locations: pl.DataFrame) -> pl.Series:
         of_locations, on="number", how="left", maintain_order="left"
     )["places"]
     if lists.has_nulls():
-        msg = "a part of its addresses is missing"
-        raise _DamagedProfileError(msg)
+        raise _IncompleteError
     sizes = pl.Series(list(map(len, stacks)), dtype=pl.UInt64)
     last = ends.search_sorted(sizes.cum_sum(), side="right")
     at = pl.int_range(len(stacks), dtype=pl.UInt32, eager=True)

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import __version__
+from gctrace_analyzer.present.document import Paragraphs, Table
 from gctrace_analyzer.present.format import milliseconds, printable, share
 from gctrace_analyzer.present.html import cycle_table, ranges
 from gctrace_analyzer.present.html.captions import statements
@@ -17,7 +18,14 @@ from gctrace_analyzer.present.html.methodology import methodology
 from gctrace_analyzer.present.html.parts import environment
 from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
-from gctrace_analyzer.present.sections import advice, evidence, findings, overview, verdict
+from gctrace_analyzer.present.sections import (
+    advice,
+    evidence,
+    findings,
+    overview,
+    sites,
+    verdict,
+)
 from gctrace_analyzer.present.sections.advice import manifests
 from gctrace_analyzer.present.sections.memory_parts import memory_parts
 from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths
@@ -26,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from concurrent.futures import Future
 
-    from gctrace_analyzer.present.document import KeyFigure, Table
+    from gctrace_analyzer.present.document import KeyFigure
     from gctrace_analyzer.present.html.chart import Chart
     from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.plots.figure import Figure
@@ -46,6 +54,9 @@ _GROUPS = {
     "trade_off": ("trade_off-",),
 }
 """Which charts the page shows, and where; each quantity has one chart."""
+
+_MOST_SITES = 20
+"""Rows of the tables of profiles."""
 
 _FEWEST_INTERVALS = 2
 
@@ -121,6 +132,7 @@ def dumps(
         "inputs": evidence.inputs(report),
         "settings": evidence.settings(report),
         "deaths": list(evidence.deaths(report)),
+        **_sites(report),
         "charts": charts,
         "tabs": _TABS,
         "has_timed": any(chart.timed for chart in charts["timeline"]),
@@ -202,6 +214,17 @@ def _advice(report: Report) -> dict[str, object]:
     }
 
 
+def _sites(report: Report) -> dict[str, list[Any]]:
+    """Returns the tables of profiles, longer than in a terminal, and the notes on them."""
+    blocks = list(sites.of_profiles(report, _MOST_SITES))
+    return {
+        "sites": [block for block in blocks if isinstance(block, Table)],
+        "site_notes": [
+            note for block in blocks if isinstance(block, Paragraphs) for note in block.texts
+        ],
+    }
+
+
 def _worst_windows(report: Report) -> Callable[[], object]:
     """Returns a function that finds the worst windows, if the page shows those of all cycles."""
     analysis = report.analysis
@@ -249,6 +272,7 @@ def _contents(shown: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         ("deaths", "Kill", shown["deaths"]),
         ("recommended", "Recommended settings", shown["advice"] or shown["refused"]),
         ("findings", "What happened", shown["problems"] or shown["minor"]),
+        ("sites", "Where it allocates", shown["sites"]),
         ("timeline", "Timeline", charts["timeline"]),
         ("distributions", "Distributions", charts["spread"]),
         ("cycles", records.noun.capitalize(), records.columns),

@@ -17,7 +17,14 @@ from gctrace_analyzer.present.document import (
     Sentences,
     Title,
 )
-from gctrace_analyzer.present.sections import advice, evidence, findings, overview, verdict
+from gctrace_analyzer.present.sections import (
+    advice,
+    evidence,
+    findings,
+    overview,
+    sites,
+    verdict,
+)
 from gctrace_analyzer.present.sections.advice import manifests
 from gctrace_analyzer.present.sections.memory_parts import memory_parts
 
@@ -47,6 +54,7 @@ def _blocks(report: Report) -> Iterator[Block]:
         yield Figures(figures, overview.of_all(report))
     yield from _what_happened(report)
     yield from settings(report)
+    yield from sites.of_profiles(report)
     yield from overview.about_cycles(report)
     yield from _evidence(report)
     yield from _skipped(report)

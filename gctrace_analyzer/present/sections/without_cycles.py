@@ -23,6 +23,7 @@ _RECORD = (
     "Run the program with GODEBUG=gctrace=1 and keep its standard error, or record several dumps "
     "with their times (all of MemStats, expvar or /metrics)."
 )
+_RECORD_TOO = "Add the log of the same run (GODEBUG=gctrace=1) to see what it costs."
 _KERNEL_LOG = (
     "Add the whole message of the kernel (`journalctl -k` or `dmesg` of that minute): its line "
     '"Killed process" names the victim and its memory.'
@@ -68,6 +69,8 @@ def no_verdict(report: Report) -> tuple[str, str]:
         return used, _RECORD
     if report.analysis.memory:
         return " ".join((*costs(report), *_sizes(report))), _RECORD
+    if (profiled := report.analysis.profiled) and (shown := profiled.allocation):
+        return f"The profile shows no costs of GC. In it, {shown}.", _RECORD_TOO
     return "The input does not show how the garbage collector performs.", ""
 
 

@@ -87,7 +87,7 @@ def test_a_truncated_file_is_refused_and_the_log_is_read(tmp_path: Path) -> None
     path, log = tmp_path / "heap.pb.gz", tmp_path / "run.log"
     path.write_bytes(packed[: len(packed) // 2])
     log.write_text(LINES["gc18"] + "\n")
-    with pytest.raises(NoDataError, match=r"heap\.pb\.gz: .*(ends in the middle|truncated)"):
+    with pytest.raises(NoDataError, match=r"heap\.pb\.gz: .*truncated"):
         gca.read(path)
     with pytest.warns(GctraceWarning, match="heap.pb.gz"):
         assert len(gca.read(log, path).cycles) == 1
