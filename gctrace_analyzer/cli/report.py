@@ -43,6 +43,7 @@ from gctrace_analyzer.cli.reading import (
 )
 from gctrace_analyzer.errors import BadSettingError, NoDataError
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest.sniff import PROFILES
 from gctrace_analyzer.ingest.sources import is_server
 from gctrace_analyzer.present.document import Gap, Paragraphs, Sentence, Sentences
 from gctrace_analyzer.schema import PlotName, TableName
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gctrace_analyzer.cli.deliver import Sink, Writer
+    from gctrace_analyzer.present.document import Document
     from gctrace_analyzer.present.plots.palette import Theme
     from gctrace_analyzer.prometheus.question import Question
     from gctrace_analyzer.run import Run
@@ -61,20 +63,7 @@ PLOTS: tuple[str, ...] = get_args(PlotName)
 TABLES: tuple[str, ...] = get_args(TableName)
 _OF_ONE = ("table", "between", "process", "fail_on", "junit")
 """Options that only make sense for one process."""
-_NEXT = (
-    Gap(),
-    Sentences(
-        [
-            Sentence(
-                "Next:",
-                "-o report.html · recommend · whatif · compare before.log after.log",
-                "bold",
-            )
-        ],
-        width=6,
-        indent=0,
-    ),
-)
+_NEXT = "-o report.html · recommend · whatif · compare before.log after.log"
 
 _DESCRIPTION = """\
 Shows what the Go garbage collector did to your program: findings, what caused
@@ -202,7 +191,22 @@ def result(whole: Run, args: argparse.Namespace) -> Result:
         plot=args.plot or PLOTS[0],
         safe=args.csv_safe,
     )
-    return replace(view, is_empty=whole.is_empty, closing=_NEXT)
+    return replace(view, is_empty=whole.is_empty, closing=_next(whole))
+
+
+def _next(whole: Run) -> Document:
+    """Returns what to do next. A heap profile is suggested, and never fetched unasked."""
+    steps = [Sentence("Next:", _NEXT, "bold")]
+    named = {facts.name: facts.profiles_at for facts in whole.sources if facts.profiles_at}
+    if named:
+        name, url = next(iter(named.items()))
+        text = (
+            f"The log names net/http/pprof. curl -o heap.pb.gz {url}{PROFILES}/heap fetches a "
+            f"profile; gctrace-analyze {shlex.quote(name)} heap.pb.gz shows which functions "
+            "allocate."
+        )
+        steps.append(Sentence("", text))
+    return (Gap(), Sentences(steps, width=6, indent=0))
 
 
 def of_run(

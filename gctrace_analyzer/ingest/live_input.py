@@ -20,7 +20,7 @@ import polars as pl
 from gctrace_analyzer.ingest.gctrace import parse
 from gctrace_analyzer.ingest.gctrace.lines import split
 from gctrace_analyzer.ingest.input import Part, part_of_log
-from gctrace_analyzer.ingest.sniff import GO_COMMANDS
+from gctrace_analyzer.ingest.sniff import GO_COMMANDS, PROFILES
 from gctrace_analyzer.ingest.sources import CHUNK_BYTES
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _packed(data: bytes, result: ChunkResult) -> _Block:
     lines = split(data).with_row_index("line_no", offset=1)
     kept = pl.col("line_no").cast(pl.Int64).is_in(pl.concat(read).unique().implode())
     kept |= pl.any_horizontal(
-        pl.col("text").str.contains(words, literal=True) for words in GO_COMMANDS
+        pl.col("text").str.contains(words, literal=True) for words in (*GO_COMMANDS, PROFILES)
     )
     text = lines.select(pl.when(kept).then("text").fill_null("").str.join("\n")).item()
     packed = zlib.compress(f"{text}\n".encode(), _FASTEST)

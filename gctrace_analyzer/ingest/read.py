@@ -323,6 +323,7 @@ def complete_part(part: Part, clock: Clock) -> list[str]:
     part.undated = _add_times(part, clock)
     _add_rows_of_messages(part)
     part.facts.wrappers, part.facts.found = dict(part.wrappers), part.counts()
+    part.facts.profiles_at = sniff.profiles_at(part.beginning)
     toolchain = sniff.of_toolchain(part.beginning) if any(map(len, part.cycles)) else None
     return [*part.undated, toolchain] if toolchain else part.undated
 

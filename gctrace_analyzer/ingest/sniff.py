@@ -180,6 +180,28 @@ def of_toolchain(text: str) -> str | None:
 
 _MOST_COMMANDS = 3
 
+PROFILES = "/debug/pprof"
+"""The path of net/http/pprof."""
+
+_PROFILES_AT = re.compile(
+    rf"(?:(https?)://)?((?:[A-Za-z0-9][\w.-]*|\[[0-9A-Fa-f:]+\])?)(:\d{{1,5}}){PROFILES}"
+)
+_ANY_HOST = ("", "0.0.0.0", "[::]")
+"""What a server that listens at all addresses says."""
+
+
+def profiles_at(text: str) -> str | None:
+    """Returns the address of net/http/pprof, if a log names it, without its path.
+
+    >>> profiles_at("listening on :6060/debug/pprof/"), profiles_at("see https://a.b:8443/debug/pprof")
+    ('http://localhost:6060', 'https://a.b:8443')
+    """
+    match = _PROFILES_AT.search(text) if PROFILES in text else None
+    if match is None:
+        return None
+    scheme, host, port = match.groups()
+    return f"{scheme or 'http'}://{'localhost' if host in _ANY_HOST else host}{port}"
+
 
 def may_have_documents(log: bytes) -> bool:
     """Returns whether there may be documents in a log; a quick look."""

@@ -158,7 +158,8 @@ class SourceFacts:
     """What is known about an input after it was read.
 
     `kind` is its detected format (`sniff.KINDS`), or `mixed` if it has several; `wrappers` counts
-    the lines with each log prefix, and `found` the rows of each table.
+    the lines with each log prefix, and `found` the rows of each table. `profiles_at` is the
+    address of net/http/pprof that a log names.
     """
 
     name: str
@@ -172,6 +173,7 @@ class SourceFacts:
     kind: str = "log"
     wrappers: dict[str, int] = field(default_factory=dict)
     found: dict[str, int] = field(default_factory=dict)
+    profiles_at: str | None = None
 
 
 class Source:

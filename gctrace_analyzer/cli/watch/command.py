@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> Result:
         write_files(of_run(whole, Page(theme=args.theme)), args)
     else:
         _print_nothing_found(outcome, command, args)
-    _print_profiles(args)
+    _print_profiles(args, whole)
     if outcome.signal:
         _die_by_signal(outcome.signal)
     return Result(is_empty=not has_data, program_code=(outcome.code or 0) if command else None)
@@ -295,11 +295,20 @@ def _profiled_log(args: argparse.Namespace, command: list[str]) -> Path:
     return Path("stdin" if args.input == "-" else args.input)
 
 
-def _print_profiles(args: argparse.Namespace) -> None:
-    """Prints which heap profiles were kept, and what to do with them."""
-    if args.profiles is None or not args.profiles.kept:
+def _print_profiles(args: argparse.Namespace, whole: Run | None) -> None:
+    """Prints which heap profiles were kept and what to do with them, or how to get them."""
+    if args.profiles is None:
+        named = (
+            (source.profiles_at for source in whole.sources if source.profiles_at)
+            if whole
+            else ()
+        )
+        if url := next(iter(named), None):
+            say(f"Next: the log names net/http/pprof; watch --pprof {url} keeps heap profiles.")
         return
     kept = [shlex.quote(str(path)) for path in args.profiles.kept]
+    if not kept:
+        return
     log = args.log or (args.input if args.input not in (None, "-") else None)
     words = ["gctrace-analyze", *([shlex.quote(str(log))] if log else []), *kept]
     count = "A heap profile was" if len(kept) == 1 else "Two heap profiles were"

@@ -238,6 +238,29 @@ def test_a_refused_connection_and_an_unwritable_folder(tmp_path: Path) -> None:
     assert len(printed) == 2
 
 
+def test_an_address_in_the_log_is_mentioned_and_not_fetched(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        asked.append(request.path)
+
+    with serving(answer) as url:
+        log = tmp_path / "run.log"
+        port = url.rpartition(":")[2]
+        first = f"pprof: listening on 0.0.0.0:{port}/debug/pprof/\n".encode()
+        log.write_bytes(first + (SAMPLES / "steady-go1.26.log").read_bytes())
+        report = subprocess.run(
+            [*WATCH[:-1], str(log)], capture_output=True, text=True, check=True
+        ).stdout
+        with log.open("rb") as lines:
+            watched = subprocess.run(
+                [*WATCH, "-"], stdin=lines, capture_output=True, text=True, check=True
+            ).stderr
+    assert f"http://localhost:{port}/debug/pprof/heap" in " ".join(report.split())
+    assert f"watch --pprof http://localhost:{port} keeps heap profiles" in watched
+    assert asked == []
+
+
 def functions(profile: Path) -> bytes:
     return gzip.decompress(profile.read_bytes())
 
