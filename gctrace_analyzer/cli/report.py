@@ -43,7 +43,6 @@ from gctrace_analyzer.cli.reading import (
 )
 from gctrace_analyzer.errors import BadSettingError, NoDataError
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.sniff import PROFILES
 from gctrace_analyzer.ingest.sources import is_server
 from gctrace_analyzer.present.document import Gap, Paragraphs, Sentence, Sentences
 from gctrace_analyzer.schema import PlotName, TableName
@@ -201,7 +200,7 @@ def _next(whole: Run) -> Document:
     if named:
         name, url = next(iter(named.items()))
         text = (
-            f"The log names net/http/pprof. curl -o heap.pb.gz {url}{PROFILES}/heap fetches a "
+            f"The log names net/http/pprof. curl -o heap.pb.gz {url}/heap fetches a "
             f"profile; gctrace-analyze {shlex.quote(name)} heap.pb.gz shows which functions "
             "allocate."
         )

@@ -191,16 +191,16 @@ _ANY_HOST = ("", "0.0.0.0", "[::]")
 
 
 def profiles_at(text: str) -> str | None:
-    """Returns the address of net/http/pprof, if a log names it, without its path.
+    """Returns the address of net/http/pprof, if a log names it.
 
     >>> profiles_at("listening on :6060/debug/pprof/"), profiles_at("see https://a.b:8443/debug/pprof")
-    ('http://localhost:6060', 'https://a.b:8443')
+    ('http://localhost:6060/debug/pprof', 'https://a.b:8443/debug/pprof')
     """
     match = _PROFILES_AT.search(text) if PROFILES in text else None
     if match is None:
         return None
     scheme, host, port = match.groups()
-    return f"{scheme or 'http'}://{'localhost' if host in _ANY_HOST else host}{port}"
+    return f"{scheme or 'http'}://{'localhost' if host in _ANY_HOST else host}{port}{PROFILES}"
 
 
 def may_have_documents(log: bytes) -> bool:

@@ -39,7 +39,7 @@ IS = {
     "test-memprofile.out": "Go heap",
     "goroutine.pb.gz": "Go goroutine",
     "goroutine.txt": "Go goroutine",
-    "goroutine-stacks.txt": "Go goroutine",
+    "goroutine-stacks.txt": "Go goroutine, stacks in full",
     "cpu.pb.gz": "Go CPU",
     "mutex.pb.gz": "Go mutex",
     "block.pb.gz": "Go block",

@@ -257,7 +257,7 @@ def test_an_address_in_the_log_is_mentioned_and_not_fetched(tmp_path: Path) -> N
                 [*WATCH, "-"], stdin=lines, capture_output=True, text=True, check=True
             ).stderr
     assert f"http://localhost:{port}/debug/pprof/heap" in " ".join(report.split())
-    assert f"watch --pprof http://localhost:{port} keeps heap profiles" in watched
+    assert f"watch --pprof http://localhost:{port}/debug/pprof keeps heap profiles" in watched
     assert asked == []
 
 
