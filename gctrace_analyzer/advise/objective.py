@@ -99,12 +99,15 @@ def differs(row: Row, others: Iterable[Row]) -> bool:
 
 
 def sooner_text(row: Row) -> str:
-    """Returns how much sooner a CPU-bound program ends: `ends 17 % sooner (12–22)`; or nothing."""
+    """Returns how much sooner a CPU-bound program ends: `a batch job ends 17 % sooner (12–22)`.
+
+    Empty if it is hardly sooner. A service under full load looks the same in a log, but has no end.
+    """
     ratio = row["run_time_ratio"]
     if ratio is None or (gain := 1 - ratio) < LEAST_SOONER:
         return ""
     low, high = 1 - row["run_time_ratio_high"], 1 - row["run_time_ratio_low"]
-    return f"ends {100 * gain:.0f} % sooner ({100 * low:.0f}–{100 * high:.0f})"
+    return f"a batch job ends {100 * gain:.0f} % sooner ({100 * low:.0f}–{100 * high:.0f})"
 
 
 def ends_later(row: Row, present: Row) -> Failed | None:
@@ -113,10 +116,10 @@ def ends_later(row: Row, present: Row) -> Failed | None:
     if gain is None:
         return Failed(0, "its run time is not known")
     if gain < LEAST_SOONER:
-        return Failed(0, f"it would end less than {100 * LEAST_SOONER:.0f} % sooner")
+        return Failed(0, f"a batch job would end less than {100 * LEAST_SOONER:.0f} % sooner")
     if low <= 0:
         ends = f"{100 * low:.0f} to {100 * row['gain_run_time_share_high']:.0f}"
-        return Failed(2, f"it is not certain that it ends sooner: by {ends} %")
+        return Failed(2, f"it is not certain that a batch job ends sooner: by {ends} %")
     if score(row, present, "balanced", None) >= score(present, present, "balanced", None):
         more = 100 * (peak_of(row) / peak_of(present) - 1)
         return Failed(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.prediction.load import Load
     from gctrace_analyzer.advise.prediction.model import Prediction, Setting
     from gctrace_analyzer.analysis.settings.known import Settings
+    from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.analysis.trend import LiveGrowth
 
 Row: TypeAlias = dict[str, Any]
@@ -61,6 +62,7 @@ class Predictor:
         non_heap_mib: memory outside the heap that counts towards the limit.
         non_heap_is_known: whether that was measured.
         most_times: how many times the present GOGC may be predicted from it, at most.
+        regime: what the heap goals show of the present setting; None if they are not looked at.
     """
 
     __slots__ = ()
@@ -73,6 +75,7 @@ class Predictor:
     whole: Load | None
     growth: LiveGrowth | None
     most_times: float
+    regime: Regime | None = None
 
     if TYPE_CHECKING:  # Some are fields of one predictor and follow from the log in another.
 

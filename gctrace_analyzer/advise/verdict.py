@@ -209,7 +209,9 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     hidden = analysis.by_dumps and not analysis.dumps.pauses_are_short
     level: Severity = "info" if hidden else "ok"
     if first is None:
-        return Verdict(level, sentence, "Leave the settings as they are.")
+        is_unknown = analysis.by_dumps and analysis.summary.gc_cpu_share is None
+        leave = _NEEDS_COSTS if is_unknown else "Leave the settings as they are."
+        return Verdict("info" if is_unknown else level, sentence, leave)
     return Verdict(level, sentence, f"Optional: {with_effects(first, advice)}.")
 
 

@@ -131,9 +131,6 @@ class Thresholds:
     outlier_times: float = 20.0
     """Times the median. Scheduling alone does not lengthen a pause that much."""
 
-    pause_correlation: float = 0.3
-    """Rank correlation. Below this a quantity does not explain the length of the pauses."""
-
     stopped_gc_share: float = 0.5
     """Share of GC CPU. If pauses take most of it, a higher GOGC does not remove the cause."""
 

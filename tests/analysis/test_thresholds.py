@@ -14,7 +14,7 @@ SHARES = (
     "_share", "_cpu", "_spread", "_quantile", "active_warn", "active_bad", "gc_cpu_warn",
     "gc_cpu_bad", "assist_warn", "assist_warn_old", "mark_pressure", "assist_spike",
     "early_trigger", "early_trigger_old", "limit_headroom", "limiter_likely", "room",
-    "room_unknown", "growth_steady", "slowed_rate", "level_jump", "pause_correlation",
+    "room_unknown", "growth_steady", "slowed_rate", "level_jump",
     "mad_floor",
 )  # fmt: skip
 FACTORS = ("_times", "overshoot", "level_ratio", "outlier_z")

@@ -90,7 +90,7 @@ def _heap(intervals: pl.DataFrame) -> dict[str, Any]:
     typical = _samples(intervals).select(
         live_heap_p50_mib=_over_cycles(live),
         heap_goal_p50_mib=_over_cycles(goal),
-        # A live heap estimated by what a cycle allocates shows no GOGC.
+        # A live heap estimated by an assumed GOGC, or by what a cycle allocates, shows none.
         effective_gogc_p50=_over_cycles(
             pl.when("shows_gogc").then(100 * (goal - live) / (live + pl.col("roots")))
         ),
@@ -108,7 +108,7 @@ def _samples(intervals: pl.DataFrame) -> pl.DataFrame:
     cycles, both = pl.col("gc_cycles"), pl.col("goal_mib") + pl.col("goal_mib_before")
     ends = (("", "_before"), ("_before", ""))
     shows_gogc = (
-        pl.coalesce("gogc_pct", "assumed_gogc").is_not_null()
+        pl.col("gogc_pct").is_not_null()
         | pl.col("live_is_read")
         | pl.col("by_limit").fill_null(value=False)
     )
@@ -196,7 +196,17 @@ def _warnings(
     if figures["stw_max_ms"] is not None:
         yield "Metrics have one pause per cycle: the two pauses of a cycle added."
     if "live_heap_p50_mib" in figures["estimated"]:
-        yield "The live heap is estimated from the heap goal."
+        yield f"The live heap is estimated from the heap goal{_how_estimated(intervals)}."
+
+
+def _how_estimated(intervals: pl.DataFrame) -> str:
+    """Returns what the live heap is estimated from besides the heap goal."""
+    assumed = intervals["usual_gogc"].drop_nulls().unique().sort()
+    if len(assumed):
+        values = " or ".join(f"{gogc:g}" for gogc in assumed)
+        return f" as if GOGC were {values}, which fits what a cycle allocates but is not proven"
+    known = intervals["live_row_mib"].count()
+    return " and GOGC" if known else " and from what a cycle allocates: it is a rough value"
 
 
 def _limiter(intervals: pl.DataFrame, thresholds: Thresholds) -> Iterator[str]:

@@ -218,7 +218,7 @@ def _beside_outside(
                 f"{heap.go_most_mib:,.0f} MiB at most. "
             )
         )
-        yield f"{acted}Until it is known, only a higher limit helps."
+        yield f"{acted}Until it is known, a higher limit helps."
 
 
 def without_size(facts: Evidence, *, grew: bool) -> Iterator[str]:
@@ -287,7 +287,7 @@ def without_cycles(
         mib = int(MOST_OF_LIMIT * limit)
         yield (
             f"{if_go}{'Set' if is_go else 'set'} GOMEMLIMIT={mib}MiB (90 % of the limit): this "
-            "prevents the next kill if the live heap fits."
+            "prevents the next kill if the live heap and the memory outside of Go fit."
         )
     if traced is not None:
         yield (

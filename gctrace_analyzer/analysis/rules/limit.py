@@ -190,7 +190,7 @@ def _effective_gogc(facts: ProcessFacts) -> float | None:
 @rule(
     _TIGHT,
     "limit-tight",
-    meaning="The memory limit leaves the heap little room, so GC runs far more often than GOGC "
+    meaning="The memory limit leaves the heap little room, so GC runs more often than GOGC "
     "asks for.",
     condition="In the cycles whose goal was set by the memory limit (at least "
     "{t.level_cycles}), the median effective GOGC is under {t.limit_gogc_warn:.0f}; bad under "
@@ -226,7 +226,7 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
                 facts.limited_cycles.sort("effective_gogc", nulls_last=True)
             ),
             headline="GOMEMLIMIT is close to the live heap: it leaves room for only "
-            f"{max(gogc, 0):.0f} % more, so GC runs far more often than GOGC asks for.",
+            f"{max(gogc, 0):.0f} % more, so GC runs more often than GOGC asks for.",
             explained_by=_causes(facts, () if _thrashed_in_passing(facts) else ("GC016",)),
         )
 

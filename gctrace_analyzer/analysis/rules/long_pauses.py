@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from gctrace_analyzer.analysis.rules.cpu import high_gc_cpu, stopped_gc_share
 from gctrace_analyzer.analysis.rules.finding import (
     CHECK_CPUS,
@@ -23,6 +21,8 @@ from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import polars as pl
 
 _LONG = (
     "the {t.stw_quantile:.0%} quantile is over {t.stw_warn_ms:g} ms, or the longest over "
@@ -198,12 +198,9 @@ def _ms(milliseconds: float) -> str:
 @rule(
     "GC011",
     "stw-outliers",
-    meaning="Single pauses are far longer than the others, which points to something outside "
-    "the program.",
+    meaning="Single pauses are far longer than the others.",
     condition="A pause takes over {t.outlier_times:g} times the median of its phase and over "
-    "{t.stw_warn_ms:g} ms, in a log of at least {t.short_log_cycles} cycles. The evidence points "
-    "to the host if the rank correlation of the pauses with live heap, stacks and GOMAXPROCS is "
-    "at most {t.pause_correlation:g}.",
+    "{t.stw_warn_ms:g} ms, in a log of at least {t.short_log_cycles} cycles.",
     advice="Compare the times with other work on the host, CPU quotas and page migration.",
     needs="pauses of at least {t.short_log_cycles} cycles",
     contradicted_by="pauses that follow the live heap, the stacks or GOMAXPROCS",
@@ -220,8 +217,7 @@ def pause_outliers(facts: ProcessFacts) -> Iterator[Evidence]:
     were = "1 pause was" if number == 1 else f"{number:,} pauses were"
     yield Evidence(
         "info",
-        f"{were} far longer than usual: up to "
-        f"{duration_text(longest / 1000)}{_unexplained(facts)}.",
+        f"{were} far longer than usual: up to {duration_text(longest / 1000)}.",
         {"stw_max_ms": longest},
         examples=tuple(f"gc {number}" for number in outliers["first_gc"].head(3)),
     )
@@ -233,19 +229,3 @@ def _count_far(facts: ProcessFacts) -> int:
         far = facts.cycles[name].drop_nulls()
         count += int(((far > t.outlier_times * median(far)) & (far > t.stw_warn_ms)).sum())
     return count
-
-
-def _unexplained(facts: ProcessFacts) -> str:
-    """Returns a hint at the host if the pauses do not depend on anything in the log."""
-    if len(facts.cycles) < facts.thresholds.short_log_cycles:
-        return ""
-    names = ("heap_live_mib", "stacks_mib", "procs")
-    table = facts.cycles.select(pl.col("stw_total_ms").alias("pause"), *names)
-    for name in names:
-        correlation = table.select(pl.corr("pause", name, method="spearman")).item()
-        if correlation is not None and abs(correlation) > facts.thresholds.pause_correlation:
-            return ""
-    return (
-        "; their length does not depend on the heap, the stacks or GOMAXPROCS, so look at the "
-        "host (CPU quota, page migration, huge pages)"
-    )

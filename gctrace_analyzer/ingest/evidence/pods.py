@@ -293,6 +293,13 @@ _WORDS = {
     "oomkilled",
     "state",
 }
+_PROVES_NAME = re.compile(
+    r"(?i)(?<=[\d-])|[^\w\s]|\s*$|\s+(?:"
+    + "|".join(sorted(_WORDS))
+    + r"|got|exited|died|failed|of|on)\b"
+)
+"""What comes after a name of plain letters that only a blank separates from `container`."""
+
 _NEXT_LINES = 3
 """Fields of the same state that follow on lines of their own."""
 
@@ -348,7 +355,7 @@ def _facts_of(text: str) -> Row:
             row |= {
                 name: value
                 for name, value in match.groupdict().items()
-                if value and value not in _WORDS
+                if value and value not in _WORDS and _is_name(text, *match.span(name))
             }
     if match := _EXIT.search(text):
         row["exit_code"] = numbers.whole(match["code"] or match["cell"])
@@ -357,6 +364,12 @@ def _facts_of(text: str) -> Row:
     if _FINISHED.search(text) and (at := _AT.search(text)):
         row["finished_at"] = json_values.iso_utc(at[0])
     return row
+
+
+def _is_name(text: str, begin: int, end: int) -> bool:
+    """Returns whether a word is a name: `container limit 2Gi` names none."""
+    is_set_apart = not text[begin - 1].isspace() or text[: begin - 1].endswith((":", "="))
+    return is_set_apart or _PROVES_NAME.match(text, end) is not None
 
 
 def _cells(text: str) -> Row:

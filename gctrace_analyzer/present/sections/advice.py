@@ -9,6 +9,7 @@ import polars as pl
 from gctrace_analyzer.advise.candidates import without_ballast
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.whatif import is_measured
+from gctrace_analyzer.analysis.settings.naming import percent_text
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import NONE, duration, mib
 from gctrace_analyzer.units import IN_GIB_FROM_MIB, size_as_set
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gctrace_analyzer.advise.predictor import Predictor
+    from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.schema import Row
 
 MOST_ROWS = 3
@@ -57,11 +59,27 @@ _WIDE_IDLE = (
 )
 
 
-def advice(rows: pl.DataFrame, *, wide: bool = False) -> Table | None:
+def _name_of(row: Row, regime: Regime | None) -> str:
+    """Returns the setting of a row; of a present one that only the goals show, its interval."""
+    if regime is None or regime.memory_limit_source != "inferred":
+        return setting_text(row)
+    if not row["memory_limit_mib"] or not is_measured(row):
+        return setting_text(row)
+    low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
+    limit = f"{low:,.0f}–{high:,.0f}MiB" if low else f"≤{high:,.0f}MiB"
+    gogc, least = regime.gogc_pct, regime.gogc_pct_low
+    hidden = f"≥{least:.0f}" if least else "=?"
+    return f"GOGC{hidden if gogc is None else f'={percent_text(gogc)}'} GOMEMLIMIT={limit}"
+
+
+def advice(
+    rows: pl.DataFrame, regime: Regime | None = None, *, wide: bool = False
+) -> Table | None:
     """Returns a table of the recommended and the present setting with their figures.
 
     Args:
         rows: what `recommend` returns.
+        regime: what the heap goals show of the present setting.
         wide: whether there is room for whole words in its head.
     """
     if rows.is_empty():
@@ -72,20 +90,22 @@ def advice(rows: pl.DataFrame, *, wide: bool = False) -> Table | None:
     cpu = _cpu_column(shown)
     for row in shown.iter_rows(named=True):
         word = "now" if row["now"] else "advised" if row["rank"] == 1 else "or"
-        body.append((f"{_mark(row)} {word:<7} {setting_text(row)}", *_figures(row, cpu, times)))
+        body.append(
+            (f"{_mark(row)} {word:<7} {_name_of(row, regime)}", *_figures(row, cpu, times))
+        )
     name = "Setting" if wide else "Recommended settings"
     head = (name, *_head(cpu, unit, wide=wide))
     return Table(head, "l" + "r" * (len(head) - 1), body)
 
 
-def predictions(rows: pl.DataFrame) -> Table:
+def predictions(rows: pl.DataFrame, regime: Regime | None = None) -> Table:
     """Returns a table of every prediction of a what-if."""
     marks = any(_mark(row) != " " for row in rows.iter_rows(named=True))
     body = []
     unit, times = _unit_of_peaks(rows)
     cpu = _cpu_column(rows)
     for row in rows.iter_rows(named=True):
-        name = setting_text(row) + (" (now)" if is_measured(row) else "")
+        name = _name_of(row, regime) + (" (now)" if is_measured(row) else "")
         body.append((f"{_mark(row)} {name}" if marks else name, *_figures(row, cpu, times)))
     head = ("What if", *_head(cpu, unit, wide=False))
     return Table(head, "l" + "r" * (len(head) - 1), body)

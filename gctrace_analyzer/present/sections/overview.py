@@ -253,7 +253,8 @@ def self_check(report: Report) -> str | None:
     read = f"{count(lines, 'line')} read, " if lines else ""
     return (
         f"{agrees[0].upper()}{agrees[1:]}; {read}{report.analysis.repaired:,} repaired, "
-        f"{len(report.analysis.rejected):,} rejected."
+        f"{len(report.analysis.rejected):,} rejected. Durations are the middle of "
+        "what the truncated ones stand for."
         f"{_interval(summary, report.analysis.thresholds.gc_cpu_interval)}"
     )
 

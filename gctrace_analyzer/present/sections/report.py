@@ -93,7 +93,7 @@ def settings(report: Report) -> Iterator[Block]:
         yield Paragraphs([f"No setting can be predicted: {refused}."], indent=2)
         return
     ranked = report.advice.recommendations
-    shown = advice.advice(ranked)
+    shown = advice.advice(ranked, report.advice.baseline.regime)
     if shown is None:
         return
     yield shown

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.metrics import typical
 from gctrace_analyzer.analysis.metrics.typical import summarize
 from tests.helpers.intervals import interval_spans
 from tests.helpers.tables import few
@@ -164,7 +165,26 @@ def test_figures_that_rest_on_an_assumption_are_named() -> None:
         "gc_interval_p50_ms", "gc_cpu_share", "live_heap_p50_mib", "live_heap_max_mib",
         "heap_peak_mib", "effective_gogc_p50",
     )  # fmt: skip
-    assert "The live heap is estimated from the heap goal." in found.warnings
+    assert any(text.startswith("The live heap is estimated") for text in found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("assumed", "live_row", "how"),
+    [
+        (None, 10.0, " and GOGC"),
+        (
+            100.0,
+            10.0,
+            " as if GOGC were 100, which fits what a cycle allocates but is not proven",
+        ),
+        (None, None, " and from what a cycle allocates: it is a rough value"),
+    ],
+)
+def test_how_the_live_heap_is_estimated_is_said(
+    assumed: float | None, live_row: float | None, how: str
+) -> None:
+    rows = pl.DataFrame({"usual_gogc": [assumed], "live_row_mib": [live_row]})
+    assert typical._how_estimated(rows) == how
 
 
 @pytest.mark.parametrize(

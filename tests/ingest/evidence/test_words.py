@@ -45,6 +45,10 @@ from gctrace_analyzer.testing import read_text
             "Container 'api' was terminated with exit code '137' and reason 'OOMKilled'\n",
             {"container": "api"},
         ),
+        (
+            '"container limit 2Gi, 230 restarts", reason: OOMKilled, pod memory 1Gi\n',
+            {"container": None, "pod": None},
+        ),
     ],
 )
 def test_a_container_is_reported_in_any_words(text: str, expected: dict[str, Any]) -> None:
