@@ -108,6 +108,70 @@
     update();
   }
 
+  // Flame graphs: a frame fills the width when what lies next to it and next to its callers is away.
+  for (const figure of all(".flame")) {
+    const tree = figure.querySelector(".frames");
+    const frames = all(".frame", tree);
+    const [input, whole, says] = ["input", "button", "output"].map((tag) => figure.querySelector(`.finder ${tag}`));
+    if (!input) continue;
+    const caller = (frame) => frame.parentElement.closest(".frame");
+    const percentOf = (parts) => `${Number((parts / 1000).toPrecision(3))} %`;
+    const parts = (frame) => Number(frame.style.flexGrow);
+    let current = frames[0];
+    const choose = (frame) => {
+      current.tabIndex = -1;
+      current = frame;
+      current.tabIndex = 0;
+      says.textContent = frame.title;
+    };
+    const zoom = (frame) => {
+      all(".aside, .around", tree).forEach((each) => each.classList.remove("aside", "around"));
+      for (let at = frame; at; at = caller(at)) {
+        for (const next of at.parentElement.children) next.classList.toggle("aside", next !== at);
+        at.classList.toggle("around", at !== frame);
+      }
+      whole.hidden = !frame;
+    };
+    const next = {
+      ArrowUp: caller, ArrowDown: (frame) => frame.querySelector(".frame"),
+      ArrowRight: (frame) => frame.nextElementSibling, ArrowLeft: (frame) => frame.previousElementSibling,
+    };
+    frames.forEach((frame) => { frame.tabIndex = frame === current ? 0 : -1; });
+    tree.addEventListener("click", (event) => {
+      const frame = event.target.closest(".frame");
+      if (frame) { zoom(frame); choose(frame); frame.focus({ preventScroll: true }); }
+    });
+    tree.addEventListener("pointerover", (event) => { says.textContent = (event.target.closest(".frame") ?? current).title; });
+    tree.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") zoom(current);
+      else if (event.key === "Escape") zoom(null);
+      else {
+        const frame = next[event.key]?.(current);
+        if (next[event.key]) event.preventDefault();
+        if (frame?.matches(".frame:not(.aside)")) { choose(frame); frame.focus(); }
+        return;
+      }
+      event.preventDefault();
+    });
+    whole.addEventListener("click", () => zoom(null));
+    input.addEventListener("input", () => {
+      const wanted = input.value.trim().toLowerCase();
+      let sum = 0, count = 0;
+      for (const frame of frames) {
+        const hits = wanted !== "" && frame.title.slice(0, frame.title.lastIndexOf(": ")).toLowerCase().includes(wanted);
+        frame.classList.toggle("hit", hits);
+        count += hits;
+        // Callers come first: what one that matches calls is part of it.
+        if (hits && !caller(frame)?.closest(".hit")) sum += parts(frame);
+      }
+      says.textContent = wanted ? `${count.toLocaleString("en")} frames, ${percentOf(sum)}` : "";
+    });
+    input.addEventListener("keydown", (event) => {
+      const hit = event.key === "Enter" && tree.querySelector(".hit");
+      if (hit) { choose(hit); hit.focus(); }
+    });
+  }
+
   const packed = byId("data");
   // A browser that cannot unpack shows the charts as they are, without zoom.
   if (!packed || typeof DecompressionStream === "undefined") return;

@@ -14,6 +14,7 @@ from gctrace_analyzer.present.html import cycle_table, ranges
 from gctrace_analyzer.present.html.captions import statements
 from gctrace_analyzer.present.html.chart import charts_of
 from gctrace_analyzer.present.html.embed import embedded, without_script
+from gctrace_analyzer.present.html.icicle import icicles
 from gctrace_analyzer.present.html.methodology import methodology
 from gctrace_analyzer.present.html.parts import environment
 from gctrace_analyzer.present.plots.accessor import on
@@ -219,6 +220,7 @@ def _sites(report: Report) -> dict[str, list[Any]]:
     blocks = list(sites.of_profiles(report, _MOST_SITES))
     return {
         "sites": [block for block in blocks if isinstance(block, Table)],
+        "flames": list(icicles(report)),
         "site_notes": [
             note for block in blocks if isinstance(block, Paragraphs) for note in block.texts
         ],
