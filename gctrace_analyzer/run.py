@@ -331,6 +331,7 @@ class Run:
         memory_limit: SizeValues | Present = PRESENT,
         ballast: SizeValues | Present = PRESENT,
         *,
+        less: Mapping[str, str | float] | None = None,
         horizon: str | float | None = None,
         evidence: Run | Sequence[Run] = (),
     ) -> pl.DataFrame:
@@ -341,13 +342,16 @@ class Run:
                 present setting.
             memory_limit: one or several limits, as "1GiB" or in MiB; None or "off" means off.
             ballast: one or several ballast sizes, in the same form.
+            less: functions that would allocate less, with what they call: `{"main.decode": "50%"}`.
+                The input needs a heap profile. The settings are predicted with and without it;
+                the live heap stays as it is.
             horizon: predict this far ahead, as "12h" or in seconds, extrapolating the growth
                 of the live heap. By default, now.
             evidence: a run of the same program at another setting, or several. Predictions are
                 the mean of those from each log; the nearer its setting, the more a log counts.
 
         Raises:
-            BadSettingError: a value is not a valid setting.
+            BadSettingError: a value is not a valid setting, or a function is not in the profile.
         """
         baseline = self._with_evidence(evidence)
         now = baseline.now
@@ -355,7 +359,13 @@ class Run:
         limits = parse_settings(memory_limit, now.limit, "memory_limit")
         ballasts = [value or 0.0 for value in parse_settings(ballast, now.ballast, "ballast")]
         horizon_s = units.duration_s(horizon, argument="horizon") if horizon else 0.0
-        return grid(baseline, gogcs, limits, ballasts, horizon_s)
+        kept = [1.0]
+        if less:
+            from gctrace_analyzer.analysis.sites.profiled import Profiled
+
+            profiled = self._analysis.profiled or Profiled((), self.summary)
+            kept.append(profiled.kept_share(less))
+        return grid(baseline, gogcs, limits, ballasts, horizon_s, kept)
 
     def recommend(
         self,

@@ -636,6 +636,7 @@ WHATIF = (
     Column("gogc", "Float64", "%", "GOGC; null: off, or unknown where nothing is predicted", "the caller"),
     Column("memory_limit_mib", "Float64", "MiB", "GOMEMLIMIT; null: off", "the caller"),
     Column("ballast_mib", "Float64", "MiB", "ballast", "the caller"),
+    Column("allocation", "Float64", "", "size allocated for the same work, relative to now", "the caller, and a profile"),
     Column("load", "String", "", "load model: fixed-rate (keeps its allocation rate), cpu-bound (allocates as fast as it can), or between", _MODEL),
     *(
         Column(f"{name}{end}", "Float64", unit, f"{meaning}{words}", _MODEL)

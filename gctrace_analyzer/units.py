@@ -223,6 +223,25 @@ def cpus_text(cpus: float) -> str:
     return f"{cpus:.3g} CPU{'' if f'{cpus:.3g}' == '1' else 's'}"
 
 
+def share_of(value: str | float, *, argument: str, example: str, whole: bool = False) -> float:
+    """Returns a share given as a number or a percentage; `whole`: 1 is one too.
+
+    >>> share_of("3%", argument="gc_cpu_target", example="3%")
+    0.03
+
+    Raises:
+        BadSettingError: it is not between 0 and 1.
+    """
+    text = str(value).strip()
+    try:
+        share = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not (0 < share < 1 or (whole and share == 1)):
+        raise BadSettingError(argument, text, f"a share such as {example}")
+    return share
+
+
 def cores_text(cores: float, cpus: float) -> str:
     """Formats CPU time per second with the CPUs there are.
 

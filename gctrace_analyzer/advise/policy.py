@@ -42,7 +42,7 @@ from gctrace_analyzer.advise.turned_down import costs_too_much, fits, is_turned_
 from gctrace_analyzer.advise.whatif import agree
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.units import duration_text, size_as_set
+from gctrace_analyzer.units import duration_text, share_of, size_as_set
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.objective import Aim, Failed
@@ -73,16 +73,7 @@ def parse_target(value: str | float | None) -> float | None:
     """
     if value is None:
         return None
-    text = str(value).strip()
-    try:
-        share = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        share = -1.0
-    if not 0 < share < 1:
-        raise BadSettingError(
-            argument="gc_cpu_target", value=text, expected="a share such as 3% or 0.03"
-        )
-    return share
+    return share_of(value, argument="gc_cpu_target", example="3% or 0.03")
 
 
 def recommend(

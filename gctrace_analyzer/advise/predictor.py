@@ -170,5 +170,6 @@ def blank(setting: Setting, **known: Any) -> Row:
         "gogc": setting.gogc,
         "memory_limit_mib": setting.limit,
         "ballast_mib": setting.ballast,
+        "allocation": setting.allocation,
         **known,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import Enum
 from itertools import product
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -14,6 +15,8 @@ from gctrace_analyzer import schema, units
 from gctrace_analyzer.advise.prediction.model import Setting
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gctrace_analyzer.advise.predictor import Predictor, Row
 
 
@@ -67,12 +70,40 @@ def grid(
     limit: Sequence[float | None],
     ballast: Sequence[float],
     horizon_s: float = 0.0,
+    allocation: Sequence[float] = (1.0,),
 ) -> pl.DataFrame:
     """Returns a row of `schema.WHATIF` for each combination, now or at the horizon."""
-    settings = (Setting(*values) for values in product(gogc, limit, ballast))
+    settings = (
+        Setting(*values, less)
+        for less in allocation
+        for values in product(gogc, limit, ballast)
+    )
     rows = [predictor.at(setting, horizon_s).row for setting in settings]
     agree(rows)
     return pl.DataFrame(rows, schema=schema.polars_schema("whatif"), orient="row")
+
+
+LESS_ERROR = 0.25
+"""Of functions of two programs with a fifth of the allocation or more, what their removal saved was
+within this share of the prediction (median of five runs a side, docs/predictions.md)."""
+
+
+def saved_by_less(rows: pl.DataFrame) -> Iterator[tuple[Setting, tuple[float, float, float]]]:
+    """Yields the cores of GC that less allocation saves under each setting: low, middle, high.
+
+    Args:
+        rows: `schema.WHATIF`, each setting with the present allocation and with less.
+    """
+    known = {
+        Setting(*values): cores
+        for *values, cores in rows.drop_nulls("gc_cpu_cores")
+        .select("gogc", "memory_limit_mib", "ballast_mib", "allocation", "gc_cpu_cores")
+        .iter_rows()
+    }
+    for setting, cores in known.items():
+        if setting.allocation != 1.0:
+            saved = known[replace(setting, allocation=1.0)] - cores
+            yield setting, (saved * (1 - LESS_ERROR), saved, saved * (1 + LESS_ERROR))
 
 
 def trade_off(predictor: Predictor, like: Setting) -> pl.DataFrame:
@@ -92,10 +123,11 @@ def agree(rows: list[Row]) -> None:
     The replays of neighbouring settings differ by a little noise. The present setting's row is
     measured, so the others are brought in line with it.
     """
-    places: dict[tuple[float | None, float], list[Row]] = {}
+    places: dict[tuple[float | None, ...], list[Row]] = {}
     for row in rows:
         if row["heap_peak_mib"] is not None:
-            places.setdefault((row["memory_limit_mib"], row["ballast_mib"]), []).append(row)
+            key = (row["memory_limit_mib"], row["ballast_mib"], row["allocation"])
+            places.setdefault(key, []).append(row)
     for group in places.values():
         group.sort(key=lambda row: math.inf if row["gogc"] is None else row["gogc"])
         at = next((n for n, row in enumerate(group) if is_measured(row)), None)

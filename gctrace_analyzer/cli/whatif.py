@@ -39,6 +39,7 @@ examples:
   gctrace-analyze whatif run.log --gogc 50,200,400
   gctrace-analyze whatif run.log --gogc 100,off --memory-limit 1GiB,2GiB
   gctrace-analyze whatif run.log memstats.csv --memory-limit 900MiB -f csv
+  gctrace-analyze whatif run.log allocs.pb.gz --less main.decode=50%
   gctrace-analyze whatif leak.log --memory-limit 2GiB --horizon 12h
   gctrace-analyze whatif run.log --memory-limit-now 450MiB --memory-limit 1GiB
 
@@ -50,12 +51,13 @@ def run(args: argparse.Namespace) -> Result:
     """Predicts the settings that the options ask for."""
     log, others = _read(args)
     tried = {name: text.split(",") for name in SETTINGS if (text := getattr(args, name))}
-    if not tried:
+    less = dict(_less(text) for text in args.less)
+    if not tried and not less:
         tried = {"gogc": DEFAULT_GOGC.split(",")}
     from gctrace_analyzer.present.sections.predictions import whatif as document
 
     with working("trying settings"):
-        rows = log.whatif(**tried, horizon=args.horizon, evidence=others)
+        rows = log.whatif(**tried, less=less, horizon=args.horizon, evidence=others)
     return prediction(log, others, rows, document)
 
 
@@ -74,6 +76,14 @@ def command_parser() -> argparse.ArgumentParser:
         "--ballast", metavar="SIZE", help="sizes of a heap ballast, for example 0,64MiB"
     )
     tried.add_argument(
+        "--less",
+        action="append",
+        default=[],
+        metavar="FUNCTION=PERCENT",
+        help="a function that allocates less, with what it calls: main.decode=50%% (repeatable); "
+        "needs a heap or allocs profile among the inputs",
+    )
+    tried.add_argument(
         "--horizon",
         metavar="TIME",
         help="predict this far ahead, extrapolating live-heap growth, for example 12h "
@@ -84,6 +94,19 @@ def command_parser() -> argparse.ArgumentParser:
     add_reading(parser)
     add_general(parser)
     return parser
+
+
+def _less(text: str) -> tuple[str, str]:
+    """Returns the function and the share of an option.
+
+    Raises:
+        BadSettingError: one of them is missing.
+    """
+    function, equals, share = text.rpartition("=")
+    if not equals:
+        expected = "a function and a share, such as main.decode=50%"
+        raise BadSettingError(argument="less", value=text, expected=expected)
+    return function, share
 
 
 def _read(args: argparse.Namespace) -> tuple[Run, list[Run]]:

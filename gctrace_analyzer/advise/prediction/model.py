@@ -50,11 +50,15 @@ Thrash = Literal["no", "risk", "certain"]
 
 @frozen
 class Setting:
-    """GOGC in percent (None: off), the memory limit in MiB (None: off), the ballast in MiB."""
+    """GOGC in percent (None: off), the memory limit in MiB (None: off), the ballast in MiB.
+
+    `allocation` is what the program allocates for its work, relative to now.
+    """
 
     gogc: float | None = 100.0
     limit: float | None = None
     ballast: float = 0.0
+    allocation: float = 1.0
 
 
 @frozen
@@ -264,7 +268,8 @@ class Model:
             slowed = max(speed, 0.3) ** (load.cpu_bound * (1 - hold_back))
             in_mark_times = work / work_0 * slowed * free_times
             live_times = min(max((gap / gap_0) ** live_exponent, 0.95), 1.25)
-        rate = self._rate(gap, work, lost_in_mark)
+        # With less allocation, all figures are those of the same work per second.
+        rate = self._rate(gap, work, lost_in_mark) * other.allocation
         active = rate * self._mark_ms(replayed, work) / 1000
         set_by = "memory-limit" if replayed.by_limit >= 0.5 else "gogc"
         marked = replayed.marked * load.marked_live / own.marked
@@ -304,7 +309,7 @@ class Model:
             thrash_share=replayed.no_room_time if other.limit else 0.0,
             no_room=replayed.no_room if other.limit else 0.0,
             non_heap=non_heap.at(replayed.goal, other.ballast),
-            speed=self._speed(rate, gap),
+            speed=self._speed(rate / other.allocation, gap),
             gap_spread=replayed.gap_spread,
             peak_spread=replayed.peak_spread,
         )
@@ -425,10 +430,15 @@ class Model:
         """Returns the path, the rules and the costs of a setting."""
         load, c = self.load, self.constants
         path: Path = load.path
+        # What the CPU or assists limit allocates as fast as before, and gets on sooner.
+        free = (1 - load.cpu_bound) * (1 - self.assists.hold_back)
+        rate_times = setting.allocation**free
         if grown_mib is not None:
             path = self._late_path.shifted(grown_mib)
         if setting.ballast != self.now.ballast:
             path = path.shifted(setting.ballast - self.now.ballast)
+        if setting.allocation != 1.0:
+            path = path.scaled(setting.allocation, rate_times)
         cap = None
         if setting.limit:
             cap = non_heap.cap(setting.limit, setting.ballast, go_1_21=self._go_1_21)
@@ -453,7 +463,8 @@ class Model:
             fixed=c.mark_fixed_mib,
             ballast=setting.ballast,
             mark_s_per_mib=load.mark_ms / 1000 / marks,
-            mib_per_s=load.alloc_off if load.alloc_off > 0 else max(load.alloc, 1e-6),
+            mib_per_s=rate_times
+            * (load.alloc_off if load.alloc_off > 0 else max(load.alloc, 1e-6)),
             least_off=0.3 + 0.02 * in_mark,
             free_times=free_times,
         )

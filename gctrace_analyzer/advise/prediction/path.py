@@ -83,6 +83,18 @@ class Path:
         """Returns the path with a live heap that is larger throughout, as with a ballast."""
         return replace(self, offset=self.offset + by_mib, mean_live=self.mean_live + by_mib)
 
+    def scaled(self, times: float, in_mark_times: float) -> Path:
+        """Returns the path of a program that allocates less for the same work.
+
+        Args:
+            times: factor on what it allocates.
+            in_mark_times: factor on what it allocates during marking.
+        """
+        scaled = self.columns.with_columns(
+            pl.col("at") * times, pl.col("in_mark") * in_mark_times
+        )
+        return Path.of(scaled).shifted(self.offset)
+
     def without_growth(self, along_mib: float) -> Path:
         """Returns the path of a heap that grows steadily, as if it had its last size throughout.
 

@@ -263,7 +263,7 @@ class Scaling(Predictor):
         }
 
     def _rates(self, setting: Setting, goal: float, room: float) -> Row:
-        rate = self._rate(room)
+        rate = setting.allocation * self._rate(room)
         times = rate / self.rate if self.rate else None
         s = self.summary
 

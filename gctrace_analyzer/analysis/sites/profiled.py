@@ -11,13 +11,14 @@ import polars as pl
 
 from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.sites import gc_functions, sums
-from gctrace_analyzer.analysis.sites.functions import place
+from gctrace_analyzer.analysis.sites.functions import place, short_name
 from gctrace_analyzer.analysis.sites.table import Costs, in_order, is_one_process, sites
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.units import MIB, digits, size_text
+from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.units import MIB, digits, share_of, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
     from gctrace_analyzer.analysis.rules.finding import Finding
@@ -40,6 +41,9 @@ _COMPARE = re.compile(
 _HEAP = "(heap profile: `go tool pprof`)"
 
 _MOST_NAMED = 3
+_LEAST_KEPT = 0.01
+"""Share of the allocation that is left at least: a program without any has no cycles."""
+
 _MALG = "runtime.malg"
 """What allocates the descriptors of goroutines."""
 
@@ -197,6 +201,31 @@ class Profiled:
         """Yields post-mortems whose advice names what the profiles show."""
         for death in deaths:
             yield replace(death, advice=tuple(self.answered(text) for text in death.advice))
+
+    def kept_share(self, less: Mapping[str, str | float]) -> float:
+        """Returns the share of the allocation that is left if functions allocate less.
+
+        Args:
+            less: how much less, as "50%" or 0.5, by function: its name or the end of it.
+
+        Raises:
+            BadSettingError: there is no heap profile or no such function, or not a share.
+        """
+        if self.heap is None:
+            expected = "a heap or allocs profile in the input"
+            raise BadSettingError(argument="less", value=", ".join(less), expected=expected)
+        names = {short_name(name): name for name in self.heap.places["function"].unique()}
+        names |= {name: name for name in names.values()}
+        shares = {}
+        for function, text in less.items():
+            if function not in names:
+                own = [short_name(name) for name in self.top["function"]]
+                raise BadSettingError.unknown(argument="less", value=function, valid=own)
+            example = f"{function}=50%"
+            shares[names[function]] = share_of(
+                text, argument="less", example=example, whole=True
+            )
+        return max(sums.kept_share(self.heap, shares), _LEAST_KEPT)
 
     @cached_property
     def stacks(self) -> pl.DataFrame | None:

@@ -18,6 +18,8 @@ from gctrace_analyzer.analysis.sites.functions import is_standard
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gctrace_analyzer.ingest.profiles.profile import Profile
 
 CUM, ATTRIBUTED = "cum_", "attributed_"
@@ -79,6 +81,27 @@ def _sum_of(rows: pl.DataFrame, key: str, profile: Profile, kind: str) -> pl.Dat
     return rows.group_by(key).agg(
         pl.col(value).sum().alias(kind + value) for value in profile.values
     )
+
+
+def kept_share(profile: Profile, less: Mapping[str, float]) -> float:
+    """Returns the share of the allocation that is left if functions allocate less.
+
+    Args:
+        profile: a heap profile.
+        less: by function how much less it and the functions it calls would allocate, as a share.
+    """
+    names = profile.places["function"]
+    kept = names.replace_strict(less, default=0.0, return_dtype=pl.Float64)
+    total = left = 0.0
+    for frames in profile.frames():
+        stacks = (
+            frames.with_columns(less=pl.lit(kept).gather("place"))
+            .group_by("stack")
+            .agg(pl.first("alloc_bytes"), (1 - pl.col("less").max()).alias("kept"))
+        )
+        total += float(stacks["alloc_bytes"].sum())
+        left += float((stacks["alloc_bytes"] * stacks["kept"]).sum())
+    return left / total if total else 1.0
 
 
 def distinct_stacks(profile: Profile) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.whatif import is_measured
 from gctrace_analyzer.analysis.settings.naming import percent_text
 from gctrace_analyzer.present.document import Table
-from gctrace_analyzer.present.format import NONE, duration, mib
+from gctrace_analyzer.present.format import NONE, duration, mib, share
 from gctrace_analyzer.units import IN_GIB_FROM_MIB, size_as_set
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ MOST_ROWS = 3
 
 def setting_of(row: Row) -> Setting:
     """Returns the setting of a row of predictions."""
-    return Setting(row["gogc"], row["memory_limit_mib"], row["ballast_mib"] or 0.0)
+    setting = (row["gogc"], row["memory_limit_mib"], row["ballast_mib"] or 0.0)
+    return Setting(*setting, row["allocation"])
 
 
 def setting_text(row: Row) -> str:
@@ -39,6 +40,8 @@ def as_text(setting: Setting) -> str:
     parts = environment(setting, shown=True)
     if setting.ballast:
         parts.append(f"ballast {mib(setting.ballast)}")
+    if setting.allocation != 1.0:
+        parts.append(f"and {share(1 - setting.allocation)} less allocation")
     return " ".join(parts)
 
 

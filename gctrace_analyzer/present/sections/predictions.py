@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.advise.whatif import saved_by_less
 from gctrace_analyzer.present.document import Gap, Paragraphs, Sentence, Sentences
 from gctrace_analyzer.present.sections import advice, verdict
 from gctrace_analyzer.present.sections.report import title
+from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -93,6 +95,18 @@ def _notes_on_predictions(report: Report, rows: pl.DataFrame) -> Iterator[tuple[
             yield "Ballast", text
     for text in advice.lasting(rows):
         yield "Lasts", text
+    yield from _saved(rows)
+
+
+def _saved(rows: pl.DataFrame) -> Iterator[tuple[str, str]]:
+    """Yields what less allocation saves under each setting."""
+    for setting, cores in saved_by_less(rows):
+        low, middle, high = (digits(end, 2) for end in cores)
+        yield (
+            "Saves",
+            f"{middle} cores of GC ({low} to {high}): {advice.as_text(setting)}. The live heap is "
+            "assumed to stay as it is.",
+        )
 
 
 def _notes(report: Report) -> Iterator[tuple[str, str]]:
