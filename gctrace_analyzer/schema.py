@@ -1004,6 +1004,7 @@ PlotName = Literal[
     "mmu",
     "trade_off",
     "memory",
+    "sites",
 ]
 """The plots of a run, by name."""
 

@@ -17,6 +17,7 @@ from gctrace_analyzer.present.plots.kinds import (
     memory,
     mmu,
     pauses,
+    sites,
     timeline,
     trade_off,
 )
@@ -196,6 +197,8 @@ class Plots:
     """GC CPU against peak heap, with the present and the recommended setting."""
     memory = _Plot(memory.memory)
     """Heap obtained from the system and heap needed, from MemStats."""
+    sites = _Plot(sites.sites)
+    """The functions that allocate, and those that hold what grew, from heap profiles."""
 
     def __init__(self, report: Callable[[], Report]) -> None:
         self.report = report

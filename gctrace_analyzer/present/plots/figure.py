@@ -38,6 +38,9 @@ _LEVEL_HEADROOM = 0.2
 """Above the highest level: room for its name and for those of events, clear of the data."""
 
 _LOG_HEADROOM = 0.03
+_ROWS, _BESIDE = 6, 0.6
+"""Rows of bars in a panel of the usual height, and the room below the first and above the last."""
+
 _NEAR_THE_TOP = 0.15
 
 
@@ -45,7 +48,8 @@ _NEAR_THE_TOP = 0.15
 class Mark:
     """One series: a line, steps or points; `low` and `high` make a band around it.
 
-    Points can have stems: lines down to zero, which hold few of them together.
+    Points can have stems: lines down to zero, which hold few of them together. Bars lie: each
+    reaches from 0 to its `x` in the row `y`, with `where` at its end.
 
     `where` has the cycle and log line of each point. A null in `y` interrupts the line.
     """
@@ -53,7 +57,7 @@ class Mark:
     name: str
     x: pl.Series
     y: pl.Series
-    kind: Literal["line", "step", "points"] = "line"
+    kind: Literal["line", "step", "points", "bar"] = "line"
     look: Look = LOOKS["interval"]
     low: pl.Series | None = None
     high: pl.Series | None = None
@@ -112,6 +116,7 @@ class Panel:
 
     `unit` is appended to single values, as in "4.2 ms". With `is_timed` the horizontal axis is
     time. `ceiling` is the highest value after a start-up that is far higher: the axis ends there.
+    `names` are those of the rows of bars, from below.
     """
 
     name: str
@@ -128,6 +133,12 @@ class Panel:
     is_timed: bool = False
     x_unit: str = ""
     ceiling: float | None = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def height(self) -> float:
+        """The height in usual ones: rows of bars need room for their names."""
+        return max(1.0, len(self.names) / _ROWS)
 
     @property
     def drawn(self) -> bool:
@@ -184,6 +195,8 @@ class Panel:
         `is_cut` says so. Shares and areas always start at 0. Levels are inside, unless they are far
         above the data.
         """
+        if self.names:
+            return AxisSpan(-_BESIDE, len(self.names) - 1 + _BESIDE)
         low, high = self.extent("y")
         if self.log_y:
             # A point at the edge would be cut in half.

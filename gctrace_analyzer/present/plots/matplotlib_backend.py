@@ -48,7 +48,7 @@ def draw(figure: Figure, ax: Any = None, theme: Theme = "auto") -> Any:
     notes = fill(" ".join(figure.all_notes), 120)
     below = 0.25 + 0.17 * notes.count("\n") if notes else 0.0
     tall = (
-        PANEL_IN * max(len(panels), 1.5)
+        PANEL_IN * max(sum(panel.height for panel in panels), 1.5)
         + 0.9
         + below
         + (0.35 * len(panels) * (not figure.shared_x))
@@ -211,6 +211,9 @@ _DASHES = {
     "longdashdot": (0, (10, 2, 1.4, 2)),
 }
 _TITLE_LETTERS = 80
+_BAR_ROOM = 0.45
+"""Room to the right of the longest bar, as a share of it."""
+
 _STEM_ALPHA = 0.35
 _EDGE = 0.008
 """Of the time axis, on either side of single cycles: a point at the edge would be cut in half."""
@@ -232,7 +235,10 @@ def _scales(panel: Panel, ax: Any) -> None:
     if panel.log_x:
         ax.set_xscale("log")
         _ticks(ax.xaxis, panel.ticks("x"))
-    if panel.percent:
+    if panel.names:
+        ax.set_yticks(range(len(panel.names)), labels=panel.names)
+        ax.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,g}"))
+    elif panel.percent:
         ax.yaxis.set_major_formatter(
             ticker.FuncFormatter(lambda share, _: f"{100 * share:,.10g} %")
         )
@@ -247,6 +253,18 @@ def _ticks(axis: Any, ticks: list[float]) -> None:
 
 def _mark(mark: Mark, ax: Any, colors: dict[str, str]) -> None:
     x, y, color = _plain(mark.x), _plain(mark.top), colors[mark.look.color]
+    if mark.kind == "bar":
+        bars = ax.barh(y, x, height=0.7, color=color)
+        ax.bar_label(
+            bars,
+            mark.where.to_list() if mark.where is not None else None,
+            padding=3,
+            fontsize=8,
+        )
+        # Room for what is written at the end of the longest.
+        ax.margins(x=_BAR_ROOM)
+        ax.set_axisbelow(True)
+        return
     if mark.has_stems:
         ax.vlines(x, 0, y, color=color, alpha=_STEM_ALPHA, linewidth=1)
     ax.plot(x, y, color=color, label=mark.name, **_style(mark))

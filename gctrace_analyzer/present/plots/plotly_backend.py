@@ -39,6 +39,8 @@ _DAY_S = 86_400
 _NOTE_HEIGHT = 18
 _MODES = {"line": "lines", "step": "lines", "points": "markers"}
 _STEM_ALPHA = 0.45
+_BAR_END = 1.7
+"""The end of the axis of bars, relative to the longest."""
 
 
 def draw(figure: Figure) -> Any:
@@ -94,6 +96,7 @@ class _Description:
         self.annotations: list[dict[str, object]] = []
         self.shapes: list[dict[str, object]] = []
         notes = _NOTE_HEIGHT * len(figure.all_notes)
+        heights = sum(panel.height for panel in self.panels)
         legend_rows = _legend_rows(self.panels[0]) if self.panels else 0
         self.layout: dict[str, object] = {
             "template": "plotly_white",
@@ -108,7 +111,7 @@ class _Description:
                 "yanchor": "top",
                 "pad": {"t": 12},
             },
-            "height": 90 + PANEL_HEIGHT * max(len(self.panels), 1) + notes,
+            "height": 90 + round(PANEL_HEIGHT * max(heights, 1)) + notes,
             "margin": {"l": 64, "r": 16, "t": 64 + LEGEND_ROW * legend_rows, "b": 62 + notes},
             # One box for all series over time, else one for each point.
             "hovermode": "x unified" if figure.shared_x and figure.x_range else "closest",
@@ -182,13 +185,17 @@ class _Description:
             "domain": domain,
             "anchor": x,
             **({"tickformat": ".3~p"} if panel.percent else {}),
+            **(_rows(panel) if panel.names else {}),
             **(_log(panel.ticks("y")) if panel.log_y else {"range": [span.low, span.high]}),
         }
         if figure.shared_x and panel is not self.panels[-1]:
             return
         title = figure.x_title if figure.shared_x else panel.x_title
+        # Room for what is written at the end of the longest bar.
+        ends = {"range": [0, _BAR_END * panel.extent("x")[1]]} if panel.names else {}
         axis = {
             **_AXIS,
+            **ends,
             "anchor": y,
             "title": {"text": title, "font": {"size": 12}},
             **(_log(panel.ticks("x")) if panel.log_x else {}),
@@ -299,6 +306,9 @@ def _traces(
         }
         yield {**edge, "y": _values(low)}
         yield {**edge, "y": _values(high), "fill": "tonexty", "fillcolor": faint(color)}
+    if mark.kind == "bar":
+        yield _bars(mark, panel, place)
+        return
     unit = f" {panel.unit}" if panel.unit else ""
     shown = "%{y:.3~p}" if panel.percent else f"%{{y:,.4~g}}{unit}"
     trace: dict[str, object] = {
@@ -334,6 +344,28 @@ def _traces(
     if mark.filled and mark.low is None:
         trace |= {"fill": "tozeroy", "fillcolor": faint(color)}
     yield trace
+
+
+def _bars(mark: Mark, panel: Panel, place: dict[str, Any]) -> dict[str, object]:
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": mark.name,
+        "showlegend": False,
+        "marker": {"color": mark.look.hex},
+        **place,
+        "y": _values(mark.y),
+        "text": None if mark.where is None else mark.where.to_list(),
+        "textposition": "outside",
+        "hovertext": panel.names,
+        "hovertemplate": "%{hovertext}<br>%{text}<extra></extra>",
+    }
+
+
+def _rows(panel: Panel) -> dict[str, object]:
+    """Returns the axis of rows with names."""
+    names = {"tickvals": [*range(len(panel.names))], "ticktext": panel.names}
+    return {**names, "automargin": True, "showgrid": False, "zeroline": False}
 
 
 def faint(color: str, alpha: float = 0.18) -> str:

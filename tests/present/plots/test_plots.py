@@ -25,6 +25,7 @@ from gctrace_analyzer.present.plots.kinds.overlay import overlay
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, ROOT, SAMPLES
 from tests.helpers.intervals import between_dumps
+from tests.helpers.profiles import PROFILES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -410,3 +411,27 @@ def test_a_plot_without_data_says_why() -> None:
     assert [" ".join(text.get_text().split()) for text in drawn.axes[0].texts] == [
         " ".join(figure.all_notes) or "The input has no data for this plot."
     ]
+
+
+def test_sites_are_bars_with_what_they_cost_the_longest_on_top() -> None:
+    folder = PROFILES / "leaks" / "timer"
+    names = ("run.log", "heap-early.pb.gz", "heap-late.pb.gz")
+    run = gca.read(*(folder / name for name in names))
+    growth, allocation = described(run.report(), "sites").drawn_panels
+    assert growth.names[-1].startswith("main.(*limiter).allow (main.go:")
+    assert allocation.names[-1].startswith("main.serve (main.go:")
+    (bars,) = allocation.marks
+    assert bars.x.to_list() == sorted(bars.x)
+    assert bars.where is not None
+    assert re.fullmatch(r"9\d\.\d %, [\d.]+ MiB/s, [\d.]+ cores of GC", bars.where[-1])
+    drawn = run.plot.sites()
+    assert [trace.orientation for trace in drawn.data] == ["h", "h"]
+    assert drawn.layout.yaxis2.ticktext == allocation.names
+    axes = run.plot.sites(backend="matplotlib").axes
+    assert [label.get_text() for label in axes[0].get_yticklabels()] == list(growth.names)
+
+
+def test_without_a_profile_the_plot_of_sites_says_what_is_missing() -> None:
+    figure = described(gca.read(PROFILES / "requests" / "run.log").report(), "sites")
+    assert not figure.drawn
+    assert "no heap profile" in figure.notes[0]
