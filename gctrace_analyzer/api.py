@@ -325,7 +325,8 @@ def runs_of(side: Runs, **options: Unpack[ReadKwargs]) -> list[Run]:
     """Returns the runs of one side of a comparison; paths and patterns are read.
 
     Args:
-        side: a run, path, pattern or open file, or several of them.
+        side: a run, path, pattern or open file, or several of them. Profiles are of the first
+            other run.
         options: the options of `read`, for every file that is read here.
 
     Raises:
@@ -334,11 +335,14 @@ def runs_of(side: Runs, **options: Unpack[ReadKwargs]) -> list[Run]:
     """
     several: Sequence[Input | Run]
     several = side if isinstance(side, list | tuple) else [cast("Input | Run", side)]
-    return [
+    runs = [
         part if isinstance(part, Run) else read(part, **options)
         for one in several
         for part in _expanded(one)
     ]
+    profiles = [run for run in runs if run.has_only_profiles]
+    first, *others = [run for run in runs if not run.has_only_profiles] or runs
+    return [first.with_profiles_of(profiles), *others] if profiles else runs
 
 
 def _expanded(origin: Input | Run) -> Sequence[Input | Run]:

@@ -169,6 +169,16 @@ class Run:
         names = (name for name in schema.LOG_TABLES if name not in ("processes", "rejected"))
         return not (self._log.profiles or any(len(self._log.tables[name]) for name in names))
 
+    @property
+    def has_only_profiles(self) -> bool:
+        """Whether nothing but profiles was read."""
+        return bool(self._log.profiles) and self.cycles.is_empty() and self.memstats.is_empty()
+
+    def with_profiles_of(self, others: Sequence[Run]) -> Run:
+        """Returns the run with the profiles of others too, which are of the same program."""
+        profiles = (*self._log.profiles, *(p for run in others for p in run._log.profiles))
+        return self._of(replace(self._log, profiles=profiles))
+
     def table(self, name: TableName) -> pl.DataFrame:
         """Returns a table by its name.
 

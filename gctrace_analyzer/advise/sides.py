@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.compare.compare import Measured
     from gctrace_analyzer.analysis.compare.rounds import Measurement
     from gctrace_analyzer.analysis.rules.finding import Finding
+    from gctrace_analyzer.analysis.sites.profiled import Profiled
 
     Promised: TypeAlias = Callable[["Side", "Side"], tuple[Expectation, str | None]]
     """Returns what was predicted for a side, as `expectation` does, from the one before."""
@@ -95,6 +96,11 @@ class Side:
     def names(self) -> list[str]:
         """The names of the inputs."""
         return [source.name for analysis in self.analyses for source in analysis.log.sources]
+
+    @property
+    def profiled(self) -> Profiled | None:
+        """The profiles of its first run that has some; None without any."""
+        return next((own for run in self.analyses if (own := run.profiled)), None)
 
     @property
     def seconds(self) -> float:

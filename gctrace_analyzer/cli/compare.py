@@ -42,8 +42,9 @@ version or settings.
 A SIDE is a log, or NAME=LOG,LOG,... for several runs of the same program with
 the same settings; a quoted pattern stands for all matching files. Of more than
 two sides, each is compared with the first, in a table with one row each. Files
-with metrics will do in place of logs. A folder that measure has written has all
-its sides.
+with metrics will do in place of logs. With a heap profile on each side, the
+functions whose allocation changed are listed. A folder that measure has written
+has all its sides.
 
 Two time ranges of a Prometheus server, such as before and after a deploy; each
 process of the service is a run, so several pods show how much runs differ:
@@ -54,6 +55,7 @@ process of the service is a run, so several pods show how much runs differ:
 _EPILOG = """\
 examples:
   gctrace-analyze compare before=a1.log,a2.log after=b1.log,b2.log
+  gctrace-analyze compare before=a.log,a.pb.gz after=b.log,b.pb.gz
   gctrace-analyze compare 100='gogc100-*.log' 200='gogc200-*.log' --gogc 100,200
   gctrace-analyze compare 900MiB='900-*.log' 1GiB='1g-*.log' 2GiB='2g-*.log'
   gctrace-analyze compare before.log after.log -o comparison.html -o comment.md

@@ -84,6 +84,7 @@ _EPILOG = """\
 examples:
   gctrace-analyze run.log.1.gz run.log          rotated parts of one log
   kubectl logs api-7d9f | gctrace-analyze -     standard input
+  gctrace-analyze run.log allocs.pb.gz          with a profile: which functions
   gctrace-analyze run.log -o report.html -o cycles.parquet
   gctrace-analyze run.log -o pauses.png --plot pauses
   gctrace-analyze run.log --format csv --table pauses

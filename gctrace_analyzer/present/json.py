@@ -162,9 +162,19 @@ def of_comparison(pairs: Sequence[Pair]) -> dict[str, object]:
         "load_is_given": last.load_is_given,
         "differences": [difference.to_dict() for difference in all_differences(pairs)],
         "metrics": [row for pair in pairs for row in pair.frame.to_dicts()],
+        "sites": [*_changed_sites(pairs)],
         "no_expectation_because": last.no_expectation,
         **measured,
     }
+
+
+def _changed_sites(pairs: Sequence[Pair]) -> Iterator[dict[str, object]]:
+    """Yields how the allocation of functions changed, by side, if both have profiles."""
+    for pair in pairs:
+        before, after = pair.before.profiled, pair.after.profiled
+        changed = before.changes(after) if before and after else None
+        for row in () if changed is None else changed.head(MOST_ROWS).to_dicts():
+            yield {"side": pair.after.label, **row}
 
 
 def _promises(pairs: Sequence[Pair]) -> Iterator[dict[str, object]]:

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.postmortem import remedies
+from gctrace_analyzer.analysis.rules import finding
+from gctrace_analyzer.analysis.rules.registry import RULES
+from tests.conftest import ROOT
 from tests.helpers.profiles import MANIFEST, PROFILES
+from tests.helpers.written_profiles import service
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gctrace_analyzer.comparison import Comparison
 
 LEAKS = {row["name"]: row["function"] for row in MANIFEST["leaks"]}
 
@@ -70,3 +82,54 @@ def test_a_profile_alone_says_what_is_missing() -> None:
 def test_a_cpu_profile_is_a_second_opinion() -> None:
     text = flat(str(gca.read(PROFILES / "others/cpu.pb.gz").summary()))
     assert "In the CPU profile, GC takes" in text
+
+
+def compared(tmp_path: Path, **after: int) -> Comparison:
+    one, two = tmp_path / "before.pb.gz", tmp_path / "after.pb.gz"
+    one.write_bytes(service())
+    two.write_bytes(service(**after))
+    log = str(ROOT / "samples/steady-go1.26.log")
+    return gca.compare([log, str(one)], [log, str(two)])
+
+
+def test_a_comparison_has_the_functions_whose_allocation_changed(tmp_path: Path) -> None:
+    found = compared(tmp_path, decode=100)
+    rows = [row.split() for row in str(found).splitlines() if "(json.go:88)" in row]
+    before, after, change = map(float, rows[0][-3:])
+    rate = found["alloc_mib_per_s"].before
+    assert rate is not None
+    assert before == pytest.approx(0.6 * rate, rel=0.01)
+    assert after == pytest.approx(0.2 * rate, rel=0.01)
+    assert change == pytest.approx(after - before, rel=0.02)
+    sites = found.to_dict()["sites"]
+    assert sites[0]["function"] == "main.decode"
+    assert sites[0]["significant"]
+
+
+def test_changes_within_the_error_of_sampling_are_marked(tmp_path: Path) -> None:
+    rows = [
+        row for row in str(compared(tmp_path, decode=610)).splitlines() if "(json.go:" in row
+    ]
+    assert all(row.endswith("~") for row in rows)
+
+
+POINTERS = [
+    remedies.FIND_CAUSE,
+    remedies.FIND_GROWTH,
+    remedies.MORE_MEMORY,
+    finding.RECORD_LONGER,
+    f"Or {finding.ALLOCATE_LESS}.",
+    *(rule.advice for rule in RULES.values() if "go tool pprof" in rule.advice),
+]
+
+
+@pytest.mark.parametrize("advice", POINTERS)
+def test_no_advice_sends_to_pprof_where_a_profile_is_given(advice: str, tmp_path: Path) -> None:
+    path = tmp_path / "heap.pb.gz"
+    path.write_bytes(service())
+    profiled = gca.read(ROOT / "samples/steady-go1.26.log", path).analysis.profiled
+    assert profiled is not None
+    answer = profiled.answered(advice)
+    assert "main.decode (json.go:88)" in answer
+    assert "pprof" not in answer
+    assert ": :" not in answer

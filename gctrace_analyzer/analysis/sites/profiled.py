@@ -12,7 +12,13 @@ import polars as pl
 from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.sites import gc_functions, sums
 from gctrace_analyzer.analysis.sites.functions import place, short_name
-from gctrace_analyzer.analysis.sites.table import Costs, in_order, is_one_process, sites
+from gctrace_analyzer.analysis.sites.table import (
+    Costs,
+    changes,
+    in_order,
+    is_one_process,
+    sites,
+)
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.units import MIB, digits, share_of, size_text
@@ -103,6 +109,15 @@ class Profiled:
     def top(self) -> pl.DataFrame:
         """The sites that something is attributed to, what allocates most first."""
         return self.of_last_heap.filter(pl.col("attributed_alloc_bytes") > 0)
+
+    def changes(self, after: Profiled) -> pl.DataFrame | None:
+        """Returns how allocation changed to that of another run (`table.changes`), if known."""
+        if self.heap is None or after.heap is None:
+            return None
+        return changes(
+            self.top.with_columns(rate=pl.lit(self.heap.period or 1)),
+            after.top.with_columns(rate=pl.lit(after.heap.period or 1)),
+        )
 
     @property
     def has_growth(self) -> bool:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.profiles.profile import Profile
 
 _NO_DATE = datetime(1, 1, 1, tzinfo=UTC)
+_RATE, _SHARE = "alloc_mib_per_s", "attributed_share"
 _KEY = ("function", "file", "line", "standard")
 
 
@@ -104,6 +105,49 @@ def _has_functions_of(heaps: Sequence[Profile]) -> bool:
     """Returns whether most functions of the first profile are in the last."""
     first, last = (profile.places["function"].unique() for profile in (heaps[0], heaps[-1]))
     return 2 * int(first.is_in(last.implode()).sum()) > len(first)
+
+
+def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
+    """Returns how the allocation of functions changed, the largest change first.
+
+    Args:
+        before: the sites of one heap profile (`schema.SITES`), with the `rate` of its sampling.
+        after: those of another one, of the same program after a change.
+
+    Columns: `function file line`, `before`, `after` and `delta` in MiB/s, or as shares where a log
+    does not show both rates, and `significant`: the change is larger than the 95 % interval of the
+    sampling, in which one standard error of a size is the root of size × rate.
+    """
+    both = [frame.filter(pl.col("attributed_alloc_bytes") > 0) for frame in (before, after)]
+    unit = _RATE if all(frame[_RATE].count() for frame in both) else _SHARE
+    size = pl.col("attributed_alloc_bytes")
+    own = [
+        frame.select(
+            "function",
+            "file",
+            "line",
+            value=unit,
+            error=pl.col(unit) * (pl.col("rate") / size).sqrt(),
+        )
+        for frame in both
+    ]
+    joined = own[0].join(own[1], on="function", how="full", coalesce=True, suffix="_after")
+    value, error = (pl.col("value", "value_after"), pl.col("error", "error_after"))
+    return (
+        joined.with_columns(value.fill_null(0.0), error.fill_null(0.0))
+        .select(
+            "function",
+            pl.coalesce("file_after", "file").alias("file"),
+            pl.coalesce("line_after", "line").alias("line"),
+            pl.col("value").alias("before"),
+            pl.col("value_after").alias("after"),
+            (pl.col("value_after") - pl.col("value")).alias("delta"),
+            (1.96 * (pl.col("error") ** 2 + pl.col("error_after") ** 2).sqrt()).alias("width"),
+            pl.lit(unit).alias("unit"),
+        )
+        .with_columns(significant=pl.col("delta").abs() > pl.col("width"))
+        .sort(pl.col("delta").abs(), descending=True, maintain_order=True)
+    )
 
 
 def _named(rows: pl.DataFrame, profile: Profile) -> pl.DataFrame:

@@ -25,7 +25,7 @@ from gctrace_analyzer.present.format import (
     short_paths,
 )
 from gctrace_analyzer.present.report import Report
-from gctrace_analyzer.present.sections import measured
+from gctrace_analyzer.present.sections import measured, sites
 from gctrace_analyzer.present.sections.changes import (
     expectation,
     expectation_note,
@@ -158,6 +158,9 @@ def further_tables(pair: Pair) -> Iterator[tuple[Table, str]]:
         yield load, LOAD_NOTE
     if (predicted := expectation(pair)) is not None:
         yield predicted, expectation_note(pair)
+    before, after = pair.before.profiled, pair.after.profiled
+    if before and after and (changed := sites.changes(before, after)):
+        yield changed, sites.CHANGES_NOTE
 
 
 def source(side: Side, *, label: bool = False) -> str:

@@ -52,6 +52,30 @@ def allocation(profiled: Profiled, most: int) -> Table:
     return _table("Allocation by function", profiled.top, columns, most)
 
 
+def changes(before: Profiled, after: Profiled) -> Table | None:
+    """Returns the functions whose allocation changed most; None without a heap profile each."""
+    changed = before.changes(after)
+    if changed is None:
+        return None
+    times, unit = (1, "MiB/s") if changed["unit"][0] == "alloc_mib_per_s" else (100, "%")
+    rows = [
+        (
+            printable(place(row)),
+            *(digits(times * row[side], 3) for side in ("before", "after")),
+            f"{digits(times * row['delta'], 2)}" if row["significant"] else "~",
+        )
+        for row in changed.head(MOST_SITES).iter_rows(named=True)
+    ]
+    head = ("Allocation by function", f"before, {unit}", "after", "change")
+    return Table(head, "lrrr", rows, least=(24, 0, 0, 0))
+
+
+CHANGES_NOTE = (
+    "Of the functions of the program; ~: within the error of the sampling of both profiles (95 %). "
+    "Differences of the load and between runs come on top."
+)
+
+
 def growth(profiled: Profiled, most: int) -> Table | None:
     """Returns the sites that hold most of what grew; None if nothing did."""
     column = "attributed_growth_bytes"
