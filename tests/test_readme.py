@@ -18,7 +18,7 @@ from tests.conftest import ROOT
 
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("fleet", "inputs", "python")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("fleet", "inputs", "profiles", "python")),
     *sorted((ROOT / "docs" / "tasks").glob("*.md")),
 ]
 TEXTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "samples/README.md"])

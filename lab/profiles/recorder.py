@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import plotly
 
+from lab.own import ROOT
 from lab.profiles.programs import BUILT, LEAKS, OWN, REAL, Own, Real, built, go, installed
 
 if TYPE_CHECKING:
@@ -36,14 +37,14 @@ REPORTS = {
 EVERYTHING = ("-unit=B", "-nodefraction=0", "-nodecount=1000000")
 
 
-def environment(**more: str) -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Returns the environment of every program."""
     return {
         **os.environ,
         "GODEBUG": "gctrace=1",
         "GOGC": "100",
         "GOMAXPROCS": str(PROCS),
-        **more,
+        "STATICCHECK_CACHE": str(BUILT / "cache"),
     }
 
 
@@ -115,6 +116,8 @@ def record_real(program: Real, folder: Path) -> dict[str, Any]:
     path, home = installed(program), folder / program.name
     home.mkdir(parents=True, exist_ok=True)
     profile = home / "allocs.pb.gz"
+    # With its results of an earlier run, staticcheck has nothing to do.
+    shutil.rmtree(BUILT / "cache", ignore_errors=True)
     inputs = BUILT / "inputs"
     inputs.mkdir(exist_ok=True)
     script = plotly.offline.get_plotlyjs()
@@ -129,7 +132,7 @@ def record_real(program: Real, folder: Path) -> dict[str, Any]:
     if program.serves:
         serve(words, program.serves, home)
     else:
-        ran(words, home / "run.log")
+        ran(first_of_all(words), home / "run.log")
         whole = profile.read_bytes()
         if not whole.startswith(b"\x1f\x8b"):
             sys.exit(f"{program.name} wrote no profile")
@@ -148,7 +151,7 @@ def serve(words: Sequence[object], port: int, home: Path) -> None:
     address = f"http://127.0.0.1:{port}"
     log = home / "run.log"
     with log.open("wb") as errors:
-        server = subprocess.Popen([*map(str, words)], env=environment(), stderr=errors)
+        server = subprocess.Popen(first_of_all(words), env=environment(), stderr=errors)
         try:
             until_ready(f"{address}/debug/pprof/")
             end = time.monotonic() + SCRAPE_S
@@ -210,13 +213,35 @@ def record_leaks(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
+SLOW = ("-seconds", "20", "-rate", "16000", "-work", "2", "-live", "48")
+"""A service that allocates so fast that its goroutines have to help with marking."""
+
+
+def record_samples(folder: Path) -> None:
+    """Records the samples of the notebook, and copies those of the documentation."""
+    samples = ROOT / "samples" / "profiles"
+    samples.mkdir(exist_ok=True)
+    path = built("requests")
+    for name, more in {
+        "service": ("-allocs", str(samples / "service-allocs.pb.gz")),
+        "service-fixed": ("-off", "main.decode"),
+    }.items():
+        ran(first_of_all([path, *SLOW, *more]), samples / f"{name}.log")
+    for name in ("esbuild", "staticcheck", "node_exporter", "leaks/cache"):
+        short_name = name.rpartition("/")[2].replace("cache", "leak")
+        shutil.copy(folder / name / "run.log", samples / f"{short_name}.log")
+        for kind in ("allocs", "heap-early", "heap-late"):
+            if (profile := folder / name / f"{kind}.pb.gz").exists():
+                shutil.copy(profile, samples / f"{short_name}-{profile.name}")
+
+
 def record_all(folder: Path, only: str | None) -> None:
     """Records everything, or what `only` names; the manifest keeps the rest."""
     from lab.profiles.others import record_others
 
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text()) if path.exists() else {}
-    chosen = only.split(",") if only else ["own", "real", "leaks", "others"]
+    chosen = only.split(",") if only else ["own", "real", "leaks", "others", "samples"]
     folder.mkdir(parents=True, exist_ok=True)
     steps = {
         "own": lambda: [record_own(program, folder) for program in OWN],
@@ -225,5 +250,8 @@ def record_all(folder: Path, only: str | None) -> None:
         "others": lambda: record_others(folder / "others"),
     }
     for name in chosen:
+        if name == "samples":
+            record_samples(folder)
+            continue
         manifest[name] = steps[name]()
         path.write_text(json.dumps(manifest, indent=1) + "\n")

@@ -57,6 +57,8 @@ var (
 	live *node
 	body = bytes.Repeat([]byte("x"), 10240)
 	off  string
+	// How much a request computes: 10 µs each.
+	rounds int
 )
 
 func (h *handler) count(site string, bytes uint64) bool {
@@ -135,7 +137,7 @@ func keys(h *handler) {
 
 // work allocates nothing, and takes most of the time of a request.
 func (h *handler) work() {
-	for range 30 {
+	for range rounds {
 		for _, b := range body {
 			h.sum = h.sum*16777619 ^ uint32(b)
 		}
@@ -190,6 +192,7 @@ func main() {
 	seconds := flag.Float64("seconds", 8, "how long to serve; 0: until a signal")
 	perSecond := flag.Int("rate", 3000, "requests per second, of 40 KiB each")
 	liveMiB := flag.Int("live", 32, "live heap in MiB")
+	flag.IntVar(&rounds, "work", 30, "work of a request besides allocation, in 10 µs")
 	flag.StringVar(&off, "off", "", "function that allocates nothing")
 	truth := flag.String("truth", "", "file for the bytes that each function allocated")
 	allocs := flag.String("allocs", "", "file for the allocs profile")
