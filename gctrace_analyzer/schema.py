@@ -824,6 +824,8 @@ FLEET = (
     Column("rejected_lines", "Int64", "", "lines of the file that could not be parsed", _LINE),
     Column("file_bytes", "Int64", "B", "size of the file as stored", "fleet()"),
     Column("stretches", "Int64", "", "number of sections in which a long file was analysed; 1: as a whole", "fleet()"),
+    Column("top_site", "String", "", "the function that allocates most, by a profile", "sites()"),
+    Column("top_site_share", "Float64", "0–1", "its share of the allocation", "sites()"),
     Column("warnings", "Strings", "", "notes on the figures", _SUMMARY),
     Column("error_kind", "String", "", "missing denied unreachable library empty no-records damaged memory crashed bug; null: no error", "fleet()"),
     Column("error", "String", "", "what went wrong, without secrets", "fleet()"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import last
 from gctrace_analyzer.analysis.rules.finding import SEVERITIES
+from gctrace_analyzer.analysis.sites.functions import place
 from gctrace_analyzer.analysis.summary import FIGURES
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.fleets.identity import IDENTITY, service_of
@@ -92,6 +93,7 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
         "repaired_cycles": report.analysis.repaired,
         "oom_kills": len(deaths if alone else own),
         **(_memory(run) if len(run.memstats) else {}),
+        **_top_site(report),
         **_settings(report),
         **_findings(report),
         **_episodes(report.analysis.episodes, summary.span_s),
@@ -106,6 +108,15 @@ def _memory(run: Run) -> Row:
         return {}
     held = intervals["heap_sys_mib"] - intervals["heap_released_mib"]
     return {"go_memory_mib": held.mean(), "rss_max_mib": intervals["rss_mib"].max()}
+
+
+def _top_site(report: Report) -> Row:
+    """Returns the function that allocates most, if there is a heap profile."""
+    profiled = report.analysis.profiled
+    if profiled is None or profiled.top.is_empty():
+        return {}
+    first = profiled.top.row(0, named=True)
+    return {"top_site": place(first), "top_site_share": first["attributed_share"]}
 
 
 def _warnings(report: Report) -> list[str]:

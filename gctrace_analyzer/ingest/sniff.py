@@ -82,7 +82,7 @@ def sniff(raw: bytes, text: str) -> str:
     """Returns the kind of an input, from its first bytes, given raw and as text."""
     if journal.EXPORT_FIRST.search(raw[:4096]):
         return "journal-export"
-    if _PPROF.search(text[:4096]):
+    if is_profile(raw) or _PPROF.search(text[:4096]):
         return "pprof"
     if journal.VERBOSE_FIRST.search(text[:4096]):
         return "journal-verbose"

@@ -210,6 +210,7 @@ def rankings(answers: Answers, most: int) -> list[Ranking]:
         ranking("Different from its replicas", answers.outliers, _OUTLIERS, most),
         ranking("Go version (inferred from line format)", answers.versions, _VERSIONS, most),
         ranking("GOGC and GOMEMLIMIT", answers.settings, _SETTINGS, most),
+        ranking("Allocates most, by service", answers.sites, _SITES, most),
         ranking("Could not be read", answers.errors, _ERRORS, most),
     )
     return [ranking for ranking in made if ranking.rows]
@@ -416,6 +417,12 @@ _SETTINGS = (
     _figure("GOGC", "gogc", "GOGC {}".format, "l"),
     _figure("GOMEMLIMIT", "limit", str, "l"),
     *_COUNTS,
+)
+_SITES = (
+    _SERVICE,
+    _figure("function", "top_site", str, "l", NAME_CHARS),
+    _figure("of allocation", "top_site_share", share),
+    _figure("GC cores", "gc_cpu_cores", cores),
 )
 _ERRORS = (
     _figure("Reason", "kind", str, "l"),

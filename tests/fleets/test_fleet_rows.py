@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.fleet.answers import answers
 from gctrace_analyzer.fleets import worker
 from gctrace_analyzer.fleets.inputs import Item
 from gctrace_analyzer.testing import prolonged
@@ -99,3 +101,25 @@ def test_a_time_zone_that_changes_no_figure_is_no_warning(tmp_path: Path) -> Non
     assert gca.read(path).oom_kills.height == 1
     found, *_ = rows_of(path)
     assert any("time zone" in each for each in found["warnings"])
+
+
+def test_a_profile_names_the_top_site_of_its_service() -> None:
+    rows = [
+        row
+        for program in ("requests", "ledger")
+        for name in ("run.log", "allocs.pb.gz")
+        for row in rows_of(CORPUS / "profiles" / program / name)
+    ]
+    assert [row["error_kind"] for row in rows] == [None] * 4
+    frame = pl.DataFrame(rows, schema=schema.polars_schema("fleet"))
+    services = ["requests", "requests", "ledger", "ledger"]
+    found = answers(frame.with_columns(service=pl.Series(services)))
+    assert found.sites["service"].to_list() == ["ledger", "requests"]
+    assert found.sites["top_site"].to_list() == [
+        "main.(*worker).parse (main.go:63)",
+        "main.decode (main.go:85)",
+    ]
+    cores = found.services.filter(service="requests")["gc_with_idle_cores"][0]
+    share = found.sites["top_site_share"][1]
+    assert found.sites["gc_cpu_cores"][1] == pytest.approx(share * cores)
+    assert found.totals.processes == 2

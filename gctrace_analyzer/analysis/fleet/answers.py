@@ -93,6 +93,7 @@ class Answers(Plain):
         settings: GOGC and limits, known or inferred from the heap goals.
         memory: what Go holds and what is resident, for processes known by metrics.
         outliers: replicas that are far from the median of their service.
+        sites: the function that allocates most in each service with a profile, and its part of GC.
         errors: reasons why files could not be read, each with an example.
         changes: what changed since the latest earlier run; None if none was given.
         history: GC cores and live heap of each service over all runs; None without two earlier
@@ -108,6 +109,7 @@ class Answers(Plain):
     settings: pl.DataFrame
     memory: pl.DataFrame
     outliers: pl.DataFrame
+    sites: pl.DataFrame
     errors: pl.DataFrame
     changes: Changes | None = None
     history: History | None = None
@@ -141,6 +143,7 @@ def answers(rows: pl.DataFrame) -> Answers:
         settings=_counted(last, _gogc().alias("gogc"), _limit().alias("limit")),
         memory=_memory(last),
         outliers=outliers(last.filter("named"), DEFAULT),
+        sites=_sites(rows, ranked),
         errors=_errors(rows),
     )
 
@@ -164,6 +167,19 @@ def after_all(now: Answers, earlier: Sequence[tuple[str, Answers]]) -> Answers:
     runs = [(name, run.services) for name, run in earlier] + [("this run", now.services)]
     changed = since(now, latest, name)
     return replace(changed, history=history(runs)) if len(earlier) > 1 else changed
+
+
+def _sites(rows: pl.DataFrame, services: pl.DataFrame) -> pl.DataFrame:
+    """Returns the top site of each service, by the cores of GC that it causes."""
+    profiled = rows.drop_nulls("top_site").with_columns(service_names.service())
+    cores = (pl.col("top_site_share") * pl.col("gc_with_idle_cores")).alias("gc_cpu_cores")
+    return (
+        profiled.group_by("service")
+        .agg(pl.last("top_site", "top_site_share"))
+        .join(services.select("service", "gc_with_idle_cores"), on="service", how="left")
+        .select("service", "top_site", "top_site_share", cores)
+        .sort("gc_cpu_cores", "service", descending=[True, False], nulls_last=True)
+    )
 
 
 def _latest(processes: pl.DataFrame) -> pl.DataFrame:

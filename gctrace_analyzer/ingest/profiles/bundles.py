@@ -45,4 +45,4 @@ def _is_profile(origin: Input) -> bool:
     finally:
         if isinstance(origin, io.BytesIO):
             origin.seek(0)
-    return sniff.is_profile(raw) or sniff.sniff(raw, text) == "pprof"
+    return sniff.sniff(raw, text) == "pprof"
