@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.objective import sooner_text
-from gctrace_analyzer.advise.policy import as_text
+from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.units import digits, size_text
 
@@ -42,7 +42,7 @@ def with_effects(first: dict[str, Any], advice: Advice) -> str:
     if _changes_nothing(first, present):
         # It is for another load, and the reason says for which.
         effects = first["why"]
-    return f"{as_text(first)}{room} ({effects})"
+    return f"{Setting.of(first)}{room} ({effects})"
 
 
 def _changes_nothing(first: dict[str, Any], present: dict[str, Any]) -> bool:

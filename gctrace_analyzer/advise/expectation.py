@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import polars as pl
 
+from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.errors import UnreadableInputError
-from gctrace_analyzer.units import size_as_set
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
 
-    from gctrace_analyzer.advise.prediction.model import Setting
     from gctrace_analyzer.advise.predictor import Predictor
 
 SAME_GOGC = 0.08
@@ -147,8 +146,6 @@ def _is_deployed(row: Row, side: Deployed) -> bool:
 
 
 def _text(gogc: float | None, limit_mib: float | None) -> str:
-    percent = "unknown" if gogc is None else "off" if math.isinf(gogc) else f"{gogc:.0f}"
-    parts = [f"GOGC={percent}"]
-    if limit_mib and not math.isinf(limit_mib):
-        parts.append(f"GOMEMLIMIT={size_as_set(round(limit_mib))}")
-    return " ".join(parts)
+    limit = None if limit_mib is None or math.isinf(limit_mib) else limit_mib
+    text = str(Setting(None if gogc is None or math.isinf(gogc) else gogc, limit))
+    return text.replace("off", "unknown", 1) if gogc is None else text

@@ -176,8 +176,6 @@ def _setting_warning(regime: Regime, settings: Settings) -> Iterator[str]:
             f"the heap goals look like GOGC={percent_text(gogc)}{unusual} or like "
             f"{limit_text(regime)}: specify which it is"
         )
-    if regime.is_limited and regime.memory_limit_source == "inferred":
-        yield f"the heap goals show {limit_text(regime)}; specify it if you know it"
 
 
 def _warnings(load: Load, model: Model, *, refused: bool, is_part: bool) -> Iterator[str]:

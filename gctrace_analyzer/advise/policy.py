@@ -37,16 +37,16 @@ from gctrace_analyzer.advise.objective import (
     score,
     sooner_text,
 )
+from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.refusal import FEW_CYCLES
 from gctrace_analyzer.advise.turned_down import costs_too_much, fits, is_turned_down
 from gctrace_analyzer.advise.whatif import agree
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.units import duration_text, share_of, size_as_set
+from gctrace_analyzer.units import duration_text, share_of
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.objective import Aim, Failed
-    from gctrace_analyzer.advise.prediction.model import Setting
     from gctrace_analyzer.advise.predictor import Predictor, Row
 
 TWICE = 2.0
@@ -253,19 +253,12 @@ def _passing(rows: list[Row], failed: dict[int, Failed | None]) -> tuple[Row | N
     if len(tests) < len(rows):
         return next(rows[number] for number, test in failed.items() if test is None), ""
     number, test = max(tests, key=lambda item: (item[1].number, _gain(rows[item[0]]), -item[0]))
-    return None, f"no other setting is worth it: with {as_text(rows[number])}, {test.reason}"
+    return None, f"no other setting is worth it: with {Setting.of(rows[number])}, {test.reason}"
 
 
 def _gain(row: Row) -> float:
     """Returns what tells apart settings that failed the same test: run time, or else CPU."""
     return float(row.get("gain_run_time_share") or row.get("gain_cores") or 0.0)
-
-
-def as_text(row: Row) -> str:
-    """Returns the setting of a row as environment variables: `GOGC=200 GOMEMLIMIT=900MiB`."""
-    gogc = "off" if row["gogc"] is None else f"{row['gogc']:g}"
-    limit = row["memory_limit_mib"]
-    return f"GOGC={gogc}" + (f" GOMEMLIMIT={size_as_set(round(limit))}" if limit else "")
 
 
 def _longer(scored: list[Row], present: Row, predictor: Predictor) -> Row | None:

@@ -149,22 +149,6 @@ def _gc_cpu(within: Within) -> tuple[list[pl.Expr], pl.Expr]:
     return spent, share.alias("gc_cpu_share")
 
 
-def effective_gogc(within: Within = each_process) -> pl.Expr:
-    """Returns the GOGC that would have set this goal, given the live heap of the cycle before.
-
-    From Go 1.18 on stacks and globals count as well. The printed sizes are truncated to whole
-    MiB, so the middle of the range is used; the remaining error is at most
-    100 × (1 + GOGC/100) / (live heap in MiB) percentage points. Null where a large allocation
-    raised the goal.
-
-    Args:
-        within: what `within_process` returns.
-
-    Source: gcControllerState.commit, runtime/mgcpacer.go.
-    """
-    return gogc_of_goal(before("heap_live_mib", within), *roots_before(within))
-
-
 def roots_before(
     within: Within = each_process, known_follows: pl.Expr | None = None
 ) -> tuple[pl.Expr, pl.Expr]:
@@ -177,7 +161,15 @@ def roots_before(
 
 
 def gogc_of_goal(live: pl.Expr, stacks: pl.Expr, globals_: pl.Expr) -> pl.Expr:
-    """Returns what `effective_gogc` does, from the sizes of the cycle before."""
+    """Returns the GOGC that would have set this goal, given the sizes of the cycle before.
+
+    From Go 1.18 on stacks and globals count as well. The printed sizes are truncated to whole
+    MiB, so the middle of the range is used; the remaining error is at most
+    100 × (1 + GOGC/100) / (live heap in MiB) percentage points. Null where a large allocation
+    raised the goal.
+
+    Source: gcControllerState.commit, runtime/mgcpacer.go.
+    """
     truncated = 0.5 + pl.when(stacks > 0).then(0.5).otherwise(0.0)
     scannable = live + stacks + globals_ + truncated
     gogc = 100 * (pl.col("heap_goal_mib") - live) / scannable

@@ -24,7 +24,7 @@ from gctrace_analyzer.advise.prediction.path import (
     or_zero,
     path_of,
 )
-from gctrace_analyzer.analysis.cycles import effective_gogc, true_live_mib
+from gctrace_analyzer.analysis.cycles import since_before, true_live_mib
 from gctrace_analyzer.analysis.pauses import LatePauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.rows import (
@@ -32,7 +32,6 @@ from gctrace_analyzer.ingest.rows import (
     median,
     not_null,
     since,
-    the_process,
     unforced,
 )
 
@@ -59,9 +58,6 @@ FEWEST_BOUND_CYCLES = 5
 
 SIZE_ERROR_MIB, CERTAIN_TIMES = 0.41, 3.0
 """Standard deviation of the difference of two truncated sizes, and how many of them are certain."""
-
-_LARGE_SHARE = 0.25
-"""Share of the mean live heap from which on a cycle counts for the effective GOGC."""
 
 LEAST_ROOM_MIB = 4.0
 """In less room, sizes in whole MiB do not show how much of it was used."""
@@ -294,7 +290,7 @@ _NEEDED = (
 _MARK, _WORK = "concurrent_mark_ms", ("assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms")
 
 _ALSO_USED = (
-    "process", "gc_num", "forced", "stacks_mib", "globals_mib", "stw_sweep_term_ms",
+    "process", "gc_num", "format", "forced", "stacks_mib", "globals_mib", "stw_sweep_term_ms",
     "stw_mark_term_ms", "stw_sweep_term_cpu_ms", "stw_mark_term_cpu_ms",
 )  # fmt: skip
 
@@ -403,7 +399,7 @@ def _next_gogc(cycles: pl.DataFrame, timed: pl.DataFrame) -> pl.Series:
     if len(timed) == len(cycles) and "effective_gogc" in cycles.columns:
         known = cycles["effective_gogc"]
     else:
-        known = timed.select_seq(effective_gogc(within=the_process)).to_series()
+        known = since_before(timed)["effective_gogc"]
     return known[1:].append(pl.Series([None], dtype=pl.Float64)).rechunk().alias("gogc")
 
 

@@ -3,8 +3,8 @@
 The program's path through the log (live heap and allocation) is replayed under both settings with
 the runtime's rules for goal and trigger; the ratio of the two replays, times what was measured,
 is the prediction. What is allocated during marking, the live heap and the CPU of marking depend on
-the result and are settled in two short replays. What neither the log nor the runtime's source
-contains is in `Constants`, with the programs it was measured on in docs/predictions.md.
+the result and are settled in two short replays. `Constants` has what neither the log nor the
+runtime's source contains (docs/predictions.md).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.held_back import Assists
@@ -27,8 +27,11 @@ from gctrace_analyzer.advise.prediction.replay import (
     replay,
 )
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.units import size_as_set
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gctrace_analyzer.advise.prediction.load import Load
     from gctrace_analyzer.advise.prediction.path import Path
     from gctrace_analyzer.advise.prediction.replay import Replay
@@ -50,15 +53,23 @@ Thrash = Literal["no", "risk", "certain"]
 
 @frozen
 class Setting:
-    """GOGC in percent (None: off), the memory limit in MiB (None: off), the ballast in MiB.
-
-    `allocation` is what the program allocates for its work, relative to now.
-    """
+    """GOGC in %, limit in MiB (None: off), ballast in MiB, and allocation relative to now."""
 
     gogc: float | None = 100.0
     limit: float | None = None
     ballast: float = 0.0
     allocation: float = 1.0
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Setting:
+        """Returns the setting of a row of predictions."""
+        setting = (row["gogc"], row["memory_limit_mib"], row["ballast_mib"] or 0.0)
+        return cls(*setting, row["allocation"])
+
+    def __str__(self) -> str:
+        """Returns GOGC and limit as environment variables: `GOGC=200 GOMEMLIMIT=1GiB`."""
+        limit = f" GOMEMLIMIT={size_as_set(round(self.limit))}" if self.limit else ""
+        return f"GOGC={'off' if self.gogc is None else f'{self.gogc:.0f}'}{limit}"
 
 
 @frozen
@@ -483,8 +494,7 @@ class Model:
         limited = now.limit and (now.gogc is None or load.effective_gogc < 0.93 * now.gogc)
         if now.limit and limited and load.goal_p50 > 1.03 * load.marked_live_p50:
             goal = load.goal_p50
-            measured = now.limit - goal / (1 - pacer.LIMIT_HEADROOM_SHARE)
-            if measured > 0:
+            if (measured := now.limit - goal / (1 - pacer.LIMIT_HEADROOM_SHARE)) > 0:
                 share = min(share, measured / goal)
                 return NonHeap(measured - share * goal, share, "the log's own limit")
         return NonHeap(fixed, share, "assumed", load.stacks, load.variation)

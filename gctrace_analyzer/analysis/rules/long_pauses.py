@@ -67,13 +67,12 @@ def long_mark_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the pauses after marking, and those that are whole collections."""
     column, cycles = "stw_mark_term_ms", facts.cycles
     advice = None if facts.may_be_before(1, 8) else f"{CHECK_CPUS}."
-    if not cycles["stw_sweep_term_ms"].count():
-        yield from _long_pauses(facts, cycles, column, "for a whole collection", advice)
-        return
+    timed = cycles["stw_sweep_term_ms"].count() > 0
+    which = "after marking" if timed else "for a whole collection"
     forced = cycles.filter(stops_for_all())
     others = cycles if forced.is_empty() else cycles.join(forced, "gc_num", "anti")
     pauses = [
-        *_long_pauses(facts, others, column, "after marking", advice),
+        *_long_pauses(facts, others, column, which, advice),
         *_long_pauses(facts, forced, column, "for a forced collection", _FORCE_LESS),
     ]
     yield from sorted(pauses, key=lambda own: -own.figures["max_ms"])[:1]

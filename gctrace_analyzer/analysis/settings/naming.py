@@ -65,6 +65,5 @@ def setting_text(regime: Regime) -> str:
 def limit_text(regime: Regime) -> str:
     """Returns an inferred limit: `a memory limit of 35 to 53 MiB`."""
     low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
-    if low and high:
-        return f"a memory limit of {low:,.0f} to {high:,.0f} MiB"
-    return "a memory limit" + (f" of at most {high:,.0f} MiB" if high else "")
+    least = f"{low:,.0f} to" if low else "at most"
+    return "a memory limit" + (f" of {least} {high:,.0f} MiB" if high else "")

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import __version__
+from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.present.document import Paragraphs, Table
 from gctrace_analyzer.present.format import milliseconds, printable, share
 from gctrace_analyzer.present.html import cycle_table, ranges
@@ -211,7 +212,7 @@ def _advice(report: Report) -> dict[str, object]:
         "refused": None,
         "signs": advice.legend(settings, wide=True) if settings else "",
         "reasons": advice.reasons(ranked, report.advice.baseline),
-        "manifests": {} if first["now"] else manifests(advice.setting_of(first)),
+        "manifests": {} if first["now"] else manifests(Setting.of(first)),
     }
 
 

@@ -12,7 +12,7 @@ from gctrace_analyzer.advise.whatif import is_measured
 from gctrace_analyzer.analysis.settings.naming import percent_text
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import NONE, duration, mib, share
-from gctrace_analyzer.units import IN_GIB_FROM_MIB, size_as_set
+from gctrace_analyzer.units import IN_GIB_FROM_MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,20 +24,14 @@ if TYPE_CHECKING:
 MOST_ROWS = 3
 
 
-def setting_of(row: Row) -> Setting:
-    """Returns the setting of a row of predictions."""
-    setting = (row["gogc"], row["memory_limit_mib"], row["ballast_mib"] or 0.0)
-    return Setting(*setting, row["allocation"])
-
-
 def setting_text(row: Row) -> str:
     """Returns the setting of a row as text: `GOGC=200 GOMEMLIMIT=1GiB`."""
-    return as_text(setting_of(row))
+    return as_text(Setting.of(row))
 
 
 def as_text(setting: Setting) -> str:
     """Returns a setting as text: `GOGC=200 GOMEMLIMIT=1GiB`."""
-    parts = environment(setting, shown=True)
+    parts = [str(setting)]
     if setting.ballast:
         parts.append(f"ballast {mib(setting.ballast)}")
     if setting.allocation != 1.0:
@@ -147,7 +141,7 @@ def horizon_text(rows: pl.DataFrame) -> str:
 def ballast_notes(baseline: Predictor, rows: pl.DataFrame) -> Iterator[str]:
     """Yields which settings replace each ballast in the rows, and what a ballast is."""
     shown = rows.head(MOST_ROWS) if "rank" in rows.columns else rows
-    settings = dict.fromkeys(setting_of(row) for row in shown.iter_rows(named=True))
+    settings = dict.fromkeys(Setting.of(row) for row in shown.iter_rows(named=True))
     like = [
         (setting, without_ballast(baseline, setting)) for setting in settings if setting.ballast
     ]
@@ -233,7 +227,7 @@ def reasons(rows: pl.DataFrame, predictor: Predictor) -> list[tuple[str, str]]:
     sentences += [("Note", text) for text in predictor.warnings]
     if not first["now"]:
         word = "Try" if first["confidence"] == "low" else "Set"
-        sentences.append((word, as_text(setting_of(first))))
+        sentences.append((word, as_text(Setting.of(first))))
         sentences.append(
             ("Confidence", f"{first['confidence']}; 80 % of results lie within the intervals")
         )
@@ -260,21 +254,9 @@ def _memory(row: Row, predictor: Predictor) -> Iterator[str]:
     )
 
 
-def environment(setting: Setting, *, shown: bool = False) -> list[str]:
-    """Returns the setting as environment variables.
-
-    For people (`shown`), a limit of whole GiB is written in GiB, any other in MiB.
-    """
-    lines = [f"GOGC={'off' if setting.gogc is None else f'{setting.gogc:.0f}'}"]
-    if setting.limit:
-        size = size_as_set(round(setting.limit)) if shown else f"{setting.limit:.0f}MiB"
-        lines.append(f"GOMEMLIMIT={size}")
-    return lines
-
-
 def manifests(setting: Setting) -> dict[str, str]:
     """Returns the setting to paste, for each kind of deployment."""
-    lines = environment(setting)
+    lines = str(setting).split()
     pairs = [line.split("=") for line in lines]
     return {
         "environment": "\n".join(f"export {line}" for line in lines),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.whatif import saved_by_less
 from gctrace_analyzer.present.document import Gap, Paragraphs, Sentence, Sentences
 from gctrace_analyzer.present.sections import advice, verdict
@@ -87,7 +88,7 @@ def _notes_on_predictions(report: Report, rows: pl.DataFrame) -> Iterator[tuple[
     yield from _notes(report)
     for text in baseline.warnings:
         yield "Note", text
-    for setting in map(advice.setting_of, rows.iter_rows(named=True)):
+    for setting in map(Setting.of, rows.iter_rows(named=True)):
         if near := baseline.near_live_heap(setting):
             yield "Note", f"{advice.as_text(setting)}: {near}"
     if not baseline.refused:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.present.document import (
     Code,
     Excerpts,
@@ -103,7 +104,7 @@ def settings(report: Report) -> Iterator[Block]:
         yield Paragraphs([signs], "dim", indent=2)
     first = ranked.row(0, named=True)
     if not first["now"]:
-        pasted = manifests(advice.setting_of(first)).items()
+        pasted = manifests(Setting.of(first)).items()
         yield Folded("Copy and paste", [Code(text, name) for name, text in pasted])
 
 
