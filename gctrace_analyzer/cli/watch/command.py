@@ -23,7 +23,7 @@ from gctrace_analyzer.cli.options import (
 from gctrace_analyzer.cli.report import FORMATS as REPORT_FORMATS
 from gctrace_analyzer.cli.report import Page, of_run
 from gctrace_analyzer.cli.screen import Colors, say
-from gctrace_analyzer.errors import BadSettingError, UnwritableOutputError
+from gctrace_analyzer.errors import BadSettingError, GctraceError, UnwritableOutputError
 from gctrace_analyzer.units import duration_s
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def run(args: argparse.Namespace) -> Result:
     whole = outcome.live.run().with_notes(with_options) if outcome.live.lines else None
     has_data = whole is not None and not whole.is_empty
     if whole is not None and has_data:
+        whole = _with_profiles(whole, args)
         _print_report(args, whole, out)
         write_files(of_run(whole, Page(theme=args.theme)), args)
     else:
@@ -295,6 +296,19 @@ def _profiled_log(args: argparse.Namespace, command: list[str]) -> Path:
     return Path("stdin" if args.input == "-" else args.input)
 
 
+def _with_profiles(whole: Run, args: argparse.Namespace) -> Run:
+    """Returns the run with the heap profiles that were kept."""
+    if args.profiles is None or not args.profiles.kept:
+        return whole
+    from gctrace_analyzer.api import read
+
+    try:
+        return whole.with_profiles_of([read(path) for path in args.profiles.kept])
+    except GctraceError as err:
+        say(f"gctrace-analyze: {err}")
+        return whole
+
+
 def _print_profiles(args: argparse.Namespace, whole: Run | None) -> None:
     """Prints which heap profiles were kept and what to do with them, or how to get them."""
     if args.profiles is None:
@@ -312,7 +326,7 @@ def _print_profiles(args: argparse.Namespace, whole: Run | None) -> None:
     log = args.log or (args.input if args.input not in (None, "-") else None)
     words = ["gctrace-analyze", *([shlex.quote(str(log))] if log else []), *kept]
     count = "A heap profile was" if len(kept) == 1 else "Two heap profiles were"
-    say(f"{count} kept. Which functions allocate, and what grew:\n  {' '.join(words)}")
+    say(f"{count} kept. The same report again:\n  {' '.join(words)}")
 
 
 def _can_draw(out: TextIO) -> bool:

@@ -289,6 +289,7 @@ def test_a_go_program_that_thrashes_is_profiled_and_then_ended(tmp_path: Path) -
     assert re.search(rf"heap profile {first} \(\S+\)", said)
     assert f"heap profile {last} (before Ctrl-C)" in said
     assert f"gctrace-analyze {log} {first} {last}" in said
+    assert "Allocation by function" in said
 
 
 @needs_go
@@ -332,6 +333,49 @@ def test_ctrl_c_in_a_terminal_waits_for_the_profile(tmp_path: Path) -> None:
         terminal.wait_for(b"code 0")
     assert (tmp_path / "truth").exists()
     assert b"main.decode" in functions(tmp_path / "run.heap-first.pb.gz")
+
+
+READER = """
+import sys
+sys.stderr.write(open(sys.argv[1]).read())
+sys.stderr.flush()
+print("asked", sys.stdin.readline().strip(), flush=True)
+"""
+
+
+def test_a_program_that_reads_the_terminal_gets_it_and_ctrl_z_stops_both(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(READER)
+    url = f"localhost:{free_port()}"
+    sample = str(SAMPLES / "steady-go1.26.log")
+    command = " ".join([*WATCH, "--pprof", url, "--", sys.executable, str(path), sample])
+    script = f"set -m; {command}; echo stopped $?; fg >/dev/null; echo code $?"
+    with Terminal(["/bin/bash", "-c", script]) as terminal:
+        terminal.wait_for(b"33 cycles in 79 lines")
+        terminal.type(b"\x1a")
+        terminal.wait_for(b"stopped 14")
+        terminal.type(b"hello\n")
+        terminal.wait_for(b"asked hello")
+        terminal.wait_for(b"code 0")
+        terminal.type(b"\n")
+        terminal.end()
+
+
+def test_ctrl_z_stops_a_program_that_does_not_use_the_terminal(tmp_path: Path) -> None:
+    url = f"localhost:{free_port()}"
+    sample = SAMPLES / "steady-go1.26.log"
+    program = f"sh -c 'cat {sample} >&2; sleep 3; exit 6'"
+    command = " ".join([*WATCH, "--pprof", url, "--", program])
+    script = f"set -m; {command}; echo stopped $?; fg >/dev/null; echo code $?"
+    with Terminal(["/bin/bash", "-c", script]) as terminal:
+        terminal.wait_for(b"33 cycles in 79 lines")
+        terminal.type(b"\x1a")
+        terminal.wait_for(b"stopped 14")
+        terminal.wait_for(b"code 6")
+        terminal.type(b"\n")
+        terminal.end()
 
 
 def test_a_second_ctrl_c_does_not_wait(tmp_path: Path) -> None:
