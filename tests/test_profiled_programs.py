@@ -114,6 +114,14 @@ def test_growth_between_two_heap_profiles_names_the_leak(leak: dict[str, str]) -
     assert growth[-1] > 0.8 * int(growth.filter(growth > 0).sum())
 
 
+def test_two_profiles_without_a_log_have_growth_and_no_costs() -> None:
+    folder = PROFILES / "leaks" / "timer"
+    sites = gca.read(folder / "heap-early.pb.gz", folder / "heap-late.pb.gz").sites()
+    assert sites["attributed_growth_bytes"].count()
+    assert not sites["alloc_mib_per_s"].count()
+    assert not sites["gc_cpu_cores"].count()
+
+
 def test_a_leak_of_goroutines_is_in_their_profile() -> None:
     folder = PROFILES / "leaks" / "goroutine"
     sites = gca.read(folder / "run.log", folder / "goroutine.pb.gz").sites()

@@ -184,5 +184,8 @@ def _with_growth(rows: pl.DataFrame, before: pl.DataFrame, *, lines: bool) -> pl
         for name in both
     }
     kept = [pl.coalesce(name, f"{name}_right").alias(name) for name in _KEY if name not in key]
-    values = pl.exclude(*_KEY).fill_null(0)
-    return joined.select(*key, *kept, values).with_columns(**growth)
+    # A site of the first profile alone has nothing in the last one; without a log, costs are
+    # unknown for all.
+    known = [name for name in joined.columns if joined[name].count() and name not in _KEY]
+    values = pl.exclude(*_KEY, *known), pl.col(known).fill_null(0)
+    return joined.select(*key, *kept, *values).with_columns(**growth)
