@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "GCTRACE_ANALYZER_CORE"
 
-INTERFACE = 7
+INTERFACE = 8
 """The core must have the same number; an older build in a checkout counts as none."""
 
 _paused = 0
@@ -42,14 +42,25 @@ class Table(Protocol):
 
 
 class Reader(Protocol):
-    """Reads whole lines that are a record of one of some formats."""
+    """Reads whole lines that are a record of one of some formats, or have one in a frame."""
 
-    def read(self, data: bytes) -> tuple[int, list[Table | None], Table, bytes]:
+    def read(
+        self, data: bytes
+    ) -> tuple[
+        int,
+        list[Table | None],
+        list[Table | None],
+        list[tuple[bytes, int, list[int]]],
+        Table,
+        bytes,
+    ]:
         """Reads lines, which are numbered from 1.
 
         Returns how many lines there are; the records of each format, `line_no` (int64) and its
-        numbers (int64 or float64, by their kind), or None without any; and the other lines that
-        the reader keeps: `line_no` (uint32), and their text.
+        numbers (int64 or float64, by their kind), or None without any; the same of records inside a
+        frame, with `key slot_0 slot_1 slot_2` (int64); of each key the frame, how many lines have
+        it, and some of them; and the other lines that the reader keeps: `line_no` (uint32), and
+        their text.
         """
 
 
@@ -89,13 +100,15 @@ class Core(Protocol):
         formats: Sequence[tuple[bytes, Sequence[tuple[str, str, bytes]]]],
         words: Sequence[bytes],
         most: int,
+        frames: tuple[Sequence[bytes], Sequence[tuple[bytes, str]], bytes] | None = None,
     ) -> Reader:
         """Returns a reader of formats.
 
         Each is the literal before the first number, and for each number its name, its kind
         (`whole`, `whole32` or `decimal`) and the literal after it. Of the other lines, it keeps
         those that contain one of the words or are longer than `most`; without words, it keeps all
-        but empty ones.
+        but empty ones. With `frames` it reads records inside a line too: the layouts of times, what
+        changes from line to line (`framed.py` has both), and how records begin.
         """
 
     def Walker(  # noqa: N802  # a class

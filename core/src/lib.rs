@@ -2,7 +2,7 @@
 //!
 //! `records` goes from the bytes of a chunk to columns of numbers. It does what the regular expressions
 //! of `grammar.py` do for nearly every record, with the same result, and leaves every other line to
-//! Python; `columns` is where the numbers go. `replay`
+//! Python; `columns` is where the numbers go, and `frames` finds records inside a line. `replay`
 //! walks a program's path under other settings, as `replay.py` does, and `mmu` finds the windows
 //! that leave least to the program, as `mmu.py` does, both with the same result. `chains` finds the
 //! processes of a stream that several programs share, as `chains.py` does. `settings` finds the settings
@@ -14,6 +14,7 @@
 
 pub mod chains;
 pub mod columns;
+pub mod frames;
 pub mod mmu;
 #[cfg(feature = "python")]
 mod python;

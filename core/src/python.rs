@@ -17,40 +17,56 @@ mod _core {
 
     use crate::chains::{self, Limits};
     use crate::columns::{Columns, SIZE};
+    use crate::frames::{Change, Layouts, SLOTS};
     use crate::mmu::{self, Phases};
     use crate::records::{self, BadTemplate, Chunk, Filter, Kind, Template};
-    use crate::replay::{Change, Constants, Costs, Path, Rules, Stretch, Walk};
+    use crate::replay::{Change as Shift, Constants, Costs, Path, Rules, Stretch, Walk};
     use crate::settings::{self, Ranges, State};
 
     /// Raised with every change of what Python calls, so that no old build is used by accident.
     #[pymodule_export]
-    const INTERFACE: u32 = 7;
+    const INTERFACE: u32 = 8;
 
     /// Reads records of some line formats.
     #[pyclass(frozen)]
     struct Reader {
         templates: Vec<Template>,
         filter: Filter,
+        layouts: Option<Layouts>,
         columns: Vec<Vec<(String, DataType)>>,
+        framed: Vec<Vec<(String, DataType)>>,
     }
 
     /// A number of a format: its name, its kind, and the literal after it.
     type Number = (String, String, Vec<u8>);
 
-    /// The number of lines; the records of each format; the numbers of the other lines, and these.
-    type Read<'py> = (u32, Vec<Option<Table>>, Table, Bound<'py, PyBytes>);
+    /// The number of lines; the records of each format; those inside a frame, and of each key of a
+    /// frame its text, how many lines have it and some of them; the numbers of the other lines, and these.
+    type Read<'py> = (
+        u32,
+        Vec<Option<Table>>,
+        Vec<Option<Table>>,
+        Vec<(Bound<'py, PyBytes>, u32, Vec<u32>)>,
+        Table,
+        Bound<'py, PyBytes>,
+    );
+
+    /// The layouts of times, what changes after which literal and how, and how records begin.
+    type Frames = (Vec<Vec<u8>>, Vec<(Vec<u8>, String)>, Vec<u8>);
 
     #[pymethods]
     impl Reader {
         /// Takes the literal before the first number of each format, and its numbers: the name of
         /// each, its kind (`whole`, `whole32` or `decimal`) and the literal after it. Other lines
         /// are kept if they contain one of the words or are longer than `most`; without words,
-        /// all but empty ones are.
+        /// all but empty ones are. With `frames`, records inside a line are read too.
         #[new]
+        #[pyo3(signature = (formats, words, most, frames=None))]
         fn new(
             formats: Vec<(Vec<u8>, Vec<Number>)>,
             words: Vec<Vec<u8>>,
             most: usize,
+            frames: Option<Frames>,
         ) -> PyResult<Self> {
             let (mut templates, mut columns) = (Vec::new(), Vec::new());
             for (head, numbers) in formats {
@@ -71,27 +87,67 @@ mod _core {
                 templates.push(Template::new(&head, &steps).map_err(bad)?);
             }
             let filter = Filter::new(&words, most).map_err(bad)?;
+            let slots = (0..SLOTS).map(|slot| format!("slot_{slot}"));
+            let others: Vec<_> = std::iter::once("key".to_owned()).chain(slots).collect();
+            let framed = columns.iter().map(|own| {
+                let others = others.iter().map(|name| (name.clone(), DataType::Int64));
+                own.iter().cloned().chain(others).collect()
+            });
             Ok(Self {
                 templates,
                 filter,
+                layouts: frames.map(layouts_of).transpose()?,
+                framed: framed.collect(),
                 columns,
             })
         }
 
         /// Reads whole lines, which are numbered from 1.
         fn read<'py>(&self, py: Python<'py>, data: &[u8]) -> PyResult<Read<'py>> {
-            let chunk = py.detach(|| Chunk::read(&self.templates, &self.filter, data));
-            let records = chunk.records.into_iter().zip(&self.columns);
-            let tables = records.map(|(records, columns)| {
-                (!records.is_empty())
-                    .then(|| records_of(records, columns))
-                    .transpose()
-            });
+            let layouts = self.layouts.as_ref();
+            let chunk = py.detach(|| Chunk::read(&self.templates, &self.filter, layouts, data));
             let numbers = Buffer::from_vec(chunk.rest_no);
-            let rest_no = table(vec![("line_no", DataType::UInt32, numbers)])?;
-            let rest = PyBytes::new(py, &chunk.rest);
-            Ok((chunk.lines, tables.collect::<PyResult<_>>()?, rest_no, rest))
+            let keys = chunk.frames.keys.into_iter();
+            Ok((
+                chunk.lines,
+                tables(chunk.records, &self.columns)?,
+                tables(chunk.framed, &self.framed)?,
+                keys.map(|key| (PyBytes::new(py, &key.text), key.lines, key.some))
+                    .collect(),
+                table(vec![("line_no", DataType::UInt32, numbers)])?,
+                PyBytes::new(py, &chunk.rest),
+            ))
         }
+    }
+
+    /// Returns the records of each format, without those that there are none of.
+    fn tables(
+        records: Vec<Columns>,
+        columns: &[Vec<(String, DataType)>],
+    ) -> PyResult<Vec<Option<Table>>> {
+        let of = |(records, columns): (Columns, &Vec<_>)| {
+            (!records.is_empty())
+                .then(|| records_of(records, columns))
+                .transpose()
+        };
+        records.into_iter().zip(columns).map(of).collect()
+    }
+
+    fn layouts_of((times, changes, head): Frames) -> PyResult<Layouts> {
+        let changes = changes.into_iter().map(|(literal, change)| {
+            let change = match change.as_str() {
+                "quoted" => Ok(Change::Quoted),
+                "digits" => Ok(Change::Digits),
+                "clock" => Ok(Change::Clock),
+                _ => Err(PyValueError::new_err(format!("no change: {change}"))),
+            };
+            Ok((literal, change?))
+        });
+        Ok(Layouts::new(
+            times,
+            changes.collect::<PyResult<_>>()?,
+            &head,
+        ))
     }
 
     /// Columns of equal length, for `polars.DataFrame`.
@@ -299,7 +355,7 @@ mod _core {
             change: (f64, f64, f64),
             stretches: Vec<(f64, f64, f64, u32)>,
         ) -> (Vec<Sums>, f64) {
-            let change = Change {
+            let change = Shift {
                 offset: change.0,
                 live_times: change.1,
                 in_mark_times: change.2,

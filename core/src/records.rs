@@ -1,4 +1,4 @@
-//! Reads lines that are a record and nothing else.
+//! Reads lines that are a record and nothing else, or one inside a frame.
 //!
 //! A template is what `grammar.py` says of a line format: literals and numbers, in order. A line
 //! is read if it fits a template exactly and if each number is surely what any other reader makes
@@ -11,6 +11,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use memchr::memmem::Finder;
 
 use crate::columns::{Columns, Decimal, MOST, Row};
+use crate::frames::{Frames, Layouts, SLOTS};
 
 /// What stands at a place of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +70,10 @@ pub struct Chunk {
     pub lines: u32,
     /// The records, by template: their lines, and the numbers of the template.
     pub records: Vec<Columns>,
+    /// Those inside a frame, by template: the same, the number of its key, and its times.
+    pub framed: Vec<Columns>,
+    /// Their frames.
+    pub frames: Frames,
     /// The numbers of the other lines that may matter.
     pub rest_no: Vec<u32>,
     /// These lines, each with a line end.
@@ -85,11 +90,17 @@ pub struct Filter {
 /// Searches for words: with vector instructions, where the processor has some.
 #[derive(Clone, Debug)]
 enum Words {
-    Packed(Vec<Finder<'static>>, Searcher),
+    Packed(Vec<Finder<'static>>, Vec<Searcher>),
     Plain(AhoCorasick),
 }
 
 const WORD: usize = 8;
+
+/// Words that are searched with vector instructions at once.
+const AT_ONCE: usize = 48;
+
+/// Columns of a record in a frame beside its own: the number of the key, and times.
+pub const OF_FRAMES: usize = 1 + SLOTS;
 
 /// So many bytes are looked at before it is seen whether one of them is odd.
 const PART: usize = 1 << 12;
@@ -245,7 +256,7 @@ impl Template {
     ///
     /// Too many numbers, or a literal that is missing, begins with a digit or has a line end.
     pub fn new(head: &[u8], steps: &[(Kind, Vec<u8>)]) -> Result<Self, BadTemplate> {
-        if steps.len() >= MOST {
+        if steps.len() + OF_FRAMES >= MOST {
             return Err(BadTemplate("a template has too many numbers"));
         }
         let mut literals = steps.iter().map(|(_, text)| text.as_slice()).chain([head]);
@@ -272,22 +283,31 @@ impl Template {
         })
     }
 
-    /// Returns of each column whether its numbers are decimal; the first has the line numbers.
-    fn are_decimal(&self) -> Vec<bool> {
+    /// Returns of each column whether its numbers are decimal; the first has the line numbers, and
+    /// `others` follow.
+    fn are_decimal(&self, others: usize) -> Vec<bool> {
         let kinds = self.steps.iter().map(|step| step.kind == Kind::Decimal);
-        iter::once(false).chain(kinds).collect()
+        let whole = iter::repeat_n(false, others);
+        iter::once(false).chain(kinds).chain(whole).collect()
     }
 
-    /// Reads the line that begins at `at` to all values but the first; returns where the next one
-    /// begins.
+    /// Reads the record that begins at `at` to all values but the first; returns where it ends.
     #[inline(always)]
-    fn read(&self, data: &[u8], at: usize, values: &mut Row) -> Option<usize> {
+    fn values(&self, data: &[u8], at: usize, values: &mut Row) -> Option<usize> {
         let mut at = self.head.skip(data, at)?;
         for (step, value) in self.steps.iter().zip(&mut values[1..]) {
             let (bits, end) = number(data, at, step.kind)?;
             *value = bits;
             at = step.literal.skip(data, end)?;
         }
+        Some(at)
+    }
+
+    /// Reads the line that begins at `at` to all values but the first; returns where the next one
+    /// begins.
+    #[inline(always)]
+    fn read(&self, data: &[u8], at: usize, values: &mut Row) -> Option<usize> {
+        let at = self.values(data, at, values)?;
         match data.get(at) {
             Some(b'\n') => Some(at + 1),
             None => Some(at),
@@ -317,12 +337,16 @@ impl Filter {
 impl Words {
     fn new(words: &[Vec<u8>]) -> Result<Self, BadTemplate> {
         let (short, long): (Vec<_>, Vec<_>) = words.iter().partition(|word| word.len() < 3);
-        let mut packed = Config::new().match_kind(MatchKind::LeftmostFirst).builder();
-        if let Some(searcher) = packed.extend(long).build() {
+        // More words at once take the slow way.
+        let packed = long.chunks(AT_ONCE).map(|part| {
+            let mut packed = Config::new().match_kind(MatchKind::LeftmostFirst).builder();
+            packed.extend(part).build()
+        });
+        if let Some(searchers) = packed.collect() {
             let each = short
                 .iter()
                 .map(|word| Finder::new(word.as_slice()).into_owned());
-            return Ok(Self::Packed(each.collect(), searcher));
+            return Ok(Self::Packed(each.collect(), searchers));
         }
         let plain = AhoCorasick::builder()
             .kind(Some(AhoCorasickKind::DFA))
@@ -335,7 +359,8 @@ impl Words {
     fn are_in(&self, line: &[u8]) -> bool {
         match self {
             Self::Packed(short, long) => {
-                short.iter().any(|word| word.find(line).is_some()) || long.find(line).is_some()
+                short.iter().any(|word| word.find(line).is_some())
+                    || long.iter().any(|words| words.find(line).is_some())
             }
             Self::Plain(words) => words.is_match(line),
         }
@@ -343,21 +368,34 @@ impl Words {
 }
 
 impl Chunk {
-    /// Reads whole lines, which are numbered from 1.
+    /// Reads whole lines, which are numbered from 1; without layouts, no records inside a frame.
     #[must_use]
-    pub fn read(templates: &[Template], filter: &Filter, data: &[u8]) -> Self {
-        let records = templates
-            .iter()
-            .map(|each| Columns::new(each.are_decimal()));
+    pub fn read(
+        templates: &[Template],
+        filter: &Filter,
+        layouts: Option<&Layouts>,
+        data: &[u8],
+    ) -> Self {
+        let columns = |others: usize| {
+            let of = move |each: &Template| Columns::new(each.are_decimal(others));
+            templates.iter().map(of).collect()
+        };
         let mut chunk = Self {
-            records: records.collect(),
+            records: columns(0),
+            framed: columns(OF_FRAMES),
             ..Self::default()
         };
-        chunk.add(templates, filter, data);
+        chunk.add(templates, filter, layouts, data);
         chunk
     }
 
-    fn add(&mut self, templates: &[Template], filter: &Filter, data: &[u8]) {
+    fn add(
+        &mut self,
+        templates: &[Template],
+        filter: &Filter,
+        layouts: Option<&Layouts>,
+        data: &[u8],
+    ) {
         let (mut at, mut usual) = (0, 0);
         let mut begins = [false; 1 << 8];
         for template in templates {
@@ -387,7 +425,13 @@ impl Chunk {
             } else {
                 let end = line_end(data, at);
                 let line = &data[at..end];
-                if filter.keeps(line) {
+                let framed = layouts.filter(|_| !may_be_record);
+                let framed = framed.and_then(|layouts| {
+                    self.framed(templates, layouts, usual, line, (end, data.len()))
+                });
+                if let Some(template) = framed {
+                    usual = template;
+                } else if filter.keeps(line) {
                     self.rest_no.push(self.lines);
                     self.rest.extend_from_slice(line);
                     self.rest.push(b'\n');
@@ -395,9 +439,44 @@ impl Chunk {
                 at = end + 1;
             }
         }
-        for columns in &mut self.records {
+        for columns in self.records.iter_mut().chain(&mut self.framed) {
             columns.finish(data.len());
         }
+    }
+
+    /// Reads the record inside a line; returns its template, the usual one if that fits.
+    fn framed(
+        &mut self,
+        templates: &[Template],
+        layouts: &Layouts,
+        usual: usize,
+        line: &[u8],
+        (at, total): (usize, usize),
+    ) -> Option<usize> {
+        let mut row = [0; MOST];
+        for begin in layouts.places(line) {
+            let mut read = |number: usize| {
+                let end = templates[number].values(line, begin, &mut row)?;
+                Layouts::may_end(&line[end..]).then_some((number, end))
+            };
+            let others = (0..templates.len()).filter(|other| *other != usual);
+            let found = iter::once(usual).chain(others).find_map(&mut read);
+            if let Some((number, end)) = found {
+                let (key, slots) = self.frames.of(layouts, line, begin, end)?;
+                self.frames.count(key, self.lines);
+                row[0] = u64::from(self.lines);
+                let own = templates[number].steps.len() + 1;
+                row[own] = key as u64;
+                for (value, slot) in row[own + 1..].iter_mut().zip(slots) {
+                    *value = slot.cast_unsigned();
+                }
+                let columns = &mut self.framed[number];
+                *columns.next_row() = row;
+                columns.add(at, total);
+                return Some(number);
+            }
+        }
+        None
     }
 }
 
@@ -462,7 +541,7 @@ mod tests {
     }
 
     fn read(templates: &[Template], data: &[u8]) -> Chunk {
-        Chunk::read(templates, &Filter::new(&[], 0).unwrap(), data)
+        Chunk::read(templates, &Filter::new(&[], 0).unwrap(), None, data)
     }
 
     fn one(line: &str) -> Option<(u64, f64, u64)> {
@@ -570,10 +649,32 @@ mod tests {
     }
 
     #[test]
+    fn records_inside_a_frame_have_its_key_and_times() {
+        let layouts = Layouts::new(vec![b"H:M:S".to_vec()], vec![], b"gc ");
+        let record = line("1", "2");
+        let data = format!("a {record}no gc 1\nb 08:00:01 {record}a {record}");
+        let filter = Filter::new(&[], 0).unwrap();
+        let chunk = Chunk::read(&[template()], &filter, Some(&layouts), data.as_bytes());
+        assert!(chunk.records[0].is_empty());
+        assert_eq!(chunk.rest_no, [2]);
+        let column = |index: usize| {
+            let numbers = chunk.framed[0].column(index).chunks_exact(8);
+            numbers
+                .map(|bytes| i64::from_ne_bytes(bytes.try_into().unwrap()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            [column(0), column(1), column(4)],
+            [[1, 3, 4], [7; 3], [0, 1, 0]]
+        );
+        assert_eq!(chunk.frames.keys[0].some, [1, 4]);
+    }
+
+    #[test]
     fn lines_that_cannot_matter_are_left_out() {
         let data = b"one\n\nno word\nlonger than most\ntwo words";
         let filter = Filter::new(&[b"one".to_vec(), b"two".to_vec()], 10).unwrap();
-        let chunk = Chunk::read(&[template()], &filter, data);
+        let chunk = Chunk::read(&[template()], &filter, None, data);
         assert_eq!(chunk.lines, 5);
         assert_eq!(chunk.rest_no, [1, 4, 5]);
         assert_eq!(chunk.rest, b"one\nlonger than most\ntwo words\n");

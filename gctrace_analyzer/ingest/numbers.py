@@ -100,6 +100,11 @@ def whole_column(text: _Numbers) -> _Numbers:
     return _bounded(text.cast(pl.Int64, strict=False))
 
 
+def seconds_of_us(micros: pl.Expr) -> pl.Expr:
+    """Returns microseconds as seconds; Polars divides one number otherwise than many."""
+    return (micros.cast(pl.Float64) / 1e6).round(6)
+
+
 def real_column(numbers: _Numbers) -> _Numbers:
     """Returns a column of text or numbers as finite numbers; null where it is not one."""
     return _bounded(numbers.cast(pl.Float64, strict=False))

@@ -33,6 +33,7 @@ from gctrace_analyzer.ingest.gctrace.records import (
 )
 from gctrace_analyzer.ingest.rows import parted, where, without
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
+from gctrace_analyzer.ingest.wrappers import framing
 from gctrace_analyzer.ingest.wrappers.metadata import METADATA, completed, detached, origin_of
 from gctrace_analyzer.ingest.wrappers.strip import Stripped, strip_prefixes
 from gctrace_analyzer.schema import IDENTITY
@@ -40,8 +41,10 @@ from gctrace_analyzer.schema import IDENTITY
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_LITERAL = re.compile(r"[A-Za-z0-9 @:_]+")
-"""What each alternative of a quick search begins with."""
+    from gctrace_analyzer.ingest.gctrace.framed import Framed
+
+_LITERAL = re.compile(r"(?:[^\\[\](){}.*+?^$|]|\\[^A-Za-z0-9])+")
+"""What each alternative of a quick search begins with, as a pattern has it."""
 
 _MOSTLY_BARE = 4
 """A log has no log prefix if bare records outnumber prefixed ones by this factor."""
@@ -67,15 +70,20 @@ def _parse(data: bytes) -> ChunkResult:
     lines = lines_of(data, _words())
     tables: Frames = {"cycles": lines.cycles}
     whole, rest = parted(lines.others, are_bare(lines.others))
-    stripped = _stripped(rest, len(whole) + lines.read, partial(all_others, lines, data))
+    bare = len(whole) + lines.read
+    if lines.framed is None:
+        stripped, of_framed = _stripped(rest, bare, partial(all_others, lines, data)), None
+    else:
+        stripped, framed, of_framed = _unframed(lines, lines.framed, rest, bare, data)
+        tables["cycles"] += framed
     suspects = _add_stripped(stripped, tables)
     context = _context_of(lines, data, suspects)
     count = lines.total
     del lines, rest
-    frames, unread = read_records(whole)
-    tables["cycles"] += frames
+    read, unread = read_records(whole)
+    tables["cycles"] += read
     suspects += add_by_pattern(unread, tables)
-    result = _result(tables, stripped, suspects, context, count)
+    result = _result(tables, stripped, suspects, context, count, of_framed)
     if len(result.messages):
         return replace(result, messages=_with_table_rows(result.messages, data))
     return result
@@ -99,7 +107,13 @@ def _with_table_rows(messages: pl.DataFrame, data: bytes) -> pl.DataFrame:
 def _words() -> tuple[bytes, ...]:
     """Returns texts of which each line that `_stripped` looks at contains one, or is long."""
     literals = (_LITERAL.match(each) for each in f"{patterns.HINT}|{COARSE}".split("|"))
-    return tuple(each[0].encode() for each in literals if each)
+    words = {re.sub(r"\\(.)", r"\1", each[0]): None for each in literals if each}
+    # A word that contains another one finds nothing more.
+    return tuple(
+        word.encode()
+        for word in words
+        if not any(other in word for other in words if other != word)
+    )
 
 
 def _stripped(
@@ -137,6 +151,92 @@ def _stripped(
     plain = completed(_relevant(maybe.filter(~payload | runtime))).drop("tag")
     both = pl.concat([others.lines, plain]).sort("line_no", maintain_order=True)
     return Stripped(both, others.wrappers, others.depth)
+
+
+def _unframed(
+    lines: Lines, framed: Framed, rest: pl.DataFrame, bare: int, data: bytes
+) -> tuple[Stripped, list[pl.DataFrame], pl.DataFrame | None]:
+    """Returns other lines without their prefixes, and the records inside frames that are known.
+
+    Args:
+        lines: the lines of the chunk.
+        framed: its records inside a frame.
+        rest: the lines that are neither these nor bare records.
+        bare: the number of lines that are bare records.
+        data: the chunk.
+    """
+    numbers = framed.rows["line_no"].cast(rest["line_no"].dtype)
+
+    def every_line() -> pl.DataFrame:
+        others = all_others(lines, data)
+        return others.filter(~pl.col("line_no").is_in(numbers.implode()))
+
+    useful = _useful(rest, every_line)
+    runtime = int(useful["text"].str.contains(patterns.RUNTIME).sum()) + len(numbers)
+    if runtime * _MOSTLY_BARE <= bare:
+        # In this log records have no prefix: text before a record comes from another write.
+        texts = lines_at(lines, data, numbers.to_list())
+        both = _in_order(rest, texts)
+        stripped = _stripped(both, bare, partial(all_others, lines, data))
+        return stripped, [], None
+    if bare:
+        useful = _relevant(useful)
+    if useful.is_empty() and (recalled := framing.recalled(framed)):
+        stripped, known = recalled
+        return stripped, framed.bare_cycles, framing.metadata(framed, known)
+    alone = useful.is_empty()
+    while True:
+        tally = framing.tally(framed)
+        probes = lines_at(lines, data, framed.probes)
+        stripped = strip_prefixes(_in_order(useful, probes), tally)
+        is_probe = pl.col("line_no").is_in(pl.Series(framed.probes).implode())
+        looked_at = stripped._replace(lines=stripped.lines.filter(is_probe))
+        known = framing.agreeing(framed, looked_at, _cycles_of(looked_at))
+        keys = sorted(known["key"])
+        if len(keys) == len(framed.keys):
+            if alone:
+                framing.remember(framed, known, tally, stripped.depth)
+            stripped = stripped._replace(lines=stripped.lines.filter(~is_probe))
+            return stripped, framed.bare_cycles, framing.metadata(framed, known)
+        alone = False
+        rows = framed.rows
+        unknown = rows.filter(~pl.col("key").is_in(pl.Series(keys, dtype=pl.Int64).implode()))
+        useful = _in_order(useful, lines_at(lines, data, unknown["line_no"].to_list()))
+        if not keys:
+            return strip_prefixes(useful), [], None
+        framed = framed.only(keys)
+
+
+def _cycles_of(stripped: Stripped) -> pl.DataFrame:
+    """Returns the cycles of lines without prefixes that are whole, and not joined or suspect."""
+    tables: Frames = {"cycles": []}
+    suspects = _add_stripped(stripped, tables)
+    cycles = cycles_frame(tables["cycles"])
+    doubtful = pl.Series([suspect.line_no for suspect in suspects], dtype=pl.Int64).implode()
+    return cycles.filter(~pl.col("repaired") & ~pl.col("line_no").is_in(doubtful))
+
+
+def _in_order(lines: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+    """Returns the lines of both in order."""
+    same = others.with_columns(pl.col("line_no").cast(lines["line_no"].dtype))
+    return pl.concat([lines, same]).sort("line_no", maintain_order=True)
+
+
+def _useful(lines: pl.DataFrame, every_line: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+    """Returns the lines that may contain something useful, or are long.
+
+    Args:
+        lines: lines, of which those without a match of `patterns.HINT` and `COARSE` may be missing.
+        every_line: returns `lines` with none missing.
+    """
+    text = pl.col("text")
+    long = text.str.len_bytes() > LONG_LINE_BYTES
+    if lines.is_empty():
+        return lines
+    # `COARSE` misses the rows of an OOM task table.
+    if lines["text"].str.contains(_others()).any():
+        lines = every_line()
+    return where(lines, lines.select(useful=_is_useful() | long).to_series())
 
 
 def _is_useful() -> pl.Expr:
@@ -181,8 +281,8 @@ def _add_stripped(stripped: Stripped, tables: Frames) -> list[Suspect]:
     if not stripped.is_wrapped:
         return add_by_pattern(_relevant(lines), tables)
     whole, lines = parted(lines, are_bare(lines))
-    frames, unread = read_records(whole)
-    tables["cycles"] += frames
+    read, unread = read_records(whole)
+    tables["cycles"] += read
     suspects = add_by_pattern(_relevant(lines), tables) + add_by_pattern(unread, tables)
     return _with_origin(suspects, stripped.lines)
 
@@ -193,6 +293,7 @@ def _result(
     suspects: list[Suspect],
     context: pl.DataFrame,
     count: int,
+    of_framed: pl.DataFrame | None = None,
 ) -> ChunkResult:
     cycles, impossible = believable.of_records(cycles_frame(tables["cycles"]))
     companions = {
@@ -201,7 +302,9 @@ def _result(
         if table != "cycles"
     }
     if stripped.is_wrapped:
-        metadata = without(stripped.lines, "text")
+        parts = [_named(stripped.lines), *([] if of_framed is None else [_named(of_framed)])]
+        known = [part for part in parts if len(part)] or parts[:1]
+        metadata = pl.concat(known) if len(known) > 1 else known[0]
         cycles = _with_metadata(cycles, metadata)
         companions = {
             table: _with_metadata(frame, metadata) for table, frame in companions.items()
@@ -223,15 +326,23 @@ def _result(
     )
 
 
+def _named(lines: pl.DataFrame) -> pl.DataFrame:
+    """Returns the line number and the metadata of lines, as the tables have them."""
+    texts = [name for name in (*IDENTITY, "zone") if name != "log_pid"]
+    names = [name for name in METADATA if name != "native"]
+    cast = [name for name in texts if lines.schema[name] != pl.Categorical]
+    return lines[["line_no", *names]].with_columns(
+        pl.col("line_no").cast(pl.Int64), pl.col(cast).cast(pl.Categorical)
+    )
+
+
 def _with_metadata(rows: pl.DataFrame, metadata: pl.DataFrame) -> pl.DataFrame:
     """Returns the rows with the metadata of their lines, without columns that are all null."""
-    columns = without(metadata, "native", "path")
-    given = [name for name in columns.columns if columns[name].count()]
-    texts = [name for name in given if name in (*IDENTITY, "zone") and name != "log_pid"]
-    named = columns.select(given).with_columns(
-        pl.col("line_no").cast(pl.Int64), pl.col(texts).cast(pl.Categorical)
-    )
-    return rows.join(named, on="line_no", how="left", maintain_order="left")
+    given = [name for name in metadata.columns if metadata[name].count()]
+    columns = metadata[given]
+    if rows["line_no"].equals(columns["line_no"]):
+        return rows.hstack(columns.drop("line_no"))
+    return rows.join(columns, on="line_no", how="left", maintain_order="left")
 
 
 def _with_origin(suspects: list[Suspect], lines: pl.DataFrame) -> list[Suspect]:

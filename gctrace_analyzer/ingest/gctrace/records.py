@@ -18,6 +18,7 @@ from gctrace_analyzer.ingest.gctrace.columns import (
     as_cycles,
     fields_of,
 )
+from gctrace_analyzer.ingest.gctrace.framed import CHANGES, HEAD, TIMES, Framed, Key
 from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, GCTRACE, Field, Variant
 from gctrace_analyzer.ingest.gctrace.lines import joined, split
 from gctrace_analyzer.ingest.rows import parted, where
@@ -40,6 +41,7 @@ class Lines(NamedTuple):
         cycles: the cycles that the core has read, and `read`, how many they are.
         others: the other lines, `line_no text`. The text of an empty line is null.
         is_partial: whether the core has left out lines that contain none of the words.
+        framed: the records inside a frame that the core has read; None without any.
     """
 
     total: int
@@ -47,6 +49,7 @@ class Lines(NamedTuple):
     read: int
     others: pl.DataFrame
     is_partial: bool
+    framed: Framed | None = None
 
 
 def lines_of(data: bytes, words: Sequence[bytes] = ()) -> Lines:
@@ -60,15 +63,31 @@ def lines_of(data: bytes, words: Sequence[bytes] = ()) -> Lines:
     compiled = core.compiled()
     if compiled is None:
         return _split(data)
-    total, tables, numbers, texts = _reader(compiled, tuple(words)).read(data)
+    reader = _reader(compiled, tuple(words), framed=True)
+    total, tables, inside, keys, numbers, texts = reader.read(data)
     cycles = [
         _cycles(variant, pl.DataFrame(table))
         for variant, table in zip(_variants(), tables, strict=True)
         if table
     ]
-    if not cycles:
+    framed = None
+    if keys:
+        frames = [
+            (variant, pl.DataFrame(table))
+            for variant, table in zip(_variants(), inside, strict=True)
+            if table
+        ]
+        framed = Framed(
+            tuple(
+                _cycles(variant, frame).hstack(frame["key", "slot_0", "slot_1", "slot_2"])
+                for variant, frame in frames
+            ),
+            tuple(Key(text, count, tuple(some)) for text, count, some in keys),
+        )
+    if not cycles and framed is None:
         return _split(data)
-    return Lines(total, cycles, sum(map(len, cycles)), _others(numbers, texts), bool(words))
+    others = _others(numbers, texts)
+    return Lines(total, cycles, sum(map(len, cycles)), others, bool(words), framed)
 
 
 def are_bare(lines: pl.DataFrame) -> pl.Series:
@@ -98,7 +117,7 @@ def lines_at(lines: Lines, data: bytes, numbers: Sequence[int]) -> pl.DataFrame:
     The text is a copy, because a slice of it would keep the whole chunk in memory.
     """
     compiled = core.compiled()
-    if compiled is None or not lines.read:
+    if compiled is None or not (lines.read or lines.framed):
         chosen = lines.others["text"][[number - 1 for number in numbers]]
         texts = [text or "" for text in chosen.to_list()]
     else:
@@ -119,7 +138,7 @@ def read_records(records: pl.DataFrame) -> tuple[list[pl.DataFrame], pl.DataFram
     # Several records of one line must stay in order.
     if compiled is None or records[_LINE_NO].is_duplicated().any():
         return _by_pattern(records)
-    _, tables, numbers, _ = _reader(compiled, ()).read(joined(records))
+    _, tables, _, _, numbers, _ = _reader(compiled, ()).read(joined(records))
     known = records.drop("text")
     cycles = []
     for variant, table in zip(_variants(), tables, strict=True):
@@ -145,8 +164,11 @@ def _by_pattern(records: pl.DataFrame) -> tuple[list[pl.DataFrame], pl.DataFrame
 
 
 @cache
-def _reader(compiled: core.Core, words: tuple[bytes, ...]) -> core.Reader:
-    return compiled.Reader(_formats(), words, LONG_LINE_BYTES)
+def _reader(
+    compiled: core.Core, words: tuple[bytes, ...], *, framed: bool = False
+) -> core.Reader:
+    frames = (TIMES, CHANGES, HEAD) if framed else None
+    return compiled.Reader(_formats(), words, LONG_LINE_BYTES, frames)
 
 
 @cache

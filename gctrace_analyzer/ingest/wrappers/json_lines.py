@@ -7,7 +7,6 @@ lines, and Python those that Polars cannot.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,8 @@ from gctrace_analyzer.ingest.wrappers.metadata import completed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    from gctrace_analyzer.ingest.wrappers.tally import Tally
 
 SAMPLE_LINES = 32
 
@@ -122,18 +123,18 @@ _KIND = (
 )
 
 
-def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:
-    """Decodes lines of JSON.
+def decode(lines: pl.DataFrame, tally: Tally) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Decodes lines of JSON, and counts the messages by log format.
 
-    Returns the messages with their metadata (`metadata.completed`), the lines without a
-    message, and the number of messages by log format.
+    Returns the messages with their metadata (`metadata.completed`), and the lines without a
+    message.
     """
     texts = _sources(lines["text"].str.strip_prefix("data: ").str.strip_chars("\x1e, \t"))
     fields = _fields_of(texts)
     given = set(fields.columns)
     known = _of(given, _MESSAGES)
     if not known and not (given and texts.str.contains(_CYCLE).any()):
-        return completed(lines.clear()), lines, Counter()
+        return completed(lines.clear()), lines
     table = lines.select("line_no", whole="text").hstack(fields)
     # If the fields of an entry are MemStats, the whole entry is taken as the message.
     holds = texts.str.contains_any(_MEMSTATS_WORDS, ascii_case_insensitive=True)
@@ -146,7 +147,7 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
     has = table["text"].is_not_null()
     others = table.filter(~has).select("line_no", pl.col("whole").alias("text"))
     table = table.filter(has)
-    counts = _counted(table)
+    _count(table, tally)
     metadata = {
         column: pl.coalesce(_of(given, names))
         for column, names in identity_names.JSON.items()
@@ -155,7 +156,8 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
     if _of(given, _TIMES):
         metadata["at"] = pl.coalesce(_of(given, _TIMES))
     if "__MONOTONIC_TIMESTAMP" in given:
-        metadata["monotonic_s"] = numbers.real_column(pl.col("__MONOTONIC_TIMESTAMP")) / 1e6
+        clock = numbers.real_column(pl.col("__MONOTONIC_TIMESTAMP"))
+        metadata["monotonic_s"] = numbers.seconds_of_us(clock)
     if native := _of(given, _NATIVE):
         some = pl.any_horizontal(pl.col(name).is_not_null() for name in native)
         metadata["native"] = pl.when(some).then(pl.struct(native).struct.json_encode())
@@ -171,7 +173,7 @@ def decode(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str
     one_line = (
         pl.col("text").str.strip_chars_end("\r\n").str.replace_all("\n", " ", literal=True)
     )
-    return completed(table.with_columns(text=one_line, **metadata)), others, counts
+    return completed(table.with_columns(text=one_line, **metadata)), others
 
 
 def _with_other_cycles(table: pl.DataFrame) -> pl.DataFrame:
@@ -227,8 +229,7 @@ def _of(given: set[str], names: Iterable[str]) -> list[str]:
     return [name for name in names if name in given]
 
 
-def _counted(table: pl.DataFrame) -> Counter[str]:
-    counts: Counter[str] = Counter()
+def _count(table: pl.DataFrame, tally: Tally) -> None:
     left = table
     for name, keys in _KIND:
         known = pl.any_horizontal(
@@ -237,8 +238,7 @@ def _counted(table: pl.DataFrame) -> Counter[str]:
         )
         matching, left = left.filter(known), left.filter(~known)
         if len(matching):
-            counts[name] += len(matching)
-    return counts
+            tally.add(name, matching)
 
 
 def _fields_of(texts: pl.Series) -> pl.DataFrame:

@@ -40,7 +40,8 @@ def completed(lines: pl.DataFrame) -> pl.DataFrame:
         elif lines.schema[name] != dtype:
             columns[name] = pl.col(name).cast(dtype, strict=False)
     if "monotonic_us" in given:
-        columns["monotonic_s"] = numbers.real_column(pl.col("monotonic_us")) / 1e6
+        clock = numbers.real_column(pl.col("monotonic_us"))
+        columns["monotonic_s"] = numbers.seconds_of_us(clock)
     if "ident" in given and lines["ident"].str.contains(_UNITS).any():
         # journalctl -o with-unit prints the unit instead of the identifier.
         is_unit = pl.col("ident").str.contains(_UNITS)

@@ -8,8 +8,7 @@ Then each line is matched by itself, and a line that matches none of them stays 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -17,15 +16,17 @@ from gctrace_analyzer.ingest import identity_names
 from gctrace_analyzer.ingest.wrappers.formats import RECORD, WRAPPERS, Wrapper, ascii_only
 from gctrace_analyzer.ingest.wrappers.json_lines import JSON_LINE, decode
 from gctrace_analyzer.ingest.wrappers.metadata import METADATA, completed, detached, origin_of
+from gctrace_analyzer.ingest.wrappers.tally import SAMPLE_LINES, Tally
 from gctrace_analyzer.ingest.wrappers.timestamps import TIMESTAMP_COLUMNS
 
-SAMPLE_LINES = 64
-SAMPLE_CHARS = 512
+if TYPE_CHECKING:
+    from collections import Counter
+
 DEEPEST = 4
 _RECORD = r"gc #?[0-9]+ @[0-9]"
 _ANY_RECORD = re.compile(ascii_only(RECORD))
 _STEP = " > "
-_QUOTED = "quoted"
+QUOTED = "quoted"
 _LABEL = r'(?:^|[ ,])(?:{})="([^"]*)"'
 _PAIR = r'(?:^| )(?:{})="?([^" ]+)'
 _NAMES = {
@@ -43,11 +44,13 @@ class Stripped(NamedTuple):
             `path`, the names of the wrappers.
         wrappers: how many lines had each wrapper.
         depth: how many wrappers were nested at most.
+        has_pieces: whether pieces of long lines were rejoined.
     """
 
     lines: pl.DataFrame
     wrappers: Counter[str]
     depth: int
+    has_pieces: bool = False
 
     @property
     def is_wrapped(self) -> bool:
@@ -55,14 +58,15 @@ class Stripped(NamedTuple):
         return "path" in self.lines.columns
 
 
-def strip_prefixes(lines: pl.DataFrame) -> Stripped:
+def strip_prefixes(lines: pl.DataFrame, tally: Tally | None = None) -> Stripped:
     """Returns the lines without their prefixes, however many are nested."""
-    counts: Counter[str] = Counter()
+    tally = tally or Tally()
     # Lines without a record are sampled separately, because they are rare and may have other
     # wrappers.
-    record = lines["text"].str.contains(_RECORD) if len(lines) > SAMPLE_LINES else None
+    record = lines["text"].str.contains(_RECORD) if tally.size(lines) > SAMPLE_LINES else None
     groups = [lines] if record is None else [lines.filter(record), lines.filter(~record)]
-    levels = [_level(group, DEEPEST, counts) for group in groups]
+    levels = [_level(group, DEEPEST, tally) for group in groups]
+    counts = tally.counts
     if all(level is None for level in levels):
         return Stripped(lines, counts, 0)
     stripped = pl.concat(
@@ -71,10 +75,11 @@ def strip_prefixes(lines: pl.DataFrame) -> Stripped:
     )
     if not stripped["line_no"].is_sorted():
         stripped = stripped.sort("line_no", maintain_order=True)
-    stripped = _with_pieces_joined(stripped)
+    has_pieces = bool((stripped["tag"] == "P").any())
+    stripped = _with_pieces_joined(stripped) if has_pieces else stripped.drop("tag")
     depth = int(stripped["path"].str.count_matches(_STEP).max() or 0)  # type: ignore[arg-type]
-    counts.pop(_QUOTED, None)
-    return Stripped(stripped, counts, depth)
+    counts.pop(QUOTED, None)
+    return Stripped(stripped, counts, depth, has_pieces)
 
 
 def by_depth(lines: pl.DataFrame, depth: int) -> pl.DataFrame:
@@ -87,13 +92,13 @@ def by_depth(lines: pl.DataFrame, depth: int) -> pl.DataFrame:
         return detached(plain)
     frames = [completed(lines)]
     frames += [
-        frame for d in range(1, depth + 1) if (frame := _level(lines, d, Counter())) is not None
+        frame for d in range(1, depth + 1) if (frame := _level(lines, d, Tally())) is not None
     ]
     levels = pl.concat(frame.drop("tag") for frame in frames)
     return detached(levels.with_columns(pl.col("line_no").cast(pl.Int64), origin_of()))
 
 
-def _level(lines: pl.DataFrame, depth: int, counts: Counter[str]) -> pl.DataFrame | None:
+def _level(lines: pl.DataFrame, depth: int, tally: Tally) -> pl.DataFrame | None:
     """Returns the lines without one level of wrappers; None if no wrapper fits any of them."""
     if lines.is_empty() or not depth:
         return None
@@ -101,12 +106,11 @@ def _level(lines: pl.DataFrame, depth: int, counts: Counter[str]) -> pl.DataFram
     rest = lines
     json = rest["text"].str.contains(JSON_LINE)
     if json.any():
-        decoded, others, wrapped = decode(rest.filter(json))
-        counts += wrapped
+        decoded, others = decode(rest.filter(json), tally)
         if len(decoded):
-            parts.append(_with_inner(decoded, depth, counts, "JSON"))
+            parts.append(_with_inner(decoded, depth, tally, "JSON"))
         rest = pl.concat([rest.filter(~json), others])
-    for wrapper in _wrappers_of(rest):
+    for wrapper in _wrappers_of(tally.sample(rest)):
         fits = rest["text"].str.contains(wrapper.regex)
         if wrapper.before_name and fits.any():
             fits &= ~rest["text"].str.contains(wrapper.unless)
@@ -115,8 +119,8 @@ def _level(lines: pl.DataFrame, depth: int, counts: Counter[str]) -> pl.DataFram
         matching, rest = (
             (rest, rest.clear()) if fits.all() else (rest.filter(fits), rest.filter(~fits))
         )
-        counts[wrapper.name] += len(matching)
-        parts.append(_with_inner(_cut(matching, wrapper), depth, counts, wrapper.name))
+        tally.add(wrapper.name, matching)
+        parts.append(_with_inner(_cut(matching, wrapper), depth, tally, wrapper.name))
     if not parts:
         return None
     if len(rest):
@@ -124,11 +128,8 @@ def _level(lines: pl.DataFrame, depth: int, counts: Counter[str]) -> pl.DataFram
     return pl.concat(parts)
 
 
-def _wrappers_of(lines: pl.DataFrame) -> list[Wrapper]:
-    """Returns the wrappers that occur in a sample: evenly spaced lines and the last four."""
-    step = max(1, len(lines) // SAMPLE_LINES)
-    texts = lines["text"].gather_every(step).append(lines["text"].tail(4)).to_list()
-    sample = [text[:SAMPLE_CHARS] for text in texts if text]
+def _wrappers_of(sample: list[str]) -> list[Wrapper]:
+    """Returns the wrappers that occur in a sample of lines."""
     records = sum(_ANY_RECORD.search(text) is not None for text in sample)
     wrappers = []
     for wrapper in WRAPPERS:
@@ -154,7 +155,7 @@ def _cut(lines: pl.DataFrame, wrapper: Wrapper) -> pl.DataFrame:
     )
     cut = parts.to_series()
     metadata = groups.drop("wrapping")
-    if wrapper.name == _QUOTED:
+    if wrapper.name == QUOTED:
         # Quote marks may be repeated (a reply to a reply), and a quoted comment may be indented.
         cut = cut.str.replace(r"^(?:> ?|[ \t]|`{1,3})+", "")
     if "labels" in metadata.columns:
@@ -175,15 +176,13 @@ def _named(texts: pl.Series, pattern: str) -> pl.DataFrame:
     )
 
 
-def _with_inner(
-    outer: pl.DataFrame, depth: int, counts: Counter[str], name: str
-) -> pl.DataFrame:
+def _with_inner(outer: pl.DataFrame, depth: int, tally: Tally, name: str) -> pl.DataFrame:
     """Returns the messages of `outer` without inner prefixes.
 
     Metadata of the outer prefix takes precedence; that of inner prefixes fills the gaps.
     """
     outer = outer.with_columns(path=pl.lit(_STEP + name))
-    inner = _level(outer.select("line_no", "text"), depth - 1, counts)
+    inner = _level(outer.select("line_no", "text"), depth - 1, tally)
     if inner is None:
         return outer
     inner = inner.join(
@@ -209,8 +208,6 @@ def _with_inner(
 
 def _with_pieces_joined(lines: pl.DataFrame) -> pl.DataFrame:
     """Rejoins the pieces of long lines, because container runtimes split lines at 16 KiB."""
-    if not (lines["tag"] == "P").any():
-        return lines.drop("tag")
     stream = ["stream", "pod", "container", "container_id"]
     continues = (pl.col("tag") == "P").fill_null(value=False)
     follows = continues.shift(1, fill_value=False).over(stream)

@@ -1,0 +1,537 @@
+//! Finds a record inside a line, and tells what surrounds it: the frame.
+//!
+//! A log collector writes the same text around every record, but for times and counters. A frame
+//! without these is a key, of which a log has a few; what a key means is decided once, by Python.
+//! Times become numbers, in slots.
+
+use std::collections::HashMap;
+
+use memchr::memmem::Finder;
+
+/// How many times and clocks of a frame are kept.
+pub const SLOTS: usize = 3;
+
+/// What a slot has that was not used.
+pub const EMPTY: i64 = i64::MIN;
+
+/// The most keys of a chunk. Where each line has its own, there is nothing to gain.
+const KEYS: usize = 512;
+
+/// Longer frames are left to Python.
+const LONGEST: usize = 1 << 13;
+
+/// Where in a frame a record was, a time, and a text that changes.
+const RECORD: u8 = 1;
+const TIME: u8 = 2;
+const SKIPPED: u8 = 3;
+
+/// What may follow a record on its line: the rest of a JSON string, or of a quoted one.
+const CLOSING: [u8; 2] = *b"\"\\";
+
+const DAY_US: i64 = 86_400_000_000;
+
+/// Bits of a slot that have the number of digits; the others have microseconds.
+const DIGITS_BITS: u32 = 3;
+
+/// Digits of a second that count.
+const MICROS: usize = 6;
+
+/// What a text is that changes from line to line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Up to the next quote mark.
+    Quoted,
+    /// Digits that mean nothing.
+    Digits,
+    /// Digits of a clock, in microseconds.
+    Clock,
+}
+
+/// What changes in a frame.
+#[derive(Clone, Debug)]
+pub struct Layouts {
+    /// Each a sequence of `Y m d e b L H M S` and literals; see `time`.
+    times: Vec<Vec<u8>>,
+    /// What changes after a literal; one that begins with `^` is at the begin of the line.
+    changes: Vec<(Vec<u8>, Change)>,
+    /// The first two bytes behind the quote mark of these literals.
+    names: Vec<[u8; 2]>,
+    head: Finder<'static>,
+}
+
+/// A kind of frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// The frame, without what changes.
+    pub text: Vec<u8>,
+    /// How many lines have it.
+    pub lines: u32,
+    /// Some of these lines: the first, the second, the fourth and so on, and the last.
+    pub some: Vec<u32>,
+}
+
+/// The frames of a chunk.
+#[derive(Debug, Default)]
+pub struct Frames {
+    known: HashMap<Vec<u8>, usize>,
+    pub keys: Vec<Key>,
+    last: usize,
+    text: Vec<u8>,
+}
+
+/// What changes in a frame: from where to where, what stands for it in the key, and its value.
+struct Changing {
+    begin: usize,
+    end: usize,
+    mark: u8,
+    value: Option<i64>,
+}
+
+/// What a frame is: its key, and its times.
+pub type Frame = (usize, [i64; SLOTS]);
+
+impl Layouts {
+    /// Takes the layouts of times, what changes after which literal, and how records begin.
+    #[must_use]
+    pub fn new(times: Vec<Vec<u8>>, changes: Vec<(Vec<u8>, Change)>, head: &[u8]) -> Self {
+        let mut names: Vec<_> = changes
+            .iter()
+            .filter_map(|(literal, _)| literal.strip_prefix(b"\"")?.first_chunk().copied())
+            .collect();
+        names.dedup();
+        Self {
+            times,
+            changes,
+            names,
+            head: Finder::new(head).into_owned(),
+        }
+    }
+
+    /// Returns where records may begin inside a line, which is not at its begin.
+    pub fn places<'a>(&'a self, line: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
+        let places = self.head.find_iter(line);
+        places.filter(|at| *at > 0 && !line[at - 1].is_ascii_alphanumeric())
+    }
+
+    /// Returns whether a record may end before this rest of its line.
+    #[must_use]
+    pub fn may_end(rest: &[u8]) -> bool {
+        rest.first().is_none_or(|byte| CLOSING.contains(byte))
+    }
+
+    /// Returns what changes at `at`.
+    fn change(&self, part: &[u8], at: usize, begin: bool) -> Option<Changing> {
+        let byte = part[at];
+        let named = part
+            .get(at + 1..at + 3)
+            .is_some_and(|name| self.names.iter().any(|known| known == name));
+        if byte == b'"' && named || begin && at == 0 {
+            for (literal, change) in &self.changes {
+                let (literal, here) = match literal.strip_prefix(b"^") {
+                    Some(rest) => (rest, begin && at == 0),
+                    None => (literal.as_slice(), true),
+                };
+                if !here || !part[at..].starts_with(literal) {
+                    continue;
+                }
+                let from = at + literal.len();
+                let rest = &part[from..];
+                let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+                let (length, value) = match change {
+                    Change::Quoted => (memchr::memchr(b'"', rest)?, None),
+                    Change::Digits => (digits, None),
+                    Change::Clock if (1..=17).contains(&digits) => {
+                        (digits, Some(packed(number(&rest[..digits]), 0)))
+                    }
+                    Change::Clock => return None,
+                };
+                return Some(Changing {
+                    begin: from,
+                    end: from + length,
+                    mark: SKIPPED,
+                    value,
+                });
+            }
+        }
+        let before = at.checked_sub(1).map(|before| part[before]);
+        if before.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'.') {
+            return None;
+        }
+        if byte.is_ascii_digit() {
+            if let Some((end, value)) = epoch(part, at) {
+                return Some(Changing {
+                    begin: at,
+                    end,
+                    mark: TIME,
+                    value: Some(packed(value, MICROS)),
+                });
+            }
+        } else if !byte.is_ascii_uppercase() {
+            return None;
+        }
+        for (number, layout) in (b'A'..).zip(&self.times) {
+            if let Some((end, digits, value)) = time(layout, part, at) {
+                return Some(Changing {
+                    begin: at,
+                    end,
+                    mark: number,
+                    value: Some(packed(value, digits.min(MICROS))),
+                });
+            }
+        }
+        None
+    }
+}
+
+impl Frames {
+    /// Returns the frame of a line around a record, which is between `at` and `end`.
+    ///
+    /// There is none if it has more times than slots, or if there are too many keys.
+    pub fn of(&mut self, layouts: &Layouts, line: &[u8], at: usize, end: usize) -> Option<Frame> {
+        if line.len() - (end - at) > LONGEST {
+            return None;
+        }
+        let (mut slots, mut used) = ([EMPTY; SLOTS], 0);
+        self.text.clear();
+        for (part, begin) in [(&line[..at], true), (&line[end..], false)] {
+            let mut from = 0;
+            while from < part.len() {
+                if let Some(change) = layouts.change(part, from, begin) {
+                    if let Some(value) = change.value {
+                        *slots.get_mut(used)? = value;
+                        used += 1;
+                    }
+                    self.text.extend_from_slice(&part[from..change.begin]);
+                    self.text.extend_from_slice(&[TIME, change.mark]);
+                    from = change.end;
+                } else {
+                    let next = next_place(part, from);
+                    self.text.extend_from_slice(&part[from..next]);
+                    from = next;
+                }
+            }
+            if begin {
+                self.text.push(RECORD);
+            }
+        }
+        Some((self.key()?, slots))
+    }
+
+    fn key(&mut self) -> Option<usize> {
+        if self
+            .keys
+            .get(self.last)
+            .is_some_and(|key| key.text == self.text)
+        {
+            return Some(self.last);
+        }
+        let number = match self.known.get(&self.text) {
+            Some(number) => *number,
+            None if self.keys.len() == KEYS => return None,
+            None => {
+                let number = self.keys.len();
+                self.known.insert(self.text.clone(), number);
+                self.keys.push(Key {
+                    text: self.text.clone(),
+                    lines: 0,
+                    some: vec![],
+                });
+                number
+            }
+        };
+        self.last = number;
+        Some(number)
+    }
+
+    /// Counts a line of a key.
+    pub fn count(&mut self, key: usize, line_no: u32) {
+        let key = &mut self.keys[key];
+        key.lines += 1;
+        if key.lines > 2 && !(key.lines - 1).is_power_of_two() {
+            key.some.pop();
+        }
+        key.some.push(line_no);
+    }
+}
+
+/// Returns a time and how many digits of a second it shows as one number.
+fn packed(micros: i64, digits: usize) -> i64 {
+    micros << DIGITS_BITS | i64::try_from(digits).unwrap_or_default()
+}
+
+/// Returns where something that changes may begin behind `at`: at a quote mark, or where letters
+/// and digits begin with a digit or a capital letter.
+fn next_place(part: &[u8], at: usize) -> usize {
+    let mut before = part[at];
+    for (place, byte) in part.iter().enumerate().skip(at + 1) {
+        let inside = before.is_ascii_alphanumeric() || before == b'.';
+        let begins = (byte.is_ascii_digit() || byte.is_ascii_uppercase()) && !inside;
+        if begins || *byte == b'"' {
+            return place;
+        }
+        before = *byte;
+    }
+    part.len()
+}
+
+/// Returns the number that digits are; there are at most 18.
+fn number(digits: &[u8]) -> i64 {
+    digits
+        .iter()
+        .fold(0, |number, digit| number * 10 + i64::from(digit - b'0'))
+}
+
+/// Returns `count` digits at `at` as a number.
+fn digits(part: &[u8], at: usize, count: usize) -> Option<i64> {
+    let found = part.get(at..at + count)?;
+    found.iter().all(u8::is_ascii_digit).then(|| number(found))
+}
+
+/// Returns where a time since 1970 at `at` ends, and its microseconds: those of the years 2001 to
+/// 2033 in seconds, with a fraction or without, in milliseconds, microseconds or nanoseconds.
+fn epoch(part: &[u8], at: usize) -> Option<(usize, i64)> {
+    let count = part[at..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    if part[at] != b'1' {
+        return None;
+    }
+    let value = || number(&part[at..at + count]);
+    let end = at + count;
+    let (end, value) = match count {
+        10 => {
+            let (end, _, micros) = fraction(part, end, b".");
+            (end, value() * 1_000_000 + micros)
+        }
+        13 => (end, value() * 1_000),
+        16 => (end, value()),
+        19 => (end, digits(part, at, 16)?),
+        _ => return None,
+    };
+    // A point or a letter behind it shows that it is something else.
+    let next = part.get(end).copied().unwrap_or(b' ');
+    (!next.is_ascii_alphanumeric() && next != b'.' && next != b'-').then_some((end, value))
+}
+
+/// Returns where a fraction of a second at `at` ends, how many digits it has, and microseconds.
+fn fraction(part: &[u8], at: usize, points: &[u8]) -> (usize, usize, i64) {
+    let point = part.get(at).is_some_and(|byte| points.contains(byte));
+    let rest = part.get(at + 1..).unwrap_or_default();
+    let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if !point || count == 0 || count > 9 {
+        return (at, 0, 0);
+    }
+    let shown = count.min(MICROS);
+    let scale = 10_i64.pow(u32::try_from(MICROS - shown).unwrap_or_default());
+    (at + 1 + count, count, number(&rest[..shown]) * scale)
+}
+
+const MONTHS: [&[u8; 3]; 12] = [
+    b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec",
+];
+
+/// The year of a time without one, as in `timestamps.py`.
+const YEARLESS: i64 = 2000;
+
+/// Returns where a time at `at` ends, the digits of its fraction, and its microseconds since 1970
+/// by its own clock.
+///
+/// In a layout, `Y` is a year of four digits, `m d H M S` are two digits, `e` is a day of one or
+/// two, `b` an English month, and `L` a letter of glog's levels; all else is itself.
+fn time(layout: &[u8], part: &[u8], at: usize) -> Option<(usize, usize, i64)> {
+    let (mut to, mut year, mut month, mut day) = (at, YEARLESS, 0, 0);
+    let (mut hour, mut minute, mut second) = (0, 0, 0);
+    for step in layout {
+        let two = |to: usize| digits(part, to, 2);
+        match step {
+            b'Y' => year = digits(part, to, 4)?,
+            b'm' => month = two(to)?,
+            b'd' => day = two(to)?,
+            b'H' => hour = two(to)?,
+            b'M' => minute = two(to)?,
+            b'S' => second = two(to)?,
+            b'b' => {
+                let name = part.get(to..to + 3)?;
+                let at = MONTHS.iter().position(|month| *month == name)?;
+                month = i64::try_from(at).ok()? + 1;
+            }
+            b'e' if part.get(to) == Some(&b' ') => day = digits(part, to + 1, 1)?,
+            b'e' => day = two(to)?,
+            b'L' if b"IWEF".contains(part.get(to)?) => {}
+            literal if part.get(to) == Some(literal) && *literal != b'L' => {}
+            _ => return None,
+        }
+        to += match step {
+            b'Y' => 4,
+            b'b' => 3,
+            b'm' | b'd' | b'e' | b'H' | b'M' | b'S' => 2,
+            _ => 1,
+        };
+    }
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let most = match month {
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        4 | 6 | 9 | 11 => 30,
+        2 => 28 + i64::from(leap),
+        _ => 0,
+    };
+    let possible = (1..=most).contains(&day) && (2000..2100).contains(&year);
+    if !possible || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let (end, count, micros) = fraction(part, to, b".,");
+    if part.get(end).is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    let seconds = (hour * 60 + minute) * 60 + second;
+    Some((
+        end,
+        count,
+        days(year, month, day) * DAY_US + seconds * 1_000_000 + micros,
+    ))
+}
+
+/// Returns the days from 1970 to a date of the years 2000 to 2099.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    // Years begin in March, so that the day of the leap year is the last one.
+    let (year, month) = if month < 3 {
+        (year - 1, month + 9)
+    } else {
+        (year, month - 3)
+    };
+    let before = year - 1600;
+    before * 365 + before / 4 - before / 100 + before / 400 + (153 * month + 2) / 5 + day
+        - 1
+        - 135_080
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layouts() -> Layouts {
+        let times = ["Y-m-dTH:M:S", "Y/m/d H:M:S", "b e H:M:S", "Lmd H:M:S"];
+        let changes = [
+            ("\"__CURSOR\":\"", Change::Quoted),
+            ("\"__MONOTONIC_TIMESTAMP\":\"", Change::Clock),
+            ("^[", Change::Digits),
+        ];
+        Layouts::new(
+            times.map(Vec::from).into(),
+            changes.map(|(text, change)| (text.into(), change)).into(),
+            b"gc",
+        )
+    }
+
+    /// The frames of lines with `gc` for a record, as key and times.
+    fn frames(lines: &[&str]) -> Vec<(usize, Vec<i64>)> {
+        let (mut frames, layouts) = (Frames::default(), layouts());
+        let mut found = Vec::new();
+        for line in lines {
+            let at = layouts.places(line.as_bytes()).next().unwrap();
+            let (key, slots) = frames.of(&layouts, line.as_bytes(), at, at + 2).unwrap();
+            let used = slots.into_iter().filter(|slot| *slot != EMPTY);
+            found.push((key, used.map(|slot| slot >> DIGITS_BITS).collect()));
+        }
+        found
+    }
+
+    #[test]
+    fn times_are_microseconds_and_no_part_of_the_key() {
+        let second = 1_000_000;
+        for (one, other, begin, apart) in [
+            (
+                "2026-11-20T08:00:00Z gc",
+                "2026-11-20T08:00:01Z gc",
+                1_795_161_600,
+                second,
+            ),
+            (
+                "2026/11/20 08:00:00 gc",
+                "2026/11/21 08:00:00 gc",
+                1_795_161_600,
+                DAY_US,
+            ),
+            (
+                "Nov 20 08:00:00 host gc",
+                "Nov  9 08:00:00 host gc",
+                974_707_200,
+                -11 * DAY_US,
+            ),
+            (
+                "I1120 08:00:00.000001 7 a.go:1] gc",
+                "I1120 08:00:00.000003 7 a.go:1] gc",
+                974_707_200,
+                2,
+            ),
+            (
+                "{\"ts\":1795161600.5,\"msg\":\"gc\"}",
+                "{\"ts\":1795161601.25,\"msg\":\"gc\"}",
+                1_795_161_600,
+                750_000,
+            ),
+        ] {
+            let found = frames(&[one, other]);
+            assert_eq!(found[0].0, found[1].0, "{one}");
+            assert_eq!(found[0].1[0] / second, begin, "{one}");
+            assert_eq!(found[1].1[0] - found[0].1[0], apart, "{one}");
+        }
+    }
+
+    #[test]
+    fn what_differs_else_is_another_key() {
+        for (one, other) in [
+            ("pod-1 gc", "pod-2 gc"),
+            ("2026-11-20T08:00:00Z gc", "2026-11-20T08:00:00+01:00 gc"),
+            ("2026-11-20T08:00:00Z gc", "2026-13-20T08:00:00Z gc"),
+            ("api[1234]: gc", "api[1235]: gc"),
+            ("\"gc\"", "\"gc\\n\""),
+        ] {
+            let found = frames(&[one, other]);
+            assert_ne!(found[0].0, found[1].0, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn counters_and_clocks_are_no_part_of_the_key() {
+        let found = frames(&[
+            "{\"__CURSOR\":\"s=a\",\"__MONOTONIC_TIMESTAMP\":\"12\",\"MESSAGE\":\"gc\"}",
+            "{\"__CURSOR\":\"s=b1\",\"__MONOTONIC_TIMESTAMP\":\"345\",\"MESSAGE\":\"gc\"}",
+        ]);
+        assert_eq!(found, [(0, vec![12]), (0, vec![345])]);
+        let found = frames(&["[1] a: gc", "[23] a: gc", "a [1]: gc"]);
+        assert_eq!(
+            found.iter().map(|frame| frame.0).collect::<Vec<_>>(),
+            [0, 0, 1]
+        );
+    }
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        assert_eq!(days(2000, 1, 1), 10_957);
+        assert_eq!(days(2000, 3, 1), 11_017);
+        assert_eq!(days(2026, 11, 20), 20_777);
+        assert_eq!(days(2099, 12, 31), 47_481);
+    }
+
+    #[test]
+    fn some_lines_of_a_key_are_remembered() {
+        let mut frames = Frames::default();
+        frames.text = b"a".to_vec();
+        let key = frames.key().unwrap();
+        for line_no in 1..=100 {
+            frames.count(key, line_no);
+        }
+        assert_eq!(frames.keys[0].lines, 100);
+        assert_eq!(frames.keys[0].some, [1, 2, 4, 8, 16, 32, 64, 100]);
+    }
+
+    #[test]
+    fn a_record_begins_behind_no_letter() {
+        let places = |line: &str| layouts().places(line.as_bytes()).collect::<Vec<_>>();
+        assert_eq!(places("gc a gc agc (gc"), [5, 13]);
+        assert!(Layouts::may_end(b"") && Layouts::may_end(b"\\n\"}"));
+        assert!(!Layouts::may_end(b" (forced)"));
+    }
+}

@@ -1,0 +1,102 @@
+"""Records inside a frame: what a log collector writes around each of them.
+
+The core reads such records and tells which frames there are, without times and counters. What a
+frame means is decided once for each (`wrappers.framing`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HEAD = b"gc"
+"""How records begin."""
+
+TIMES = (b"Y-m-dTH:M:S", b"Y-m-d H:M:S", b"Y/m/d H:M:S", b"b e H:M:S", b"Lmd H:M:S")
+"""Layouts of times: `Y m d H M S` are digits, `b` a month, `e` a day, `L` a level of glog. A
+fraction may follow. The core knows seconds since 1970 too."""
+
+_OF_JOURNALD = {
+    "__CURSOR": "quoted",
+    "__SEQNUM": "quoted",
+    "_SOURCE_REALTIME_TIMESTAMP": "quoted",
+    "_SOURCE_MONOTONIC_TIMESTAMP": "quoted",
+    "_SOURCE_BOOTTIME_TIMESTAMP": "quoted",
+    "SYSLOG_TIMESTAMP": "quoted",
+    "__MONOTONIC_TIMESTAMP": "clock",
+}
+CHANGES = (
+    *(
+        (f'"{name}"{colon}"'.encode(), change)
+        for name, change in _OF_JOURNALD.items()
+        for colon in (":", ": ", " : ")
+    ),
+    (b"^[", "digits"),
+)
+"""What else changes from line to line, after which text: of journald's JSON, and the counter of
+Fluent Bit at the begin of a line (`^`)."""
+
+SLOTS = ("slot_0", "slot_1", "slot_2")
+EMPTY = -(1 << 63)
+
+INTEGERS = {"key": pl.Int64(), "new": pl.Int64()}
+
+
+class Key(NamedTuple):
+    """A frame without what changes, how many lines have it, and some of these."""
+
+    text: bytes
+    lines: int
+    some: tuple[int, ...]
+
+
+@dataclass(frozen=True)  # without slots, so that rows are found once
+class Framed:
+    """The records of a chunk that are inside a frame.
+
+    Attributes:
+        cycles: the cycles, in several frames, with the columns `key` and `SLOTS`.
+        keys: the frames.
+    """
+
+    cycles: tuple[pl.DataFrame, ...]
+    keys: tuple[Key, ...]
+
+    @cached_property
+    def rows(self) -> pl.DataFrame:
+        """Returns `line_no key` and the slots of all records, in the order of their lines."""
+        columns = ["line_no", "key", *SLOTS]
+        parts = [frame[columns] for frame in self.cycles]
+        return parts[0] if len(parts) == 1 else pl.concat(parts).sort("line_no")
+
+    @cached_property
+    def probes(self) -> list[int]:
+        """Returns the lines that are looked at, in order."""
+        return sorted(number for key in self.keys for number in key.some)
+
+    @property
+    def bare_cycles(self) -> list[pl.DataFrame]:
+        """Returns the cycles alone (`columns.LINE_COLUMNS`)."""
+        return [frame.drop("key", *SLOTS) for frame in self.cycles]
+
+    def only(self, keys: Sequence[int]) -> Framed:
+        """Returns the records with one of these keys, which get numbers from 0."""
+        numbers = pl.DataFrame(
+            {"key": keys, "new": range(len(keys))}, schema_overrides=INTEGERS
+        )
+        cycles = (
+            frame.join(numbers, on="key", maintain_order="left")
+            .drop("key")
+            .rename({"new": "key"})
+            for frame in self.cycles
+        )
+        return Framed(
+            tuple(frame for frame in cycles if len(frame)),
+            tuple(self.keys[key] for key in keys),
+        )
