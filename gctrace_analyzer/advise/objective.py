@@ -107,7 +107,9 @@ def sooner_text(row: Row) -> str:
     if ratio is None or (gain := 1 - ratio) < LEAST_SOONER:
         return ""
     low, high = 1 - row["run_time_ratio_high"], 1 - row["run_time_ratio_low"]
-    return f"a batch job ends {100 * gain:.0f} % sooner ({100 * low:.0f}–{100 * high:.0f})"
+    return (
+        f"a batch job ends {100 * gain:.0f} % sooner ({round(100 * low)}–{round(100 * high)})"
+    )
 
 
 def ends_later(row: Row, present: Row) -> Failed | None:

@@ -198,7 +198,7 @@ def _warnings(load: Load, model: Model, *, refused: bool, is_part: bool) -> Iter
     if load.is_contended:
         yield (
             f"{load.late_pauses}: other work probably competes for the CPUs, and GC CPU then "
-            "looks 1.3 to 2.6 times as high as on a quiet machine"
+            "looks higher than on a quiet machine"
         )
     off = model.own.gap / load.gap_mib
     if abs(math.log(off)) > OWN_GAP:

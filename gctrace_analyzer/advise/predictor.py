@@ -111,6 +111,11 @@ class Predictor:
         raise NotImplementedError
 
     @property
+    def gogc_is_assumed(self) -> bool:
+        """Whether the present GOGC is what fits the allocation, and neither known nor seen."""
+        return False
+
+    @property
     def off_heap_mib(self) -> float:
         """Memory of the process that the Go runtime does not count, as far as it is known."""
         return float(self.settings.value("off_heap_mib") or 0.0)

@@ -432,8 +432,8 @@ def _raise_limit(advice: Advice, *, runs_all_the_time: bool = True) -> str:
     outside = least - times * largest
     return (
         f"Raise GOMEMLIMIT to at least {least:,.0f} MiB{more}{room} ({times:g} × the largest "
-        f"live heap of {largest:,.0f} MiB{_in_steady(largest, advice)}, and about "
-        f"{outside:,.0f} MiB outside the heap), or "
+        f"live heap of {largest:,.0f} MiB{_in_steady(largest, advice)}, and "
+        f"{'about' if outside_is_known else 'an assumed'} {outside:,.0f} MiB outside the heap), or "
         f"keep less in memory.{rarer}"
     )
 

@@ -36,6 +36,7 @@ from gctrace_analyzer.analysis.cycles import (
     true_live_mib,
 )
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.ingest.gctrace.columns import stops_for_all
 from gctrace_analyzer.ingest.rows import within_process
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ def _derived(within: Within) -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
         "pause_max_ms": pl.max_horizontal("stw_sweep_term_ms", "stw_mark_term_ms"),
         "in_cycle_mib": alloc_while_marking_mib().cast(pl.Float64),
         "between_mib": alloc_before_mib(live, within),
+        # The goal of a cycle that stops for all is the heap at its start.
+        "heap_goal_mib": pl.when(~stops_for_all()).then("heap_goal_mib"),
         "heap_peak_mib": pl.col("heap_end_mib").cast(pl.Float64),
         "true_live_mib": pl.when(steady).then(true_live_mib()),
         "shown_gogc": pl.when(live >= DEFAULT.gogc_min_live_mib).then("effective_gogc"),

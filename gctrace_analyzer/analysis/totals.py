@@ -239,7 +239,8 @@ class Totals:
             medians[figure] = None if median is None else factor * median
         pauses = self.values["pause_ms"]
         sums, rates = dict(self.sums), {rate: self.rate(rate) for rate in RATES}
-        if (rates["alloc_rounding_share"] or 0.0) > _HIDES:
+        rounding_mib, allocated_mib = self.rates["alloc_rounding_share"]
+        if rounding_mib > _HIDES * allocated_mib:
             sums["alloc_total_mib"] = rates["alloc_mib_per_s"] = None
         return {
             "cycles": self.cycles,

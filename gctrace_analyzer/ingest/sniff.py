@@ -163,8 +163,8 @@ GO_COMMANDS = ("go run", "go build", "go test", "# command-line")
 def of_toolchain(text: str) -> str | None:
     """Returns a sentence if a log shows that the go command ran, whose processes print too.
 
-    >>> of_toolchain("$ GOGC=25 GODEBUG=gctrace=1 go run .")[:54]
-    'Some processes are those of `GOGC=25 GODEBUG=gctrace=1'
+    >>> of_toolchain("$ GOGC=25 GODEBUG=gctrace=1 go run .")[:47]
+    'Cycles may be those of `GOGC=25 GODEBUG=gctrace'
     """
     if not any(word in text for word in GO_COMMANDS):
         return None
@@ -173,7 +173,7 @@ def of_toolchain(text: str) -> str | None:
         return None
     quoted = " and ".join(f"`{command.strip()}`" for command in [*commands][:_MOST_COMMANDS])
     return (
-        f"Some processes are those of {quoted}: go, compile and link print gctrace too. Build the "
+        f"Cycles may be those of {quoted}: go, compile and link print gctrace too. Build the "
         "program first (`go build`), and run it alone."
     )
 

@@ -138,3 +138,8 @@ def test_a_log_that_begins_later_divides_as_many_cycles_as_intervals() -> None:
     assert late.span_s == pytest.approx(5.12, abs=0.001)
     whole = read_text("".join(line.format(number) for number in range(1, 13))).summary()
     assert whole.gc_cpu_share == pytest.approx(12 * 0.1195 / 12.12, rel=0.01)
+
+
+def test_cycles_that_stop_for_all_have_no_goal_and_tiny_heaps_no_allocation() -> None:
+    s = gca.read(CORPUS / "wild" / "bench-gc-per-iteration-go15-16.log").summary()
+    assert (s.heap_goal_p50_mib, s.alloc_mib_per_s, s.alloc_total_mib) == (None, None, None)

@@ -348,7 +348,7 @@ def test_the_advice_is_for_the_process_that_the_verdict_is_about() -> None:
 def test_settings_of_large_heaps_fit_80_columns(times: int, unit: str) -> None:
     run = gca.read(STEADY, memory_limit="120GiB", container_limit="600GiB")
     rows = run.recommend().with_columns(pl.col("^heap_peak_mib.*$") * times)
-    lines = plain(filter(None, [advice.advice(rows)])).splitlines()
+    lines = plain(filter(None, [advice.advice(rows, run.advice.baseline)])).splitlines()
     assert lines[1].endswith(f"peak {unit}")
     assert max(map(len, lines)) <= 80
 
@@ -374,7 +374,7 @@ def test_a_long_setting_does_not_make_a_line_wider_than_80_columns() -> None:
     rows = run.recommend().with_columns(ballast_mib=pl.lit(16_384.0))
     for name in ("heap_peak_mib", "heap_peak_mib_low", "heap_peak_mib_high"):
         rows = rows.with_columns(pl.col(name) * 1000 + 16_384)
-    lines = plain(filter(None, [advice.advice(rows)])).splitlines()
+    lines = plain(filter(None, [advice.advice(rows, run.advice.baseline)])).splitlines()
     assert max(map(len, lines)) <= 80
     at = next(n for n, line in enumerate(lines) if line.endswith("ballast 16.0 GiB"))
     assert "GOMEMLIMIT=122881MiB" in lines[at]
@@ -513,13 +513,17 @@ def test_the_heap_goal_names_the_gogc_that_predictions_start_from() -> None:
 def test_predictions_show_the_gc_cpu_that_memstats_have() -> None:
     """GCCPUFraction has no idle marking: the column is called so, instead of having no figures."""
     run = gca.read(CORPUS / "metrics" / "own" / "gogc100" / "memstats.csv.gz")
-    shown = advice.predictions(run.whatif(gogc=[200]))
+    shown = advice.predictions(run.whatif(gogc=[200]), run.advice.baseline)
     assert shown.head == ("What if", "GC CPU %", "cycles/s", "peak MiB")
     assert shown.rows[0][1].startswith("2.1 (")
     assert "GC CPU %" in plain(document(run.report()))
     # The default collector of Prometheus has no CPU time of GC.
     rows = run.whatif(gogc=[200]).with_columns(gc_cpu_share=pl.lit(None, pl.Float64))
-    assert advice.predictions(rows).head == ("What if", "cycles/s", "peak MiB")
+    assert advice.predictions(rows, run.advice.baseline).head == (
+        "What if",
+        "cycles/s",
+        "peak MiB",
+    )
 
 
 def test_a_load_that_changes_within_the_log_is_noted() -> None:
@@ -557,3 +561,10 @@ def test_the_verdict_names_the_present_setting_of_a_program_that_changed_it() ->
     assert verdict.sentence.endswith(
         "The settings changed: since 2.0 s (GOGC=50, GOMAXPROCS=1) GC takes 18 % of the CPU."
     )
+
+
+def test_a_present_setting_that_is_not_known_says_what_is_known_of_it() -> None:
+    limited = gca.read(CORPUS / "gctrace" / "go1.27-near-limit" / "run.log").report()
+    assert "now     GOGC≥35 GOMEMLIMIT=41–62MiB" in plain(document(limited))
+    dumps = gca.read(CORPUS / "metrics" / "own" / "gogc100" / "expvar.jsonl.gz").report()
+    assert "now     GOGC=100 (assumed)" in plain(document(dumps))

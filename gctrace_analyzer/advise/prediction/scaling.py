@@ -156,7 +156,7 @@ class Scaling(Predictor):
             yield (
                 f"only {self.samples + 1} samples: {ENOUGH_SAMPLES + 1} or more halve the errors"
             )
-        if self._gogc_is_assumed:
+        if self.gogc_is_assumed:
             gogc = "off" if self.now.gogc is None else f"{self.now.gogc:g}"
             yield f"GOGC is unknown; {gogc} is assumed, by what a cycle allocates: specify it"
 
@@ -169,14 +169,14 @@ class Scaling(Predictor):
         few = self.samples < ENOUGH_SAMPLES or self.summary.cycles < DEFAULT.short_log_cycles
         return (
             "low"
-            if few or self._gogc_is_assumed
+            if few or self.gogc_is_assumed
             else "medium"
             if self.summary.gc_cpu_share is None
             else "high"
         )
 
     @property
-    def _gogc_is_assumed(self) -> bool:
+    def gogc_is_assumed(self) -> bool:  # noqa: D102
         return "live_heap_p50_mib" in self.summary.estimated and self.settings.gogc is None
 
     def goal_of(self, setting: Setting) -> tuple[float, float, str]:

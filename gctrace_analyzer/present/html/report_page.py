@@ -205,7 +205,7 @@ def _advice(report: Report) -> dict[str, object]:
     if not advises:
         refused = report.advice.baseline.refused if report.analysis.summary.cycles else None
         return {"advice": None, "refused": refused}
-    settings = advice.advice(ranked, report.advice.baseline.regime, wide=True)
+    settings = advice.advice(ranked, report.advice.baseline, wide=True)
     first = ranked.row(0, named=True)
     return {
         "advice": settings,

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gctrace_analyzer.advise.predictor import Predictor
-    from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.schema import Row
 
 MOST_ROWS = 3
@@ -56,12 +55,19 @@ _WIDE_IDLE = (
 )
 
 
-def _name_of(row: Row, regime: Regime | None) -> str:
-    """Returns the setting of a row; of a present one that only the goals show, its interval."""
-    if regime is None or regime.memory_limit_source != "inferred":
-        return setting_text(row)
-    if not row["memory_limit_mib"] or not is_measured(row):
-        return setting_text(row)
+def _name_of(row: Row, predictor: Predictor) -> str:
+    """Returns the setting of a row; of a present one that is not known, what is known of it."""
+    regime, name = predictor.regime, setting_text(row)
+    if not is_measured(row):
+        return name
+    if predictor.gogc_is_assumed:
+        return f"{name} (assumed)"
+    if (
+        regime is None
+        or regime.memory_limit_source != "inferred"
+        or not row["memory_limit_mib"]
+    ):
+        return name
     low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
     limit = f"{low:,.0f}–{high:,.0f}MiB" if low else f"≤{high:,.0f}MiB"
     gogc, least = regime.gogc_pct, regime.gogc_pct_low
@@ -69,14 +75,12 @@ def _name_of(row: Row, regime: Regime | None) -> str:
     return f"GOGC{hidden if gogc is None else f'={percent_text(gogc)}'} GOMEMLIMIT={limit}"
 
 
-def advice(
-    rows: pl.DataFrame, regime: Regime | None = None, *, wide: bool = False
-) -> Table | None:
+def advice(rows: pl.DataFrame, predictor: Predictor, *, wide: bool = False) -> Table | None:
     """Returns a table of the recommended and the present setting with their figures.
 
     Args:
         rows: what `recommend` returns.
-        regime: what the heap goals show of the present setting.
+        predictor: what the present setting is known by.
         wide: whether there is room for whole words in its head.
     """
     if rows.is_empty():
@@ -88,21 +92,21 @@ def advice(
     for row in shown.iter_rows(named=True):
         word = "now" if row["now"] else "advised" if row["rank"] == 1 else "or"
         body.append(
-            (f"{_mark(row)} {word:<7} {_name_of(row, regime)}", *_figures(row, cpu, times))
+            (f"{_mark(row)} {word:<7} {_name_of(row, predictor)}", *_figures(row, cpu, times))
         )
     name = "Setting" if wide else "Recommended settings"
     head = (name, *_head(cpu, unit, wide=wide))
     return Table(head, "l" + "r" * (len(head) - 1), body)
 
 
-def predictions(rows: pl.DataFrame, regime: Regime | None = None) -> Table:
+def predictions(rows: pl.DataFrame, predictor: Predictor) -> Table:
     """Returns a table of every prediction of a what-if."""
     marks = any(_mark(row) != " " for row in rows.iter_rows(named=True))
     body = []
     unit, times = _unit_of_peaks(rows)
     cpu = _cpu_column(rows)
     for row in rows.iter_rows(named=True):
-        name = _name_of(row, regime) + (" (now)" if is_measured(row) else "")
+        name = _name_of(row, predictor) + (" (now)" if is_measured(row) else "")
         body.append((f"{_mark(row)} {name}" if marks else name, *_figures(row, cpu, times)))
     head = ("What if", *_head(cpu, unit, wide=False))
     return Table(head, "l" + "r" * (len(head) - 1), body)

@@ -29,7 +29,7 @@ _LOADS = {
 
 def whatif(report: Report, rows: pl.DataFrame, evidence: Sequence[Report] = ()) -> Document:
     """Returns the predictions of `rows` (`schema.WHATIF`), with their notes."""
-    table = advice.predictions(rows, report.advice.baseline.regime)
+    table = advice.predictions(rows, report.advice.baseline)
     blocks: list[Block] = [table, _labelled(_notes_on_predictions(report, rows))]
     if report.advice.baseline.load:
         blocks += [*_basis(report, rows, evidence)]
@@ -43,7 +43,7 @@ def recommend(report: Report, rows: pl.DataFrame, evidence: Sequence[Report] = (
     baseline = report.advice.baseline
     if not report.advice.is_available:
         return [title(report), Gap(), *_refusal(report), _labelled(_notes(report))]
-    table = advice.advice(rows, baseline.regime)
+    table = advice.advice(rows, baseline)
     blocks: list[Block] = [title(report), *([table] if table else [])]
     blocks += [
         _labelled(advice.reasons(rows, baseline)),

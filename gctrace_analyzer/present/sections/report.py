@@ -94,7 +94,7 @@ def settings(report: Report) -> Iterator[Block]:
         yield Paragraphs([f"No setting can be predicted: {refused}."], indent=2)
         return
     ranked = report.advice.recommendations
-    shown = advice.advice(ranked, report.advice.baseline.regime)
+    shown = advice.advice(ranked, report.advice.baseline)
     if shown is None:
         return
     yield shown
