@@ -241,8 +241,3 @@ class Profiled:
                 text, argument="less", example=example, whole=True
             )
         return max(sums.kept_share(self.heap, shares), _LEAST_KEPT)
-
-    @cached_property
-    def stacks(self) -> pl.DataFrame | None:
-        """The stacks of the last heap profile, for a flame graph (`sums.distinct_stacks`)."""
-        return None if self.heap is None else sums.distinct_stacks(self.heap)

@@ -102,20 +102,3 @@ def kept_share(profile: Profile, less: Mapping[str, float]) -> float:
         total += float(stacks["alloc_bytes"].sum())
         left += float((stacks["alloc_bytes"] * stacks["kept"]).sum())
     return left / total if total else 1.0
-
-
-def distinct_stacks(profile: Profile) -> pl.DataFrame:
-    """Returns the stacks of a profile with their values, the heaviest first.
-
-    Columns: `functions` (names, the outermost first), and the values of the profile.
-    """
-    names = profile.places["function"]
-    parts = [
-        frames.with_columns(pl.lit(names).gather("place").alias("functions"))
-        .group_by("stack")
-        .agg(pl.col("functions").reverse(), pl.first(*profile.values))
-        .drop("stack")
-        for frames in profile.frames()
-    ]
-    whole = pl.concat(parts).group_by("functions").agg(pl.col(profile.values).sum())
-    return whole.sort(*profile.values, descending=True)

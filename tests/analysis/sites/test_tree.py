@@ -14,13 +14,14 @@ from tests.helpers.profiles import OWN, PROFILES, REAL, printed
 if TYPE_CHECKING:
     from gctrace_analyzer.analysis.sites.profiled import Profiled
 
-SCHEMA = {"functions": pl.List(pl.String()), "bytes": pl.Int64()}
+SCHEMA: dict[str, pl.DataType] = {"calls": pl.List(pl.UInt32()), "bytes": pl.Int64()}
 
 
-def stacks(*rows: tuple[str, int]) -> pl.DataFrame:
-    return pl.DataFrame(
-        [(functions.split(), size) for functions, size in rows], SCHEMA, orient="row"
-    )
+def tree_of(*rows: tuple[str, int]) -> pl.DataFrame:
+    """The tree of stacks, each as names from the outermost with a size."""
+    names = [*dict.fromkeys(name for functions, _ in rows for name in functions.split())]
+    calls = [([*map(names.index, functions.split())], size) for functions, size in rows]
+    return tree(pl.DataFrame(calls, SCHEMA, orient="row"), pl.Series(names))
 
 
 def profiled(*names: str) -> Profiled:
@@ -30,7 +31,7 @@ def profiled(*names: str) -> Profiled:
 
 
 def test_what_a_function_calls_is_below_it_with_the_largest_first() -> None:
-    shown = tree(stacks(("a b", 10), ("a c", 60), ("a", 20), ("d", 10)), "bytes")
+    shown = tree_of(("a b", 10), ("a c", 60), ("a", 20), ("d", 10))
     assert shown.select("node", "parent", "depth", "function", "bytes").rows() == [
         (0, None, 0, "a", 90),
         (1, None, 0, "d", 10),
@@ -41,19 +42,19 @@ def test_what_a_function_calls_is_below_it_with_the_largest_first() -> None:
 
 
 def test_the_same_function_called_by_two_is_two_frames_and_recursion_goes_down() -> None:
-    shown = tree(stacks(("a x", 30), ("b x", 30), ("a a a", 40)), "bytes")
+    shown = tree_of(("a x", 30), ("b x", 30), ("a a a", 40))
     names = shown.select("depth", "function").rows()
     assert names == [(0, "a"), (0, "b"), (1, "a"), (1, "x"), (1, "x"), (2, "a")]
 
 
 def test_the_start_of_every_goroutine_and_narrow_frames_are_left_out() -> None:
-    shown = tree(stacks(("runtime.main main.main", 999), ("tiny", 1)), "bytes")
+    shown = tree_of(("runtime.main main.main", 999), ("tiny", 1))
     assert shown["function"].to_list() == ["main.main"]
     assert shown["share"].to_list() == pytest.approx([0.999])
 
 
 def test_stacks_without_bytes_make_no_tree() -> None:
-    assert tree(stacks(("a", 0), ("b", -5)), "bytes").is_empty()
+    assert tree_of(("a", 0), ("b", -5)).is_empty()
 
 
 @pytest.mark.parametrize("program", [*OWN, *REAL])
