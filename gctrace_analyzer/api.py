@@ -341,8 +341,10 @@ def runs_of(side: Runs, **options: Unpack[ReadKwargs]) -> list[Run]:
         for part in _expanded(one)
     ]
     profiles = [run for run in runs if run.has_only_profiles]
-    first, *others = [run for run in runs if not run.has_only_profiles] or runs
-    return [first.with_profiles_of(profiles), *others] if profiles else runs
+    others = [run for run in runs if not run.has_only_profiles]
+    if not profiles or not others:
+        return runs
+    return [others[0].with_profiles_of(profiles), *others[1:]]
 
 
 def _expanded(origin: Input | Run) -> Sequence[Input | Run]:

@@ -130,14 +130,14 @@ def test_a_leak_of_goroutines_is_in_their_profile() -> None:
 
 
 REFUSED = {
-    "Go mutex": "a profile of contentions and delay",
-    "Go block": "a profile of contentions and delay",
-    "Go threadcreate": "a profile of threadcreate",
+    "Go mutex": "a block or mutex profile",
+    "Go block": "a block or mutex profile",
+    "Go threadcreate": "a profile of created threads",
     "Go heap without samples": "a profile without samples",
     "truncated": "a truncated profile",
     "empty": "empty|0 lines",
-    "Java": "not of a Go program|profile of alloc_in_new_tlab",
-    "C++": "a profile of objects and space",
+    "Java": "a profile of a program in Java, not in Go",
+    "C++": r"a profile of a program in C or C\+\+, not in Go",
     "Java Flight Recorder": "a recording of Java's Flight Recorder",
     "perf": "a recording of perf",
     "Go goroutine, stacks in full": "a table of goroutines",

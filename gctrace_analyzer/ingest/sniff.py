@@ -124,7 +124,10 @@ _FOREIGN = (
     ),
     ("an execution trace of Go", r"\Ago 1\.\d\d? trace"),
     ("the compiler's escape analysis", r"(?:escapes|moved) to heap"),
-    ("a table of goroutines, without GC cycles", r"^goroutine \d+ \[[a-z][\w ,]*\]:"),
+    (
+        "a table of goroutines (debug=1 has a profile of them), without GC cycles",
+        r"^goroutine \d+ \[[a-z][\w ,]*\]:",
+    ),
     ("results of `go test -bench`, without GC cycles", r"^Benchmark\S+\s+\d+\s+[\d.]+ ns/op"),
     ("the output of top or ps", r"^ *(?:PID|USER) +(?:USER|PID) .*(?:RES|RSS|%MEM)"),
     ("Go source code", r"^package \w+\s*$"),

@@ -16,24 +16,31 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.sources import Input
 
 
+_MOST_FILES = 1000
+"""A folder with more files is none of profiles."""
+
+
 def profiles_of(path: Path) -> tuple[list[Input], str]:
     """Returns the profiles in a folder or archive, and a note if it has other files too.
 
-    Empty if it has no profile: then it is for the reader of single files to refuse or to read.
+    Empty unless most of its files are profiles: the reader of single files refuses or reads it.
     """
     files: Sequence[Input]
     files = _files(path) if path.is_dir() else zip_members(path)
     profiles = [file for file in files if _is_profile(file)]
     others = len(files) - len(profiles)
-    if not profiles or not others:
+    if others > len(profiles):
+        return [], ""
+    if not others:
         return profiles, ""
     were = "1 other file was" if others == 1 else f"{others:,} other files were"
     return profiles, f"{path}: its profiles were read; {were} not. Name logs on their own."
 
 
 def _files(folder: Path) -> list[Path]:
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return [path for path in files if not path.name.startswith(".")]
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    own = [path for path in files if not path.name.startswith(".")]
+    return own if len(own) <= _MOST_FILES else []
 
 
 def _is_profile(origin: Input) -> bool:

@@ -8,7 +8,7 @@ from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     import polars as pl
@@ -29,15 +29,23 @@ _KINDS = {"alloc_bytes": "heap", "cpu_ns": "cpu", "goroutines": "goroutine"}
 UNKNOWN = "unknown"
 """The name of functions without a name, such as those of C libraries."""
 
+_GO = r"\.go$"
 _LANGUAGES = {
-    (".java", ".kt", ".scala", ".groovy", ".clj"): "Java",
-    (".py", ".pyx"): "Python",
-    (".rs",): "Rust",
-    (".js", ".ts", ".mjs", ".cjs"): "JavaScript",
-    (".c", ".cc", ".cpp", ".h", ".hpp"): "C or C++",
-    (".rb",): "Ruby",
-    (".cs",): ".NET",
+    "Java": r"\.(?:java|kt|scala|groovy|clj)$|^(?:java|javax|jdk|sun|kotlin|scala)[./]",
+    "Python": r"\.pyx?$|^<module>$",
+    "Rust": r"\.rs$|::h[0-9a-f]{16}$|^(?:core|alloc|std)::",
+    "JavaScript": r"\.[cm]?[jt]sx?$",
+    "Ruby": r"\.rb$",
+    ".NET": r"\.cs$|^System\.",
+    "C or C++": r"\.(?:c|cc|cpp|h|hpp)$|^operator new|^(?:__libc_)?malloc$|^std::",
 }
+"""What names of functions or files show the language of a program."""
+
+_OTHERS = {
+    "contentions": "a block or mutex profile",
+    "threadcreate": "a profile of created threads",
+}
+"""Profiles of Go that have nothing about memory, CPU or goroutines."""
 
 STACKS_AT_ONCE = 1 << 16
 """Stacks whose frames are in memory at the same time (about 50 MiB)."""
@@ -82,31 +90,35 @@ class Profile:
             yield stacks.explode("place").drop_nulls("place")
 
 
-def kind_of(columns: Iterable[str]) -> str | None:
-    """Returns the kind of a profile with these columns; None if nothing is read from it."""
-    return next((kind for column, kind in _KINDS.items() if column in columns), None)
-
-
-def check_language(name: str, places: pl.DataFrame) -> None:
-    """Refuses a profile whose functions are not those of a Go program.
+def kind_of(name: str, types: Sequence[str], places: pl.DataFrame) -> str:
+    """Returns the kind of a profile with these types of values.
 
     Raises:
-        NoDataError: it has no names, or they are of another language.
+        NoDataError: it is of another language, has no names of functions, or is of another kind.
     """
-    files, names = places["file"], places["function"]
-    if files.str.ends_with(".go").any() or names.str.starts_with("runtime.").any():
-        return
-    if (names == UNKNOWN).all():
-        problem = "a profile without the names of functions"
-        raise NoDataError(
-            name, problem, "Add them: go tool pprof -proto BINARY PROFILE > out.pb.gz"
+    names = [places[column] for column in ("file", "function")]
+    is_go = any((names[0].str.contains(_GO).any(), names[1].str.starts_with("runtime.").any()))
+    if not is_go and (names[1] == UNKNOWN).all():
+        hint = "Add them: go tool pprof -proto BINARY PROFILE > out.pb.gz"
+        raise NoDataError(name, "a profile without the names of functions", hint)
+    if not is_go:
+        languages = (
+            language
+            for language, pattern in _LANGUAGES.items()
+            if any(of.str.contains(pattern).any() for of in names)
         )
-    for suffixes, language in _LANGUAGES.items():
-        if any(files.str.ends_with(suffix).any() for suffix in suffixes):
-            raise _foreign(name, f"a profile of a program in {language}, not in Go")
-    raise _foreign(name, "a profile, but not of a Go program")
-
-
-def _foreign(name: str, problem: str) -> NoDataError:
-    hint = "Take one from the Go program: curl -o allocs.pb.gz http://HOST/debug/pprof/allocs"
-    return NoDataError(name, problem, hint)
+        language = next(languages, None)
+        problem = (
+            "a profile, but not of a Go program"
+            if language is None
+            else f"a profile of a program in {language}, not in Go"
+        )
+        hint = "Take one of the Go program: curl -o allocs.pb.gz http://HOST/debug/pprof/allocs"
+        raise NoDataError(name, problem, hint)
+    columns = [COLUMNS.get(one) for one in types]
+    if kind := next((kind for column, kind in _KINDS.items() if column in columns), None):
+        return kind
+    of = f"a profile of {' and '.join(types) or 'nothing'}"
+    other = next((_OTHERS[one] for one in types if one in _OTHERS), of)
+    hint = "Read are heap, allocs, CPU and goroutine profiles of Go programs."
+    raise NoDataError(name, other, hint)

@@ -24,7 +24,6 @@ from gctrace_analyzer.ingest.profiles.profile import (
     STACKS_AT_ONCE,
     UNKNOWN,
     Profile,
-    check_language,
     kind_of,
 )
 
@@ -50,6 +49,7 @@ _MOST_BYTES = 64 << 20
 AGAIN = "Take it again, and copy it as a binary file."
 _FIXED = {1: 8, 5: 4}
 _LAST = 0x80
+_MOST_SHIFT = 63
 _BITS = 0x7F
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -97,7 +97,7 @@ def read(blocks: Iterable[bytes], name: str) -> Profile:
         return contents.profile(name)
     except IndexError as err:
         raise NoDataError(name, "a truncated profile: a part of it is missing", AGAIN) from err
-    except _DamagedProfileError as err:
+    except (_DamagedProfileError, OverflowError) as err:
         problem = "a damaged profile: its bytes are not those of profile.proto"
         raise NoDataError(name, problem, AGAIN) from err
 
@@ -109,6 +109,8 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         value |= (octet & _BITS) << shift
         shift += 7
         at += 1
+    if shift > _MOST_SHIFT:
+        raise _DamagedProfileError
     return value | octet << shift, at + 1
 
 
@@ -276,15 +278,12 @@ class _Contents:
         """Returns the profile, whose last block was added."""
         types = [self._string(number) for number in self.types]
         columns = {str(at): COLUMNS[one] for at, one in enumerate(types) if one in COLUMNS}
-        kind = kind_of(columns.values())
-        if kind is None:
-            problem = f"a profile of {' and '.join(types) or 'nothing'}"
-            hint = "Read are heap, allocs, CPU and goroutine profiles of Go programs."
-            raise NoDataError(name, problem, hint)
+        if len(set(types)) < len(types):
+            raise _DamagedProfileError
+        places, of_locations = self._places()
         if not self._sums:
             raise NoDataError(name, "a profile without samples", "Take it again, under load.")
-        places, of_locations = self._places()
-        check_language(name, places)
+        kind = kind_of(name, types, places)
         sums = pl.concat(self._sums).group_by("stack").sum().sort("stack")
         values = sums.select(pl.col(at).alias(column) for at, column in columns.items())
         since, length = self.numbers.get(9, 0), self.numbers.get(10, 0)
@@ -309,9 +308,11 @@ class _Contents:
             [(at, self._string(name), self._string(file)) for at, name, file in self.functions],
             schema={"number": pl.UInt64, "function": pl.String, "file": pl.String},
             orient="row",
+        ).unique("number", keep="first")
+        kinds = {"at": pl.UInt32, "number": pl.UInt64, "line": pl.UInt64}
+        lines = pl.DataFrame(self.lines, schema=kinds, orient="row").with_columns(
+            pl.col("line").reinterpret(signed=True)
         )
-        kinds = {"at": pl.UInt32, "number": pl.UInt64, "line": pl.Int64}
-        lines = pl.DataFrame(self.lines, schema=kinds, orient="row")
         locations = pl.DataFrame({"of": pl.Series(values=self.locations, dtype=pl.UInt64)})
         rows = (
             locations.with_row_index("at")
@@ -329,7 +330,8 @@ class _Contents:
             places.with_row_index("places"), on=key, nulls_equal=True, maintain_order="left"
         )
         lists = numbered.group_by("at", maintain_order=True).agg(pl.first("of"), "places")
-        return places, lists.select(pl.col("of").alias("number"), "places")
+        own = lists.select(pl.col("of").alias("number"), "places")
+        return places, own.unique("number", keep="first")
 
     def _places_of_stacks(self, of_locations: pl.DataFrame) -> pl.Series:
         stacks = list(self._stacks)

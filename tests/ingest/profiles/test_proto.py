@@ -15,7 +15,16 @@ from gctrace_analyzer.errors import GctraceWarning, NoDataError, UnreadableInput
 from gctrace_analyzer.ingest import sniff
 from gctrace_analyzer.ingest.profiles import proto
 from tests.helpers.lines import LINES
-from tests.helpers.written_profiles import DECODE, MAIN, RUNTIME, UNMARSHAL, profile, service
+from tests.helpers.written_profiles import (
+    DECODE,
+    MAIN,
+    RUNTIME,
+    UNMARSHAL,
+    message,
+    number,
+    profile,
+    service,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,15 +116,39 @@ def test_damaged_bytes_raise_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "language"), [("/app/Main.java", "Java"), ("app.py", "Python"), ("lib.rs", "Rust")]
+    ("function", "file", "language"),
+    [
+        ("f", "/app/Main.java", "Java"),
+        ("java.util.Arrays.copyOf", "", "Java"),
+        ("f", "app.py", "Python"),
+        ("f", "lib.rs", "Rust"),
+        ("__libc_malloc", "", "C or C++"),
+    ],
 )
-def test_profiles_of_other_languages_are_refused(file: str, language: str) -> None:
-    with pytest.raises(NoDataError, match=f"a program in {language}, not in Go"):
-        read(profile([([[("f", file, 1)]], [1, 2, 3, 4])]))
+def test_profiles_of_other_languages_are_refused(
+    function: str, file: str, language: str
+) -> None:
+    with pytest.raises(NoDataError) as refused:
+        read(profile([([[(function, file, 1)]], [1, 2, 3, 4])]))
+    assert f"a program in {language}, not in Go" in str(refused.value)
+
+
+def test_numbers_that_no_profile_has_are_refused() -> None:
+    own = profile([(STACK, [1, 2, 3, 4])])
+    with pytest.raises(NoDataError, match="a damaged profile"):
+        read(own + message(4, b"\x08" + b"\xff" * 12 + b"\x01"))
+    line = message(4, number(1, 9) + message(4, number(2, 2**64 - 1)))
+    assert read(own + line).places["line"].min() == -1
+
+
+def test_of_several_with_one_number_the_first_counts() -> None:
+    own = profile([([MAIN], [1, 2, 3, 4])])
+    again = message(4, number(1, 1)) + message(5, number(1, 1))
+    assert next(read(own + again).frames())["place"].to_list() == [0]
 
 
 def test_profiles_of_locks_are_refused() -> None:
-    with pytest.raises(NoDataError, match="a profile of contentions and delay"):
+    with pytest.raises(NoDataError, match="a block or mutex profile"):
         read(profile([([MAIN], [1, 2])], ["contentions", "delay"]))
 
 
