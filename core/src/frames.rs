@@ -28,6 +28,9 @@ const SKIPPED: u8 = 3;
 /// What may follow a record on its line: the rest of a JSON string, or of a quoted one.
 const CLOSING: [u8; 2] = *b"\"\\";
 
+/// How Go's encoder of JSON writes `>`.
+const ESCAPED: &[u8] = b"\\u003e";
+
 const DAY_US: i64 = 86_400_000_000;
 
 /// Bits of a slot that have the number of digits; the others have microseconds.
@@ -57,6 +60,7 @@ pub struct Layouts {
     /// The first two bytes behind the quote mark of these literals.
     names: Vec<[u8; 2]>,
     head: Finder<'static>,
+    escaped: Finder<'static>,
 }
 
 /// A kind of frame.
@@ -104,7 +108,26 @@ impl Layouts {
             changes,
             names,
             head: Finder::new(head).into_owned(),
+            escaped: Finder::new(ESCAPED),
         }
+    }
+
+    /// Returns a line of JSON with `>` where Docker and other programs in Go escape it.
+    #[must_use]
+    pub fn unescaped(&self, line: &[u8]) -> Option<Vec<u8>> {
+        let mut at = (line.first() == Some(&b'{')).then(|| self.escaped.find(line))??;
+        let (mut text, mut from) = (Vec::with_capacity(line.len()), 0);
+        loop {
+            text.extend_from_slice(&line[from..at]);
+            text.push(b'>');
+            from = at + ESCAPED.len();
+            match self.escaped.find(&line[from..]) {
+                Some(next) => at = from + next,
+                None => break,
+            }
+        }
+        text.extend_from_slice(&line[from..]);
+        Some(text)
     }
 
     /// Returns where records may begin inside a line, which is not at its begin.
@@ -525,6 +548,15 @@ mod tests {
         }
         assert_eq!(frames.keys[0].lines, 100);
         assert_eq!(frames.keys[0].some, [1, 2, 4, 8, 16, 32, 64, 100]);
+    }
+
+    #[test]
+    fn escaped_signs_are_those_that_they_stand_for() {
+        let unescaped = |line: &str| layouts().unescaped(line.as_bytes());
+        let line = "{\"log\":\"4-\\u003e5-\\u003e3 MB\"}";
+        assert_eq!(unescaped(line).unwrap(), b"{\"log\":\"4->5->3 MB\"}");
+        assert_eq!(unescaped("{\"log\":\"4->5\"}"), None);
+        assert_eq!(unescaped("4-\\u003e5"), None);
     }
 
     #[test]

@@ -32,7 +32,8 @@ mod _core {
     struct Reader {
         templates: Vec<Template>,
         filter: Filter,
-        layouts: Option<Layouts>,
+        /// In a box, because Python aligns its objects to 16 bytes only, and vectors need more.
+        layouts: Option<Box<Layouts>>,
         columns: Vec<Vec<(String, DataType)>>,
         framed: Vec<Vec<(String, DataType)>>,
     }
@@ -96,7 +97,7 @@ mod _core {
             Ok(Self {
                 templates,
                 filter,
-                layouts: frames.map(layouts_of).transpose()?,
+                layouts: frames.map(layouts_of).transpose()?.map(Box::new),
                 framed: framed.collect(),
                 columns,
             })
@@ -104,7 +105,7 @@ mod _core {
 
         /// Reads whole lines, which are numbered from 1.
         fn read<'py>(&self, py: Python<'py>, data: &[u8]) -> PyResult<Read<'py>> {
-            let layouts = self.layouts.as_ref();
+            let layouts = self.layouts.as_deref();
             let chunk = py.detach(|| Chunk::read(&self.templates, &self.filter, layouts, data));
             let numbers = Buffer::from_vec(chunk.rest_no);
             let keys = chunk.frames.keys.into_iter();

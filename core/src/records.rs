@@ -454,6 +454,14 @@ impl Chunk {
         (at, total): (usize, usize),
     ) -> Option<usize> {
         let mut row = [0; MOST];
+        let plain;
+        let line = match layouts.unescaped(line) {
+            Some(text) => {
+                plain = text;
+                plain.as_slice()
+            }
+            None => line,
+        };
         for begin in layouts.places(line) {
             let mut read = |number: usize| {
                 let end = templates[number].values(line, begin, &mut row)?;

@@ -63,6 +63,9 @@ FORMATS: dict[str, Callable[[int, datetime, str], str]] = {
     "docker": lambda _, at, line: json.dumps(
         {"log": line + "\n", "stream": "stderr", "time": f"{at:%Y-%m-%dT%H:%M:%S.%f}Z"}
     ),
+    "escaped": lambda _, at, line: json.dumps(
+        {"log": line + "\n", "stream": "stderr", "time": f"{at:%Y-%m-%dT%H:%M:%S.%f}Z"}
+    ).replace(">", "\\u003e"),
     "zap": lambda _, at, line: json.dumps({"ts": at.timestamp(), "msg": line}),
     "journal": journal,
     "Fluent Bit": lambda n, at, line: (
