@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import statistics
 from typing import TYPE_CHECKING
 
@@ -157,6 +158,17 @@ def test_other_files_are_read_or_refused_as_what_they_are(other: dict[str, str])
         sites = gca.read(path).sites()
         assert sites[column].sum() > 0
         assert sites["profile"].n_unique() == (2 if kind == "Go heap, twice" else 1)
+
+
+def test_background_marking_in_a_cpu_profile_is_that_of_pprof() -> None:
+    folder = PROFILES / "others"
+    parts = gca.read(folder / "cpu.pb.gz").gc_functions()
+    marking = parts.row(by_predicate=pl.col("part") == "background marking", named=True)
+    report = (folder / "pprof-heap" / "cpu.txt").read_text()
+    row = re.search(r"(\d+)ms +([\d.]+)%  runtime\.gcBgMarkWorker\n", report)
+    assert row is not None
+    assert marking["cpu_s"] == pytest.approx(int(row[1]) / 1000)
+    assert f"{100 * marking['cpu_share']:.2f}" == row[2]
 
 
 def test_the_text_form_has_the_values_of_the_other() -> None:
