@@ -122,7 +122,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         *_setting_warning(regime, settings),
         *_warnings(load, model, refused=bool(refused), is_part=changed),
         *_version_warning(load, settings),
-        *_quota_warning(load, settings),
+        *_quota_warning(load),
         *subject.changing_load(own),
         *subject.which_process(analysis, process),
     )
@@ -216,23 +216,13 @@ def _version_warning(load: Load, settings: Settings) -> Iterator[str]:
         )
 
 
-def _quota_warning(load: Load, settings: Settings) -> Iterator[str]:
+def _quota_warning(load: Load) -> Iterator[str]:
     """Yields a warning if GOMAXPROCS is above the CPU quota, or above the CPUs of the machine."""
-    cpus = settings.value("cpu_limit")
-    if not cpus and load.cpus < load.procs:
+    if load.procs > math.ceil(load.cpus):
         yield (
-            f"GOMAXPROCS is {load.procs}, but the process sees fewer CPUs: set GOMAXPROCS to their "
+            f"GOMAXPROCS is {load.procs}, but the process has fewer CPUs: set GOMAXPROCS to their "
             "number and measure again"
         )
-    if not cpus or load.procs < 1.5 * cpus or load.procs <= math.ceil(cpus):
-        return
-    # runtime/cgroup_linux.go: Go 1.25 follows the quota, but not below 2.
-    automatic = " (Go 1.25 and later do this automatically)" if cpus > 1 else ""
-    yield (
-        f"GOMAXPROCS is {load.procs} under a quota of {cpus:g} CPU{'s' * (cpus != 1)}, which "
-        f"marking alone can use up: set GOMAXPROCS={math.ceil(cpus)}{automatic} and measure "
-        f"again; the shares here are of {cpus:g} CPU{'s' * (cpus != 1)}"
-    )
 
 
 def more_limit_mib(largest: float, times: float = SAFE_LIMIT) -> float:

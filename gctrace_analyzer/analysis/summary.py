@@ -255,10 +255,12 @@ def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
             "Go 1.4 and earlier print neither times nor CPU time, so there are no rates and no "
             "shares."
         )
+    stops = cycles.select(stops_for_all().any()).item()
+    if stops or "gc15" in formats:
+        yield "Go 1.8 and earlier do not show how many CPUs there are: shares are of GOMAXPROCS."
     # The line does not show whether Go has the fix made in 1.20, but the versions without it,
     # 1.18 and 1.19, are long out of use.
-    forced = cycles.filter((pl.col("format") == "gc16") & pl.col("forced"))
-    if len(forced) and not forced.select(stops_for_all().any()).item():
+    if not stops and (cycles["forced"] & (cycles["format"] == "gc16")).any():
         yield (
             "forced_cycles is an upper bound: Go 1.9 to 1.19 also mark a cycle as forced if a "
             "call of runtime.GC had to wait for it."

@@ -143,3 +143,5 @@ def test_a_log_that_begins_later_divides_as_many_cycles_as_intervals() -> None:
 def test_cycles_that_stop_for_all_have_no_goal_and_tiny_heaps_no_allocation() -> None:
     s = gca.read(CORPUS / "wild" / "bench-gc-per-iteration-go15-16.log").summary()
     assert (s.heap_goal_p50_mib, s.alloc_mib_per_s, s.alloc_total_mib) == (None, None, None)
+    assert not any(text.startswith("forced_cycles is an upper bound") for text in s.warnings)
+    assert any("do not show how many CPUs" in text for text in s.warnings)

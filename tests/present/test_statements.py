@@ -70,7 +70,7 @@ def test_one_report_names_one_number_of_cpus() -> None:
     assert run.summary().cpus == 2
     (note,) = (each for each in run.advice.baseline.warnings if "GOMAXPROCS" in each)
     # The finding has the number; that of a part of the log would be another one.
-    assert "the process sees fewer CPUs: set GOMAXPROCS to their number" in note
+    assert "the process has fewer CPUs: set GOMAXPROCS to their number" in note
 
 
 @pytest.mark.parametrize(

@@ -206,15 +206,15 @@ def _beside_outside(
         )
     elif room is None and heap.is_mostly_outside:
         yield (
-            f"It is more than all that Go had, {heap.go_most_mib:,.0f} MiB at most: no GOGC or "
-            "GOMEMLIMIT makes up for it."
+            f"It is more than all that Go had, about {heap.go_most_mib:,.0f} MiB at most: no GOGC "
+            "or GOMEMLIMIT makes up for it."
         )
     elif room is None and not in_spite:
         acted = (
             ""
             if heap.go_most_mib >= MOST_OF_LIMIT * limit
             else (
-                "A GOMEMLIMIT of 90 % of the limit would not have acted: Go had "
+                "A GOMEMLIMIT of 90 % of the limit would not have acted: Go had about "
                 f"{heap.go_most_mib:,.0f} MiB at most. "
             )
         )

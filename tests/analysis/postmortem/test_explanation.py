@@ -93,7 +93,7 @@ def test_the_sum_comes_before_what_would_have_helped() -> None:
     )
     assert found.preventable == "cannot tell"
     assert found.advice[0].startswith("Find out what uses the memory outside the heap")
-    assert "would not have acted: Go had 276 MiB at most" in found.advice[1]
+    assert "would not have acted: Go had about 276 MiB at most" in found.advice[1]
     assert not any("GOMEMLIMIT=" in text for text in found.advice)
 
 
@@ -169,7 +169,7 @@ def test_a_kill_in_spite_of_a_memory_limit_with_room_follows_from_the_sum(
     assert more.advice[-1].startswith("Next time, compare what Go counts")
     less = explained(memory_limit_mib=400.0, **OUTSIDE)
     assert less.reading[-1] == (
-        "GOMEMLIMIT was 400 MiB, 78 % of the limit, and Go had 276 MiB at most: the rest is memory "
+        "GOMEMLIMIT was 400 MiB, 78 % of the limit, and Go had about 276 MiB at most: the rest is memory "
         "that Go does not count."
     )
     assert less.advice[0].startswith("Find out what uses the memory outside the heap")
@@ -543,4 +543,4 @@ def test_memory_outside_of_go_that_is_most_of_all_needs_no_limit() -> None:
     sizes = {"live_mib": 50, "live_before_mib": 50, "heap_end_mib": 90, "next_goal_mib": 200}
     found = explained(**sizes, gap_s=None)
     assert found.preventable == "cannot tell"
-    assert "It is more than all that Go had, 220 MiB at most" in found.advice[1]
+    assert "It is more than all that Go had, about 220 MiB at most" in found.advice[1]
