@@ -278,8 +278,8 @@ def _in_spite_of(facts: Evidence, heap: HeapAtDeath, gomemlimit: float | None) -
     share = f"{was}, {100 * room / limit:.0f} % of the limit"
     if heap.go_heap_most_mib is not None and heap.go_most_mib < room:
         return (
-            f"{share}, and Go had about {heap.go_most_mib:,.0f} MiB at most: the rest is memory that "
-            "Go does not count."
+            f"{share}, and Go had about {heap.go_most_mib:,.0f} MiB at most: the rest is memory "
+            "that Go does not count."
         )
     if heap.go_least_mib > room:
         return (
