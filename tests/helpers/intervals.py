@@ -28,7 +28,7 @@ USUAL: dict[str, Any] = {
     "gc_cpu_share": 0.4, "gc_cpu_base": 5.0, "gc_cpu_s": 4.0, "available_cpu_s": 10.0,
     "idle_cpu_s": 0.5, "assist_cpu_s": 1.0, "cpu_s": 6.0, "procs": 2, "stw_total_ms": 2.0,
     "stw_max_ms": 0.5, "new_max_ms": 0.5, "longest_ms": 0.5, "pause_cpu_s": 0.004, "has_fraction": False, "source": "log", "line_no": 1,
-    "estimated": [], "assumed_gogc": None, "usual_gogc": None, "live_is_read": False,
+    "estimated": [], "assumed_gogc": None, "live_is_read": False,
     "stacks_mib": 1.0, "rss_mib": 130.0, "heap_sys_mib": 110.0, "heap_inuse_mib": 95.0,
     "heap_released_mib": 5.0, "other_mib": 10.0,
 }  # fmt: skip
@@ -41,7 +41,6 @@ _TYPES: dict[str, Any] = {
     if not isinstance(value, (int, str, list)) or isinstance(value, bool)
 } | {
     "assumed_gogc": pl.Float64,
-    "usual_gogc": pl.Float64,
     "heap_mib": pl.Float64,
     "heap_mib_before": pl.Float64,
     "live_row_mib": pl.Float64,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.metrics import since_start
 from gctrace_analyzer.ingest.memstats import fields
-from gctrace_analyzer.present.format import count, duration, share
+from gctrace_analyzer.present.format import count, duration, mib, share
 from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def costs(report: Report) -> Iterator[str]:
         cpu, pauses = _cpu_since_start(row), _pauses_since_start(row)
         yield f"Since its start, {'; '.join(filter(None, (cpu, pauses)))}."
         yield from _forced(row)
+        yield from _long_pause(row, report)
     elif (s := report.analysis.figures).cycles:
         yield (
             f"Since they started, the {len(rows):,} programs have run {s.cycles:,} GC cycles"
@@ -103,4 +104,17 @@ def _forced(row: Mapping[str, Any]) -> Iterator[str]:
         yield (
             f"{forced:,} of {count(cycles, 'cycle')} were forced (`runtime.GC`, "
             "`debug.FreeOSMemory`): look for these calls first."
+        )
+
+
+def _long_pause(row: Mapping[str, Any], report: Report) -> Iterator[str]:
+    """Yields what a pause means that the size of the heap does not explain."""
+    t, heap = report.analysis.thresholds, row["heap_alloc_mib"]
+    longest, usual = row["stw_max_ms"], row["stw_p50_ms"] or row["stw_mean_ms"]
+    if heap is None or longest is None or usual is None or heap > t.small_heap_mib:
+        return
+    if longest > t.stw_bad_ms and longest > t.outlier_times * usual:
+        yield (
+            f"A heap of {mib(heap)} does not explain {_pause(longest)}: check for a lack "
+            "of CPU (a CPU quota with throttling in `cpu.stat`, or other work on the host)."
         )

@@ -160,7 +160,9 @@ def test_samples_count_if_no_cycle_is_counted() -> None:
 
 def test_figures_that_rest_on_an_assumption_are_named() -> None:
     assert summary_of({}).estimated == ("gc_interval_p50_ms", "heap_peak_mib")
-    found = summary_of({"estimated": ["heap_live_mib"]}, {"estimated": ["gc_cpu_share"]})
+    found = summary_of(
+        {"estimated": ["heap_live_mib"], "usual_gogc": None}, {"estimated": ["gc_cpu_share"]}
+    )
     assert found.estimated == (
         "gc_interval_p50_ms", "gc_cpu_share", "live_heap_p50_mib", "live_heap_max_mib",
         "heap_peak_mib", "effective_gogc_p50",
