@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import lzma
 import zlib
 from bz2 import BZ2Decompressor
+from functools import partial
+from itertools import chain
 from typing import IO, TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -153,3 +156,87 @@ def _engine(kind: str) -> tuple[Callable[[], _Engine], tuple[type[Exception], ..
     except ModuleNotFoundError:  # Python before 3.14
         from backports import zstd
     return zstd.ZstdDecompressor, (zstd.ZstdError,)
+
+
+MEMBERS_BYTES = 512 << 20
+"""The largest sum of the files of an archive that are unpacked together."""
+
+_TAR, _TAR_NAME, _TAR_BYTES = slice(257, 262), b"ustar", 4096
+"""Where a tar archive has the name of its format, this name, and bytes that show it, compressed."""
+
+_MEMBER_STEP = 6 << 20
+
+
+def is_tar(head: bytes) -> bool:
+    """Returns whether unpacked data begin like a tar archive."""
+    return head[_TAR] == _TAR_NAME
+
+
+def archive_kind(file: IO[bytes]) -> str | None:
+    """Returns which archive a file is, `zip` or `tar`; None if it is none."""
+    head = file.read(_TAR_BYTES)
+    file.seek(0)
+    kind = compression(head)
+    if kind not in (None, "zip"):
+        try:
+            head = next(unpacked(kind, iter((head,)), _TAR_BYTES), b"")
+        except DamagedError:
+            return None
+    return "zip" if kind == "zip" else "tar" if is_tar(head) else None
+
+
+class _Member(io.BytesIO):
+    """A file of an archive, unpacked."""
+
+    def __init__(self, name: str, data: bytes) -> None:
+        super().__init__(data)
+        self.name = name
+
+
+def members(file: IO[bytes], name: str) -> list[io.BytesIO]:
+    """Returns the files of an archive that has several; none if it is too large.
+
+    Raises:
+        DamagedError: it is damaged.
+    """
+    if archive_kind(file) == "tar":
+        return _tar_members(file, name)
+    archive, names = zip_archive(file)
+    size = sum(archive.getinfo(member).file_size for member in names)
+    if len(names) < 2 or size > MEMBERS_BYTES:
+        return []
+    opened = ((member, partial(archive.open, member)) for member in names)
+    return [
+        _Member(f"{name}/{member}", b"".join(zip_pieces(content, _MEMBER_STEP)))
+        for member, content in opened
+    ]
+
+
+def _tar_members(file: IO[bytes], name: str) -> list[io.BytesIO]:
+    # Hardly any log is in an archive.
+    import tarfile
+
+    blocks = iter(partial(file.read, _MEMBER_STEP), b"")
+    head = next(blocks, b"")
+    kind = compression(head)
+    whole = io.BytesIO()
+    for piece in (
+        chain((head,), blocks)
+        if kind is None
+        else unpacked(kind, chain((head,), blocks), _MEMBER_STEP)
+    ):
+        if whole.tell() + len(piece) > MEMBERS_BYTES:
+            return []
+        whole.write(piece)
+    whole.seek(0)
+    files: list[io.BytesIO] = []
+    try:
+        with tarfile.TarFile(fileobj=whole) as archive:
+            for entry in archive:
+                if entry.isfile() and (content := archive.extractfile(entry)):
+                    own = entry.name.removeprefix("./")
+                    files.append(_Member(f"{name}/{own}", content.read()))
+    except (tarfile.TarError, EOFError) as err:
+        msg = f"the tar archive is damaged ({err})"
+        raise DamagedError(msg) from err
+    return files

@@ -284,14 +284,14 @@ def _each_once(origins: Iterable[Input]) -> tuple[list[Input], list[str]]:
 
 
 def _without_bundles(origins: Sequence[Input], notes: list[str]) -> Iterator[Input]:
-    """Yields the inputs, and in place of a folder or archive of profiles these; adds notes."""
+    """Yields the inputs, and in place of a folder or archive what is in it; adds notes."""
     for origin in origins:
         if is_bundle(origin):
-            from gctrace_analyzer.ingest.profiles.bundles import profiles_of
+            from gctrace_analyzer.ingest.profiles.bundles import contents_of
 
-            profiles, note = profiles_of(Path(str(origin)))
+            files, note = contents_of(Path(str(origin)))
             notes += [note] if note else []
-            yield from profiles or [origin]
+            yield from files or [origin]
         else:
             yield origin
 

@@ -27,7 +27,10 @@ from gctrace_analyzer.errors import (
 )
 from gctrace_analyzer.ingest.compression import (
     DamagedError,
+    archive_kind,
     compression,
+    is_tar,
+    members,
     unpacked,
     zip_archive,
     zip_pieces,
@@ -47,9 +50,6 @@ LONG_LINE_BYTES = 1 << 20
 
 FIRST_LINE_CHARS = 120
 
-MEMBERS_BYTES = 512 << 20
-"""The largest sum of the files of an archive that are unpacked together."""
-
 UNPACK_BYTES = 4 << 30
 UNPACK_RATIO = 250
 """An input that unpacks to more than 4 GiB and more than 250 times its size is refused."""
@@ -65,40 +65,24 @@ def is_server(origin: Input) -> bool:
 
 
 def is_bundle(origin: Input) -> bool:
-    """Returns whether an input is a folder or a zip archive, which may have several files."""
+    """Returns whether an input is a folder, or a zip or tar archive, which have several files."""
     if not isinstance(origin, str | Path) or origin == "-":
         return False
     try:
         path = Path(origin)
-        if path.is_file():
-            with path.open("rb") as file:
-                return compression(file.read(_MAGIC_BYTES)) == "zip"
-        return path.is_dir()
+        if not path.is_file():
+            return path.is_dir()
+        with path.open("rb") as file:
+            return archive_kind(file) is not None
     except (OSError, ValueError):
         return False
 
 
-class _Member(io.BytesIO):
-    """A file of an archive, unpacked."""
-
-    def __init__(self, name: str, data: bytes) -> None:
-        super().__init__(data)
-        self.name = name
-
-
-def zip_members(path: Path) -> Sequence[Input]:
-    """Returns the files of a zip archive that has several; none if it is damaged or too large."""
+def files_in(path: Path) -> Sequence[Input]:
+    """Returns the files of an archive that has several; none if it is damaged or too large."""
     try:
         with path.open("rb") as file:
-            archive, names = zip_archive(file)
-            size = sum(archive.getinfo(name).file_size for name in names)
-            if len(names) < 2 or size > MEMBERS_BYTES:
-                return []
-            opened = ((name, partial(archive.open, name)) for name in names)
-            return [
-                _Member(f"{path}/{name}", b"".join(zip_pieces(member, CHUNK_BYTES)))
-                for name, member in opened
-            ]
+            return members(file, str(path))
     except (DamagedError, OSError):
         return []
 
@@ -138,9 +122,6 @@ _NOT_LOGS = {
 }
 _NAMED_MEMBERS = 5
 """So many files of an archive are named in the message that refuses it."""
-
-_TAR = slice(257, 262)
-"""Where a tar archive has the name of its format, `ustar`."""
 
 _MAGIC_BYTES = 8
 """How many bytes show the type of an input; a pipe may give them one by one."""
@@ -337,7 +318,7 @@ class Source:
         yield from both if kind in (None, "zip") else unpacked(kind, both, CHUNK_BYTES)
 
     def _refuse_tar(self, head: bytes) -> None:
-        if head[_TAR] == b"ustar":
+        if is_tar(head):
             what, hint = "a tar archive", "Unpack it and name the logs inside."
             raise UnreadableInputError(self.facts.name, f"this is {what}, not a log", hint)
 

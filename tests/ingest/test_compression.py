@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import os
+import tarfile
 import zipfile
 from typing import TYPE_CHECKING
 
@@ -156,3 +157,34 @@ def test_what_is_before_the_damage_in_a_zip_archive_is_read() -> None:
     run = gca.read(io.BytesIO(bytes(packed)))
     assert run.cycles.height > 0
     assert "zip data is damaged" in (run.sources[0].damage or "")
+
+
+@pytest.mark.parametrize("kind", ["tar", "tar.gz", "tar.xz", "zip"])
+def test_the_parts_of_a_rotated_log_in_an_archive_are_read_in_order(
+    kind: str, tmp_path: Path
+) -> None:
+    lines = LOG.splitlines(keepends=True)
+    third = len(lines) // 3
+    parts = {
+        "logs/run.log": b"".join(lines[2 * third :]),
+        "logs/run.log.1": b"".join(lines[third : 2 * third]),
+        "logs/run.log.2.gz": gzip.compress(b"".join(lines[:third])),
+        "logs/server": b"\x7fELF" + bytes(64),
+    }
+    path = tmp_path / f"logs.{kind}"
+    if kind == "zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, data in parts.items():
+                archive.writestr(name, data)
+    else:
+        with tarfile.open(path, f"w:{kind.partition('.')[2]}") as bundle:  # type: ignore[call-overload]
+            for name, data in parts.items():
+                entry = tarfile.TarInfo(name)
+                entry.size = len(data)
+                bundle.addfile(entry, io.BytesIO(data))
+    run = gca.read(path)
+    whole = gca.read(SAMPLES / "steady-go1.26.log")
+    assert run.cycles.drop("source", "line_no").equals(whole.cycles.drop("source", "line_no"))
+    names = [source.name.removeprefix(f"{path}/") for source in run.sources]
+    assert names == ["logs/run.log.2.gz", "logs/run.log.1", "logs/run.log"]
+    assert any("1 other file was not" in note for note in run.analysis.log.notes)

@@ -1,13 +1,17 @@
-"""Finds the profiles in folders and zip archives, which stand for all of them."""
+"""Finds the profiles in folders and archives, and the parts of a log in archives.
+
+They stand for the folder or archive.
+"""
 
 from __future__ import annotations
 
 import io
+import re
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.errors import GctraceError
 from gctrace_analyzer.ingest import sniff
-from gctrace_analyzer.ingest.sources import Source, zip_members
+from gctrace_analyzer.ingest.sources import Source, files_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,21 +24,45 @@ _MOST_FILES = 1000
 """A folder with more files is none of profiles."""
 
 
-def profiles_of(path: Path) -> tuple[list[Input], str]:
-    """Returns the profiles in a folder or archive, and a note if it has other files too.
+_ROTATED = re.compile(r"[.-](\d+)(?:\.(?:gz|bz2|xz|zst))?$")
+_DATE_DIGITS = 6
+"""Longer numbers at the end of a name are a date, which rises; others count back."""
 
-    Empty unless most of its files are profiles: the reader of single files refuses or reads it.
+
+def contents_of(path: Path) -> tuple[list[Input], str]:
+    """Returns what is read of a folder or archive, and a note if it has other files too.
+
+    Empty if it is neither profiles nor an archive of logs: the reader of single files refuses it.
     """
     files: Sequence[Input]
-    files = _files(path) if path.is_dir() else zip_members(path)
-    profiles = [file for file in files if _is_profile(file)]
-    others = len(files) - len(profiles)
-    if others > len(profiles):
+    files = _files(path) if path.is_dir() else files_in(path)
+    profiles = [file for file in files if _kind(file) == "pprof"]
+    if len(profiles) >= len(files) - len(profiles):
+        chosen, what = profiles, "profiles"
+    elif path.is_dir():
         return [], ""
-    if not others:
-        return profiles, ""
+    else:
+        chosen, what = sorted(filter(_kind, files), key=_age), "logs"
+    others = len(files) - len(chosen)
+    if not others or not chosen:
+        return chosen, ""
     were = "1 other file was" if others == 1 else f"{others:,} other files were"
-    return profiles, f"{path}: its profiles were read; {were} not. Name logs on their own."
+    return chosen, f"{path}: its {what} were read; {were} not. Name other inputs on their own."
+
+
+def _age(file: Input) -> tuple[str, int, int]:
+    """Returns what orders the parts of rotated logs from the oldest to the newest.
+
+    >>> names = ["run.log", "run.log.1", "run.log.2.gz", "run.log-20261120"]
+    >>> [name for *_, name in sorted((*_age(name), name) for name in names)]
+    ['run.log.2.gz', 'run.log.1', 'run.log-20261120', 'run.log']
+    """
+    name = str(getattr(file, "name", file))
+    rotated = _ROTATED.search(name)
+    if not rotated:
+        return name, 1, 0
+    number = int(rotated[1])
+    return name[: rotated.start()], 0, number if len(rotated[1]) >= _DATE_DIGITS else -number
 
 
 def _files(folder: Path) -> list[Path]:
@@ -43,13 +71,14 @@ def _files(folder: Path) -> list[Path]:
     return own if len(own) <= _MOST_FILES else []
 
 
-def _is_profile(origin: Input) -> bool:
+def _kind(origin: Input) -> str:
+    """Returns what a file seems to be; empty if it is nothing that is read."""
     try:
         with Source(origin) as source:
             raw, text = source.head(sniff.SNIFF_BYTES)
     except GctraceError:
-        return False
+        return ""
     finally:
         if isinstance(origin, io.BytesIO):
             origin.seek(0)
-    return sniff.sniff(raw, text) == "pprof"
+    return sniff.sniff(raw, text)
