@@ -68,14 +68,14 @@ def elapsed_s(within: Within = each_process) -> pl.Expr:
     return pl.col("end_s") - within(pl.col("end_s").shift()).fill_null(first)
 
 
-def counted_s(within: Within = each_process) -> pl.Expr:
-    """Returns the time that the CPU and pauses of a cycle are a share of: `elapsed_s` mostly.
+def is_of_unknown_time(within: Within = each_process) -> pl.Expr:
+    """Returns whether it is unknown since when a cycle's costs are: the first of a late log.
 
-    Null for the first cycle of a log that starts later than its process: as many cycles are then
-    counted as intervals between them. An only cycle is compared with its own duration.
+    The sums of a log have them, although its time begins with that cycle, so that shares of a few
+    cycles are too high; their lower bounds leave them out.
     """
-    within_log = within(pl.col("end_s").shift()).is_not_null() | (within(pl.len()) == 1)
-    return pl.when((pl.col("gc_num") == 1) | within_log).then("elapsed_s")
+    is_first = within(pl.col("end_s").shift()).is_null() & (within(pl.len()) > 1)
+    return is_first & (pl.col("gc_num") != 1)
 
 
 def share_of_cpu(spent_ms: pl.Expr, cpus: pl.Expr, elapsed_s: pl.Expr) -> pl.Expr:

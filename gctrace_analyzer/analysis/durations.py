@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.cycles import counted_s, elapsed_s
+from gctrace_analyzer.analysis.cycles import elapsed_s
 from gctrace_analyzer.analysis.settings.known import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.gctrace.columns import end_s, stops_for_all
@@ -68,7 +68,7 @@ def correct_durations(
     """Returns the cycles with corrected durations, `stopped_procs`, and times.
 
     Every `_ms` column has the most probable true duration instead of the printed one. The times are
-    `end_s`, `elapsed_s` and `counted_s`.
+    `end_s` and `elapsed_s`.
 
     Args:
         cycles: as printed (`schema.CYCLES`).
@@ -80,7 +80,6 @@ def correct_durations(
     within = within_process(cycles)
     corrected = with_corrected(cycles, go).with_columns(end_s().alias("end_s"))
     timed = corrected.with_columns(elapsed_s(within).alias("elapsed_s"))
-    timed = timed.with_columns(counted_s(within).alias("counted_s"))
     return timed.with_columns(_counted_pauses(timed, go, memstats)).rechunk()
 
 

@@ -31,6 +31,7 @@ from gctrace_analyzer.analysis.cycles import (
     alloc_while_marking_mib,
     counted_alloc_mib,
     gc_cpu_ms,
+    is_of_unknown_time,
     pauses_ms,
     since_before,
     true_live_mib,
@@ -69,11 +70,15 @@ def _derived(within: Within) -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
         "steps": within(pl.col("gc_num").diff()).cast(pl.Float64),
         "steps_s": within(pl.col("start_s").diff()),
         "gc_cpu_s": gc_cpu_ms(pl.col("counted_pauses")) / 1000,
-        "gc_cpu_low_s": gc_cpu_ms(pl.col("counted_pauses_low")) / 1000,
+        "gc_cpu_low_s": pl.when(~is_of_unknown_time(within))
+        .then(gc_cpu_ms(pl.col("counted_pauses_low")) / 1000)
+        .otherwise(0.0),
         "gc_cpu_high_s": gc_cpu_ms(pl.col("counted_pauses_high")) / 1000,
         "idle_cpu_s": pl.col("idle_cpu_ms").fill_null(0) / 1000,
         "assist_cpu_s": pl.col("assist_cpu_ms") / 1000,
-        **counted_in(pl.col("counted_s")),
+        "counted_s": elapsed,
+        "capacity_s": elapsed * pl.col("cpus"),
+        "capacity_time_s": elapsed,
         "pause_total_ms": pauses_ms(),
         "pause_max_ms": pl.max_horizontal("stw_sweep_term_ms", "stw_mark_term_ms"),
         "in_cycle_mib": alloc_while_marking_mib().cast(pl.Float64),
@@ -91,12 +96,6 @@ def _derived(within: Within) -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
         "rounding_mib": _rounding_mib(within),
     }
     return first, second
-
-
-def counted_in(time_s: pl.Expr) -> dict[str, pl.Expr]:
-    """Returns the columns that costs of cycles are divided by, given the time of each."""
-    capacity_s = time_s * pl.col("cpus")
-    return {"counted_s": time_s, "capacity_s": capacity_s, "capacity_time_s": time_s}
 
 
 _CANCELS = 0.25

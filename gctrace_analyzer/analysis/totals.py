@@ -1,8 +1,7 @@
 """Totals of spans: sums, and rates that are ratios of sums; two totals add up.
 
-A rate is over the spans in which both its parts are known. In a log that begins after the first
-cycle, the costs of its first one are of an unknown time: sums have them, shares do not. The same
-definitions hold for a run, a window, a segment, an episode, and a part of a long log.
+A rate is over the spans in which both its parts are known. The same definitions hold for a run, a
+window, a segment, an episode, and a part of a long log.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ RATES: dict[str, tuple[pl.Expr, pl.Expr]] = {
     "gc_cpu_cores": (pl.col("gc_cpu_s"), pl.col("capacity_time_s")),
     "gc_cpu_with_idle_cores": (_with_idle, pl.col("capacity_time_s")),
     "cpus": (pl.col("capacity_s"), pl.col("capacity_time_s")),
-    "gc_active_share": (pl.col("active_s"), pl.col("counted_s")),
+    "gc_active_share": (pl.col("active_s"), pl.col("elapsed_s")),
     "assist_share_of_gc_cpu": (pl.col("assist_cpu_s"), pl.col("gc_cpu_s")),
     "assist_share_of_cpu": (pl.col("assist_cpu_s"), pl.col("capacity_s")),
-    "stw_share": (pl.col("pause_total_ms") / 1000, pl.col("counted_s")),
+    "stw_share": (pl.col("pause_total_ms") / 1000, pl.col("elapsed_s")),
     "alloc_mib_per_s": (pl.col("allocated_mib"), pl.col("elapsed_s")),
     "alloc_rounding_share": (pl.col("rounding_mib"), pl.col("allocated_mib")),
     "true_live_heap_mib": (pl.col("true_live_mib"), pl.lit(1.0)),

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.pauses import single_pauses
-from gctrace_analyzer.analysis.spans import counted_in
 from gctrace_analyzer.analysis.summary import growth_of
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.totals import Totals
@@ -41,7 +40,6 @@ class StretchFigures:
 
     Attributes:
         totals: those of its spans, from the end of the cycle before the stretch if that was read.
-        continued: the same if the process continues another stretch.
         missing: cycles without a line, from that cycle on.
         check_points: the largest difference of the self-check.
         live: the live heap over time, thinned out: `start_s heap_live_mib`.
@@ -50,7 +48,6 @@ class StretchFigures:
     """
 
     totals: Totals
-    continued: Totals
     missing: int
     check_points: float | None
     live: pl.DataFrame
@@ -67,11 +64,8 @@ def of_stretch(spans: pl.DataFrame, check_points: float | None) -> StretchFigure
     """
     late = spans.filter(pl.col("start_s") >= DEFAULT.warm_up_s)
     first, last = (spans.row(at, named=True) for at in (0, -1))
-    pauses = single_pauses(spans)
-    whole = spans.with_columns(**counted_in(pl.col("elapsed_s")))
     return StretchFigures(
-        Totals.of(spans, pauses).counted(),
-        Totals.of(whole, pauses).counted(),
+        Totals.of(spans, single_pauses(spans)).counted(),
         int((spans["steps"] - 1).clip(0).sum()),
         check_points,
         _thinned_out(late.select("start_s", "heap_live_mib").drop_nulls()),
@@ -84,7 +78,7 @@ def combined(stretches: Sequence[StretchFigures]) -> Row:
     """Returns the figures of one process from its stretches, which are in order."""
     totals = stretches[0].totals
     for stretch in stretches[1:]:
-        totals += stretch.continued
+        totals += stretch.totals
     missing = sum(stretch.missing for stretch in stretches)
     for seam in _seams(stretches):
         totals += Totals.of_one(seam)
@@ -115,7 +109,6 @@ def _seams(stretches: Sequence[StretchFigures]) -> Iterator[Row]:
             capacity = None if first["cpus"] is None else gap_s * first["cpus"]
             gap |= {
                 "elapsed_s": gap_s,
-                "counted_s": gap_s,
                 "steps_s": first["start_s"] - last["start_s"],
                 "gc_cpu_s": 0.0,
                 "idle_cpu_s": 0.0,

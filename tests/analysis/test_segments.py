@@ -152,7 +152,6 @@ def enriched(kinds: list[tuple[float, int, float]]) -> pl.DataFrame:
             "start_s": starts,
             "end_s": [each + 0.01 for each in starts],
             "elapsed_s": [kinds[0][0], *(step for step, _, _ in kinds[1:])],
-            "counted_s": [kinds[0][0], *(step for step, _, _ in kinds[1:])],
             "format": "gc18",
             "interval_s": [None, *(step for step, _, _ in kinds[1:])],
             "procs": [procs for _, procs, _ in kinds],

@@ -83,7 +83,6 @@ def hand_made(**columns: list[float | None]) -> pl.DataFrame:
             "wall_time": pl.Series([None, None], dtype=pl.Datetime("us", "UTC")),
             "end_s": [1.1, 1.6],
             "elapsed_s": [1.1, 0.5],
-            "counted_s": [1.1, 0.5],
             "format": "gc18",
             "cpus": [2.0, 2.0],
             "procs": [2, 2],

@@ -186,7 +186,7 @@ def test_a_verdict_names_one_share_of_gc_cpu() -> None:
     report = gca.read(CORPUS / "wild" / "go19393-22gb-late-cycles.log").report()
     found = report.verdict
     assert found is not None
-    assert found.sentence.startswith("GC takes 13 % of the CPU")
+    assert found.sentence.startswith("GC takes 15 % of the CPU")
     assert "(77 % less GC CPU, heap peak" in found.action
 
 

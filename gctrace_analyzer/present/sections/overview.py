@@ -255,21 +255,23 @@ def self_check(report: Report) -> str | None:
         f"{agrees[0].upper()}{agrees[1:]}; {read}{report.analysis.repaired:,} repaired, "
         f"{len(report.analysis.rejected):,} rejected. Durations are the middle of "
         "what the truncated ones stand for."
-        f"{_interval(summary, report.analysis.thresholds.gc_cpu_interval)}"
+        f"{_interval(summary, report.analysis.thresholds.gc_cpu_interval, report.analysis.cycles)}"
     )
 
 
-def _interval(s: Summary, wide: float) -> str:
-    """Returns what the runtime's own percentages leave of GC CPU if that is wide, as a sentence."""
+def _interval(s: Summary, wide: float, cycles: pl.DataFrame) -> str:
+    """Returns what the log leaves of GC CPU if that is wide, and why, as a sentence."""
     low, value, high = s.gc_cpu_share_low, s.gc_cpu_share, s.gc_cpu_share_high
     if low is None or value is None or high is None:
         return ""
     if high - low <= wide * value:
         return ""
-    return (
-        f" GC CPU is between {share(low)} and {share(high)}: Go 1.23 and later count only a part "
-        "of the time to stop the world."
+    why = (
+        "Go 1.23 and later count only a part of the time to stop the world"
+        if (cycles["gc_num"] == 1).any()
+        else "the first cycle's cost may be of the time before the log"
     )
+    return f" GC CPU is between {share(low)} and {share(high)}: {why}."
 
 
 def _not_compared(cycles: pl.DataFrame) -> str:
