@@ -33,7 +33,7 @@ def code_of(notebook: Any) -> list[Any]:
 
 
 def test_there_are_notebooks() -> None:
-    assert [path.stem[:2] for path in NOTEBOOKS] == [f"{n:02}" for n in range(1, 11)]
+    assert [path.stem[:2] for path in NOTEBOOKS] == [f"{n:02}" for n in range(1, 12)]
 
 
 @every

@@ -187,7 +187,9 @@ PROFILES = "/debug/pprof"
 """The path of net/http/pprof."""
 
 _PROFILES_AT = re.compile(
-    rf"(?:(https?)://)?((?:[A-Za-z0-9][\w.-]*|\[[0-9A-Fa-f:]+\])?)(:\d{{1,5}}){PROFILES}"
+    # A host begins at no letter inside one: that would take quadratic time.
+    rf"(?:(https?)://|(?<![\w.-]))((?:[A-Za-z0-9][\w.-]*|\[[0-9A-Fa-f:]+\])?)"
+    rf"(:\d{{1,5}}){PROFILES}"
 )
 _ANY_HOST = ("", "0.0.0.0", "[::]")
 """What a server that listens at all addresses says."""

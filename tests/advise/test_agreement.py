@@ -12,7 +12,8 @@ from gctrace_analyzer.advise.whatif import agree, is_measured
 def row(gogc: float | None, peak: float | None, **values: Any) -> dict[str, Any]:
     width = 0.0 if values.pop("measured", False) else 10.0
     return {
-        "gogc": gogc, "memory_limit_mib": None, "ballast_mib": 0.0, "heap_peak_mib": peak,
+        "gogc": gogc, "memory_limit_mib": None, "ballast_mib": 0.0, "allocation": None,
+        "heap_peak_mib": peak,
         "heap_peak_mib_low": None if peak is None else peak - width,
         "heap_peak_mib_high": None if peak is None else peak + width,
         "memory_peak_mib": None if peak is None else peak + 50.0,

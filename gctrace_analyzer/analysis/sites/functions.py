@@ -23,7 +23,6 @@ _STANDARD = (
 _PACKAGE = r"^((?:[^\[]*/)?[^./\[]*)\."
 """The import path: up to the first point after the last slash, outside of type arguments."""
 
-_ARGUMENTS = re.compile(r"\[.*\]")
 _LONG_PATH = re.compile(r"^(?:[^\[/]*/)+(?=[^/\[]*/)")
 
 
@@ -45,7 +44,10 @@ def short_name(function: str) -> str:
     >>> short_name("github.com/acme/shop/cart.(*Cart).Add"), short_name("main.Map[go.shape.int]")
     ('shop/cart.(*Cart).Add', 'main.Map[...]')
     """
-    return _LONG_PATH.sub("", _ARGUMENTS.sub("[...]", function))
+    begin, end = function.find("["), function.rfind("]")
+    if 0 <= begin < end:
+        function = f"{function[:begin]}[...]{function[end + 1 :]}"
+    return _LONG_PATH.sub("", function)
 
 
 def place(site: Row) -> str:

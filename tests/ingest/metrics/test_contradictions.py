@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FIGURES = (
     "span_s", "gc_per_s", "live_heap_max_mib", "heap_peak_mib", "heap_goal_p50_mib",
-    "effective_gogc_p50", "live_heap_p50_mib", "alloc_total_mib",
+    "live_heap_p50_mib", "alloc_total_mib",
 )  # fmt: skip
 FIELDS = (
     "Alloc", "TotalAlloc", "Sys", "Mallocs", "Frees", "HeapAlloc", "HeapSys", "HeapIdle",
