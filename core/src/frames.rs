@@ -1,4 +1,4 @@
-//! Finds a record inside a line, and tells what surrounds it: the frame.
+//! Finds a record inside a line, and reduces what surrounds it, the frame, to a key.
 //!
 //! A log collector writes the same text around every record, but for times and counters. A frame
 //! without these is a key, of which a log has a few; what a key means is decided once, by Python.

@@ -99,7 +99,7 @@ const WORD: usize = 8;
 /// Words that are searched with vector instructions at once.
 const AT_ONCE: usize = 48;
 
-/// Columns of a record in a frame beside its own: the number of the key, and times.
+/// Columns of a record in a frame in addition to its own: the number of the key, and times.
 pub const OF_FRAMES: usize = 1 + SLOTS;
 
 /// So many bytes are looked at before it is seen whether one of them is odd.

@@ -257,7 +257,7 @@ def _passing(rows: list[Row], failed: dict[int, Failed | None]) -> tuple[Row | N
 
 
 def _gain(row: Row) -> float:
-    """Returns what tells apart settings that failed the same test: run time, or else CPU."""
+    """Returns what distinguishes settings that failed the same test: run time, or else CPU."""
     return float(row.get("gain_run_time_share") or row.get("gain_cores") or 0.0)
 
 

@@ -218,13 +218,9 @@ def _tar_members(file: IO[bytes], name: str) -> list[io.BytesIO]:
 
     blocks = iter(partial(file.read, _MEMBER_STEP), b"")
     head = next(blocks, b"")
-    kind = compression(head)
+    kind, both = compression(head), chain((head,), blocks)
     whole = io.BytesIO()
-    for piece in (
-        chain((head,), blocks)
-        if kind is None
-        else unpacked(kind, chain((head,), blocks), _MEMBER_STEP)
-    ):
+    for piece in both if kind is None else unpacked(kind, both, _MEMBER_STEP):
         if whole.tell() + len(piece) > MEMBERS_BYTES:
             return []
         whole.write(piece)

@@ -1,1 +1,1 @@
-"""Profiles beside logs, of programs whose allocation and leaks are known."""
+"""Profiles with their logs, of programs whose allocation and leaks are known."""

@@ -1,4 +1,4 @@
-"""Records profiles beside logs: the command."""
+"""Records profiles with their logs: the command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ABOUT = """Records programs with their gctrace and their profiles, and what is t
     lab/record profiles -o FOLDER                    everything (12 minutes)
     lab/record profiles -o FOLDER --only real,leaks  some of own, real, leaks, others, samples
 
-own: two programs of ours count what each function allocates; each function that allocates a fifth
+own: two of our programs count what each function allocates; each function that allocates a fifth
 is removed in turn, five runs a side. real: four programs of public modules. leaks: six. others:
 other kinds of profiles, other languages, damaged files. `go tool pprof` says what is in each.
 samples: those in samples/profiles, from the others.

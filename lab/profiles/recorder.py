@@ -82,7 +82,7 @@ def reports(profile: Path, folder: Path) -> None:
 
 
 def record_own(program: Own, folder: Path) -> dict[str, Any]:
-    """Runs a program of ours with all its sites, and without each large one in turn."""
+    """Runs one of our programs with all its sites, and without each large one in turn."""
     path = built(program.name)
     home = folder / program.name
     words = [path, *program.words]

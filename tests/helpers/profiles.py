@@ -37,7 +37,7 @@ def printed(report: Path) -> dict[str, Printed]:
 
 
 def truth(program: str) -> dict[str, int]:
-    """The bytes that each function of a program of ours allocated."""
+    """The bytes that each function of one of our programs allocated."""
     counted: dict[str, int] = json.loads((PROFILES / program / "truth.json").read_text())[
         "allocated_bytes"
     ]

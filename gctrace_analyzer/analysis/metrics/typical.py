@@ -200,7 +200,7 @@ def _warnings(
 
 
 def _how_estimated(intervals: pl.DataFrame) -> str:
-    """Returns what the live heap is estimated from besides the heap goal."""
+    """Returns what the live heap is estimated from in addition to the heap goal."""
     assumed = intervals["usual_gogc"].drop_nulls().unique().sort()
     if len(assumed):
         values = " or ".join(f"{gogc:g}" for gogc in assumed)

@@ -176,7 +176,7 @@ class Profiled:
 
     @property
     def _goroutines(self) -> str:
-        """Returns where most goroutines are, if there are so many that they may be a leak."""
+        """Returns where most goroutines are, if their number suggests a leak."""
         if not self.has_many_goroutines:
             return ""
         first = self.goroutines.row(0, named=True)
@@ -202,7 +202,7 @@ class Profiled:
 
     @property
     def has_many_goroutines(self) -> bool:
-        """Whether so many goroutines are in one function that they may be a leak."""
+        """Whether the number of goroutines in one function suggests a leak."""
         most = self.goroutines["goroutines"].head(1)
         return bool(len(most) and most[0] >= self.thresholds.many_goroutines)
 

@@ -1,6 +1,6 @@
 """Records inside a frame: what a log collector writes around each of them.
 
-The core reads such records and tells which frames there are, without times and counters. What a
+The core reads such records and finds their frames, without times and counters. What a
 frame means is decided once for each (`wrappers.framing`).
 """
 

@@ -94,7 +94,7 @@ def dumps(
         theme: the colours that the page opens with; `auto` are those of the reader's system.
         on_drawing: called when everything is analysed, before anything is drawn.
     """
-    # The core finds the worst windows, which takes longest, beside all else.
+    # The core finds the worst windows, which takes longest, while the rest is made.
     with ThreadPoolExecutor(1) as pool:
         worst = pool.submit(_worst_windows(report))
         verdict.shown(report)

@@ -62,7 +62,7 @@ _SETTING_COLUMNS = (
 )
 _MEASURED_HEADS = {"wall_s": "time s", "cpu_s": "CPU s", "max_rss_mib": "memory MiB"}
 _BESIDE_MEASURED = 1
-"""Columns of GC that there is room for beside those that were measured from outside."""
+"""Columns of GC that there is room for next to those that were measured from outside."""
 
 MAIN = tuple(metric for metric, _, _ in _SETTING_COLUMNS)
 """The metrics that a page draws by setting."""

@@ -3,7 +3,7 @@
 //
 //	leaks -leak sessions -seconds 75 -folder .
 //
-// Beside the leak it has a large live heap that does not grow, and garbage.
+// In addition to the leak it has a large live heap that does not grow, and garbage.
 package main
 
 import (

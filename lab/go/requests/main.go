@@ -192,7 +192,7 @@ func main() {
 	seconds := flag.Float64("seconds", 8, "how long to serve; 0: until a signal")
 	perSecond := flag.Int("rate", 3000, "requests per second, of 40 KiB each")
 	liveMiB := flag.Int("live", 32, "live heap in MiB")
-	flag.IntVar(&rounds, "work", 30, "work of a request besides allocation, in 10 µs")
+	flag.IntVar(&rounds, "work", 30, "work of a request in addition to allocation, in 10 µs")
 	flag.StringVar(&off, "off", "", "function that allocates nothing")
 	truth := flag.String("truth", "", "file for the bytes that each function allocated")
 	allocs := flag.String("allocs", "", "file for the allocs profile")
