@@ -129,18 +129,12 @@ def _stripped(
     """
     if lines.is_empty():
         return Stripped(lines, Counter(), 0)
-    text = pl.col("text")
-    long = text.str.len_bytes() > LONG_LINE_BYTES
     if not bare:
-        return strip_prefixes(where(lines, lines.select(hint=_is_useful() | long).to_series()))
-    maybe = lines.filter(text.str.contains(f"{patterns.HINT}|{COARSE}") | long)
+        return strip_prefixes(where(lines, lines.select(hint=_is_useful()).to_series()))
+    maybe = _useful(lines, every_line)
     if maybe.is_empty():
         return Stripped(maybe, Counter(), 0)
     payload = maybe["text"].str.contains(_others())
-    if payload.any():
-        # `COARSE` misses the rows of an OOM task table, so the lines found by `HINT` are used.
-        maybe = every_line().filter(_is_useful() | long)
-        payload = maybe["text"].str.contains(_others())
     runtime = maybe["text"].str.contains(patterns.RUNTIME)
     if int(runtime.sum()) * _MOSTLY_BARE > bare:
         return strip_prefixes(_relevant(maybe))
@@ -229,18 +223,21 @@ def _useful(lines: pl.DataFrame, every_line: Callable[[], pl.DataFrame]) -> pl.D
         lines: lines, of which those without a match of `patterns.HINT` and `COARSE` may be missing.
         every_line: returns `lines` with none missing.
     """
-    text = pl.col("text")
-    long = text.str.len_bytes() > LONG_LINE_BYTES
-    if lines.is_empty():
-        return lines
-    # `COARSE` misses the rows of an OOM task table.
-    if lines["text"].str.contains(_others()).any():
-        lines = every_line()
-    return where(lines, lines.select(useful=_is_useful() | long).to_series())
+    maybe = lines.filter(pl.col("text").str.contains(f"{patterns.HINT}|{COARSE}") | _is_long())
+    if maybe.is_empty():
+        return maybe
+    # `COARSE` misses the rows of an OOM task table, so the lines found by `HINT` are used.
+    if maybe["text"].str.contains(_others()).any():
+        maybe = every_line()
+    return where(maybe, maybe.select(useful=_is_useful()).to_series())
 
 
 def _is_useful() -> pl.Expr:
-    return pl.col("text").str.contains(f"{patterns.HINT}|{_others()}")
+    return pl.col("text").str.contains(f"{patterns.HINT}|{_others()}") | _is_long()
+
+
+def _is_long() -> pl.Expr:
+    return pl.col("text").str.len_bytes() > LONG_LINE_BYTES
 
 
 def _others() -> str:
@@ -358,7 +355,7 @@ def _relevant(lines: pl.DataFrame) -> pl.DataFrame:
         return lines
     text = pl.col("text")
     known = text.str.contains(patterns.RUNTIME) | text.str.contains(_others())
-    useful = lines.select(useful=known | (text.str.len_bytes() > LONG_LINE_BYTES))
+    useful = lines.select(useful=known | _is_long())
     return where(lines, useful.to_series())
 
 
