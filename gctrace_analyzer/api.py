@@ -77,7 +77,7 @@ def read(
     gogc: str | float | None = None,
     memory_limit: str | float | None = None,
     container_limit: str | float | None = None,
-    cpu_limit: float | None = None,
+    cpu_limit: str | float | None = None,
     go_version: str | None = None,
     ballast: str | float | None = None,
     off_heap: str | float | None = None,
@@ -105,7 +105,7 @@ def read(
         gogc: the GOGC the program ran with, in percent or `off`.
         memory_limit: its GOMEMLIMIT, as `2GiB` or in MiB.
         container_limit: the memory limit of its container or unit.
-        cpu_limit: the number of CPUs it may use.
+        cpu_limit: the number of CPUs it may use, such as 1.5 or `500m`.
         go_version: the Go version it was built with, such as `1.22`.
         ballast: the size of its heap ballast.
         off_heap: memory of the process that Go does not count (cgo, mmap), such as `200MiB`.

@@ -5,11 +5,20 @@ from __future__ import annotations
 import os
 from typing import IO, TYPE_CHECKING
 
-from gctrace_analyzer.errors import UnwritableOutputError
+from gctrace_analyzer.errors import UnwritableOutputError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+
+def near_name(path: Path) -> str:
+    """Returns ` Did you mean NAME?` for a missing file that has a similar one next to it."""
+    try:
+        near = nearest(path.name, (other.name for other in path.parent.iterdir()))
+    except OSError:
+        return ""
+    return f" Did you mean {path.with_name(near)}?" if near else ""
 
 
 def write_atomically(

@@ -348,8 +348,8 @@ class Run:
         """Predicts the figures under other settings (`schema.WHATIF`), with 80 % intervals.
 
         Args:
-            gogc: one or several values of GOGC; None or "off" means off. If left out, the
-                present setting.
+            gogc: one or several values of GOGC, or a range such as "100..400", which is five
+                values in equal ratios; None or "off" means off. If left out, the present setting.
             memory_limit: one or several limits, as "1GiB" or in MiB; None or "off" means off.
             ballast: one or several ballast sizes, in the same form.
             less: functions that would allocate less, with what they call: `{"main.decode": "50%"}`.

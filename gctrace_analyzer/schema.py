@@ -981,6 +981,43 @@ TABLES: dict[str, tuple[Column, ...]] = {
 }
 
 
+ABOUT = {
+    "cycles": "GC cycles, one row each, from every Go version, with values as printed",
+    "processes": "processes in the input, one row per program run",
+    "scavenges": "lines of the scavenger: scvg up to Go 1.13, then scav (scavtrace=1)",
+    "pacer": "lines of the pacer (gcpacertrace=1)",
+    "scans": "scan statistics of gctrace=2 (Go 1.25 and later)",
+    "memstats": "dumps of runtime.MemStats and scrapes of metrics, one row each; unknown columns "
+    "keep their names",
+    "cycle_pauses": "pauses that MemStats dumps remember, one row per GC cycle",
+    "oom_kills": "processes killed for memory, one row per kill, with the facts of all its lines",
+    "oom_invocations": "invocations of the OOM killer that killed nothing",
+    "oom_tasks": "tasks that the kernel listed when its OOM killer ran",
+    "unit_events": "exits, kills, restarts and CPU accounting of systemd units",
+    "container_states": "container states from Docker and Kubernetes, and Docker events",
+    "runtime_fatal": "out-of-memory errors of the Go runtime itself",
+    "rejected": "lines that look like runtime output but could not be parsed, with the reason",
+    "metrics": "cycles with derived columns: GC CPU, allocation, effective GOGC",
+    "intervals": "what happened between two successive dumps or scrapes",
+    "pauses": "stop-the-world pauses by phase",
+    "windows": "figures of consecutive windows of equal length, by default 10 s",
+    "regimes": "settings that a process ran under, and from when to when",
+    "episodes": "time ranges in which something unusual happened",
+    "segments": "start-up, load phases and idle times",
+    "mmu": "minimum mutator utilization by window length",
+    "findings": "what is wrong and what to do",
+    "recommendations": "recommended settings with their predicted effect (recommend)",
+    "post_mortems": "explanations of deaths, one row each",
+    "memory": "how much heap each program with MemStats dumps obtained and needed",
+    "sites": "where the program allocates, by its profiles, and what that costs",
+    "gc_functions": "what GC takes in a CPU profile",
+    "whatif": "predictions for other settings (whatif)",
+    "comparison": "one row per side and metric (compare)",
+    "fleet": "one row per process, or per file that could not be read (fleet)",
+}
+"""What each table has, in one line."""
+
+
 def names(table: str) -> list[str]:
     """Returns the column names of a table, in order."""
     return [column.name for column in TABLES[table]]

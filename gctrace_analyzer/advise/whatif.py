@@ -13,6 +13,7 @@ import polars as pl
 
 from gctrace_analyzer import schema, units
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +34,9 @@ GogcValues: TypeAlias = GogcValue | Sequence[GogcValue]
 SizeValue: TypeAlias = str | float | None
 SizeValues: TypeAlias = SizeValue | Sequence[SizeValue]
 
+_RANGE_STEPS = 4
+"""Steps of a range: 100..400 is 100, 140, 200, 280, 400."""
+
 CURVE = (25.0, 35.0, 50.0, 70.0, 100.0, 140.0, 200.0, 280.0, 400.0, 560.0, 800.0)
 """GOGC values of the trade-off curve, in equal ratios."""
 
@@ -42,7 +46,7 @@ def parse_settings(
     present: float | None,
     what: Literal["gogc", "memory_limit", "ballast"],
 ) -> list[float | None]:
-    """Returns one or several values of a setting as numbers; None means off.
+    """Returns one or several values or ranges of a setting as numbers; None means off.
 
     Raises:
         BadSettingError: a value is not valid for this setting.
@@ -50,8 +54,21 @@ def parse_settings(
     if isinstance(values, Present):
         return [present]
     if values is None or isinstance(values, str | int | float):
-        return [_number(values, what)]
-    return [_number(value, what) for value in values]
+        return _numbers(values, what)
+    return [number for value in values for number in _numbers(value, what)]
+
+
+def _numbers(value: GogcValue, what: str) -> list[float | None]:
+    """Returns one value, or those of a range: its ends, and two digits each in equal ratios."""
+    if not isinstance(value, str) or ".." not in value:
+        return [_number(value, what)]
+    low, high = (_number(end, what) for end in value.split("..", 1))
+    if not low or not high or low >= high:
+        example = "100..400" if what == "gogc" else "1GiB..2GiB"
+        raise BadSettingError(what, value, f"a range above 0 that rises, such as {example}")
+    ratio = (high / low) ** (1 / _RANGE_STEPS)
+    between = (float(f"{low * ratio**step:.2g}") for step in range(1, _RANGE_STEPS))
+    return list(dict.fromkeys([low, *(size for size in between if low < size < high), high]))
 
 
 def _number(value: str | float | None, what: str) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shlex
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -23,13 +24,13 @@ VERBS = {
     "recommend": ("FILE...", "which GOGC and GOMEMLIMIT to set"),
     "whatif": ("FILE...", "predict other settings"),
     "compare": ("BEFORE AFTER", "is it significantly better?"),
-    "measure": ("-- ./bench", "promised against measured"),
+    "measure": ("-- ./bench", "run it under several settings, and compare"),
     "watch": ("-- ./server", "live, while the program runs"),
-    "explain": ("LINE", "one line of gctrace, field by field"),
+    "explain": ("LINE", "a line of gctrace, or a finding such as GC016"),
     "fleet": ("'logs/**/*.log'", "the logs of thousands of processes"),
     "prometheus": ("URL", "metrics instead of gctrace"),
     "completion": ("SHELL", "completion for bash, zsh or fish"),
-    "help": ("COMMAND", "help for a command"),
+    "help": ("COMMAND", "all options of a command; help tables: columns"),
 }
 """Words that are commands if they come first: an example of their arguments, and what they show. A
 file of that name is given as `./compare`."""
@@ -92,7 +93,7 @@ def main(argv: list[str] | None = None) -> int:
 
             traceback.print_exc()
         else:
-            say(f"gctrace-analyze: {_visible(_message(err))}")
+            say(f"gctrace-analyze: {_visible(_message(err, words))}")
         return exit_codes.of_error(err)
     return code
 
@@ -110,9 +111,9 @@ def _visible(message: str) -> str:
     return "\n".join(map(printable, message.split("\n")))
 
 
-def _message(err: Exception) -> str:
+def _message(err: Exception, words: list[str]) -> str:
     if isinstance(err, BadSettingError):
-        return wrapped(err.message(as_option))
+        return wrapped(err.message(as_option) + _hint(err, words))
     if isinstance(err, GctraceError):
         return err.message(as_option)
     if exit_codes.is_about_standard_output(err):
@@ -124,7 +125,22 @@ def _message(err: Exception) -> str:
     )
 
 
+def _hint(err: BadSettingError, words: list[str]) -> str:
+    """Returns where several values may stand in place of the one that the program ran with."""
+    several = "," in err.value or ".." in err.value
+    is_tried = words[0] in ("whatif", "measure", "compare")
+    if is_tried or not several or err.argument not in ("gogc", "memory_limit"):
+        return ""
+    setting = as_option(err.argument, shlex.quote(err.value))
+    return (
+        f"\n  Here it is what the program ran with. To try values:\n"
+        f"    gctrace-analyze whatif FILE {setting}"
+    )
+
+
 def _run(words: list[str]) -> int:
+    if words in (["-h"], ["--help"]):
+        return run_command("help", [])
     first = words[0] if words else ""
     if first in VERBS:
         return run_command(first, words[1:])

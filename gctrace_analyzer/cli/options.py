@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
+import stat
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -78,7 +81,8 @@ def wrapped(message: str) -> str:
 class Parser(argparse.ArgumentParser):
     """An argument parser with plain error messages and no abbreviated options.
 
-    With `takes_program`, all words after `--` are the attribute `program` of the result.
+    With `takes_program`, all words after `--` are the attribute `program` of the result. With
+    `reads_pipe`, standard input is read if it is a pipe or file, and there is no FILE.
 
     Args:
         command: the first word of the command; empty for the report.
@@ -87,7 +91,7 @@ class Parser(argparse.ArgumentParser):
         usage: what may follow, each in a line of its own.
     """
 
-    takes_program = False
+    takes_program = reads_pipe = False
 
     def __init__(self, command: str, description: str, epilog: str, *usage: str) -> None:
         prog = f"{PROGRAM} {command}".rstrip()
@@ -108,6 +112,10 @@ class Parser(argparse.ArgumentParser):
         parsed = super().parse_args(words[:at], namespace)
         if self.takes_program:
             parsed.program = words[at + 1 :]
+        if self.reads_pipe and not parsed.inputs:
+            if not is_piped():
+                self.error("no FILE given")
+            parsed.inputs = ["-"]
         return parsed
 
     def error(self, message: str) -> NoReturn:
@@ -129,6 +137,28 @@ class Parser(argparse.ArgumentParser):
         if match := re.match(r"argument (\S+): expected one argument", message):
             return f"{match[1].rpartition('/')[2]} needs a value"
         return re.sub(r"^argument \S+: ", "", message)
+
+
+def is_piped() -> bool:
+    """Returns whether standard input is a pipe, a socket or a file."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (AttributeError, OSError, ValueError):
+        return False  # closed, or replaced by an object without a file
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISREG(mode)
+
+
+def add_files(parser: Parser) -> argparse._ArgumentGroup:
+    """Adds FILE..., which a pipe may stand for."""
+    parser.reads_pipe = True
+    group = parser.add_argument_group("input")
+    group.add_argument(
+        "inputs",
+        nargs="*",
+        metavar="FILE",
+        help="a log; - or a pipe without FILE: standard input",
+    )
+    return group
 
 
 class OneOf:
@@ -265,10 +295,10 @@ def add_facts(
         per_side: what to add to the help of options that take one value per side.
         one_program: whether the input is of one program, which may still run.
     """
-    facts = parser.add_argument_group(
-        "facts about the program",
-        "Inferred from the inputs by default; give them where the inputs do not say.",
-    )
+    about = "Inferred from the inputs by default; give them where the inputs do not say."
+    if suffix:
+        about += "\n--gogc and --memory-limit are what is tried here, not what it ran with."
+    facts = parser.add_argument_group("facts about the program", about)
 
     def add(option: str, metavar: str, text: str) -> None:
         facts.add_argument(option, metavar=metavar, help=text)
@@ -280,7 +310,7 @@ def add_facts(
         f"GOMEMLIMIT it ran with, for example 900MiB, or off{per_side}",
     )
     add("--container-limit", "SIZE", "memory limit of its container, for example 2GiB")
-    add("--cpu-limit", "CPUS", "CPU limit of its container in CPUs, for example 1.5")
+    add("--cpu-limit", "CPUS", "CPU limit of its container in CPUs: 1.5 or 500m")
     add("--go-version", "VERSION", f"Go version it was built with, for example 1.22{per_side}")
     add(f"--ballast{suffix}", "SIZE", "size of its heap ballast, for example 64MiB")
     add("--off-heap", "SIZE", "memory that Go does not count (cgo, mmap), for example 200MiB")

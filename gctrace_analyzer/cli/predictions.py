@@ -5,28 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli.deliver import Result, row_writers, text_writer
+from gctrace_analyzer.cli.options import add_files
 from gctrace_analyzer.cli.reading import add_server, reading_inputs, say_damage
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import polars as pl
 
+    from gctrace_analyzer.cli.deliver import Writer
+    from gctrace_analyzer.cli.options import Parser
     from gctrace_analyzer.present.document import Document
+    from gctrace_analyzer.present.plots.palette import Theme
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.run import Run
 
-FORMATS = ("text", "csv", "json", "jsonl", "md", "parquet")
+FORMATS = ("text", "csv", "json", "jsonl", "md", "html", "parquet")
 
 
-def add_inputs(parser: argparse.ArgumentParser) -> None:
+def add_inputs(parser: Parser) -> None:
     """Adds the inputs, and whether each is a run of its own."""
-    group = parser.add_argument_group("input")
-    group.add_argument(
-        "inputs", nargs="+", metavar="FILE", help="a log, or - for standard input"
-    )
-    group.add_argument(
+    add_files(parser).add_argument(
         "--separate",
         action="store_true",
         help="each FILE is a run of the program under its own settings: the first one has the "
@@ -59,13 +59,25 @@ def prediction(
     others: Sequence[Run],
     rows: pl.DataFrame,
     document: Callable[[Report, pl.DataFrame, Sequence[Report]], Document],
+    theme: Theme,
+    heading: str,
+    more: Mapping[str, Writer] | None = None,
 ) -> Result:
-    """Returns predicted rows in every format; `document` makes the text."""
+    """Returns predicted rows in every format, and in `more`; `document` makes the text."""
     reports = [other.report() for other in others]
+
+    def page() -> str:
+        from gctrace_analyzer.present.html import document_page
+
+        report = run.report()
+        return document_page.dumps(report, document(report, rows, reports), heading, theme)
+
     return Result(
         is_empty=run.is_empty,
         document=lambda: document(run.report(), rows, reports),
         writers={
+            "html": text_writer(page),
+            **(more or {}),
             "json": text_writer(lambda: f"{rows.write_json()}\n"),
             **row_writers(lambda: rows, safe=False),
         },

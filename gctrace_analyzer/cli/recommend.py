@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.objective import AIMS
+from gctrace_analyzer.cli.deliver import text_writer
 from gctrace_analyzer.cli.options import (
     OneOf,
     Parser,
@@ -14,12 +16,16 @@ from gctrace_analyzer.cli.options import (
     add_reading,
 )
 from gctrace_analyzer.cli.predictions import FORMATS, add_inputs, prediction, read_separately
-from gctrace_analyzer.cli.screen import working
+from gctrace_analyzer.cli.screen import say, working
+from gctrace_analyzer.errors import NoDataError
 
 if TYPE_CHECKING:
     import argparse
 
+    import polars as pl
+
     from gctrace_analyzer.cli.deliver import Result
+    from gctrace_analyzer.run import Run
 
 _DESCRIPTION = """\
 Recommends GOGC and GOMEMLIMIT for the program that wrote this log, with the
@@ -47,11 +53,17 @@ examples:
   gctrace-analyze recommend run.log --aim memory
   gctrace-analyze recommend run.log --gc-cpu-target 3%
   gctrace-analyze recommend now.log gogc400.log --separate
-  kubectl logs api-7d9f | gctrace-analyze recommend -
+  kubectl logs api-7d9f | gctrace-analyze recommend
+  gctrace-analyze recommend run.log -f k8s             env: of a container
+  env $(gctrace-analyze recommend run.log -f env) ./server
   gctrace-analyze recommend run.log -f json | jq '.[0].memory_limit_mib'
 
-exit codes: 0 analysed, 2 wrong usage, 3 no usable input, 70 internal error,
-130 interrupted"""
+exit codes: 0 analysed, 2 wrong usage, 3 no usable input, or nothing to set for
+-f env, k8s and systemd, 70 internal error, 130 interrupted"""
+
+
+CONFIGURATIONS = {"env": "environment", "k8s": "kubernetes", "systemd": "systemd"}
+"""The formats of a setting to paste, and their names in a report."""
 
 
 def run(args: argparse.Namespace) -> Result:
@@ -61,7 +73,35 @@ def run(args: argparse.Namespace) -> Result:
 
     with working("trying settings"):
         rows = log.recommend(aim=args.aim, gc_cpu_target=args.gc_cpu_target, evidence=others)
-    return prediction(log, others, rows, document)
+    more = {
+        kind: text_writer(partial(_configuration, log, rows, kind)) for kind in CONFIGURATIONS
+    }
+    return prediction(log, others, rows, document, args.theme, "Recommended settings", more)
+
+
+def _configuration(run: Run, rows: pl.DataFrame, kind: str) -> str:
+    """Returns the recommended setting to paste or pipe; its reason goes to standard error.
+
+    Raises:
+        NoDataError: no setting is recommended, or the present one, which is not known exactly.
+    """
+    from gctrace_analyzer.advise.prediction.model import Setting
+    from gctrace_analyzer.present.sections.advice import manifests, name_of, setting_text
+
+    report = run.report()
+    hint = "Without -f, recommend shows what is known and what to add to the input."
+    if not report.advice.is_available:
+        problem = f"no recommendation: {report.advice.baseline.refused or 'no GC cycles'}"
+        raise NoDataError(report.name, problem.rstrip("."), hint)
+    first = rows.row(0, named=True)
+    known = name_of(first, report.advice.baseline)
+    if first["now"] and known != setting_text(first):
+        problem = f"no change is recommended, and of the present setting only {known} is known"
+        raise NoDataError(report.name, problem, hint)
+    say(f"gctrace-analyze: {known}: {first['why']}")
+    text = manifests(Setting.of(first))[CONFIGURATIONS[kind]]
+    # An env file, as Docker and systemd read it, has no export.
+    return text.replace("export ", "") + "\n"
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -81,7 +121,7 @@ def command_parser() -> argparse.ArgumentParser:
         metavar="SHARE",
         help="share of CPU that GC may use, for example 3%% or 0.03",
     )
-    add_output(parser, FORMATS)
+    add_output(parser, (*FORMATS, *CONFIGURATIONS))
     add_facts(parser, one_program=True)
     add_reading(parser)
     add_general(parser)

@@ -24,6 +24,7 @@ from gctrace_analyzer.cli.options import (
     Parser,
     add_csv_safe,
     add_facts,
+    add_files,
     add_general,
     add_judging,
     add_output,
@@ -49,7 +50,6 @@ from gctrace_analyzer.schema import PlotName, TableName
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
     from gctrace_analyzer.cli.deliver import Sink, Writer
     from gctrace_analyzer.present.document import Document
@@ -75,15 +75,12 @@ Reads gctrace output from every Go version, also between other log lines, in
 the log formats of journald, Docker and Kubernetes, and compressed; formats are
 detected automatically. Several files are read as one log: give the parts of a
 rotated log from the oldest to the newest, and MemStats dumps and OOM kill
-messages in any order.
-
-commands:
-"""
+messages in any order."""
 
 _EPILOG = """\
 examples:
   gctrace-analyze run.log.1.gz run.log          rotated parts of one log
-  kubectl logs api-7d9f | gctrace-analyze -     standard input
+  kubectl logs api-7d9f | gctrace-analyze       standard input
   gctrace-analyze run.log allocs.pb.gz          with a profile: which functions
   gctrace-analyze run.log -o report.html -o cycles.parquet
   gctrace-analyze run.log -o pauses.png --plot pauses
@@ -273,15 +270,6 @@ def _write_plot(
     file.write(image(figure, kind, theme))
 
 
-def _commands() -> Iterator[str]:
-    """Yields a line for each command, for the help."""
-    from gctrace_analyzer.cli.main import VERBS
-
-    yield f"  {'gctrace-analyze FILE...':39}  report (this help)"
-    for name, (example, about) in VERBS.items():
-        yield f"  {f'gctrace-analyze {name} {example}':39}  {about}"
-
-
 def _command(words: list[str]) -> str:
     """Returns the command to show in a report, without headers, passwords and queries of URLs.
 
@@ -312,12 +300,8 @@ def _without_secrets(word: str) -> str:
 
 def command_parser() -> argparse.ArgumentParser:
     """Returns the parser of this command."""
-    parser = Parser(
-        "", _DESCRIPTION + "\n".join(_commands()), _EPILOG, "[options] FILE...", "COMMAND ..."
-    )
-    parser.add_argument_group("input").add_argument(
-        "inputs", nargs="+", metavar="FILE", help="a log, or - for standard input"
-    )
+    parser = Parser("", _DESCRIPTION, _EPILOG, "[options] FILE...")
+    add_files(parser)
     add_report(parser)
     add_judging(parser)
     add_facts(parser, one_program=True)
@@ -337,7 +321,8 @@ def add_report(parser: Parser) -> None:
         "--table",
         type=OneOf("table", TABLES),
         metavar="TABLE",
-        help=f"table to write as csv, jsonl or parquet: {', '.join(TABLES)} (default: cycles)",
+        help="table to write as csv, jsonl or parquet, such as pauses, windows or findings "
+        "(default: cycles); gctrace-analyze help tables lists them",
     )
     output.add_argument(
         "--plot",

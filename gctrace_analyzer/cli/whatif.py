@@ -30,13 +30,16 @@ second and peak heap, each with an 80 % interval, and whether it would thrash.
 
   gctrace-analyze whatif run.log --gogc 50,200,400
 
-Give several values with commas; every combination is predicted. Without a
-setting to try, it tries GOGC={DEFAULT_GOGC}. For advice on what to set, use
-gctrace-analyze recommend."""
+Give several values with commas, or a range: 100..400 is five values in equal
+ratios. Every combination is predicted. Without a setting to try, it tries
+GOGC={DEFAULT_GOGC}. For advice on what to set, use gctrace-analyze recommend.
+
+--gogc and --memory-limit are what is tried here. What the program ran with is
+stated by --gogc-now and --memory-limit-now, where the log does not show it."""
 
 _EPILOG = """\
 examples:
-  gctrace-analyze whatif run.log --gogc 50,200,400
+  gctrace-analyze whatif run.log --gogc 100..400
   gctrace-analyze whatif run.log --gogc 100,off --memory-limit 1GiB,2GiB
   gctrace-analyze whatif run.log memstats.csv --memory-limit 900MiB -f csv
   gctrace-analyze whatif run.log allocs.pb.gz --less main.decode=50%
@@ -58,7 +61,7 @@ def run(args: argparse.Namespace) -> Result:
 
     with working("trying settings"):
         rows = log.whatif(**tried, less=less, horizon=args.horizon, evidence=others)
-    return prediction(log, others, rows, document)
+    return prediction(log, others, rows, document, args.theme, "What if")
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -67,10 +70,12 @@ def command_parser() -> argparse.ArgumentParser:
     add_inputs(parser)
     tried = parser.add_argument_group("settings to try")
     tried.add_argument(
-        "--gogc", metavar="PERCENT", help=f"GOGC values, for example {DEFAULT_GOGC} or off"
+        "--gogc",
+        metavar="PERCENT",
+        help=f"GOGC values, for example {DEFAULT_GOGC}, 100..400 or off",
     )
     tried.add_argument(
-        "--memory-limit", metavar="SIZE", help="GOMEMLIMIT values, for example 1GiB,2GiB,off"
+        "--memory-limit", metavar="SIZE", help="GOMEMLIMIT values: 1GiB,2GiB,off or 1GiB..2GiB"
     )
     tried.add_argument(
         "--ballast", metavar="SIZE", help="sizes of a heap ballast, for example 0,64MiB"

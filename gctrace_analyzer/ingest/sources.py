@@ -25,6 +25,7 @@ from gctrace_analyzer.errors import (
     NoDataError,
     UnreadableInputError,
 )
+from gctrace_analyzer.files import near_name
 from gctrace_analyzer.ingest.compression import (
     DamagedError,
     archive_kind,
@@ -411,6 +412,7 @@ def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
     except FileNotFoundError as err:
         problem = "no such file"
         hint = f"Looked for it in {path.parent if path.is_absolute() else Path.cwd()}."
+        hint += near_name(path)
         if "\n" in str(origin):
             hint = "It is a text, not a path: read io.StringIO(text) instead."
         elif "://" in str(origin):

@@ -130,3 +130,17 @@ def test_gains_have_intervals_around_them() -> None:
     assert (low < middle).all()
     assert (middle < high).all()
     assert middle[0] > 0
+
+
+def test_a_range_is_a_few_values_in_equal_ratios() -> None:
+    run = gca.read("samples/steady-go1.26.log")
+    assert run.whatif(gogc="100..400")["gogc"].to_list() == [100, 140, 200, 280, 400]
+    assert run.whatif(gogc=["50", "100..125"])["gogc"].to_list() == [50, 100, 110, 120, 125]
+    limits = run.whatif(memory_limit="1GiB..2GiB")["memory_limit_mib"].to_list()
+    assert limits == [1024, 1200, 1400, 1700, 2048]
+
+
+@pytest.mark.parametrize("text", ["400..100", "0..100", "100..", "100..off", "100..x"])
+def test_other_ranges_are_refused(text: str) -> None:
+    with pytest.raises(gca.BadSettingError, match="gogc"):
+        gca.read("samples/steady-go1.26.log").whatif(gogc=text)

@@ -28,7 +28,6 @@ from gctrace_analyzer.cli.deliver import SUFFIXES
 from gctrace_analyzer.cli.main import VERBS, is_debugging
 from gctrace_analyzer.cli.report import TABLES
 from gctrace_analyzer.cli.screen import to_ascii
-from gctrace_analyzer.ingest.sniff import KINDS
 from gctrace_analyzer.present.plots.palette import PAGE
 from tests.helpers.lines import LINES
 
@@ -527,38 +526,6 @@ def test_wrong_outputs_are_refused_before_anything_is_read(
     assert time.monotonic() - begin < 5
 
 
-def test_help_without_a_command_is_the_help_of_the_main_job(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    printed = []
-    for words in (["help"], ["--help"], ["help", "recommend"], ["recommend", "--help"]):
-        with pytest.raises(SystemExit, match="0"):
-            main(words)
-        printed.append(capsys.readouterr().out)
-    assert printed[0] == printed[1]
-    assert printed[2] == printed[3]
-
-
-@pytest.mark.parametrize("verb", [[], *([verb] for verb in VERBS if verb != "help")])
-def test_every_help_has_examples_and_fits_a_terminal(
-    verb: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit, match="0"):
-        main([*verb, "--help"])
-    text = capsys.readouterr().out
-    assert "\nexamples:\n  gctrace-analyze" in text
-    assert "\nexit codes: " in text
-    assert max(map(len, text.splitlines())) <= 80
-    assert text.isascii()
-
-
-def test_the_help_names_every_input_format(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="0"):
-        main(["--help"])
-    text = " ".join(capsys.readouterr().out.split())
-    assert ", ".join(KINDS) in text
-
-
 def test_the_library_leaves_the_umask_and_the_signal_handlers_alone(tmp_path: Path) -> None:
     before = os.umask(0o077)
     try:
@@ -700,3 +667,31 @@ def test_a_file_name_cannot_control_the_terminal(capsys: pytest.CaptureFixture[s
     printed = capsys.readouterr().err
     assert "\x1b" not in printed
     assert "no\\x1b]0;title\\x07thing.log" in printed
+
+
+@pytest.mark.parametrize("words", [[], ["recommend"], ["whatif"], ["watch", "-f", "lines"]])
+def test_a_pipe_needs_no_dash(words: list[str]) -> None:
+    done = command(*words, input=Path(STEADY).read_text())
+    assert done.returncode == 0
+    assert "GOGC=100" in done.stdout or done.stdout.count("<stdin> · ") == 1
+
+
+def test_without_a_pipe_a_file_is_missing() -> None:
+    done = command("recommend", stdin=subprocess.DEVNULL)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no FILE given" in done.stderr
+
+
+def test_the_name_of_a_file_that_is_nearly_right_is_suggested(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run.log").touch()
+    message = complaint(capsys, [tmp_path / "run.lgo"], 3)
+    assert message.endswith(f"Did you mean {tmp_path / 'run.log'}?\n")
+    assert "Did you mean" not in complaint(capsys, [tmp_path / "other.csv"], 3)
+
+
+def test_a_cpu_limit_is_written_as_kubernetes_writes_it() -> None:
+    assert gca.read(STEADY, cpu_limit="500m").settings.value("cpu_limit") == 0.5
+    with pytest.raises(gca.BadSettingError, match="CPUs, such as 1.5 or 500m"):
+        gca.read(STEADY, cpu_limit="500x")

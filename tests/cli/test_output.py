@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from gctrace_analyzer.cli import main
 from gctrace_analyzer.cli.deliver import csv_text
 from tests.conftest import ROOT
 from tests.helpers.programs import started
@@ -72,3 +73,42 @@ def test_a_wide_terminal_is_used_up_to_120_columns(columns: int, least: int, mos
     assert child.returncode == 0
     longest = max(len(line.rstrip()) for line in printed.decode().splitlines())
     assert least <= longest <= most
+
+
+@pytest.mark.parametrize(
+    ("kind", "setting"),
+    [
+        ("env", "GOGC=100\nGOMEMLIMIT=230MiB\n"),
+        ("k8s", 'env:\n  - name: GOGC\n    value: "100"\n'),
+        ("systemd", "[Service]\nEnvironment=GOGC=100\n"),
+    ],
+)
+def test_a_recommended_setting_is_printed_as_configuration(
+    kind: str, setting: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = ["--memory-limit", "104MiB", "--container-limit", "256MiB"]
+    assert main(["recommend", "samples/refill/service.log.gz", *facts, "-f", kind]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith(setting)
+    assert "a higher limit makes GC less frequent" in err
+
+
+def test_without_a_recommendation_there_is_no_configuration(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["recommend", "samples/thrash-go1.19.log", "-f", "env"]) == 3
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "no recommendation: the program was thrashing" in err
+
+
+@pytest.mark.parametrize("command", ["recommend", "whatif"])
+def test_predictions_are_a_page_without_scripts(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "samples/steady-go1.26.log", "-f", "html"]) == 0
+    page = capsys.readouterr().out
+    assert "GOGC=100" in page
+    assert "80 % intervals" in page
+    assert "<script" not in page
+    assert 'id="trade_off-' in page

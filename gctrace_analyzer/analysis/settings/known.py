@@ -41,7 +41,7 @@ class ProgramFacts(TypedDict, total=False):
     gogc: str | float | None
     memory_limit: str | float | None
     container_limit: str | float | None
-    cpu_limit: float | None
+    cpu_limit: str | float | None
     go_version: str | None
     ballast: str | float | None
     off_heap: str | float | None
@@ -147,7 +147,7 @@ def given_settings(
     gogc: str | float | None = None,
     memory_limit: str | float | None = None,
     container_limit: str | float | None = None,
-    cpu_limit: float | None = None,
+    cpu_limit: str | float | None = None,
     go_version: str | None = None,
     ballast: str | float | None = None,
     off_heap: str | float | None = None,
@@ -171,14 +171,16 @@ def given_settings(
     )
 
 
-def _cpus(value: float) -> float:
+def _cpus(value: str | float) -> float:
+    thousandths = isinstance(value, str) and value.endswith("m")  # as Kubernetes writes them
     try:
-        cpus = 0.0 if isinstance(value, bool) else float(value)
+        cpus = float(str(value)[:-1]) / 1000 if thousandths else float(value)
+        cpus = 0.0 if isinstance(value, bool) else cpus
     except (TypeError, ValueError):
         cpus = 0.0
     if not 0 < cpus < math.inf:
         raise BadSettingError(
-            argument="cpu_limit", value=str(value), expected="CPUs, such as 1.5"
+            argument="cpu_limit", value=str(value), expected="CPUs, such as 1.5 or 500m"
         )
     return cpus
 

@@ -1,39 +1,138 @@
-"""`gctrace-analyze help [COMMAND]`: the help of a command."""
+"""`gctrace-analyze help`: what there is, all options of a command, and the columns of tables."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
+import sys
+from typing import TYPE_CHECKING, get_args
 
+from gctrace_analyzer import schema
 from gctrace_analyzer.cli.deliver import Result
 from gctrace_analyzer.cli.main import VERBS, run_command
-from gctrace_analyzer.cli.options import OneOf, Parser, add_general
+from gctrace_analyzer.cli.options import Parser, add_general, as_option
+from gctrace_analyzer.errors import BadSettingError, nearest
+from gctrace_analyzer.present.document import Gap, Heading, Paragraphs, Sentence, Sentences
 
 if TYPE_CHECKING:
-    import argparse
+    from gctrace_analyzer.present.document import Block, Document
+
+_TABLES = "tables"
+_TOPICS = ("report", *VERBS, _TABLES, *schema.TABLES)
+
+_OVERVIEW = """\
+usage: gctrace-analyze [options] FILE...
+       gctrace-analyze COMMAND ...
+
+Shows what the garbage collector costs a Go program, why, and which GOGC and
+GOMEMLIMIT to set. Reads gctrace output from every Go version, metrics,
+MemStats, OOM kills and profiles; formats are detected automatically.
+
+examples:
+  GODEBUG=gctrace=1 ./server 2> run.log    record, then:
+  gctrace-analyze run.log                  the report
+  kubectl logs api-7d9f | gctrace-analyze recommend --container-limit 2GiB
+  gctrace-analyze run.log -o report.html   charts, in one file
+
+commands (gctrace-analyze recommend run.log):
+{commands}
+
+where to go on:
+  gctrace-analyze help report              all options of the report
+  gctrace-analyze help recommend           all options of a command
+  gctrace-analyze help tables              tables and columns: --table, Python
+
+What the inputs do not show, state: --gogc, --memory-limit, --container-limit.
+In whatif and measure, --gogc and --memory-limit are what is tried instead, and
+--gogc-now and --memory-limit-now state what the program ran with.
+
+exit codes: 0 analysed, 1 a --fail-on condition is true, 2 wrong usage,
+3 no usable input, 70 internal error, 130 interrupted
+"""
+
+
+_HOW = (
+    "A table as CSV: gctrace-analyze run.log --table pauses -f csv",
+    "In Python: gctrace_analyzer.read('run.log').table('pauses')",
+    "Its columns: gctrace-analyze help tables pauses",
+)
+_UNITS = ("_ms", "_s", "_mib", "_kib", "_bytes", "_pct")
+"""Ends of names that are units."""
 
 
 def command_parser() -> argparse.ArgumentParser:
     """Returns the parser of this command."""
     parser = Parser(
         "help",
-        "Shows the help of a command, by default that of the report.",
-        "exit codes: 0 shown, 2 no such command",
+        "Shows what there is: all options of a command, or the columns of a table.",
+        "exit codes: 0 shown, 2 no such command or table",
         "[COMMAND]",
+        "tables [TABLE]",
     )
     parser.add_argument_group("input").add_argument(
-        "command",
+        "topics",
         nargs="*",
-        type=OneOf("command", ("report", *VERBS)),
-        default=["report"],
+        type=_topic,
         metavar="COMMAND",
-        help="a command",
+        help="a command, report, tables, or a table",
     )
     add_general(parser)
     return parser
 
 
+def _topic(text: str) -> str:
+    if text in _TOPICS:
+        return text
+    expected = "a command, tables, or a table that `help tables` lists"
+    err = BadSettingError("command", text, expected, nearest(text, _TOPICS))
+    raise argparse.ArgumentTypeError(err.message(as_option))
+
+
 def run(args: argparse.Namespace) -> Result:
-    """Prints the help of a command."""
-    name = args.command[0]
-    run_command("report" if name == "help" else name, ["--help"])
-    return Result()
+    """Prints the help of a command or table."""
+    first, *more = args.topics or ["help"]
+    if first == _TABLES:
+        return Result(document=lambda: _columns(more[0]) if more else _tables())
+    if first == "report" or (first in VERBS and first != "help"):
+        run_command(first, ["--help"])
+    if first == "help":
+        sys.stdout.write(_OVERVIEW.format(commands="\n".join(_commands())))
+        return Result()
+    return Result(document=lambda: _columns(first))
+
+
+def _commands() -> list[str]:
+    rows = {"FILE...": "report: verdict, evidence, what to set"}
+    rows |= {f"{name} {example}": about for name, (example, about) in VERBS.items()}
+    return [f"  {words:25}  {about}" for words, about in rows.items()]
+
+
+def _tables() -> Document:
+    """Returns all tables, each with a sentence."""
+    of_run = [name for name in get_args(schema.TableName) if name not in schema.LOG_TABLES]
+    results = [name for name in schema.TABLES if name not in (*schema.LOG_TABLES, *of_run)]
+    blocks: list[Block] = []
+    for heading, tables in (
+        ("Read from the input", schema.LOG_TABLES),
+        ("Derived from it", of_run),
+        ("Results of other commands", results),
+    ):
+        blocks += [Heading(heading), _described({name: schema.ABOUT[name] for name in tables})]
+        blocks.append(Gap())
+    return [*blocks, Paragraphs(_HOW)]
+
+
+def _columns(table: str) -> Document:
+    """Returns the columns of a table, each with its meaning."""
+    if table not in schema.TABLES:
+        raise BadSettingError.unknown(argument="table", value=table, valid=schema.TABLES)
+    rows = {
+        column.name: column.meaning
+        + (f" ({column.unit})" if column.unit and not column.name.endswith(_UNITS) else "")
+        for column in schema.TABLES[table]
+    }
+    return [Heading(f"{table}: {schema.ABOUT[table]}"), Gap(), _described(rows)]
+
+
+def _described(rows: dict[str, str]) -> Sentences:
+    width = 2 + max(map(len, rows))
+    return Sentences([Sentence(*row) for row in rows.items()], width=width)

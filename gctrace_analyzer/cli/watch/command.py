@@ -17,6 +17,7 @@ from gctrace_analyzer.cli.options import (
     add_facts,
     add_general,
     add_reading,
+    is_piped,
     read_options,
     with_options,
 )
@@ -24,6 +25,7 @@ from gctrace_analyzer.cli.report import FORMATS as REPORT_FORMATS
 from gctrace_analyzer.cli.report import Page, of_run
 from gctrace_analyzer.cli.screen import Colors, say
 from gctrace_analyzer.errors import BadSettingError, GctraceError, UnwritableOutputError
+from gctrace_analyzer.files import near_name
 from gctrace_analyzer.units import duration_s
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ _EPILOG = """\
 examples:
   gctrace-analyze watch -- ./server --port 8080      start a program
   gctrace-analyze watch run.log                      follow a log
-  kubectl logs -f api-7d9f | gctrace-analyze watch -
+  kubectl logs -f api-7d9f | gctrace-analyze watch
   gctrace-analyze watch --advise --log run.log -- ./server
   gctrace-analyze watch -f jsonl --every 5s run.log | jq .gc_cpu_share
   gctrace-analyze watch -o report.html -- ./parse.test -test.bench .
@@ -111,7 +113,8 @@ def command_parser() -> Parser:
         "input",
         nargs="?",
         metavar="FILE",
-        help="a log that is being written, or - for standard input",
+        help="a log that is being written (waited for if it does not exist yet); - or a pipe: "
+        "standard input",
     )
     _add_view(parser)
     _add_files(parser)
@@ -191,6 +194,8 @@ def _validate(args: argparse.Namespace) -> None:
         command_parser().error(
             "watch needs the signals and terminals of Unix; on Windows, use WSL"
         )
+    if not args.program and not args.input and is_piped():
+        args.input = "-"
     if bool(args.input) == bool(args.program):
         command_parser().error("name a log, or - for standard input, or a program after --")
     if args.log and not args.program:
@@ -374,6 +379,8 @@ def _print_nothing_found(
             "  Is it a Go program that ran long enough for a GC cycle, and does GODEBUG reach\n"
             "  it (sudo, env -i and containers clear it)?"
         )
+    elif args.input != "-" and not Path(args.input).exists():
+        say(f"gctrace-analyze: {args.input}: no such file.{near_name(Path(args.input))}")
     else:
         name = "<stdin>" if args.input == "-" else args.input
         say(

@@ -7,6 +7,7 @@ import signal
 import traceback
 from contextlib import contextmanager, suppress
 from functools import cache
+from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from gctrace_analyzer.cli.watch.child import FORWARDED_SIGNALS, Child, StderrFil
 from gctrace_analyzer.cli.watch.signals import handling
 from gctrace_analyzer.cli.watch.views import create_view
 from gctrace_analyzer.errors import GctraceError
+from gctrace_analyzer.files import near_name
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.follow import Followed, Stop, standard_input
 
@@ -187,7 +189,7 @@ def _origins(name: str, stop: Stop, view: View) -> Iterator[Pipe | Segment]:
         return
     followed = Followed(name, stop)
     if not followed.exists:
-        view.notice(f"waiting for {name}, which does not exist yet")
+        view.notice(f"waiting for {name}, which does not exist yet.{near_name(Path(name))}")
     for segment in followed.segments():
         view.notice("")
         yield segment

@@ -55,7 +55,7 @@ _WIDE_IDLE = (
 )
 
 
-def _name_of(row: Row, predictor: Predictor) -> str:
+def name_of(row: Row, predictor: Predictor) -> str:
     """Returns the setting of a row; of a present one that is not known, what is known of it."""
     regime, name = predictor.regime, setting_text(row)
     if not is_measured(row):
@@ -92,7 +92,7 @@ def advice(rows: pl.DataFrame, predictor: Predictor, *, wide: bool = False) -> T
     for row in shown.iter_rows(named=True):
         word = "now" if row["now"] else "advised" if row["rank"] == 1 else "or"
         body.append(
-            (f"{_mark(row)} {word:<7} {_name_of(row, predictor)}", *_figures(row, cpu, times))
+            (f"{_mark(row)} {word:<7} {name_of(row, predictor)}", *_figures(row, cpu, times))
         )
     name = "Setting" if wide else "Recommended settings"
     head = (name, *_head(cpu, unit, wide=wide))
@@ -106,7 +106,7 @@ def predictions(rows: pl.DataFrame, predictor: Predictor) -> Table:
     unit, times = _unit_of_peaks(rows)
     cpu = _cpu_column(rows)
     for row in rows.iter_rows(named=True):
-        name = _name_of(row, predictor) + (" (now)" if is_measured(row) else "")
+        name = name_of(row, predictor) + (" (now)" if is_measured(row) else "")
         body.append((f"{_mark(row)} {name}" if marks else name, *_figures(row, cpu, times)))
     head = ("What if", *_head(cpu, unit, wide=False))
     return Table(head, "l" + "r" * (len(head) - 1), body)

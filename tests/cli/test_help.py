@@ -1,0 +1,97 @@
+"""The help in layers: an overview, all options of a command, tables and their columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gctrace_analyzer import schema
+from gctrace_analyzer.cli import main
+from gctrace_analyzer.cli.main import VERBS
+from gctrace_analyzer.ingest.sniff import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+COMMANDS = ["report", *(verb for verb in VERBS if verb != "help")]
+
+
+@pytest.fixture
+def shown(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """What a command prints that ends well."""
+
+    def show(*words: str) -> str:
+        try:
+            code = main(list(words))
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        assert code == 0
+        return capsys.readouterr().out
+
+    return show
+
+
+def test_the_overview_fits_a_screen_and_names_every_command(shown: Callable[..., str]) -> None:
+    text = shown("help")
+    assert text == shown("--help") == shown("-h")
+    assert len(text.splitlines()) <= 40
+    assert max(map(len, text.splitlines())) <= 80
+    assert all(f"\n  {verb} " in text for verb in VERBS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_has_examples_and_fits_a_terminal(
+    command: str, shown: Callable[..., str]
+) -> None:
+    text = shown("help", command)
+    assert text == shown(*([] if command == "report" else [command]), "--color", "auto", "-h")
+    assert "\nexamples:\n  gctrace-analyze" in text
+    assert "\nexit codes: " in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.isascii()
+
+
+def test_the_help_of_the_report_names_every_input_format(shown: Callable[..., str]) -> None:
+    assert ", ".join(KINDS) in " ".join(shown("help", "report").split())
+
+
+def test_every_table_has_a_line_and_every_column_a_meaning(shown: Callable[..., str]) -> None:
+    assert set(schema.ABOUT) == set(schema.TABLES)
+    tables = shown("help", "tables")
+    assert all(f"\n  {name} " in tables for name in schema.TABLES)
+    for name, columns in schema.TABLES.items():
+        text = shown("help", "tables", name)
+        assert all(f"\n  {column.name} " in text for column in columns)
+        assert max(map(len, text.splitlines())) <= 80
+    assert shown("help", "cycles") == shown("help", "tables", "cycles")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["help", "cylces"], "Did you mean cycles?"),
+        (["help", "tables", "pause"], "Did you mean pauses?"),
+        (["recommend", "x.log", "--gogc", "50,100"], "whatif FILE --gogc 50,100"),
+        (["x.log", "--memory-limit", "1GiB..2GiB"], "whatif FILE --memory-limit 1GiB..2GiB"),
+        (["recommend", "x.log", "--gogc-now", "100"], "Did you mean --gogc?"),
+    ],
+)
+def test_a_mistake_says_what_to_type(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code = main(words)
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    assert code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["whatif", "measure"])
+def test_what_is_tried_is_not_what_the_program_ran_with(
+    command: str, shown: Callable[..., str]
+) -> None:
+    text = shown("help", command)
+    assert "what is tried here, not what it ran with" in text
+    assert "--gogc-now PERCENT" in text
