@@ -10,18 +10,19 @@ import polars as pl
 
 from gctrace_analyzer import frames
 from gctrace_analyzer.advise.sides import Side, all_differences, compare_sides, sides_of
-from gctrace_analyzer.analysis.checks import Facts, condition
+from gctrace_analyzer.analysis.checks import Facts, FindingCondition, condition, known_of
+from gctrace_analyzer.analysis.compare.metrics import NAMED
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.present import json, markdown, text
 from gctrace_analyzer.present.sections import comparison as sections
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
     from gctrace_analyzer.advise.sides import Pair, Promised
-    from gctrace_analyzer.analysis.checks import Check
+    from gctrace_analyzer.analysis.checks import Check, Condition
     from gctrace_analyzer.analysis.compare.change import Change
     from gctrace_analyzer.analysis.compare.comparability import Difference
     from gctrace_analyzer.analysis.compare.rounds import Measurement
@@ -127,6 +128,8 @@ class Comparison:
     def check(self, *conditions: str) -> list[Check]:
         """Checks conditions on each side; each result says whether it holds, with the reason.
 
+        Conditions on figures are checked in each benchmark, if there are any.
+
         Args:
             conditions: for example `gc_cpu_share>+10%` (it rose significantly, by over 10 %),
                 `stw_p99_ms>2` (after the change), `verdict:worse`, `finding:bad` (after the
@@ -135,15 +138,20 @@ class Comparison:
         Raises:
             BadSettingError: a condition is not valid.
         """
-        names = list(self.pairs[0].changes)
+        names = [*dict.fromkeys((*self.pairs[0].changes, *NAMED))]
         checks = []
         for pair in self.pairs:
-            values = {name: change.after for name, change in pair.changes.items()}
-            facts = Facts(values, pair.after.findings, pair.changes)
             label = f"{pair.after.label}: " if len(self.pairs) > 1 else ""
             for wanted in conditions:
-                check = condition(wanted, names, changes=True).check(facts)
-                checks.append(replace(check, text=f"{label}{check.text}"))
+                parsed = condition(wanted, names, changes=True)
+                several = pair.benchmarks if not isinstance(parsed, FindingCondition) else {}
+                own = [
+                    _checked(parsed, changes, pair, f"{label}{name}: ")
+                    for name, changes in several.items()
+                ]
+                checks += (
+                    known_of(own) if own else [_checked(parsed, pair.changes, pair, label)]
+                )
         return checks
 
     def document(self) -> Document:
@@ -194,6 +202,12 @@ class Comparison:
         from gctrace_analyzer.present.html import comparison_page
 
         return comparison_page.cell(self.pairs)
+
+
+def _checked(parsed: Condition, changes: Mapping[str, Change], pair: Pair, label: str) -> Check:
+    values = {name: change.after for name, change in changes.items()}
+    check = parsed.check(Facts(values, pair.after.findings, changes))
+    return replace(check, text=f"{label}{check.text}")
 
 
 def side_of(label: str, runs: Sequence[Run], *, may_be_empty: bool = False) -> Side:

@@ -110,6 +110,8 @@ class Run:
     """States of containers, as Docker and Kubernetes report them."""
     runtime_fatal = _Table()
     """The Go runtime's own out-of-memory errors."""
+    benchmarks = _Table()
+    """Runs of benchmarks of `go test -bench`, and where their cycles stand."""
 
     def __init__(
         self,

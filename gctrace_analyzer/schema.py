@@ -498,6 +498,19 @@ RUNTIME_FATAL = (
     *WHERE,
 )  # fmt: skip
 
+_BENCHMARK = "testing/benchmark.go"
+
+BENCHMARKS = (
+    Column("benchmark", "String", "", "its name without Benchmark and GOMAXPROCS; with the package if there are several", _BENCHMARK),
+    Column("package", "String", "", "the package that it is in", "pkg:"),
+    Column("iterations", "Int64", "", "operations of the run that the figures are of", _BENCHMARK),
+    Column("ns_per_op", "Float64", "ns", "time per operation", "ns/op"),
+    Column("bytes_per_op", "Float64", "B", "allocated per operation; null without -benchmem", "B/op"),
+    Column("allocs_per_op", "Float64", "", "allocations per operation; null without -benchmem", "allocs/op"),
+    Column("first_line", "Int64", "", "the line from which on its cycles stand", _BENCHMARK),
+    *WHERE,
+)  # fmt: skip
+
 WINDOWS = (
     _PROCESS,
     Column("start_s", "Float64", "s", "start of the window, since the start of the process", "windows()"),
@@ -962,6 +975,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "unit_events": UNIT_EVENTS,
     "container_states": CONTAINER_STATES,
     "runtime_fatal": RUNTIME_FATAL,
+    "benchmarks": BENCHMARKS,
     "rejected": REJECTED,
     "windows": WINDOWS,
     "pauses": PAUSES,
@@ -996,6 +1010,7 @@ ABOUT = {
     "unit_events": "exits, kills, restarts and CPU accounting of systemd units",
     "container_states": "container states from Docker and Kubernetes, and Docker events",
     "runtime_fatal": "out-of-memory errors of the Go runtime itself",
+    "benchmarks": "runs of go test -bench with their figures, and where their cycles stand",
     "rejected": "lines that look like runtime output but could not be parsed, with the reason",
     "metrics": "cycles with derived columns: GC CPU, allocation, effective GOGC",
     "intervals": "what happened between two successive dumps or scrapes",
@@ -1012,7 +1027,7 @@ ABOUT = {
     "sites": "where the program allocates, by its profiles, and what that costs",
     "gc_functions": "what GC takes in a CPU profile",
     "whatif": "predictions for other settings (whatif)",
-    "comparison": "one row per side and metric (compare)",
+    "comparison": "one row per benchmark, side and metric (compare)",
     "fleet": "one row per process, or per file that could not be read (fleet)",
 }
 """What each table has, in one line."""
@@ -1025,7 +1040,7 @@ def names(table: str) -> list[str]:
 
 LOG_TABLES = (
     "cycles", "processes", "scavenges", "pacer", "scans", "memstats", "cycle_pauses",
-    "oom_kills", "oom_invocations", "oom_tasks", "unit_events", "container_states", "runtime_fatal", "rejected",
+    "oom_kills", "oom_invocations", "oom_tasks", "unit_events", "container_states", "runtime_fatal", "benchmarks", "rejected",
 )  # fmt: skip
 """The tables that reading fills; all others are derived."""
 
@@ -1061,6 +1076,7 @@ TableName = Literal[
     "unit_events",
     "container_states",
     "runtime_fatal",
+    "benchmarks",
     "rejected",
     "metrics",
     "intervals",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,8 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.advise.expectation import Expectation, expectation, same_gogc
+from gctrace_analyzer.analysis.compare.benchmarks import compare_benchmarks
+from gctrace_analyzer.analysis.compare.change import TOGETHER
 from gctrace_analyzer.analysis.compare.comparability import (
     Circumstances,
     Difference,
@@ -20,16 +22,13 @@ from gctrace_analyzer.analysis.compare.compare import (
     compare,
     estimate,
     measured,
+    measured_part,
 )
 from gctrace_analyzer.analysis.compare.metrics import NAMED
-from gctrace_analyzer.analysis.compare.rounds import WALL
-from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
+from gctrace_analyzer.analysis.compare.rounds import ERROR, WALL
 from gctrace_analyzer.analysis.settings.naming import percent_text, present
-from gctrace_analyzer.analysis.spans import of_cycles
-from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import NoDataError
-from gctrace_analyzer.ingest import processes
 from gctrace_analyzer.units import size_text
 
 if TYPE_CHECKING:
@@ -56,6 +55,11 @@ MOST_PROCESSES = 20
 
 _CHANGED_GOGC, _OTHER_GOGC = "GC026", "GC027"
 """The findings that a program changed GOGC while it ran, and that GOGC is not as it was given."""
+
+_OF_ONE_LOAD = {
+    "load", "unclear_load", "throughput", "live_heap", "forced_cycles", "drift",
+}  # fmt: skip
+"""Differences that say nothing of a log of benchmarks, each of which begins with forced cycles."""
 
 
 class Side:
@@ -116,6 +120,12 @@ class Side:
     def processes(self) -> int:
         """The number of processes in all runs together."""
         return sum(len(analysis.tables["processes"]) for analysis in self.analyses)
+
+    @property
+    def benchmarks(self) -> list[str]:
+        """The names of the benchmarks in its runs."""
+        names = (run.tables["benchmarks"]["benchmark"] for run in self.analyses)
+        return [*dict.fromkeys(name for several in names for name in several)]
 
     @property
     def baseline(self) -> Predictor:
@@ -228,19 +238,12 @@ class Side:
             (analysis, analysis.cycles.filter(pl.col("start_s") >= DEFAULT.warm_up_s))
             for analysis in self.analyses
         )
-        return [_measured_of(cycles, analysis) for analysis, cycles in late if len(cycles)]
+        return [measured_part(cycles, analysis) for analysis, cycles in late if len(cycles)]
 
     def findings(self) -> Iterator[Finding]:
         """Yields the findings of each run."""
         for analysis in self.analyses:
             yield from analysis.findings
-
-
-def _measured_of(cycles: pl.DataFrame, analysis: Analysis) -> Measured:
-    durations = correct_durations(cycles, analysis.settings)
-    spans = of_cycles(on_real_cpus(durations, analysis.settings.value("cpu_limit")))
-    summary = summarize(cycles, processes.processes(cycles), durations=durations, spans=spans)
-    return measured(spans, summary, by_limit=analysis.goals_are_by_limit)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -256,6 +259,7 @@ class Pair:
             are the same.
         load_is_given: False if the program is CPU-bound: its allocation rate is then a result.
         measurement: the rounds that its runs were made in, if they were made for this.
+        benchmarks: the changes in each benchmark that both sides have, by its name.
     """
 
     before: Side
@@ -265,6 +269,7 @@ class Pair:
     no_expectation: str | None
     load_is_given: bool
     measurement: Measurement | None = None
+    benchmarks: Mapping[str, Mapping[str, Change]] = field(default_factory=dict)
 
     @property
     def comparable(self) -> bool:
@@ -274,7 +279,13 @@ class Pair:
     @cached_property
     def frame(self) -> pl.DataFrame:
         """The changes as a table (`schema.COMPARISON`)."""
-        rows = [change.to_dict() for change in self.changes.values()]
+        groups: list[tuple[str | None, Mapping[str, Change]]] = [(None, self.changes)]
+        groups += self.benchmarks.items()
+        rows = [
+            {"benchmark": name, **change.to_dict()}
+            for name, changes in groups
+            for change in changes.values()
+        ]
         return pl.DataFrame(rows, schema=schema.polars_schema("comparison"))
 
 
@@ -301,7 +312,7 @@ def _compare_two(
     given = before.load_is_given and after.load_is_given
     # A few cycles may seem to allocate less while marking; the other side says otherwise.
     given |= before.has_fixed_rate or after.has_fixed_rate
-    paired = None
+    paired = places = None
     if measurement is not None:
         places = measurement.both(after.label)
         runs = [(before.measured[one], after.measured[other]) for one, other in places]
@@ -311,6 +322,13 @@ def _compare_two(
     )
     if measurement is not None:
         changes = {**measurement.changes(after.label), **changes}
+    benchmarks = compare_benchmarks(
+        before.analyses,
+        after.analyses,
+        side=after.label,
+        error=measurement.alpha if measurement else ERROR,
+        rounds=places,
+    )
     differing = tuple(
         differences(
             (_with_same_wording(before, after), before.measured),
@@ -319,6 +337,14 @@ def _compare_two(
             load_is_given=given,
         )
     )
+    if benchmarks:
+        changes = {
+            name: replace(change, verdict=None, no_verdict_because=TOGETHER)
+            if name in NAMED and change.is_tested
+            else change
+            for name, change in changes.items()
+        }
+        differing = tuple(one for one in differing if one.what not in _OF_ONE_LOAD)
     expected, no_expectation = promised(before, after)
     # A memory limit that leaves too little room slows the program down by itself.
     by_limit = before.by_limit or after.by_limit
@@ -334,7 +360,9 @@ def _compare_two(
             before_s = wall.before
             times = tuple(None if end is None else before_s * end for end in ends)
             changes[WALL.name] = _with_promise(changes, WALL.name, times, after)
-    return Pair(before, after, changes, differing, no_expectation, given, measurement)
+    return Pair(
+        before, after, changes, differing, no_expectation, given, measurement, benchmarks
+    )
 
 
 def _with_promise(

@@ -13,10 +13,11 @@ from __future__ import annotations
 import math
 import operator
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer import units
-from gctrace_analyzer.analysis.compare.change import BY_LOAD
+from gctrace_analyzer.analysis.compare.change import BY_LOAD, Change
 from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.analysis.rules.registry import RULES, find_rule
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.analysis.compare.change import Change
     from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.analysis.thresholds import Quantity
 
@@ -95,7 +95,7 @@ class FigureCondition:
 
     def check(self, facts: Facts) -> Check:
         """Returns whether the comparison of the figure with the limit is true, and why."""
-        value = facts.figures[self.figure]
+        value = facts.figures.get(self.figure)
         if value is None:
             return Check(self.text, None, f"{self.figure} is unknown for this log")
         held = bool(_OPERATORS[self.comparison](value, self.limit))
@@ -122,7 +122,7 @@ class ChangeCondition:
 
     def check(self, facts: Facts) -> Check:
         """Returns whether the change exceeds the limit and is statistically significant."""
-        change = (facts.changes or {})[self.figure]
+        change = (facts.changes or {}).get(self.figure, Change(self.figure))
         before, delta = change.before, change.delta
         if before is None or delta is None:
             return Check(self.text, None, f"{self.figure} is unknown for these logs")
@@ -195,17 +195,32 @@ class VerdictCondition:
     def check(self, facts: Facts) -> Check:
         """Returns whether the figure, or any figure, has this verdict."""
         changes = facts.changes or {}
-        candidates = [self.figure] if self.figure else list(changes)
-        matching = [name for name in candidates if changes[name].verdict == self.verdict]
+        candidates = [changes.get(self.figure, Change(self.figure))] if self.figure else []
+        matching = [
+            change.metric
+            for change in candidates or changes.values()
+            if change.verdict == self.verdict
+        ]
         if matching:
             return Check(self.text, held=True, reason=", ".join(matching))
-        if self.figure and changes[self.figure].verdict is None:
-            why = changes[self.figure].no_verdict_because or "unknown for these logs"
+        if candidates and candidates[0].verdict is None:
+            why = candidates[0].no_verdict_because or "unknown for these logs"
             return Check(self.text, None, f"{self.figure} has no verdict: {why}")
         return Check(self.text, held=False, reason=f"nothing is {self.verdict}")
 
 
 Condition = FigureCondition | ChangeCondition | FindingCondition | VerdictCondition
+
+
+def known_of(checks: Sequence[Check]) -> list[Check]:
+    """Returns one condition checked in several benchmarks.
+
+    One that is unknown in some is no failure of the others: a benchmark that allocates nothing has
+    no cycles, and so no figures of them.
+    """
+    if all(check.held is None for check in checks):
+        return list(checks)
+    return [check if check.held is not None else replace(check, held=False) for check in checks]
 
 
 def condition(text: str, figures: Sequence[str], *, changes: bool = False) -> Condition:

@@ -176,7 +176,7 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
         **{table: schema.conform(table, frame) for table, frame in companions.items()},
         "memstats": memstats,
         "cycle_pauses": metrics.with_process(pauses, memstats),
-        **{table: _table(table, parts) for table in _TABLES_OF_MESSAGES},
+        **{table: _table(table, parts) for table in (*_TABLES_OF_MESSAGES, "benchmarks")},
         "rejected": _rejected(parts),
     }
     return Log(

@@ -67,6 +67,17 @@ def milliseconds(value: float | None) -> str:
     return f"{digits(value / 1000, 2)} s" if value >= 1000 else f"{digits(value, 2, 3)} ms"
 
 
+def nanoseconds(value: float | None) -> str:
+    """Formats a duration given in nanoseconds, as short as the time of an operation may be.
+
+    >>> nanoseconds(0.42), nanoseconds(669.4), nanoseconds(4641), nanoseconds(5.6e6)
+    ('0.42 ns', '669 ns', '4.64 µs', '5.6 ms')
+    """
+    if value is None or value >= 1e6:
+        return milliseconds(None if value is None else value / 1e6)
+    return f"{digits(value, 3)} ns" if value < 1000 else f"{digits(value / 1000, 3)} µs"
+
+
 def interval(summary: Summary) -> str:
     """Returns the usual time from one cycle to the next: `every 33 ms (median)`."""
     bursts = ", in bursts" if summary.is_in_bursts else ""

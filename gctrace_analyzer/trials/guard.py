@@ -66,8 +66,8 @@ def _measure_for_go(task: Record, command: list[str]) -> int:
     own = {
         "command": command,
         "env": {**os.environ, **task["env"]},
-        "err": task["err"],
         "session": False,
+        **({"err": task["err"]} if "err" in task else {}),
     }
     report = _measure(own, None, write)
     report.pop("group", None)

@@ -75,6 +75,16 @@ class Command:
         )
 
 
+def is_benchmark(words: Sequence[str]) -> bool:
+    """Whether a command runs benchmarks of a test, whose names belong between the lines of gctrace.
+
+    >>> is_benchmark(["./parse.test", "-test.bench=."]), is_benchmark(["go", "test", "-bench", "X"])
+    (True, True)
+    """
+    is_test = "test" in words[1:2]
+    return any("-test.bench" in word or (is_test and "-bench" in word) for word in words)
+
+
 class Measured:
     """A running program; at the end of the block neither it nor what it started is left.
 
@@ -179,8 +189,9 @@ class Measured:
         task = {
             "report": str(self._reports.absolute()),
             "env": dict(self._command.environment),
-            "err": str(self._command.err.absolute()),
         }
+        if self._command.out != self._command.err:
+            task["err"] = str(self._command.err.absolute())
         return {**os.environ, guard.EXEC: json.dumps(task)}
 
     def _next(self, seconds: float | None) -> guard.Record | None:

@@ -18,7 +18,7 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import duration
 from gctrace_analyzer.program import last_output
 from gctrace_analyzer.trials.machine import MachineTime, cpu_s
-from gctrace_analyzer.trials.process import Command, Measured
+from gctrace_analyzer.trials.process import Command, Measured, is_benchmark
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +59,8 @@ def run_trial(trial: Trial, plan: Plan, number: int, log: Path) -> TrialRun:
         ProgramError: a command cannot be started.
         BadSettingError: something else answers where the program should.
     """
-    out, load_log = log.with_suffix(".out"), log.with_suffix(".load")
+    out = log if is_benchmark(trial.words) else log.with_suffix(".out")
+    load_log = log.with_suffix(".load")
     for path in (log, out, load_log):
         path.unlink(missing_ok=True)
     if plan.ready and _URL.fullmatch(plan.ready) and _answers(plan.ready):
@@ -78,7 +79,7 @@ def run_trial(trial: Trial, plan: Plan, number: int, log: Path) -> TrialRun:
     after = MachineTime.now()
     used = 0.0 if usage is None else usage.all_cpu_s
     foreign_s = after.foreign_s(before, used + (window.load_cpu_s if window else 0.0))
-    paths = [path for path in (log, out, load_log) if path.exists()]
+    paths = [path for path in dict.fromkeys((log, out, load_log)) if path.exists()]
     if error is not None:
         # A load that failed says why; else the program does.
         told = load_log if error.startswith("the load") and load_log.exists() else log

@@ -18,6 +18,10 @@ UNBOUNDED = "by chance it may change by any factor"
 CONTENDED = "other work competed for the CPUs of one side"
 IS_LOAD = "the load is given, so it is neither better nor worse"
 BY_LOAD = "the different allocation rate explains it"
+PER_SECOND = (
+    "a faster benchmark does more of it per second; what counts is the figure per operation"
+)
+TOGETHER = "it is of several benchmarks together; compare each by itself"
 """Why a change has no verdict."""
 
 

@@ -31,17 +31,23 @@ from gctrace_analyzer.analysis.compare.change import (
 from gctrace_analyzer.analysis.compare.metrics import (
     METRICS,
     NAMED,
+    RESULTS,
     Metric,
     figures,
 )
 from gctrace_analyzer.analysis.compare.sequential import interval, student
+from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.pauses import LatePauses, has_phases
+from gctrace_analyzer.analysis.spans import of_cycles
+from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest import processes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.summary import Summary
 
 CONFIDENCE = 0.95
@@ -149,6 +155,14 @@ def measured(spans: pl.DataFrame, summary: Summary, *, by_limit: bool = False) -
     return Measured(spans, summary, values, spreads(spans, values), by_limit, late)
 
 
+def measured_part(cycles: pl.DataFrame, analysis: Analysis) -> Measured:
+    """Returns a part of the cycles of a run with its metrics."""
+    durations = correct_durations(cycles, analysis.settings)
+    spans = of_cycles(on_real_cpus(durations, analysis.settings.value("cpu_limit")))
+    summary = summarize(cycles, processes.processes(cycles), durations=durations, spans=spans)
+    return measured(spans, summary, by_limit=analysis.goals_are_by_limit)
+
+
 def late_pauses(spans: pl.DataFrame, summary: Summary) -> LatePauses:
     """Returns the pauses in which a thread waited for a CPU; none if single ones are unknown.
 
@@ -166,6 +180,8 @@ def compare(
     side: str = "after",
     load_is_given: bool = True,
     paired: Paired | None = None,
+    metrics: Sequence[Metric] = METRICS,
+    error: float = 1 - CONFIDENCE,
 ) -> dict[str, Change]:
     """Returns the change of each metric between two sides, without predicted values.
 
@@ -177,8 +193,12 @@ def compare(
             allocation rate is a result, not a load.
         paired: the same runs by round, if they were made in rounds; their differences within the
             rounds then make the intervals.
+        metrics: what is compared.
+        error: the probability that an interval misses the change, if they were not.
     """
-    changes = {metric.name: _change(metric, before, after, side, paired) for metric in METRICS}
+    changes = {
+        metric.name: _change(metric, before, after, side, paired, error) for metric in metrics
+    }
     load = changes["alloc_mib_per_s"]
     differs = abs(load.relative or 0.0) > OTHER_LOAD
     if load_is_given and differs and load.before and load.after is not None:
@@ -233,6 +253,7 @@ def _change(
     after: Sequence[Measured],
     side: str,
     paired: Paired | None,
+    error: float,
 ) -> Change:
     """Returns the change of a metric with its interval, without a verdict."""
     (was, now), dof = _estimates(metric, [before, after])
@@ -253,13 +274,13 @@ def _change(
     if paired is not None:
         return _of_rounds(metric, change, was.value + metric.floor, paired)
     runs = (*before, *after)
-    if not all(run.long_enough for run in runs):
+    if metric not in RESULTS and not all(run.long_enough for run in runs):
         return replace(change, no_verdict_because=FEW_CYCLES)
     known = [run.spread[metric.name] for run in runs if run.values[metric.name] is not None]
     if metric.noise is None or None in known:
         return replace(change, no_verdict_because=MAXIMUM)
     difference = now.scaled - was.scaled
-    half = student(dof, 1 - CONFIDENCE) * math.sqrt(was.variance + now.variance)
+    half = student(dof, error) * math.sqrt(was.variance + now.variance)
     more_before, more_after = (
         _more_time(metric, *sides) for sides in ((before, after), (after, before))
     )

@@ -47,7 +47,7 @@ class Metric:
     @property
     def is_time(self) -> bool:
         """Whether it is a time or a share of time, which waiting for a CPU lengthens."""
-        return self.unit in ("0–1", "ms")
+        return self.unit in ("0–1", "ms", "ns/op")
 
     def scaled(self, value: float) -> float:
         """Returns the value on the scale of the comparison."""
@@ -82,7 +82,18 @@ METRICS = (
 under one setting and load (`lab/evaluate compare --fit`, docs/comparison.md). For p99 pauses, of
 which few runs have enough, it is that of one program's repeated runs."""
 
-NAMED = {metric.name: metric for metric in METRICS}
+RESULTS = (
+    Metric("bytes_per_op", "B/op", 8.0, 0.01, 0.01),
+    Metric("allocs_per_op", "allocs/op", 0.5, 0.01, 0.01),
+    Metric("ns_per_op", "ns/op", 1.0, 0.08, 0.15),
+)
+"""What a benchmark prints itself, whose sums have no standard error. Less than the smallest size of
+an object per operation is a share of what was allocated once."""
+
+PER_OP = (*RESULTS, Metric("gc_cpu_ns_per_op", "ns/op", 1.0, 0.12, 0.2))
+"""The metrics that only benchmarks have."""
+
+NAMED = {metric.name: metric for metric in (*PER_OP, *METRICS)}
 """The metrics by name."""
 
 _PHASES = {column.removesuffix("_ms"): phase for phase, column in PHASES.items()}

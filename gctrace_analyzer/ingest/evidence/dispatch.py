@@ -15,7 +15,7 @@ from gctrace_analyzer.ingest.evidence import (
     pods,
     systemd,
 )
-from gctrace_analyzer.ingest.gctrace import fatal
+from gctrace_analyzer.ingest.gctrace import bench_lines, fatal
 from gctrace_analyzer.ingest.memstats import log_messages
 from gctrace_analyzer.ingest.metrics import runtime_lines
 
@@ -37,6 +37,7 @@ HINT = "|".join(
         log_messages.HINT,
         runtime_lines.HINT,
         fatal.HINT,
+        bench_lines.HINT,
         cgroups.HINT,
         "blob data",
         _BYTES,
@@ -74,6 +75,7 @@ def read(messages: Sequence[Message], described: Sequence[Row] = ()) -> Rows:
     of_one_pod = len({row.get("pod") for row in described}) == 1
     platforms.mark_stopped(described, stops, everywhere=of_one_pod)
     rows["runtime_fatal"] = fatal.read(messages)
+    rows["benchmarks"] = bench_lines.read(messages)
     rows["rejected"] = list(_unreadable(messages))
     return rows
 

@@ -14,7 +14,7 @@ from gctrace_analyzer.present.html.embed import embedded
 from gctrace_analyzer.present.html.parts import environment
 from gctrace_analyzer.present.plots.kinds.overlay import overlay
 from gctrace_analyzer.present.report import Report
-from gctrace_analyzer.present.sections import changes
+from gctrace_analyzer.present.sections import benchmarks, changes
 from gctrace_analyzer.present.sections import comparison as rows
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _shown(pairs: Sequence[Pair]) -> dict[str, object]:
         return {
             "title": f"{pair.before.label} → {pair.after.label}",
             "statements": list(rows.circumstances(pair)),
-            "tables": [changes.figures(pair)],
+            "tables": [*benchmarks.tables(pair), changes.figures(pair)],
             "method": rows.method(pairs),
         }
     broken = [

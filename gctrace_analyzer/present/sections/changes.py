@@ -11,6 +11,7 @@ from gctrace_analyzer.present.format import (
     mib,
     mib_per_s,
     milliseconds,
+    nanoseconds,
     printable,
     rate,
     share,
@@ -27,6 +28,10 @@ LABELS = {
     "wall_s": "Run time",
     "cpu_s": "CPU time",
     "max_rss_mib": "Resident memory",
+    "bytes_per_op": "B/op",
+    "allocs_per_op": "allocs/op",
+    "ns_per_op": "time/op",
+    "gc_cpu_ns_per_op": "GC CPU/op",
     "gc_cpu_share": "GC CPU",
     "gc_cpu_with_idle_share": "GC CPU with idle",
     "gc_per_s": "Frequency",
@@ -220,6 +225,10 @@ def value(metric: str, number: float | None) -> str:
     """Formats the value of a metric with its unit."""
     if metric in ("wall_s", "cpu_s"):
         return duration(number)
+    if metric.endswith("ns_per_op"):
+        return nanoseconds(number)
+    if metric.endswith("_per_op"):
+        return NONE if number is None else f"{number:,.0f}"
     if metric not in LABELS:
         return NONE if number is None else digits(number, 3)
     if metric.endswith("_per_s") and "mib" not in metric:

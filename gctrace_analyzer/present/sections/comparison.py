@@ -25,7 +25,7 @@ from gctrace_analyzer.present.format import (
     short_paths,
 )
 from gctrace_analyzer.present.report import Report
-from gctrace_analyzer.present.sections import measured, sites
+from gctrace_analyzer.present.sections import benchmarks, measured, sites
 from gctrace_analyzer.present.sections.changes import (
     expectation,
     expectation_note,
@@ -62,14 +62,16 @@ def document(pairs: Sequence[Pair]) -> Document:
 
 
 def _two_sides(pair: Pair) -> Iterator[Block]:
-    yield Title("Go garbage collection, before and after")
+    yield Title(
+        f"Go {'benchmarks' if pair.benchmarks else 'garbage collection'}, before and after"
+    )
     sides = ((pair.before, "before"), (pair.after, "after"))
     yield _labelled(Sentence(word, source(side), "bold") for side, word in sides)
     yield Gap()
-    yield Statement("none", "", _verdict(pair))
+    yield Statement("none", "", verdict([pair]))
     yield Gap()
     yield _labelled(circumstances(pair))
-    yield Folded("All figures", [figures(pair)], [figures(pair, headline=True)])
+    yield from _figures(pair)
     for table, note in further_tables(pair):
         yield table
         yield _remark(note)
@@ -105,13 +107,17 @@ def _several_sides(pairs: Sequence[Pair]) -> Iterator[Block]:
 
 def _measured(pairs: Sequence[Pair], measurement: Measurement) -> Iterator[Block]:
     sides = sides_of(pairs)
-    yield Title("Go garbage collection by setting, measured")
+    yield Title(
+        "Go benchmarks, measured"
+        if pairs[0].benchmarks
+        else "Go garbage collection by setting, measured"
+    )
     yield Paragraphs([source(side, label=True) for side in sides], "bold", hanging=2)
     yield Gap()
     yield Statement("none", "", verdict(pairs))
     yield from measured.failures(measurement)
     if len(pairs) == 1:
-        yield Folded("All figures", [figures(pairs[0])], [figures(pairs[0], headline=True)])
+        yield from _figures(pairs[0])
     else:
         yield from settings(pairs)
     for pair in pairs:
@@ -122,7 +128,7 @@ def _measured(pairs: Sequence[Pair], measurement: Measurement) -> Iterator[Block
                 f"Predicted for {printable(pair.after.label)} from the first run of "
                 f"{printable(pair.before.label)}, before the others; 80 % intervals."
             )
-        elif pair.no_expectation:
+        elif pair.no_expectation and not pair.benchmarks:
             yield Gap()
             yield _remark(
                 f"{printable(pair.after.label)} was not predicted: {pair.no_expectation}."
@@ -130,6 +136,15 @@ def _measured(pairs: Sequence[Pair], measurement: Measurement) -> Iterator[Block
     yield Gap()
     yield _labelled(Sentence("Note", text, "bold") for text in notes(sides, measurement))
     yield _remark(method(pairs))
+
+
+def _figures(pair: Pair) -> Iterator[Block]:
+    """Yields the benchmarks, and the figures; those of all benchmarks together are no headline."""
+    if pair.benchmarks:
+        yield from benchmarks.blocks(pair)
+        yield Gap()
+    brief = [] if pair.benchmarks else [figures(pair, headline=True)]
+    yield Folded("All figures", [figures(pair)], brief)
 
 
 def method(pairs: Sequence[Pair]) -> str:
@@ -259,6 +274,8 @@ decides only for a program that does as much work as it can."""
 
 def verdict(pairs: Sequence[Pair]) -> str:
     """Returns a comparison in one sentence."""
+    if len(pairs) == 1 and pairs[0].benchmarks:
+        return benchmarks.verdict(pairs[0])
     if (measurement := pairs[0].measurement) is not None:
         return measured.verdict(pairs, measurement)
     return _verdict(pairs[0]) if len(pairs) == 1 else _best(pairs)
@@ -293,6 +310,8 @@ def _verdict(pair: Pair) -> str:
 def costs(pair: Pair) -> dict[str, list[str]]:
     """Returns what people pay for, in words, by verdict; `BY_LOAD` is what the load explains."""
     words: dict[str, list[str]] = {"better": [], "worse": [], "~": [], BY_LOAD: []}
+    if pair.benchmarks:
+        return words | benchmarks.costs(pair)
     if (measurement := pair.measurement) is not None:
         decider = measurement.decider.name
         words[pair.changes[decider].verdict or "~"].append(decider)

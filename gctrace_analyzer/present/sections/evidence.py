@@ -39,6 +39,7 @@ _NOUNS = {
     "unit_events": ("unit event", None),
     "container_states": ("container state", None),
     "runtime_fatal": ("fatal error", None),
+    "benchmarks": ("run of a benchmark", "runs of benchmarks"),
     "scavenges": ("scavenger line", None),
     "pacer": ("pacer line", None),
     "stacks": ("stack", None),

@@ -1,0 +1,131 @@
+"""Benchmarks of `go test -bench`: what the collector did in the runs of each, and what changed.
+
+A benchmark does as much work as it can, so that figures per second say how fast it is. What the
+collector costs is compared per operation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.analysis.compare.change import PER_SECOND
+from gctrace_analyzer.analysis.compare.compare import (
+    PROPORTIONAL,
+    Paired,
+    compare,
+    mean_of,
+    measured_part,
+)
+from gctrace_analyzer.analysis.compare.metrics import METRICS, PER_OP, RESULTS
+from gctrace_analyzer.analysis.compare.sequential import SAME_SHARE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gctrace_analyzer.analysis.analysis import Analysis
+    from gctrace_analyzer.analysis.compare.change import Change
+    from gctrace_analyzer.analysis.compare.compare import Measured
+
+_NO_RESULTS = (*PROPORTIONAL, "alloc_mib_per_s")
+
+
+def compare_benchmarks(
+    before: Sequence[Analysis],
+    after: Sequence[Analysis],
+    *,
+    side: str,
+    error: float,
+    rounds: Sequence[tuple[int, int]] | None = None,
+) -> dict[str, dict[str, Change]]:
+    """Returns the changes of each benchmark that both sides have, by its name and the metric.
+
+    The intervals hold for all benchmarks together. A verdict is `better` or `worse` only if the
+    whole interval is more than 2 % away from no change.
+
+    Args:
+        before: the runs of one side.
+        after: the runs of the other side.
+        side: the name of the other side.
+        error: the probability that any of the intervals of a metric misses the change.
+        rounds: the places of the runs of both sides that were made in the same round.
+    """
+    was, now = (
+        [_by_benchmark(run, together=rounds is not None) for run in runs]
+        for runs in (before, after)
+    )
+    after_names = {name for run in now for name in run}
+    names = [
+        name for name in dict.fromkeys(n for run in was for n in run) if name in after_names
+    ]
+    result = {}
+    for name in names:
+        sides = [[part for run in runs for part in run.get(name, ())] for runs in (was, now)]
+        alpha, paired = error / len(names), None
+        if rounds is not None:
+            both = [(was[one].get(name), now[other].get(name)) for one, other in rounds]
+            pairs = [(one[0], other[0]) for one, other in both if one and other]
+            paired = Paired(pairs, alpha)
+        changes = compare(
+            *sides,
+            side=side,
+            load_is_given=False,
+            paired=paired,
+            metrics=(*PER_OP, *METRICS),
+            error=alpha,
+        )
+        result[name] = {metric: _judged(change) for metric, change in changes.items()}
+    return result
+
+
+def _judged(change: Change) -> Change:
+    if change.metric in _NO_RESULTS and change.is_tested:
+        return replace(change, verdict=None, no_verdict_because=PER_SECOND)
+    if change.verdict != "~" and change.ends and min(map(abs, change.ends)) < SAME_SHARE:
+        return replace(change, verdict="~")
+    return change
+
+
+def _by_benchmark(analysis: Analysis, *, together: bool) -> dict[str, list[Measured]]:
+    """Returns the runs of each benchmark in a log by its name; `together`: as one run."""
+    rows = analysis.tables["benchmarks"]
+    if rows.is_empty():
+        return {}
+    runs_of = rows.select("source", "first_line", "benchmark", run="line_no")
+    keys = ["benchmark"] if together else ["benchmark", "source", "run"]
+    cycles = _cycles_of(analysis.cycles, runs_of)
+    parts = cycles.partition_by(keys, as_dict=True)
+    result: dict[str, list[Measured]] = {}
+    named = rows.rename({"line_no": "run"})
+    for key, runs in named.partition_by(keys, maintain_order=True, as_dict=True).items():
+        own = parts.get(key, cycles.clear()).drop("benchmark", "run")
+        result.setdefault(str(key[0]), []).append(
+            _with_figures(measured_part(own, analysis), runs)
+        )
+    return result
+
+
+def _cycles_of(cycles: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
+    """Returns the cycles of benchmarks with the name, and with `run`, its last line."""
+    begun = cycles.sort("line_no").join_asof(
+        runs.sort("first_line"),
+        left_on="line_no",
+        right_on="first_line",
+        by="source",
+        check_sortedness=False,
+    )
+    return begun.filter(pl.col("line_no") <= pl.col("run")).drop("first_line")
+
+
+def _with_figures(part: Measured, runs: pl.DataFrame) -> Measured:
+    """Returns a run with its figures per operation; of several runs, the geometric means."""
+    values = {metric.name: mean_of(metric, runs[metric.name].to_list()) for metric in RESULTS}
+    spread: Mapping[str, float | None] = {metric.name: 0.0 for metric in RESULTS}
+    cores, ns = part.summary.gc_cpu_cores, values["ns_per_op"]
+    values["gc_cpu_ns_per_op"] = None if cores is None or ns is None else cores * ns
+    own = {"gc_cpu_ns_per_op": part.spread["gc_cpu_share"]}
+    return replace(
+        part, values={**part.values, **values}, spread={**part.spread, **spread, **own}
+    )

@@ -1,0 +1,91 @@
+"""Reads what `go test -bench` prints between the lines of gctrace.
+
+A benchmark prints its name, runs, and prints its figures behind the name (testing/benchmark.go), so
+that the cycles of the run stand between both. With -v and -json, it prints its name on a line of
+its own before that, and all of the name and the figures later.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.ingest import numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gctrace_analyzer.ingest.evidence.message import Message, Row
+
+HINT = r"Benchmark(?:[^a-z]|$)|\d ns/op|(?:^|[ \t\"])pkg: "
+
+_NAME = re.compile(
+    # The runtime writes a record in pieces, between which the name may come.
+    r"(?:=== RUN +|gc #?\d[^B]{0,300})?(?P<name>Benchmark(?![a-z])\S{0,300})"
+)
+_FIGURES = re.compile(
+    r"(?<!\d)(?P<iterations>\d{1,18})"
+    r"(?P<figures>(?:[ \t]+\d[\d.]{0,30}(?:e[+-]?\d{1,3})? [^\s\d]\S{0,60})+)\s*$"
+)
+_FIGURE = re.compile(r"(\d[\d.]*(?:e[+-]?\d+)?) (\S+)")
+_PACKAGE = re.compile(r"pkg: (\S{1,300})\s*$")
+_PROCS = re.compile(r"-\d{1,6}$")
+_COLUMNS = {"ns/op": "ns_per_op", "B/op": "bytes_per_op", "allocs/op": "allocs_per_op"}
+_CHARS = 2_000
+"""Characters of a line that are searched."""
+
+
+def read(messages: Sequence[Message]) -> list[Row]:
+    """Returns one row per run of a benchmark that has ended."""
+    rows: list[Row] = []
+    package = begun = None
+    first_line = 0
+    for message in messages:
+        text = message.text[:_CHARS]
+        if line := _PACKAGE.match(text):
+            package, begun = line[1], None
+            continue
+        name = _NAME.match(text)
+        figures = _FIGURES.search(text, name.end() if name else 0)
+        benchmark = name["name"] if name else begun
+        if benchmark is None:
+            continue
+        if begun not in (benchmark, _PROCS.sub("", benchmark)):
+            first_line = message.line_no
+        if figures:
+            rows.append(
+                {
+                    "benchmark": benchmark.removeprefix("Benchmark"),
+                    "package": package,
+                    "iterations": int(figures["iterations"]),
+                    **_values(figures["figures"]),
+                    "first_line": first_line,
+                    "line_no": message.line_no,
+                }
+            )
+            # With -count and -v, the next run of the same benchmark begins here.
+            first_line = message.line_no
+        begun = benchmark
+    return _named(rows)
+
+
+def _values(text: str) -> Row:
+    """Returns the figures per operation; others, such as MB/s, are not kept."""
+    figures = {unit: number for number, unit in _FIGURE.findall(text)}
+    return {name: numbers.real(figures.get(unit)) for unit, name in _COLUMNS.items()}
+
+
+def _named(rows: list[Row]) -> list[Row]:
+    """Returns the rows with names that runs on another machine have too.
+
+    The suffix -8 is GOMAXPROCS if all names have it. Of several packages, each name begins with
+    that of its package.
+    """
+    procs = {_PROCS.search(row["benchmark"]) for row in rows}
+    suffixes = {match[0] if match else "" for match in procs}
+    suffix = suffixes.pop() if len(suffixes) == 1 else ""
+    several = len({row["package"] for row in rows}) > 1
+    for row in rows:
+        name = row["benchmark"].removesuffix(suffix)
+        row["benchmark"] = f"{row['package']}.{name}" if several and row["package"] else name
+    return rows

@@ -1,0 +1,131 @@
+"""Benchmarks compared: which of them allocate more or less, or cost more or less GC CPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.analysis.compare.metrics import PER_OP
+from gctrace_analyzer.analysis.compare.sequential import SAME_SHARE
+from gctrace_analyzer.present.document import Folded, Paragraphs, Table
+from gctrace_analyzer.present.format import count, printable, shortened
+from gctrace_analyzer.present.sections.changes import label_of, percent, value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from gctrace_analyzer.advise.sides import Pair
+    from gctrace_analyzer.analysis.compare.change import Change
+    from gctrace_analyzer.present.document import Block
+
+_COSTS = ("bytes_per_op", "allocs_per_op", "gc_cpu_ns_per_op")
+"""What decides, in this order. How long an operation takes has other causes too."""
+
+_NAMED = 3
+"""Benchmarks that a sentence names."""
+
+_ROOM = 30
+"""Characters of a name."""
+
+
+def verdict(pair: Pair) -> str:
+    """Returns in one sentence which benchmarks are worse, and which are better."""
+    total = count(len(pair.benchmarks), "benchmark")
+    parts: list[str] = []
+    for word, more in (("worse", "more"), ("better", "less")):
+        costs = {
+            name: cost for name, own in pair.benchmarks.items() if (cost := _cost(own, word))
+        }
+        several = sorted(costs, key=lambda name: -abs(costs[name].relative or 9.0))
+        named = ", ".join(
+            f"{printable(name)} {_changed(costs[name])}" for name in several[:_NAMED]
+        )
+        rest = f" and {len(several) - _NAMED} more" if len(several) > _NAMED else ""
+        if costs:
+            of = total if not parts else str(len(pair.benchmarks))
+            verb = "costs" if len(costs) == 1 else "cost"
+            parts.append(f"{len(costs)} of {of} {verb} {more}: {named}{rest}")
+    if parts:
+        return f"{'; '.join(parts)}."
+    if not any(own[metric].is_tested for own in pair.benchmarks.values() for metric in _COSTS):
+        return f"There is too little evidence to tell changes of {total} from chance."
+    return f"No significant change of allocation or GC CPU per operation in {total}."
+
+
+def costs(pair: Pair) -> dict[str, list[str]]:
+    """Returns the benchmarks that are better, and those that are worse."""
+    return {
+        word: [name for name, own in pair.benchmarks.items() if _cost(own, word)]
+        for word in ("better", "worse")
+    }
+
+
+def _cost(changes: Mapping[str, Change], word: str) -> Change | None:
+    """Returns the first change of what decides that has this verdict; None if none has."""
+    return next((changes[name] for name in _COSTS if changes[name].verdict == word), None)
+
+
+def _changed(change: Change) -> str:
+    if change.relative is None:
+        return f"{value(change.metric, change.after)} after 0"
+    return f"{percent(change.relative)} {label_of(change.metric)}"
+
+
+def blocks(pair: Pair) -> Iterator[Block]:
+    """Yields a table with one row per benchmark; Markdown folds those that did not change."""
+    changed = [*dict.fromkeys(name for names in costs(pair).values() for name in names)]
+    yield Folded("All benchmarks", tables(pair), [_table(pair, changed)] if changed else [])
+    notes = [
+        f"Only in {printable(side.label)}: "
+        + ", ".join(map(printable, sorted(alone)[:_NAMED]))
+        + (f" and {len(alone) - _NAMED} more" if len(alone) > _NAMED else "")
+        + "."
+        for side in (pair.before, pair.after)
+        if (alone := set(side.benchmarks) - pair.benchmarks.keys())
+    ]
+    if not any(own["bytes_per_op"].before for own in pair.benchmarks.values()):
+        notes.append(
+            "No B/op and allocs/op: run the benchmarks with -benchmem to compare them."
+        )
+    yield Paragraphs([*notes, _method(pair)], "dim", indent=2)
+
+
+def tables(pair: Pair) -> list[Table]:
+    """Returns a table with one row per benchmark, if there are any."""
+    return [_table(pair, [*pair.benchmarks])] if pair.benchmarks else []
+
+
+def _table(pair: Pair, names: Sequence[str]) -> Table:
+    shown = [
+        metric.name
+        for metric in PER_OP
+        if any(pair.benchmarks[name][metric.name].after is not None for name in names)
+    ]
+    rows = [
+        (label, *(_cell(pair.benchmarks[name][metric]) for metric in shown))
+        for name, label in zip(names, shortened(names, _ROOM), strict=True)
+    ]
+    return Table(("Benchmark", *map(label_of, shown)), "l" + "r" * len(shown), rows)
+
+
+def _cell(change: Change) -> str:
+    """Formats the value after, with its change if that is significant."""
+    number = value(change.metric, change.after)
+    if change.verdict in ("better", "worse"):
+        part = "new" if change.relative is None else percent(change.relative)
+        return f"{number} {part}"
+    return f"{number} {change.verdict}" if change.verdict else number
+
+
+def _method(pair: Pair) -> str:
+    first = next(iter(pair.benchmarks.values()))["bytes_per_op"]
+    runs = " and ".join(
+        dict.fromkeys(str(number) for number in (first.before_runs, first.after_runs) if number)
+    )
+    return (
+        f"Values of {printable(pair.after.label)} with their change from "
+        f"{printable(pair.before.label)}{f', {runs} runs of each benchmark' if runs else ''}. The "
+        f"95 % intervals hold for all benchmarks together. ~: not significant, or at most "
+        f"{SAME_SHARE:.0%}. GC CPU: CPU time of the collector per operation.".replace(
+            "2%", "2 %"
+        )
+    )
