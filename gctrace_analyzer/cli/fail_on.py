@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from gctrace_analyzer.cli.screen import say
 from gctrace_analyzer.files import write_atomically
+from gctrace_analyzer.present.format import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -40,10 +42,11 @@ def report_checks(args: argparse.Namespace, checks: Sequence[Check]) -> None:
     for check in checks:
         if check.held is False and not check.is_noise:
             continue
-        say(f"fail-on: {check}")
+        shown = printable(str(check))
+        say(f"fail-on: {shown}")
         # GitHub shows such a line at the top of the workflow run and in the pull request.
         if check.held is not False and os.environ.get("GITHUB_ACTIONS") == "true":
-            say(f"::error title=gctrace-analyze::{_escaped(str(check))}")
+            print(f"::error title=gctrace-analyze::{_escaped(shown)}", file=sys.stderr)
     if args.junit:
         write_atomically(args.junit, partial(_write_junit, checks))
 

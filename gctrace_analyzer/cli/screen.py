@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import sys
 import time
 from contextlib import contextmanager
@@ -219,7 +220,7 @@ def show(
             if console and console.is_terminal:
                 _print_styled(console, pieces)
             else:
-                print("".join(text for text, _ in pieces).rstrip(), file=file)
+                print(without_commands("".join(text for text, _ in pieces).rstrip()), file=file)
 
 
 def _is_plain(file: TextIO, colors: Colors) -> bool:
@@ -275,7 +276,14 @@ def to_ascii(text: str) -> str:
 
 def say(message: str) -> None:
     """Prints to standard error everything that is not a result."""
-    print(message, file=sys.stderr)
+    print(without_commands(message), file=sys.stderr)
+
+
+def without_commands(text: str) -> str:
+    """Returns text in which a workflow of GitHub Actions finds no command; elsewhere as it is."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return text
+    return re.sub(r"(?m)^\s*:(?=:)|##(?=\[)", "\\g<0>\N{WORD JOINER}", text)
 
 
 @contextmanager

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from gctrace_analyzer.present.format import printable
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -22,11 +24,11 @@ def dumps(checks: Sequence[Check]) -> bytes:
     )
     for check in checks:
         case = ElementTree.SubElement(
-            suite, "testcase", classname="gctrace-analyze", name=check.text
+            suite, "testcase", classname="gctrace-analyze", name=printable(check.text)
         )
         if check.held is not False:
             kind = "failure" if check.held else "error"
-            ElementTree.SubElement(case, kind, message=check.reason)
+            ElementTree.SubElement(case, kind, message=printable(check.reason))
     suites = ElementTree.Element("testsuites")
     suites.append(suite)
     ElementTree.indent(suites)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -59,7 +60,7 @@ def _parts(block: Block) -> Iterator[str]:  # noqa: C901  # one case for each bl
                 for row in block.rows
             )
         case Paragraphs():
-            yield from map(escaped, block.texts)
+            yield from map(paragraph, block.texts)
         case Problem():
             yield _problem(block)
         case Table():
@@ -69,7 +70,8 @@ def _parts(block: Block) -> Iterator[str]:  # noqa: C901  # one case for each bl
             yield "\n".join(f"- {where}: {text}" for where, text in texts)
         case Code():
             yield from filter(None, (f"{block.name}:" if block.name else "",))
-            yield f"```\n{block.text}\n```"
+            fence = "`" * max(3, 1 + max(map(len, re.findall("`+", block.text)), default=0))
+            yield f"{fence}\n{block.text}\n{fence}"
         case Folded():
             yield from chain.from_iterable(map(_parts, block.brief))
             yield f"<details><summary>{escaped(block.title)}</summary>"
@@ -104,16 +106,39 @@ def _table(shown: Table) -> Iterator[str]:
         return
     sides = "|".join("---:" if side == "r" else "---" for side in shown.align)
     rows = (f"| {' | '.join(escaped(cell) for cell in row)} |" for row in shown.rows)
-    yield "\n".join((f"| {' | '.join(shown.head)} |", f"|{sides}|", *rows))
+    head = " | ".join(map(escaped, shown.head))
+    yield "\n".join((f"| {head} |", f"|{sides}|", *rows))
     if shown.more:
         yield escaped(shown.more)
 
 
+_MARKUP = re.compile(r"[\\|`*_<>\[\]$]|&(?=[#\w])|~(?=[^\s:])")
+_LINKED = re.compile(
+    r"(?<=[@#])(?=\S)|(?<=[!%])(?=\d)|(?<=\w:)(?=//)|(?<=:)(?=[a-z+][\w+-]*:)|(?<=www)(?=\.)",
+    re.IGNORECASE,
+)
+"""Where GitHub and GitLab make a link of plain text, which a backslash does not prevent: mentions
+of people, who are then notified, numbers of issues, addresses, and names of emoji."""
+
+_BREAK = "\N{WORD JOINER}"
+_BEGINNING = re.compile(r"(\d*)(?=[-+=#/:.)])")
+
+
 def escaped(text: str) -> str:
-    """Returns the text with Markdown and HTML markup escaped."""
-    for char in "\\|`*_<>[]":
-        text = text.replace(char, "\\" + char)
-    return text
+    r"""Returns the text with the markup of Markdown and HTML escaped, on one line.
+
+    >>> escaped("a|b <b>x</b>")
+    'a\\|b \\<b\\>x\\</b\\>'
+    """
+    plain = _MARKUP.sub(r"\\\g<0>", printable(" ".join(text.splitlines())))
+    return _LINKED.sub(_BREAK, plain)
+
+
+def paragraph(text: str) -> str:
+    """Returns a paragraph that is no heading, list, rule or command, whatever it begins with."""
+    text = escaped(text.lstrip())
+    match = _BEGINNING.match(text)
+    return f"{match[1]}\\{text[match.end() :]}" if match else text
 
 
 def code(text: str) -> str:

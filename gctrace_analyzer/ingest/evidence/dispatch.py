@@ -37,7 +37,6 @@ HINT = "|".join(
         log_messages.HINT,
         runtime_lines.HINT,
         fatal.HINT,
-        bench_lines.HINT,
         cgroups.HINT,
         "blob data",
         _BYTES,

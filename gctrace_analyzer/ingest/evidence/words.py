@@ -22,7 +22,6 @@ COARSE = (
     "OUT_OF_ME|Out Of Mem|kill event|limit exceeded|limit at least|exit_status|TaskExit|"
     "to the victim|killed: |MemAvail|"
     "OutOfMemory|Exited |xited with code 137|"
-    "Benchmark| ns/op|pkg: |"
     "total:bytes|goal:bytes|live:bytes|allocs:bytes|total:gc-"
 )
 """A faster, less exact search than `dispatch.HINT`, for logs that are mostly gctrace."""

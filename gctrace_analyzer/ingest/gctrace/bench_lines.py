@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row
 
+WORD = b"Benchmark"
+"""What a log with benchmarks contains."""
+
 HINT = r"Benchmark(?:[^a-z]|$)|\d ns/op|(?:^|[ \t\"])pkg: "
+"""Every line that is read contains a match of this."""
+
+BARE = r"^(?:Benchmark|[ \t]*[0-9]+[ \t]|pkg: |=== |gc )"
+"""How such a line begins that has no log prefix."""
 
 _NAME = re.compile(
     # The runtime writes a record in pieces, between which the name may come.
@@ -39,11 +46,11 @@ def read(messages: Sequence[Message]) -> list[Row]:
     """Returns one row per run of a benchmark that has ended."""
     rows: list[Row] = []
     package = begun = None
-    first_line = 0
+    first_line = last_line = 0
     for message in messages:
         text = message.text[:_CHARS]
         if line := _PACKAGE.match(text):
-            package, begun = line[1], None
+            package, begun, last_line = line[1], None, message.line_no
             continue
         name = _NAME.match(text)
         figures = _FIGURES.search(text, name.end() if name else 0)
@@ -51,7 +58,9 @@ def read(messages: Sequence[Message]) -> list[Row]:
         if benchmark is None:
             continue
         if begun not in (benchmark, _PROCS.sub("", benchmark)):
-            first_line = message.line_no
+            # What takes as long as -benchtime has run once, before its name.
+            is_one = figures is not None and figures["iterations"] == "1"
+            first_line = last_line + 1 if is_one else message.line_no
         if figures:
             rows.append(
                 {
@@ -64,7 +73,7 @@ def read(messages: Sequence[Message]) -> list[Row]:
                 }
             )
             # With -count and -v, the next run of the same benchmark begins here.
-            first_line = message.line_no
+            first_line = last_line = message.line_no
         begun = benchmark
     return _named(rows)
 

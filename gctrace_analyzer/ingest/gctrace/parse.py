@@ -18,7 +18,7 @@ import polars as pl
 from gctrace_analyzer import core
 from gctrace_analyzer.ingest import believable
 from gctrace_analyzer.ingest.evidence.words import COARSE
-from gctrace_analyzer.ingest.gctrace import patterns
+from gctrace_analyzer.ingest.gctrace import bench_lines, patterns
 from gctrace_analyzer.ingest.gctrace.chunk import CONTEXT_LINES, ChunkResult, Suspect
 from gctrace_analyzer.ingest.gctrace.columns import companions_frame, cycles_frame
 from gctrace_analyzer.ingest.gctrace.lines import SEPARATOR, split
@@ -84,9 +84,24 @@ def _parse(data: bytes) -> ChunkResult:
     tables["cycles"] += read
     suspects += add_by_pattern(unread, tables)
     result = _result(tables, stripped, suspects, context, count, of_framed)
+    if bench_lines.WORD in data:
+        result = replace(result, messages=_with_benchmarks(result.messages, data))
     if len(result.messages):
         return replace(result, messages=_with_table_rows(result.messages, data))
     return result
+
+
+def _with_benchmarks(messages: pl.DataFrame, data: bytes) -> pl.DataFrame:
+    """Returns the messages of a chunk with what benchmarks have printed; it may precede a record.
+
+    Such a name is no log prefix, and a line of figures has none.
+    """
+    lines = split(data).with_row_index("line_no", offset=1)
+    lines = lines.filter(pl.col("text").str.contains(bench_lines.HINT))
+    bare, others = parted(lines, lines["text"].str.contains(bench_lines.BARE))
+    rows = detached(without(strip_prefixes(others).lines, "path"))
+    both = pl.concat([bare, rows, messages], how="diagonal").unique("line_no", keep="first")
+    return both.sort("line_no")
 
 
 def _with_table_rows(messages: pl.DataFrame, data: bytes) -> pl.DataFrame:

@@ -1,0 +1,138 @@
+"""Logs of `go test -bench` compared benchmark by benchmark."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.cli import main
+from gctrace_analyzer.testing import read_text
+from tests.conftest import CORPUS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOGS = CORPUS / "go-test"
+VERBOSE = LOGS / "toml-go1.26-verbose-count3.log"
+
+
+def doubled(tmp_path: Path) -> gca.Run:
+    """Returns the run with twice the B/op in one of its benchmarks."""
+    path = tmp_path / "head.log"
+    result = r"(Decode/array-2 .* ns/op\s+)(\d+)"
+    text = re.sub(result, lambda match: f"{match[1]}{2 * int(match[2])}", VERBOSE.read_text())
+    path.write_text(text)
+    return gca.read(path)
+
+
+def test_each_benchmark_has_a_group_of_rows() -> None:
+    comparison = gca.compare(gca.read(LOGS / "toml-go1.26.log"), gca.read(VERBOSE))
+    rows = comparison.frame
+    assert rows["benchmark"].unique().sort().to_list() == [
+        None,
+        "Decode/array",
+        "Decode/spec",
+        "Escapes",
+    ]
+    own = rows.filter(pl.col("benchmark") == "Decode/array", pl.col("metric") == "bytes_per_op")
+    row = own.row(0, named=True)
+    assert row["before"] == pytest.approx(row["after"], rel=1e-3)
+    assert row["verdict"] == "~"
+    assert (row["before_runs"], row["after_runs"]) == (1, 3)
+    assert "Only in before: " in str(comparison)
+
+
+def test_the_figures_are_those_of_the_cycles_in_the_run(tmp_path: Path) -> None:
+    run = gca.read(VERBOSE)
+    rows = gca.compare(run, run).frame.filter(pl.col("benchmark") == "Decode/spec")
+    values = dict(rows.select("metric", "before").iter_rows())
+    spans = [
+        run.cycles.filter(pl.col("line_no").is_between(row["first_line"], row["line_no"]))
+        for row in run.benchmarks.filter(pl.col("benchmark") == "Decode/spec").iter_rows(
+            named=True
+        )
+    ]
+    assert len(spans) == 3
+    rates = [(len(own) - 1) / (own["start_s"].max() - own["start_s"].min()) for own in spans]  # type: ignore[operator]
+    assert min(rates) <= values["gc_per_s"] <= max(rates)
+    assert values["heap_peak_mib"] <= max(own["heap_end_mib"].max() for own in spans)  # type: ignore[type-var]
+
+
+def test_twice_the_allocation_of_one_benchmark_is_worse(tmp_path: Path) -> None:
+    head = doubled(tmp_path)
+    comparison = gca.compare(gca.read(VERBOSE), head)
+    assert "1 of 3 benchmarks costs more: Decode/array +100 % B/op." in str(comparison)
+    one, two = comparison.check("bytes_per_op>+5%", "allocs_per_op>+5%")[:3:2]
+    assert [check.held for check in comparison.check("bytes_per_op>+5%")] == [
+        False,
+        True,
+        False,
+    ]
+    assert one.text == "Escapes: bytes_per_op>+5%"
+    assert two.held is False
+    back = gca.compare(head, gca.read(VERBOSE))
+    assert "1 of 3 benchmarks costs less: Decode/array -50 % B/op." in str(back)
+
+
+def test_no_change_is_no_regression() -> None:
+    comparison = gca.compare(gca.read(VERBOSE), gca.read(VERBOSE))
+    assert (
+        "No significant change of allocation or GC CPU per operation in 3 benchmarks."
+        in str(comparison)
+    )
+    assert not any(check.held for check in comparison.check("verdict:worse"))
+
+
+def test_figures_per_second_have_no_verdict(tmp_path: Path) -> None:
+    rows = gca.compare(gca.read(VERBOSE), gca.read(VERBOSE)).frame
+    assert rows.filter(pl.col("metric") == "gc_per_s")["verdict"].is_null().all()
+    assert rows.filter(pl.col("benchmark").is_null())["verdict"].is_null().all()
+
+
+def test_an_unknown_figure_of_some_benchmarks_is_no_failure() -> None:
+    line = (
+        "gc {n} @{s}s 1%: 0.02+1.0+0.02 ms clock, 0.04+0.1/0.2/0+0.04 ms cpu, 3->4->1 MB, 4 MB "
+        "goal, 0 MB stacks, 0 MB globals, 2 P\n"
+    )
+    busy = "".join(line.format(n=n, s=n / 10) for n in range(1, 40))
+    text = f"BenchmarkX-2 \t{busy}  10\t 5 ns/op\t 8 B/op\t 1 allocs/op\nBenchmarkY-2 \t 10\t 5 ns/op\n"
+    comparison = gca.compare(read_text(text), read_text(text))
+    held = [check.held for check in comparison.check("gc_cpu_ns_per_op>+5%")]
+    assert held == [False, False]
+    assert [check.held for check in comparison.check("stw_p99_ms:worse")] == [None, None]
+
+
+def test_a_log_without_benchmarks_has_no_figures_per_operation(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log = str(CORPUS.parent.parent / "samples" / "steady-go1.26.log")
+    assert main(["compare", log, log, "--fail-on", "bytes_per_op>+5%"]) == 3
+    assert "bytes_per_op is unknown for these logs" in capsys.readouterr().err
+
+
+def test_benchmarks_are_measured_with_their_names_between_the_cycles(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(VERBOSE.read_text())
+    program = tmp_path / "x.test"
+    program.write_text(
+        "#!/bin/sh\ngrep -v '^gc ' "
+        + str(log)
+        + " | head -7\ngrep '^gc ' "
+        + str(log)
+        + " >&2\n"
+        "printf '   10\\t 500 ns/op\\t 16 B/op\\t 1 allocs/op\\n'\n"
+    )
+    program.chmod(0o755)
+    command = [str(program), "-test.bench", "."]
+    comparison = gca.measure(
+        sides={"base": command, "head": command}, runs=3, logs=tmp_path / "runs"
+    )
+    assert not list((tmp_path / "runs").glob("*.out"))
+    names = comparison.frame["benchmark"].drop_nulls().unique()
+    assert "Escapes" in names.to_list()
+    page = comparison.to_html()
+    assert "<td>Escapes" in page or "Escapes</t" in page
