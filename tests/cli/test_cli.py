@@ -25,7 +25,7 @@ from gctrace_analyzer.analysis.checks import FigureCondition, condition
 from gctrace_analyzer.analysis.summary import FIGURES
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.cli.deliver import SUFFIXES
-from gctrace_analyzer.cli.main import VERBS, is_debugging
+from gctrace_analyzer.cli.main import is_debugging
 from gctrace_analyzer.cli.report import TABLES
 from gctrace_analyzer.cli.screen import to_ascii
 from gctrace_analyzer.present.plots.palette import PAGE
@@ -693,5 +693,5 @@ def test_the_name_of_a_file_that_is_nearly_right_is_suggested(
 
 def test_a_cpu_limit_is_written_as_kubernetes_writes_it() -> None:
     assert gca.read(STEADY, cpu_limit="500m").settings.value("cpu_limit") == 0.5
-    with pytest.raises(gca.BadSettingError, match="CPUs, such as 1.5 or 500m"):
+    with pytest.raises(gca.BadSettingError, match=r"CPUs, such as 1\.5 or 500m"):
         gca.read(STEADY, cpu_limit="500x")

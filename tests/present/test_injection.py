@@ -71,8 +71,8 @@ def test_a_code_block_ends_only_at_its_end(text: str) -> None:
 
 def test_names_are_escaped_in_every_block() -> None:
     name = "x|@octocat<b>"
-    blocks = [Heading(name), Paragraphs([name]), Table((name, "b"), "lr", [(name, "1")])]
-    shown = markdown.dumps(blocks)
+    table = Table((name, "b"), "lr", [(name, "1")])
+    shown = markdown.dumps((Heading(name), Paragraphs([name]), table))
     assert shown.count("x\\|@\u2060octocat\\<b\\>") == 4
 
 
