@@ -9,17 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast, overload
 
-from gctrace_analyzer import frames, schema, units
+from gctrace_analyzer import frames, units
 from gctrace_analyzer.analysis.cycles import with_metrics
 from gctrace_analyzer.analysis.settings.environment import of_process, started_in
 from gctrace_analyzer.analysis.settings.known import given_settings
 from gctrace_analyzer.analysis.thresholds import limits as service_limits
 from gctrace_analyzer.analysis.thresholds import thresholds_from
 from gctrace_analyzer.errors import BadSettingError, UnreadableInputError
-from gctrace_analyzer.ingest import processes
 from gctrace_analyzer.ingest.clock import Clock, moment
-from gctrace_analyzer.ingest.read import Log, ReadOptions, read_log
+from gctrace_analyzer.ingest.read import ReadOptions, read_log
 from gctrace_analyzer.ingest.sources import SERVER, is_server
+from gctrace_analyzer.present.format import short_paths
 from gctrace_analyzer.present.plots.binning import BINS, checked
 from gctrace_analyzer.run import Run
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime, tzinfo
     from typing import TypeAlias, Unpack
 
+    import pandas as pd
     import polars as pl
     from matplotlib.figure import Figure as MatplotlibFigure
     from plotly.graph_objects import Figure as PlotlyFigure
@@ -51,7 +52,9 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.prometheus.access import ServerOptions
 
-    Runs: TypeAlias = Input | Run | Sequence[Input | Run]
+    Frame: TypeAlias = pl.DataFrame | pl.LazyFrame | pd.DataFrame | frames.ArrowStream
+    Several: TypeAlias = Mapping[str, Run] | Sequence[Run]
+    Runs: TypeAlias = Input | Frame | Run | Sequence[Input | Frame | Run]
 
     class ReadKwargs(InputOptions, ProgramFacts, ServerOptions, total=False):
         """The keyword arguments of `read`."""
@@ -67,7 +70,7 @@ _Value = TypeVar("_Value")
 
 
 def read(
-    *origins: Input,
+    *origins: Input | Frame,
     strict: bool = False,
     kind: Kind | None = None,
     columns: Sequence[str] | None = None,
@@ -93,9 +96,11 @@ def read(
     Formats, log prefixes and compression (gz, xz, bz2, zst, zip) are detected automatically.
 
     Args:
-        origins: paths, `-` for standard input, open files, or the address of a Prometheus server
-            as `prometheus+http://…`. Several inputs are one log: the parts of a rotated log from
-            the oldest to the newest, MemStats dumps and messages about OOM kills in any order.
+        origins: paths, `-` for standard input, URLs (http, https), open files, or the address of a
+            Prometheus server as `prometheus+http://…`. Several inputs are one log: the parts of a
+            rotated log from the oldest to the newest, MemStats dumps and messages about OOM kills
+            in any order. Or one pandas, Polars or Arrow frame with the columns of `cycles`, as
+            `from_frame` takes it.
         strict: raise an error for a line that looks like runtime output but cannot be parsed.
         kind: the kind of all inputs, instead of detecting it.
         columns: column names for a MemStats table without a header.
@@ -153,12 +158,15 @@ def read(
     )
     # Invalid facts are reported before anything is read.
     settings = _started(given(container_limit=container_limit), pid)
-    if not (server or any(map(is_server, origins))):
-        return Run(read_log(origins, options, progress=progress), settings, limits, promised)
+    if any(map(frames.is_frame, origins)):
+        return Run(frames.log_of(origins), settings, limits, promised)
+    inputs = cast("tuple[Input, ...]", origins)
+    if not (server or any(map(is_server, inputs))):
+        return Run(read_log(inputs, options, progress=progress), settings, limits, promised)
     from gctrace_analyzer.prometheus.question import with_answers
 
     with ExitStack() as stack:
-        files, limit_mib = with_answers(origins, server, stack)
+        files, limit_mib = with_answers(inputs, server, stack)
         log = read_log(files, options, progress=progress)
     if container_limit is None and len(origins) == 1:
         settings = _started(given(container_limit=limit_mib), pid)
@@ -220,7 +228,7 @@ def _options(**given: Unpack[InputOptions]) -> ReadOptions:
     )
 
 
-def cycles(*origins: Input, **options: Unpack[ReadKwargs]) -> pl.DataFrame:
+def cycles(*origins: Input | Frame, **options: Unpack[ReadKwargs]) -> pl.DataFrame:
     """Reads the GC cycles of a log as a Polars frame (`schema.CYCLES`).
 
     Short for `read(...).cycles`; takes the same arguments.
@@ -295,19 +303,26 @@ def _by_name(argument: str, values: Mapping[str, _Value], example: str) -> Mappi
     raise BadSettingError(argument, str(values), f"values by name, such as {example}")
 
 
-def _reports(runs: Mapping[str, Run]) -> dict[str, Report]:
-    """Returns the reports of runs by name, for a plot.
+def _reports(runs: Mapping[str, Run] | Sequence[Run]) -> dict[str, Report]:
+    """Returns the reports of runs by name, for a plot; without names, by those of their logs.
 
     Raises:
-        BadSettingError: they are not runs, have no names, or there is none.
+        BadSettingError: they are not runs, or there is none.
     """
-    example = '{"before": gca.read("before.log"), "after": gca.read("after.log")}'
-    named = _by_name("runs", runs, example)
-    if not named or not all(isinstance(run, Run) for run in named.values()):
-        raise BadSettingError(
-            argument="runs", value=str(dict(named)), expected=f"runs by name, such as {example}"
-        )
-    return {name: run.report() for name, run in named.items()}
+    several = list(runs.values()) if isinstance(runs, Mapping) else runs
+    are_several = isinstance(several, list | tuple) and several
+    if not are_several or not all(isinstance(run, Run) for run in several):
+        example = '[run, other], or {"before": run, "after": other}'
+        expected = f"runs, with or without names: {example}"
+        raise BadSettingError(argument="runs", value=str(runs), expected=expected)
+    if isinstance(runs, Mapping):
+        return {name: run.report() for name, run in runs.items()}
+    names = short_paths([run.report().name for run in several])
+    numbered = (
+        f"{name} ({before + 1})" if (before := names[:at].count(name)) else name
+        for at, name in enumerate(names)
+    )
+    return {name: run.report() for name, run in zip(numbered, several, strict=True)}
 
 
 def _some_runs(argument: str, side: Runs) -> list[Run]:
@@ -379,13 +394,7 @@ def from_frame(frame: object, **facts: Unpack[ProgramFacts]) -> Run:
         MissingColumnsError: there is no `gc_num` column.
         BadSettingError: a fact is not valid, or the cycles of a process are not in order.
     """
-    table = frames.cycles_of(frame)
-    if table["process"].has_nulls():
-        table = frames.with_processes(table)
-    table = frames.in_log_order(table)
-    tables = {name: schema.empty(name) for name in schema.LOG_TABLES}
-    tables |= {"cycles": table, "processes": processes.processes(table)}
-    return Run(Log(tables, (), {}, {}), given_settings(**facts))
+    return Run(frames.log_of([frame]), given_settings(**facts))
 
 
 def add_metrics(frame: _Frame) -> _Frame:
@@ -410,18 +419,19 @@ def add_metrics(frame: _Frame) -> _Frame:
 
 @overload
 def overlay(
-    runs: Mapping[str, Run], *, bins: int = BINS, **how: Unpack[OnPlotly]
+    runs: Several, column: str | None = None, *, bins: int = BINS, **how: Unpack[OnPlotly]
 ) -> PlotlyFigure: ...
 @overload
 def overlay(
-    runs: Mapping[str, Run], *, bins: int = BINS, **how: Unpack[OnMatplotlib]
+    runs: Several, column: str | None = None, *, bins: int = BINS, **how: Unpack[OnMatplotlib]
 ) -> MatplotlibFigure: ...
 @overload
 def overlay(
-    runs: Mapping[str, Run], *, bins: int = BINS, **how: Unpack[OnAxes[Target]]
+    runs: Several, column: str | None = None, *, bins: int = BINS, **how: Unpack[OnAxes[Target]]
 ) -> Target: ...
 def overlay(
-    runs: Mapping[str, Run],
+    runs: Several,
+    column: str | None = None,
     *,
     backend: Backend = "plotly",
     ax: AxesTarget | None = None,
@@ -431,7 +441,9 @@ def overlay(
     """Draws several runs in the same charts: pauses, times between cycles, GC CPU, live heap.
 
     Args:
-        runs: the runs by name: `{"before": run, "after": other}`.
+        runs: any number of runs, or runs by name: `{"before": run, "after": other}`.
+        column: draw only this column of `cycles`, `metrics` or `intervals` over time, such as
+            `heap_live_mib`.
         backend: `plotly` or `matplotlib`.
         ax: Matplotlib axes to draw on: one per panel, or a single one if `panel` is given.
         panel: draw only this panel.
@@ -439,23 +451,24 @@ def overlay(
             and highest value.
 
     Raises:
-        BadSettingError: there is no such panel or backend, too few axes, or not runs by name.
+        BadSettingError: there is no such panel or backend, too few axes, no such column, or no
+            runs.
         MissingExtraError: the library is not installed.
     """
     from gctrace_analyzer.present.plots.accessor import drawn
     from gctrace_analyzer.present.plots.kinds.overlay import overlay
 
-    return drawn(overlay(_reports(runs), checked(bins)), backend, ax, panel)
+    return drawn(overlay(_reports(runs), checked(bins), column=column), backend, ax, panel)
 
 
 @overload
-def side_by_side(runs: Mapping[str, Run], **how: Unpack[OnPlotly]) -> PlotlyFigure: ...
+def side_by_side(runs: Several, **how: Unpack[OnPlotly]) -> PlotlyFigure: ...
 @overload
-def side_by_side(runs: Mapping[str, Run], **how: Unpack[OnMatplotlib]) -> MatplotlibFigure: ...
+def side_by_side(runs: Several, **how: Unpack[OnMatplotlib]) -> MatplotlibFigure: ...
 @overload
-def side_by_side(runs: Mapping[str, Run], **how: Unpack[OnAxes[Target]]) -> Target: ...
+def side_by_side(runs: Several, **how: Unpack[OnAxes[Target]]) -> Target: ...
 def side_by_side(
-    runs: Mapping[str, Run],
+    runs: Several,
     *,
     backend: Backend = "plotly",
     ax: AxesTarget | None = None,
@@ -464,13 +477,13 @@ def side_by_side(
     """Draws the pauses of several runs side by side, such as one program under many Go versions.
 
     Args:
-        runs: the runs by name, in order.
+        runs: the runs in order, with or without names, as in `overlay`.
         backend: as in `overlay`.
         ax: as in `overlay`.
         panel: as in `overlay`.
 
     Raises:
-        BadSettingError: there is no such panel or backend, too few axes, or not runs by name.
+        BadSettingError: there is no such panel or backend, too few axes, or no runs.
         MissingExtraError: the library is not installed.
     """
     from gctrace_analyzer.present.plots.accessor import drawn

@@ -3,13 +3,58 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import IO, TYPE_CHECKING
 
-from gctrace_analyzer.errors import UnwritableOutputError, nearest
+from gctrace_analyzer.errors import UnreadableInputError, UnwritableOutputError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+
+_ANSWER_S = 30.0
+"""How long to wait for a web server."""
+
+
+def is_url(name: str) -> bool:
+    """Returns whether a name is the address of a file on a web server."""
+    return name.lower().startswith(("http://", "https://"))
+
+
+def fetched(url: str) -> IO[bytes]:
+    """Returns what a web server has at an address, in a temporary file.
+
+    Raises:
+        UnreadableInputError: it does not answer, or with an error.
+    """
+    import shutil
+    from http.client import HTTPException
+    from tempfile import TemporaryFile
+    from urllib.request import urlopen
+
+    file = TemporaryFile()  # noqa: SIM115  # the caller closes it
+    try:
+        with urlopen(url, timeout=_ANSWER_S) as answer:
+            shutil.copyfileobj(answer, file)
+            if answer.length:
+                raise HTTPException(f"it ends {answer.length:,} bytes early")  # noqa: EM102
+    except (OSError, HTTPException, ValueError) as err:
+        file.close()
+        problem = f"cannot be fetched: {str(err).removeprefix('<urlopen error ').rstrip('>')}"
+        hint = "Try the address in a browser, or save the file and name that."
+        raise UnreadableInputError(without_secrets(url), problem, hint) from err
+    file.seek(0)
+    return file
+
+
+def without_secrets(word: str) -> str:
+    """Returns an argument without the user, password and query of a URL."""
+    scheme, colon, rest = word.partition("://")
+    if not colon:
+        return word
+    host, slash, path = re.split(r"[?#]", rest, maxsplit=1)[0].partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
 
 
 def near_name(path: Path) -> str:

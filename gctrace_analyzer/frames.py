@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import polars as pl
 
 from gctrace_analyzer import extras, schema
 from gctrace_analyzer.errors import BadSettingError, MissingColumnsError
-from gctrace_analyzer.ingest import chains
+from gctrace_analyzer.ingest import chains, processes
+from gctrace_analyzer.ingest.read import Log
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
 
 _Frame = TypeVar("_Frame")
 
+
+class ArrowStream(Protocol):
+    """A frame of any library that hands its columns over as Arrow."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Returns the columns."""
+
+
 _FEW = 4
 """Cycles. Rows in any other order look like processes that are shorter on average."""
+
+
+def is_frame(origin: object) -> bool:
+    """Returns whether something is a Polars, pandas or Arrow frame."""
+    has_columns = isinstance(origin, pl.LazyFrame) or hasattr(origin, "__arrow_c_stream__")
+    return has_columns or _is_pandas(origin)
 
 
 def to_polars(frame: Any) -> pl.DataFrame:
@@ -101,6 +116,25 @@ def cycles_of(frame: Any) -> pl.DataFrame:
         for column in columns:
             _refuse_other_kind(source, column, types)
         raise
+
+
+def log_of(origins: Sequence[object]) -> Log:
+    """Returns the log that a frame of cycles is of.
+
+    Raises:
+        BadSettingError: there are other inputs too.
+    """
+    if len(origins) > 1:
+        expected = "a frame alone: it has all cycles of a run (pl.concat joins several)"
+        given = f"{len(origins)} inputs with a frame"
+        raise BadSettingError(argument="origins", value=given, expected=expected)
+    table = cycles_of(origins[0])
+    if table["process"].has_nulls():
+        table = with_processes(table)
+    table = in_log_order(table)
+    tables = {name: schema.empty(name) for name in schema.LOG_TABLES}
+    tables |= {"cycles": table, "processes": processes.processes(table)}
+    return Log(tables, (), {}, {})
 
 
 def _converted(name: str, dtype: pl.DataType) -> pl.Expr:

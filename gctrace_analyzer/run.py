@@ -20,6 +20,7 @@ from gctrace_analyzer.analysis.summary import FIGURES, Summary
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.predicted import Predictions
 from gctrace_analyzer.present.format import count
 from gctrace_analyzer.present.report import Report
 
@@ -346,7 +347,7 @@ class Run:
         less: Mapping[str, str | float] | None = None,
         horizon: str | float | None = None,
         evidence: Run | Sequence[Run] = (),
-    ) -> pl.DataFrame:
+    ) -> Predictions:
         """Predicts the figures under other settings (`schema.WHATIF`), with 80 % intervals.
 
         Args:
@@ -365,7 +366,7 @@ class Run:
         Raises:
             BadSettingError: a value is not a valid setting, or a function is not in the profile.
         """
-        baseline = self._with_evidence(evidence)
+        baseline, others = self._with_evidence(evidence)
         now = baseline.now
         gogcs = parse_settings(gogc, now.gogc, "gogc")
         limits = parse_settings(memory_limit, now.limit, "memory_limit")
@@ -377,7 +378,8 @@ class Run:
 
             profiled = self._analysis.profiled or Profiled((), self.summary)
             kept.append(profiled.kept_share(less))
-        return grid(baseline, gogcs, limits, ballasts, horizon_s, kept)
+        rows = grid(baseline, gogcs, limits, ballasts, horizon_s, kept)
+        return Predictions.of(rows, self._report, others)
 
     def recommend(
         self,
@@ -385,7 +387,7 @@ class Run:
         aim: Aim = "balanced",
         gc_cpu_target: str | float | None = None,
         evidence: Run | Sequence[Run] = (),
-    ) -> pl.DataFrame:
+    ) -> Predictions:
         """Recommends settings (`schema.RECOMMENDATIONS`), the best first.
 
         The present setting is always among the rows, and may be the best.
@@ -399,18 +401,21 @@ class Run:
             BadSettingError: there is no such aim, or the target is not a share.
         """
         objective = parse_objective(aim)
-        if objective == "balanced" and gc_cpu_target is None and not evidence:
-            return self._advice.recommendations
         target = parse_target(gc_cpu_target)
-        baseline = self._with_evidence(evidence)
-        return recommend(baseline, aim=objective, gc_cpu_target=target)
+        baseline, others = self._with_evidence(evidence)
+        if objective == "balanced" and target is None and not others:
+            rows = self._advice.recommendations
+        else:
+            rows = recommend(baseline, aim=objective, gc_cpu_target=target)
+        return Predictions.of(rows, self._report, others)
 
-    def _with_evidence(self, evidence: Run | Sequence[Run]) -> Predictor:
+    def _with_evidence(self, evidence: Run | Sequence[Run]) -> tuple[Predictor, list[Report]]:
         runs = tuple(evidence) if isinstance(evidence, Iterable) else (evidence,)
         if not all(isinstance(run, Run) for run in runs):
             expected = "runs of the same program, such as [gca.read(path)]"
             raise BadSettingError(argument="evidence", value=str(evidence), expected=expected)
-        return self._advice.with_evidence([run.advice for run in runs])
+        baseline = self._advice.with_evidence([run.advice for run in runs])
+        return baseline, [run.report() for run in runs]
 
     def check(self, *conditions: str) -> list[Check]:
         """Checks conditions; each result says whether its condition holds, with the reason.

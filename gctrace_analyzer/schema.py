@@ -1051,6 +1051,7 @@ REPORTS_OF_DEATHS = ("oom_kills", "container_states", "unit_events", "runtime_fa
 PlotName = Literal[
     "timeline",
     "pauses",
+    "pause_heatmap",
     "frequency",
     "assist",
     "live_heap",

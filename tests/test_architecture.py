@@ -28,7 +28,7 @@ ORDER = (
     ("analysis",),
     ("advise",),
     ("present",),
-    ("frames", "selection"),
+    ("frames", "selection", "predicted"),
     ("run",),
     ("comparison",),
     ("live",),

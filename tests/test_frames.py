@@ -116,13 +116,15 @@ def test_numbers_that_are_texts_are_a_clear_error(
             use(form(texts))
 
 
-def test_a_frame_in_place_of_a_path_leads_to_from_frame(
-    form: Callable[[pl.DataFrame], Any],
-) -> None:
-    frame = form(gca.cycles(LOG))
-    for use in (gca.read, gca.cycles, lambda frame: gca.compare(frame, frame)):
-        with pytest.raises(gca.BadSettingError, match=r"from_frame\(frame\) makes a run"):
-            use(frame)
+def test_a_frame_is_read_like_a_file(form: Callable[[pl.DataFrame], Any]) -> None:
+    run = gca.read(LOG, gogc=100)
+    frame = form(run.cycles)
+    again = gca.read(frame, gogc=100, thresholds={"gc_cpu_warn": 0.01})
+    assert again.summary().to_dict() == run.summary().to_dict()
+    assert len(gca.cycles(frame)) == len(run.cycles)
+    assert gca.compare(frame, frame)["gc_per_s"].verdict == "~"
+    with pytest.raises(gca.BadSettingError, match="a frame alone"):
+        gca.read(frame, LOG)
 
 
 def test_cycles_out_of_order_are_refused(form: Callable[[pl.DataFrame], Any]) -> None:

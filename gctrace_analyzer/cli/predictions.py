@@ -10,15 +10,12 @@ from gctrace_analyzer.cli.reading import add_server, reading_inputs, say_damage
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Mapping, Sequence
-
-    import polars as pl
+    from collections.abc import Mapping
 
     from gctrace_analyzer.cli.deliver import Writer
     from gctrace_analyzer.cli.options import Parser
-    from gctrace_analyzer.present.document import Document
+    from gctrace_analyzer.predicted import Predictions
     from gctrace_analyzer.present.plots.palette import Theme
-    from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.run import Run
 
 FORMATS = ("text", "csv", "json", "jsonl", "md", "html", "parquet")
@@ -56,25 +53,21 @@ def read_separately(args: argparse.Namespace, **facts: Any) -> tuple[Run, list[R
 
 def prediction(
     run: Run,
-    others: Sequence[Run],
-    rows: pl.DataFrame,
-    document: Callable[[Report, pl.DataFrame, Sequence[Report]], Document],
+    rows: Predictions,
     theme: Theme,
     heading: str,
     more: Mapping[str, Writer] | None = None,
 ) -> Result:
-    """Returns predicted rows in every format, and in `more`; `document` makes the text."""
-    reports = [other.report() for other in others]
+    """Returns predicted rows in every format, and in `more`."""
 
     def page() -> str:
         from gctrace_analyzer.present.html import document_page
 
-        report = run.report()
-        return document_page.dumps(report, document(report, rows, reports), heading, theme)
+        return document_page.dumps(run.report(), rows.document(), heading, theme)
 
     return Result(
         is_empty=run.is_empty,
-        document=lambda: document(run.report(), rows, reports),
+        document=rows.document,
         writers={
             "html": text_writer(page),
             **(more or {}),

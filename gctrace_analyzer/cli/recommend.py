@@ -69,14 +69,12 @@ CONFIGURATIONS = {"env": "environment", "k8s": "kubernetes", "systemd": "systemd
 def run(args: argparse.Namespace) -> Result:
     """Ranks the settings that the aim asks for."""
     log, others = read_separately(args)
-    from gctrace_analyzer.present.sections.predictions import recommend as document
-
     with working("trying settings"):
         rows = log.recommend(aim=args.aim, gc_cpu_target=args.gc_cpu_target, evidence=others)
     more = {
         kind: text_writer(partial(_configuration, log, rows, kind)) for kind in CONFIGURATIONS
     }
-    return prediction(log, others, rows, document, args.theme, "Recommended settings", more)
+    return prediction(log, rows, args.theme, "Recommended settings", more)
 
 
 def _configuration(run: Run, rows: pl.DataFrame, kind: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -42,7 +41,8 @@ from gctrace_analyzer.cli.reading import (
     say_damage,
     server_options,
 )
-from gctrace_analyzer.errors import BadSettingError, NoDataError
+from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.files import without_secrets
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.sources import is_server
 from gctrace_analyzer.present.document import Gap, Paragraphs, Sentence, Sentences
@@ -256,16 +256,10 @@ def of_run(
 def _write_plot(
     view: Run, kind: str, name: str, theme: Theme, file: IO[bytes], target: Sink
 ) -> None:
-    from gctrace_analyzer.present.plots.accessor import described
+    from gctrace_analyzer.present.plots.accessor import described, with_data
     from gctrace_analyzer.present.plots.matplotlib_backend import image
 
-    figure = described(view.report(), name)
-    if not figure.drawn:
-        problem = " ".join(["this input has no data for it.", *figure.notes])
-        others = ", ".join(plot for plot in PLOTS if plot != name)
-        raise NoDataError(
-            path=f"plot {name}", problem=problem.rstrip("."), hint=f"Other plots: {others}."
-        )
+    figure = with_data(described(view.report(), name))
     target.say("drawing")
     file.write(image(figure, kind, theme))
 
@@ -284,18 +278,9 @@ def _command(words: list[str]) -> str:
         elif option == "--header" and equals:
             shown.append("--header=…")
         else:
-            shown.append(_without_secrets(word))
+            shown.append(without_secrets(word))
         hide = word == "--header"
     return shlex.join(["gctrace-analyze", *shown])
-
-
-def _without_secrets(word: str) -> str:
-    """Returns an argument without the user, password and query of a URL."""
-    scheme, colon, rest = word.partition("://")
-    if not colon:
-        return word
-    host, slash, path = re.split(r"[?#]", rest, maxsplit=1)[0].partition("/")
-    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
 
 
 def command_parser() -> argparse.ArgumentParser:

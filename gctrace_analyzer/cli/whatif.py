@@ -57,11 +57,9 @@ def run(args: argparse.Namespace) -> Result:
     less = dict(_less(text) for text in args.less)
     if not tried and not less:
         tried = {"gogc": DEFAULT_GOGC.split(",")}
-    from gctrace_analyzer.present.sections.predictions import whatif as document
-
     with working("trying settings"):
         rows = log.whatif(**tried, less=less, horizon=args.horizon, evidence=others)
-    return prediction(log, others, rows, document, args.theme, "What if")
+    return prediction(log, rows, args.theme, "What if")
 
 
 def command_parser() -> argparse.ArgumentParser:

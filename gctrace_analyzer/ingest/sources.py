@@ -25,7 +25,7 @@ from gctrace_analyzer.errors import (
     NoDataError,
     UnreadableInputError,
 )
-from gctrace_analyzer.files import near_name
+from gctrace_analyzer.files import fetched, is_url, near_name, without_secrets
 from gctrace_analyzer.ingest.compression import (
     DamagedError,
     archive_kind,
@@ -91,7 +91,7 @@ def files_in(path: Path) -> Sequence[Input]:
 _NOT_LOGS = {
     b"PAR1": (
         "a Parquet file",
-        "In Python, gctrace_analyzer.from_frame(polars.read_parquet(...)) reads cycles that\n"
+        "In Python, gctrace_analyzer.read(polars.read_parquet(...)) reads cycles that\n"
         "  were written to one.",
     ),
     b"LPKSHHRH": (
@@ -396,16 +396,15 @@ def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
         return sys.stdin.buffer, False, "<stdin>"
     if not isinstance(origin, str | Path):
         if not hasattr(origin, "read"):
-            is_frame = hasattr(type(origin), "columns")
             raise BadSettingError(
                 argument="origins",
                 value=f"a {type(origin).__name__}",
-                expected="paths or runs: from_frame(frame) makes a run of a frame of cycles"
-                if is_frame
-                else "paths, each as an argument of its own (`*paths`), or open files such as "
-                "io.StringIO(text)",
+                expected="paths, each as an argument of its own (`*paths`), URLs, frames, or open "
+                "files such as io.StringIO(text)",
             )
         return origin, False, str(getattr(origin, "name", "<stream>"))
+    if is_url(str(origin)):
+        return fetched(str(origin)), True, without_secrets(str(origin))
     path = Path(origin)
     try:
         return path.open("rb"), True, str(origin)
@@ -416,7 +415,7 @@ def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
         if "\n" in str(origin):
             hint = "It is a text, not a path: read io.StringIO(text) instead."
         elif "://" in str(origin):
-            hint = "It is a URL, but only files are read: save what is there to a file first."
+            hint = "Of addresses, http:// and https:// are read: save what is there to a file."
         raise MissingInputError(str(origin), problem, hint) from err
     except IsADirectoryError as err:
         problem, hint = "a folder, not a log", f"Name the files in it: {path / _pattern(path)}"

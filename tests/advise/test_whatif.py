@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -144,3 +145,30 @@ def test_a_range_is_a_few_values_in_equal_ratios() -> None:
 def test_other_ranges_are_refused(text: str) -> None:
     with pytest.raises(gca.BadSettingError, match="gogc"):
         gca.read("samples/steady-go1.26.log").whatif(gogc=text)
+
+
+def test_predictions_print_as_tables_and_work_as_frames() -> None:
+    run = gca.read("samples/steady-go1.26.log")
+    for rows in (run.whatif(gogc="100..400"), run.recommend(aim="cpu")):
+        shown = str(rows)
+        assert shown == repr(rows)
+        assert max(map(len, shown.splitlines())) <= 80
+        assert "peak MiB" in shown
+        assert "80 % intervals" in shown
+        assert "<table" in rows._repr_html_()
+        assert isinstance(rows, pl.DataFrame)
+        assert type(rows.frame) is pl.DataFrame
+        assert rows.frame.equals(rows)
+        assert str(rows.frame).startswith("shape: ")
+        assert str(rows.head(1)).startswith("shape: (1, ")
+        assert [row["gogc"] for row in rows.to_dicts()] == rows["gogc"].to_list()
+        assert (
+            list(rows.to_pandas().columns) == rows.columns == list(rows.to_arrow().column_names)
+        )
+        assert pickle.loads(pickle.dumps(rows)).equals(rows.frame)
+
+
+def test_a_prediction_that_is_refused_prints_why() -> None:
+    run = gca.read("samples/thrash-go1.19.log")
+    assert "No prediction: the program was thrashing" in str(run.whatif(gogc=200))
+    assert "No recommendation: the program was thrashing" in str(run.recommend())

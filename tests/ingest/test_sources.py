@@ -11,7 +11,11 @@ import socket
 import subprocess
 import sys
 import zlib
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,6 +26,9 @@ from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
 from tests.helpers.lines import LINES
 from tests.helpers.logs import logfile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LOG = (SAMPLES / "steady-go1.26.log").read_bytes()
 
@@ -444,15 +451,38 @@ def test_what_is_no_path_says_what_to_pass(tmp_path: Path) -> None:
         gca.read(tmp_path / "none.log")
 
 
-def test_the_error_about_a_url_says_that_only_files_are_read() -> None:
-    with pytest.raises(MissingInputError, match="It is a URL, but only files are read"):
-        gca.read("http://localhost/run.log")
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[str]:
+    """The address of a server of the files in a folder."""
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_a_url_is_read_like_a_file(web: str, tmp_path: Path) -> None:
+    log = logfile(tmp_path / "run.log", [LINES["gc18"]])
+    (tmp_path / "run.log.gz").write_bytes(gzip.compress(log.read_bytes()))
+    for name in ("run.log", "run.log.gz"):
+        run = gca.read(f"{web}/{name}?token=secret")
+        assert len(run.cycles) == 1
+        assert run.sources[0].name == f"{web}/{name}"
+
+
+def test_a_url_that_cannot_be_fetched_is_an_error(web: str) -> None:
+    with pytest.raises(UnreadableInputError, match="cannot be fetched: HTTP Error 404"):
+        gca.read(f"{web}/none.log")
+    with pytest.raises(UnreadableInputError, match="Connection refused"):
+        gca.read("http://127.0.0.1:9/run.log")
+    with pytest.raises(MissingInputError, match="http:// and https:// are read"):
+        gca.read("s3://logs/run.log")
 
 
 def test_a_parquet_file_says_how_it_is_read(tmp_path: Path) -> None:
     run = gca.read(logfile(tmp_path / "run.log", [LINES["gc18"]]))
     run.cycles.write_parquet(tmp_path / "cycles.parquet")
-    with pytest.raises(UnreadableInputError, match="from_frame"):
+    with pytest.raises(UnreadableInputError, match="read_parquet"):
         gca.read(tmp_path / "cycles.parquet")
     assert repr(run).endswith(": 1 cycle, 1 process>")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, Literal, Required, TypedDict, TypeVar, overload
 
-from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.errors import BadSettingError, NoDataError
 from gctrace_analyzer.present.plots import matplotlib_backend, plotly_backend
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.binning import BINS, checked
@@ -16,6 +16,7 @@ from gctrace_analyzer.present.plots.kinds import (
     live_heap,
     memory,
     mmu,
+    pause_heatmap,
     pauses,
     sites,
     timeline,
@@ -92,6 +93,35 @@ def on(axis: Axis, report: Report, name: str) -> Figure:
     return replace(figure, title=f"{figure.title} · {report.title}")
 
 
+def with_data(figure: Figure) -> Figure:
+    """Returns the figure if there is anything to draw.
+
+    Raises:
+        NoDataError: there is not; it says what the input lacks, and how to get it.
+    """
+    if figure.drawn:
+        return figure
+    problem = " ".join(["this input has no data for it.", *figure.notes]).rstrip(".")
+    others = ", ".join(name for name in PLOTS if name != figure.name)
+    hint = f"Other plots: {others}." if figure.notes else _CYCLES
+    name = f"plot {figure.name}"
+    raise NoDataError(name, problem, _NEEDED.get(figure.name, hint))
+
+
+_CYCLES = "It needs GC cycles: GODEBUG=gctrace=1 ./server 2> run.log records them."
+_NEEDED = {
+    "memory": (
+        "It needs three or more MemStats dumps, or scrapes of metrics, along with the log.\n"
+        "  Of a program with expvar, repeat: curl http://localhost:8080/debug/vars >> vars.json"
+    ),
+    "sites": (
+        "Of a program with net/http/pprof, this fetches one:\n"
+        "  curl -o heap.pb.gz http://localhost:6060/debug/pprof/heap"
+    ),
+}
+"""What plots need that are not of GC cycles."""
+
+
 def drawn(
     figure: Figure,
     backend: Backend = "plotly",
@@ -103,7 +133,9 @@ def drawn(
     Raises:
         BadSettingError: there is no such backend or panel, or too few axes.
         MissingExtraError: the library is not installed.
+        NoDataError: there is nothing to draw.
     """
+    with_data(figure)
     if panel is not None:
         chosen = tuple(candidate for candidate in figure.panels if candidate.name == panel)
         if not chosen:
@@ -133,6 +165,7 @@ class Drawing:
     Raises:
         BadSettingError: there is no such panel or backend, or too few axes.
         MissingExtraError: the library is not installed.
+        NoDataError: the input has no data for it.
     """
 
     def __init__(self, report: Callable[[], Report], name: PlotName) -> None:
@@ -183,6 +216,8 @@ class Plots:
     """Heap, GC CPU, mark assist, pauses and allocation over time, with episodes."""
     pauses = _Plot(pauses.pauses)
     """Pauses by phase: their distribution, and over time."""
+    pause_heatmap = _Plot(pause_heatmap.pause_heatmap)
+    """How many pauses of each length there were, over time."""
     frequency = _Plot(frequency.frequency)
     """Time between cycles: over time, and its distribution."""
     assist = _Plot(assist.assist)

@@ -14,7 +14,7 @@ from gctrace_analyzer.present.plots.palette import LOOKS, Look
 from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     import polars as pl
 
@@ -49,7 +49,8 @@ class Mark:
     """One series: a line, steps or points; `low` and `high` make a band around it.
 
     Points can have stems: lines down to zero, which hold few of them together. Bars lie: each
-    reaches from 0 to its `x` in the row `y`, with `where` at its end.
+    reaches from 0 to its `x` in the row `y`, with `where` at its end. Of heat, `x` and `y` are the
+    edges of `cells`, which are counts by row and column, None where there is nothing.
 
     `where` has the cycle and log line of each point. A null in `y` interrupts the line.
     """
@@ -57,7 +58,7 @@ class Mark:
     name: str
     x: pl.Series
     y: pl.Series
-    kind: Literal["line", "step", "points", "bar"] = "line"
+    kind: Literal["line", "step", "points", "bar", "heat"] = "line"
     look: Look = LOOKS["interval"]
     low: pl.Series | None = None
     high: pl.Series | None = None
@@ -65,6 +66,7 @@ class Mark:
     filled: bool = False
     size: int = 5
     has_stems: bool = False
+    cells: Sequence[Sequence[int | None]] = ()
 
     @property
     def top(self) -> pl.Series:
@@ -73,6 +75,12 @@ class Mark:
         Points show the highest value of their bin, because a mean would hide long pauses.
         """
         return self.high if self.kind == "points" and self.high is not None else self.y
+
+    @property
+    def counts(self) -> list[float]:
+        """The labels of the colours of heat: 1 to the highest count."""
+        most = max((n for row in self.cells for n in row if n), default=1)
+        return [n for n in ticks.logarithmic(1, max(most, 2)) if n.is_integer()]
 
     @property
     def band(self) -> tuple[pl.Series, pl.Series] | None:

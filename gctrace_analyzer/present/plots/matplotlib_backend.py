@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 WIDTH_IN, PANEL_IN = 9.0, 2.1
 """Width of a figure and height of a panel, in inches."""
 
-NOTHING = "The input has no data for this plot."
 _LEGEND_COLUMNS, _LEGEND_LETTERS, _LEGEND_ROW = 4, 75, 13
 """Names of series in a row above a panel and their letters, and the height of a row in points."""
 
@@ -55,15 +54,9 @@ def draw(figure: Figure, ax: Any = None, theme: Theme = "auto") -> Any:
     )
     drawn = _new_figure(figsize=(WIDTH_IN, tall), layout="constrained")
     drawn.get_layout_engine().set(rect=(0, below / tall, 1, 1 - below / tall), hspace=0.04)
-    axes = drawn.subplots(
-        max(len(panels), 1), 1, sharex=figure.shared_x and bool(panels), squeeze=False
-    )[:, 0]
+    axes = drawn.subplots(len(panels), 1, sharex=figure.shared_x, squeeze=False)[:, 0]
     drawn.suptitle(fill(figure.title, _TITLE_LETTERS), x=0.01, ha="left", fontweight="bold")
     _draw_all(figure, panels, list(axes), DARK if theme == "dark" else LIGHT)
-    if not panels:
-        axes[0].set_axis_off()
-        axes[0].text(0.5, 0.5, fill(notes, 80) or NOTHING, ha="center", va="center")
-        return drawn
     drawn.text(0.01, 0.02 / tall, notes, fontsize=8, color=NEUTRAL, va="bottom")
     return drawn
 
@@ -264,6 +257,12 @@ def _mark(mark: Mark, ax: Any, colors: dict[str, str]) -> None:
         # Room for what is written at the end of the longest.
         ax.margins(x=_BAR_ROOM)
         ax.set_axisbelow(True)
+        return
+    if mark.kind == "heat":
+        cells = [[math.nan if n is None else n for n in row] for row in mark.cells]
+        mesh = ax.pcolormesh(x, y, cells, norm="log", cmap="viridis", rasterized=True)
+        mesh.set_clim(1, max(n for row in mark.cells for n in (*row, 2) if n))
+        _ticks(ax.figure.colorbar(mesh, ax=ax, label=mark.name).ax.yaxis, mark.counts)
         return
     if mark.has_stems:
         ax.vlines(x, 0, y, color=color, alpha=_STEM_ALPHA, linewidth=1)

@@ -120,23 +120,18 @@ class _Description:
         }
 
     def whole(self) -> dict[str, object]:
-        """Returns the plot; in place of empty axes, why there is nothing to draw."""
+        """Returns the plot."""
         for index, panel in enumerate(self.panels):
             self._add(panel, index)
-        if self.panels:
-            for index, note in enumerate(self.figure.all_notes):
-                self._write(
-                    note,
-                    **_at("paper", 0, "paper", 0),
-                    xanchor="left",
-                    yanchor="top",
-                    yshift=-50 - _NOTE_HEIGHT * index,
-                    font={"size": 11, "color": NEUTRAL},
-                )
-        else:
-            self.layout |= {"xaxis": {"visible": False}, "yaxis": {"visible": False}}
-            text = "<br>".join(self.figure.all_notes) or matplotlib_backend.NOTHING
-            self._write(text, **_at("paper", 0.5, "paper", 0.5), font={})
+        for index, note in enumerate(self.figure.all_notes):
+            self._write(
+                note,
+                **_at("paper", 0, "paper", 0),
+                xanchor="left",
+                yanchor="top",
+                yshift=-50 - _NOTE_HEIGHT * index,
+                font={"size": 11, "color": NEUTRAL},
+            )
         return {"data": self.data, "layout": self.layout}
 
     def _write(self, text: str, **place: Any) -> None:
@@ -309,6 +304,9 @@ def _traces(
     if mark.kind == "bar":
         yield _bars(mark, panel, place)
         return
+    if mark.kind == "heat":
+        yield _heat(mark, panel, place)
+        return
     unit = f" {panel.unit}" if panel.unit else ""
     shown = "%{y:.3~p}" if panel.percent else f"%{{y:,.4~g}}{unit}"
     trace: dict[str, object] = {
@@ -359,6 +357,25 @@ def _bars(mark: Mark, panel: Panel, place: dict[str, Any]) -> dict[str, object]:
         "textposition": "outside",
         "hovertext": panel.names,
         "hovertemplate": "%{hovertext}<br>%{text}<extra></extra>",
+    }
+
+
+def _heat(mark: Mark, panel: Panel, place: dict[str, object]) -> dict[str, object]:
+    """Returns counts as colours on a logarithmic scale, with the counts themselves as text."""
+    return {
+        "type": "heatmap",
+        "name": mark.name,
+        **place,
+        "y": _values(mark.y),
+        "z": [[n and math.log10(n) for n in row] for row in mark.cells],
+        "text": mark.cells,
+        "colorscale": "Viridis",
+        "colorbar": {
+            "title": {"text": mark.name},
+            "tickvals": [math.log10(n) for n in mark.counts],
+            "ticktext": [f"{n:,g}" for n in mark.counts],
+        },
+        "hovertemplate": f"%{{x}}<br>%{{y:.3g}} {panel.unit}: %{{text}} {mark.name}<extra></extra>",
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
@@ -30,6 +31,7 @@ from gctrace_analyzer.analysis.compare.metrics import (
 from gctrace_analyzer.analysis.pauses import LatePauses
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.comparison import Comparison, side_of
+from gctrace_analyzer.present.sections import comparison
 from tests.conftest import CORPUS
 
 if TYPE_CHECKING:
@@ -264,6 +266,7 @@ def test_a_frame_of_cycles_is_a_side_and_a_notebook_shows_it() -> None:
     assert "before     a frame of cycles" in str(found)
     assert repr(found) == "<Comparison of before and after: 14 ~>"
     assert "<table" in found._repr_html_()
+    assert f"<b>{comparison.verdict(found.pairs)}</b>" in html.unescape(found._repr_html_())
     several = gca.compare({"one": run, "<b>two": DOUBLED})
     assert "&lt;b&gt;two" in several._repr_html_()
     assert repr(several).startswith("<Comparison of one and <b>two: ")

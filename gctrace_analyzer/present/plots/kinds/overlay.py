@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.pauses import single_pauses
+from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import duration
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.figure import (
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from gctrace_analyzer.present.plots.axis import Axis
+    from gctrace_analyzer.present.plots.figure import Panel
     from gctrace_analyzer.present.plots.palette import Look
     from gctrace_analyzer.present.report import Report
 
@@ -33,12 +37,16 @@ _RANGES, _FEWEST_RANGES = 120, 20
 """Time ranges of the longest run, and of a short one. Single cycles of several runs would hide
 each other."""
 
+_SINCE = "time since the start of each log, h:mm:ss"
 _MOST_BANDS = 2
 """Runs with a band around their lines: those of more would cover each other's lines."""
 
 
 def overlay(
-    runs: Mapping[str, Report], bins: int, sides: Mapping[str, str] | None = None
+    runs: Mapping[str, Report],
+    bins: int,
+    sides: Mapping[str, str] | None = None,
+    column: str | None = None,
 ) -> Figure:
     """Returns a plot of several runs: pauses, times between cycles, GC CPU, live heap.
 
@@ -46,8 +54,17 @@ def overlay(
         runs: the runs by name.
         bins: points per run in distributions.
         sides: what each run belongs to; runs of one side look the same.
+        column: draw only this column over time.
+
+    Raises:
+        BadSettingError: no run has such a column of numbers.
     """
     looks = _looks(runs, sides or {})
+    lines = _Lines.of(runs, looks)
+    title = " · ".join(runs)
+    if column is not None:
+        note = (f"Shown are {lines.means}",) if lines.means else ()
+        return Figure("compared", title, (lines.panel(column),), shared_x=False, notes=note)
     pauses, gaps = [], []
     for name, report in runs.items():
         corrected = report.analysis.corrected
@@ -56,29 +73,72 @@ def overlay(
         gaps.append(
             distributed(name, gap_s.filter(gap_s > 0), looks[name], bins, least=LEAST_S)
         )
-    spans = {name: report.analysis.summary.span_s or 0.0 for name, report in runs.items()}
-    range_s = max(spans.values(), default=0.0) / _RANGES
-    cpu, live = [], []
-    for name, report in runs.items():
-        ranges = math.ceil(spans[name] / range_s) if range_s else _RANGES
-        axis = axis_of(report, bins=max(_FEWEST_RANGES, ranges))
-        has_band = len(runs) <= _MOST_BANDS
-        cpu.append(
-            _line(name, axis, "gc_cpu_share", looks[name], "elapsed_s", has_band=has_band)
-        )
-        live.append(_line(name, axis, "heap_live_mib", looks[name], has_band=has_band))
-    at = "time since the start of each log, h:mm:ss"
     panels = (
         cumulative("pauses", "Cumulative share of pauses", pauses, "pause", "ms"),
         cumulative(
             "intervals", "Cumulative share of intervals", gaps, "time between cycles", "s"
         ),
-        shares("gc_cpu", "GC CPU, share of all CPU", cpu, x_title=at),
-        amounts("live", "Live heap (marked)", "MiB", live, x_title=at),
+        shares(
+            "gc_cpu",
+            "GC CPU, share of all CPU",
+            lines.marks("gc_cpu_share", "elapsed_s"),
+            x_title=_SINCE,
+        ),
+        amounts(
+            "live", "Live heap (marked)", "MiB", lines.marks("heap_live_mib"), x_title=_SINCE
+        ),
     )
-    binned = f"GC CPU and live heap: the means of time ranges of {duration(range_s)}."
-    notes = (NOTE, *([binned] if range_s else []))
-    return Figure("compared", " · ".join(runs), panels, shared_x=False, notes=notes)
+    notes = (NOTE, *([f"GC CPU and live heap: {lines.means}"] if lines.means else []))
+    return Figure("compared", title, panels, shared_x=False, notes=notes)
+
+
+@frozen
+class _Lines:
+    """Runs over the time since the start of each; `means` says what their points are."""
+
+    axes: dict[str, Axis]
+    looks: Mapping[str, Look]
+    means: str
+
+    @classmethod
+    def of(cls, runs: Mapping[str, Report], looks: Mapping[str, Look]) -> _Lines:
+        spans = {name: report.analysis.summary.span_s or 0.0 for name, report in runs.items()}
+        range_s = max(spans.values(), default=0.0) / _RANGES
+        bins = {
+            name: max(_FEWEST_RANGES, math.ceil(span / range_s)) if range_s else _RANGES
+            for name, span in spans.items()
+        }
+        axes = {name: axis_of(report, bins=bins[name]) for name, report in runs.items()}
+        means = f"the means of time ranges of {duration(range_s)}." if range_s else ""
+        return cls(axes, looks, means)
+
+    def marks(self, column: str, weight: str | None = None) -> list[Mark]:
+        """Returns a column of each run that has it."""
+        has_band = len(self.axes) <= _MOST_BANDS
+        return [
+            _line(name, axis, column, self.looks[name], weight, has_band=has_band)
+            for name, axis in self.axes.items()
+            if column in axis.cycles.columns
+        ]
+
+    def panel(self, column: str) -> Panel:
+        """Returns the panel of any column of numbers.
+
+        Raises:
+            BadSettingError: no run has such a column.
+        """
+        there = {name for axis in self.axes.values() for name in axis.cycles.columns}
+        known = {
+            about.name: about
+            for about in (*schema.INTERVALS, *schema.METRICS, *schema.CYCLES)
+            if about.name in there and about.unit and about.dtype in ("Int64", "Float64")
+        }
+        if column not in known:
+            raise BadSettingError.unknown(argument="column", value=column, valid=known)
+        about, marks = known[column], self.marks(column)
+        if column.endswith("_share"):
+            return shares(column, about.meaning, marks, x_title=_SINCE)
+        return amounts(column, about.meaning, about.unit, marks, x_title=_SINCE)
 
 
 def _line(
