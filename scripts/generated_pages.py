@@ -1,4 +1,4 @@
-"""Generates the pages about columns and findings."""
+"""Generates the pages about columns and findings, and the files for Prometheus and Grafana."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import rule_examples
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.rules.registry import RULES, filled
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape
+from gctrace_analyzer.present.monitoring.grafana_dashboard import FILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -103,8 +104,7 @@ def findings() -> str:
 
 def example(rule_id: str) -> Iterator[str]:
     """Yields what a log of the repository shows of a rule: command, evidence and chart."""
-    chosen = rule_examples.EXAMPLES.get(rule_id)
-    if chosen is None:
+    if (chosen := rule_examples.EXAMPLES.get(rule_id)) is None:
         yield "\nNo log of the repository shows it well.\n"
         return
     finding = rule_examples.reported(rule_id)[1]
@@ -117,5 +117,5 @@ def example(rule_id: str) -> Iterator[str]:
         yield "\nNo chart shows it.\n"
 
 
-PAGES = {"data-dictionary.md": data_dictionary, "findings.md": findings}
-"""What makes each page of docs."""
+PAGES = {"data-dictionary.md": data_dictionary, "findings.md": findings, **FILES}
+"""What makes each page of docs, and what people copy from there."""

@@ -266,6 +266,9 @@ class Thresholds:
     hours_to_limit: float = 24.0
     """Hours. A live heap that reaches its limit within a day is tomorrow's incident."""
 
+    alert_hours_to_limit: float = 4.0
+    """Hours. An alert is about the present shift; a report can warn of tomorrow."""
+
     step_share: float = 0.5
     """Relative change of the live heap's median. A smaller step is common load variation."""
 

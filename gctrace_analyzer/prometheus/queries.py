@@ -159,17 +159,25 @@ def identified(target: Target) -> dict[str, str | None]:
 
 def _asked(asked: Question, template: str, matchers: Sequence[Matcher]) -> list[Series]:
     """Returns the result of a query; none where the server refuses or cannot compute it."""
-    inner = ",".join(map(str, matchers))
-    query = template.replace("{S,", f"{{{inner}," if inner else "{")
-    query = query.replace("{S}", f"{{{inner}}}" if inner else "")
+    query = written(template, ",".join(map(str, matchers)), f"{round(asked.span.seconds)}s")
     query = query.replace("STEP", f"{_step_s(asked.span.seconds)}s")
-    query = query.replace("[R", f"[{round(asked.span.seconds)}s")
     try:
         return asked.server.instant(query, asked.span.end)
     except RefusedError as err:
         if err.status in (401, 403, 429):
             raise
         return []
+
+
+def written(template: str, matchers: str, window: str) -> str:
+    """Returns a query with its label matchers (`S`) and its time range (`R`).
+
+    >>> written("rate(go_gc_duration_seconds_count{S}[R])", 'job="api"', "5m")
+    'rate(go_gc_duration_seconds_count{job="api"}[5m])'
+    """
+    query = template.replace("{S,", f"{{{matchers}," if matchers else "{")
+    query = query.replace("{S}", f"{{{matchers}}}" if matchers else "")
+    return query.replace("[R", f"[{window}")
 
 
 def _add_containers(asked: Question, rows: Sequence[Figures], tick: Callable[[], None]) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.schema import Row
 
-_CALM_TIMES = 2.0
+CALM_TIMES = 2.0
 """Times the room of thrashing. An interval in which the limiter acted, and whose GC CPU is unknown,
 was calm for most of its time if a cycle has more room than this."""
 
@@ -127,7 +127,7 @@ def _windows(part: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     )
     again = acted.shift(1, fill_value=False) | acted.shift(-1, fill_value=False)
     limited = acted & pl.coalesce(
-        share > t.gc_cpu_bad, room < _CALM_TIMES * t.metrics_thrash_room, again
+        share > t.gc_cpu_bad, room < CALM_TIMES * t.metrics_thrash_room, again
     )
     flag = pl.any_horizontal(each.fill_null(value=False) for each in (starved, busy, limited))
     return table.with_columns(

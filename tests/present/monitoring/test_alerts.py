@@ -1,0 +1,142 @@
+"""The rules for Prometheus: on recordings of sick and of healthy programs, and in a real server."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from gctrace_analyzer.analysis.rules.registry import RULES
+from gctrace_analyzer.cli import main
+from gctrace_analyzer.present.monitoring.alerts import ALERTS, rules_file
+from gctrace_analyzer.present.monitoring.grafana_dashboard import FILES
+from tests.conftest import ROOT
+from tests.helpers.prometheus import binary
+from tests.helpers.scrapes import HEALTHY, SICK, Scrapes, of_corpus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+FIRING = 'ALERTS{alertstate="firing"}'
+LONGEST_MIN = 40
+
+
+def rules() -> list[dict[str, Any]]:
+    every: list[dict[str, Any]] = [
+        rule for group in yaml.safe_load(rules_file())["groups"] for rule in group["rules"]
+    ]
+    return every
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_files_in_docs_are_those_of_the_registry(name: str) -> None:
+    assert (ROOT / "docs" / name).read_text() == FILES[name](), "run scripts/docs --write"
+
+
+def test_each_alert_has_the_text_of_its_finding_and_the_commands_that_explain_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    alerts = [rule for rule in rules() if "alert" in rule]
+    assert len(alerts) == len(ALERTS)
+    for alert in alerts:
+        rule, texts = RULES[alert["labels"]["finding"]], alert["annotations"]
+        assert texts["summary"].endswith(rule.meaning)
+        assert texts["description"].endswith(rule.advice)
+        page, _, anchor = texts["runbook"].partition("#")
+        assert f"## {rule.id} {rule.name}" in (ROOT / page).read_text()
+        assert anchor == f"{rule.id} {rule.name}".lower().replace(" ", "-")
+        assert main(texts["explain"].split()[1:]) == 0
+        assert rule.name in capsys.readouterr().out
+        assert texts["command"].startswith("gctrace-analyze prometheus {{ $externalURL }}")
+
+
+def test_recorded_figures_are_all_used() -> None:
+    text = "".join(rule["expr"] for rule in rules())
+    shown = (ROOT / "docs/examples/dashboard.json").read_text()
+    for rule in rules():
+        if "record" in rule and rule["record"] not in text:
+            assert rule["expr"].split("[")[0] in shown, f"nothing uses {rule['record']}"
+
+
+def test_promtool_accepts_the_rules() -> None:
+    promtool = binary("promtool", "prometheus")
+    command = [promtool, "check", "rules", "docs/examples/rules.yml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def run_rules(
+    folder: Path, recordings: Iterable[Scrapes], *expected: tuple[str, float, list[str]]
+) -> None:
+    """Lets `promtool test rules` evaluate queries on recordings.
+
+    Args:
+        folder: where its files are written.
+        recordings: what was scraped.
+        expected: queries, the minute in which each is evaluated, and the labels of the results,
+            all of which are 1.
+    """
+    promtool = binary("promtool", "prometheus")
+    (folder / "rules.yml").write_text(rules_file())
+    tests = [
+        {
+            "expr": query,
+            "eval_time": f"{round(60 * minute)}s",
+            "exp_samples": [{"labels": labels, "value": 1} for labels in results],
+        }
+        for query, minute, results in expected
+    ]
+    series = [row for recording in recordings for row in recording.test_series()]
+    document = {
+        "rule_files": ["rules.yml"],
+        "evaluation_interval": "1m",
+        "tests": [{"interval": "15s", "input_series": series, "promql_expr_test": tests}],
+    }
+    # JSON is YAML.
+    (folder / "test.yml").write_text(json.dumps(document))
+    command = [promtool, "test", "rules", str(folder / "test.yml")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr)[:4000]
+
+
+def within_min(alert: str) -> int:
+    """The minutes after which an alert fires, as the file says."""
+    return next(each.within_min for each in ALERTS if alert == f"{each.name} {each.severity}")
+
+
+def firing(alert: str) -> str:
+    name, severity = alert.split()
+    return f'count(ALERTS{{alertname="{name}",severity="{severity}",alertstate="firing"}})'
+
+
+def ever(alerts: Iterable[str]) -> list[str]:
+    """The results of `EVER`."""
+    pairs = (alert.split() for alert in alerts)
+    return [f'{{alertname="{name}", severity="{severity}"}}' for name, severity in pairs]
+
+
+EVER = f"group by (alertname, severity) (last_over_time({FIRING}[6h]))"
+
+
+@pytest.mark.parametrize("name", SICK)
+def test_alerts_of_a_sick_program_fire_in_time_and_no_others(name: str, tmp_path: Path) -> None:
+    (recording,) = of_corpus(name)
+    checks = [(firing(alert), within_min(alert), ["{}"]) for alert in SICK[name]]
+    checks.append((EVER, LONGEST_MIN, ever(SICK[name])))
+    run_rules(tmp_path, [recording.lasting(LONGEST_MIN)], *checks)
+
+
+def test_ten_healthy_hours_are_silent(tmp_path: Path) -> None:
+    recordings = [one for pattern in HEALTHY for one in of_corpus(pattern)]
+    longest = max(one.minutes for one in recordings)
+    run_rules(tmp_path, recordings, (EVER, longest, []))
+    assert sum(one.minutes for one in recordings) >= 360
+
+
+def test_healthy_programs_stay_silent_if_their_state_lasts(tmp_path: Path) -> None:
+    recordings = [one.lasting(60) for pattern in HEALTHY for one in of_corpus(pattern)]
+    run_rules(tmp_path, recordings, (EVER, 60, []))
