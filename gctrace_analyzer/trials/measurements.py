@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import __version__
@@ -17,7 +18,6 @@ from gctrace_analyzer.trials.plan import NOW, OutputMetric, Plan, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from gctrace_analyzer.advise.expectation import Expectation
     from gctrace_analyzer.advise.sides import Promised, Side
@@ -95,6 +95,9 @@ class Measurements:
             plan = replace(Plan(**known["plan"]), metrics=metrics)
             kept = cls(folder, [Trial(**side) for side in known["sides"]], plan, known["facts"])
             kept.runs = [TrialRun(**run) for run in known["runs"]]
+            if outside := [run.log for run in kept.runs if Path(run.log).name != run.log]:
+                msg = f"{outside[0]!r} is not in the folder"
+                raise ValueError(msg)
             kept.promises = known["promises"]
             kept.fixed, kept.most = known["fixed"], known["most"]
         except (OSError, ValueError, KeyError, TypeError) as err:
