@@ -317,7 +317,7 @@ def _reports(runs: Mapping[str, Run] | Sequence[Run]) -> dict[str, Report]:
         raise BadSettingError(argument="runs", value=str(runs), expected=expected)
     if isinstance(runs, Mapping):
         return {name: run.report() for name, run in runs.items()}
-    names = short_paths([run.report().name for run in several])
+    names = short_paths([run.report().title for run in several])
     numbered = (
         f"{name} ({before + 1})" if (before := names[:at].count(name)) else name
         for at, name in enumerate(names)

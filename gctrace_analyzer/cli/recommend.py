@@ -90,12 +90,12 @@ def _configuration(run: Run, rows: pl.DataFrame, kind: str) -> str:
     hint = "Without -f, recommend shows what is known and what to add to the input."
     if not report.advice.is_available:
         problem = f"no recommendation: {report.advice.baseline.refused or 'no GC cycles'}"
-        raise NoDataError(report.name, problem.rstrip("."), hint)
+        raise NoDataError(report.title, problem.rstrip("."), hint)
     first = rows.row(0, named=True)
     known = name_of(first, report.advice.baseline)
     if first["now"] and known != setting_text(first):
         problem = f"no change is recommended, and of the present setting only {known} is known"
-        raise NoDataError(report.name, problem, hint)
+        raise NoDataError(report.title, problem, hint)
     say(f"gctrace-analyze: {known}: {first['why']}")
     text = manifests(Setting.of(first))[CONFIGURATIONS[kind]]
     # An env file, as Docker and systemd read it, has no export.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 
 _DAY_S = 86_400.0
+_SUFFIX = re.compile(
+    r"(\.(log|txt|out|err|jsonl?|csv|gz|zst|xz|bz2|zip|\d+))+(?= and \d+ more$|$)"
+)
 
 
 @dataclass(frozen=True)
@@ -39,12 +43,12 @@ class Report:
 
     @property
     def name(self) -> str:
-        """The name of the service, or the base name of the first input."""
+        """The name of the service; where none is known, that of the first input without suffix."""
         rows = self.analysis.tables["processes"]
         for column in ("container", "ident", "pod", "unit"):
             if column in rows.columns and rows[column].drop_nulls().n_unique() == 1:
                 return format.printable(str(rows[column].drop_nulls()[0]))
-        return self.title.rpartition("/")[2] or self.title
+        return _SUFFIX.sub("", self.title.rpartition("/")[2]) or self.title
 
     @property
     def is_scraped(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -108,6 +109,6 @@ def test_help(
     golden: Callable[[str, str], None],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with pytest.raises(SystemExit, match="0"):
+    with suppress(SystemExit):
         main(list(words))
     golden(f"help-{words[0].strip('-')}.txt", capsys.readouterr().out)

@@ -72,6 +72,14 @@ class Chart:
     x_title: str
     values: dict[str, object]
 
+    @property
+    def rows_above(self) -> float:
+        """Rows of names of bands and moments, which are above the data."""
+        kinds = ("band", "moment")
+        return max(
+            (1 + each.top for each in self.labels if each.kind.startswith(kinds)), default=0
+        )
+
 
 def charts_of(figure: Figure, statements: dict[str, str], *, linked: bool) -> Iterator[Chart]:
     """Yields a chart for each panel; if `linked`, the time axes of the page move together."""
@@ -203,7 +211,10 @@ def _paths(mark: Mark, frame: pl.DataFrame, panel: Panel, x: Place, y: Place) ->
     elif mark.filled:
         bottom = placed.with_columns(low=pl.lit(float(HEIGHT)))
         yield Path(_area(bottom, "y", "low", mark), "fill", mark.look)
-    yield Path("".join(f"M{line}" for line in _lines(placed, "y", mark)), "line", mark.look)
+    lines = _lines(placed, "y", mark)
+    alone = "" if len(lines) < 2 else "h2"  # a value between two gaps would not be seen
+    d = "".join(f"M{line}{'' if set(line) & set('LH') else alone}" for line in lines)
+    yield Path(d, "line", mark.look)
     if (
         (panel.is_timed or panel.name == "memory")
         and mark.kind == "line"

@@ -46,6 +46,7 @@ def environment() -> Environment:
     )
     jinja.filters["code"] = code
     jinja.filters["spark"] = spark
+    jinja.filters["words"] = words
     return jinja
 
 
@@ -56,6 +57,20 @@ def code(text: str) -> Markup:
     Markup('run <code>go tool pprof &lt;x&gt;</code>')
     """
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def words(name: str) -> str:
+    """Returns the name of a finding as a heading.
+
+    >>> words("high-gc-cpu"), words("limit-thrash"), words("gogc-off-idle")
+    ('High GC CPU', 'Limit thrash', 'GOGC off idle')
+    """
+    parts = [part.upper() if part in _ACRONYMS else part for part in name.split("-")]
+    text = " ".join(parts).replace("GOMAXPROCS over CPUS", "GOMAXPROCS over CPUs")
+    return text[:1].upper() + text[1:]
+
+
+_ACRONYMS = ("gc", "cpu", "cpus", "stw", "gogc", "oom", "gomaxprocs")
 
 
 def spark(figure: KeyFigure) -> str:

@@ -343,6 +343,19 @@
     return cut && low >= 0.9 * high && low > 0 ? [low - room, high + room] : [Math.min(low, 0), high * 1.06 || 1];
   }
 
+  // In a range, a caption has the values that its chart shows there.
+  function captioned(chart, [begin, end]) {
+    const caption = chart.figure.querySelector(".statement");
+    chart.statement ??= caption.textContent;
+    const parts = (range ? chart.series : []).flatMap((series) => {
+      const [first, last] = [from(series.x, begin), from(series.x, end)];
+      if (first === last) return [];
+      const [low, high] = [Math.min(...(series.low ?? series.y).slice(first, last)), Math.max(...(series.high ?? series.y).slice(first, last))];
+      return [`${series.name} ${low === high ? "" : `${chart.percent ? number(100 * low) : number(low, 4)} to `}${shown(high, chart)}`];
+    });
+    caption.textContent = range ? `In this range: ${parts.join("; ") || "no values"}.` : chart.statement;
+  }
+
   function draw(chart) {
     const [begin, end] = range ?? whole;
     closeUp(chart, [begin, end]);
@@ -353,6 +366,7 @@
     const height = chart.logY ? 100 : (100 * (high - low)) / (chart.y[1] - chart.y[0]);
     chart.svg.setAttribute("viewBox", [left, top, width, height].map((each) => Number(each.toFixed(6))).join(" "));
     chart.view = [begin, end];
+    captioned(chart, [begin, end]);
     const wide = chart.area.clientWidth;
     const xs = ticksWithin(begin, end, wide);
     chart.figure.querySelector(".xs").replaceChildren(...xs.map(([at, text]) => {
@@ -381,17 +395,24 @@
     }
   }
 
-  function asked() {
-    const found = /^#t=(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$/.exec(location.hash);
+  function asked(hash = location.hash) {
+    const found = /^#t=(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$/.exec(hash);
     return found && Number(found[1]) < Number(found[2]) ? [Number(found[1]), Number(found[2])] : null;
   }
+  let base = asked() ? "" : location.hash;
   function show(wanted, address = true) {
     range = wanted;
     if (range && whole) {
       range = [Math.max(range[0], whole[0]), Math.min(range[1], whole[1])];
       if (range[1] - range[0] <= 0 || (range[0] <= whole[0] && range[1] >= whole[1])) range = null;
     }
-    if (address) history.replaceState(null, "", range ? `#t=${range[0].toFixed(3)}-${range[1].toFixed(3)}` : location.pathname + location.search);
+    const link = range ? `#t=${range[0].toFixed(3)}-${range[1].toFixed(3)}` : location.pathname + location.search;
+    if (address && range && !asked()) { // the first zoom is a step in the history: Back shows the whole run again
+      base = location.hash;
+      history.pushState({ zoomed: true }, "", link);
+    } else if (address && !range && history.state?.zoomed) history.back();
+    else if (address) history.replaceState(history.state, "", link);
+    root.classList.toggle("ranged", Boolean(range));
     timed.forEach(draw);
     showFigures();
     for (const row of all("[data-begin]")) {
@@ -438,10 +459,13 @@
   };
   for (const button of all("[data-move]")) button.addEventListener("click", () => show(moves[button.dataset.move](range ?? whole)));
   const place = byId("timeline") ?? byId("compared");
-  place?.closest("section").addEventListener("keydown", (event) => { if (event.key === "Escape" && range) show(null); });
-  addEventListener("hashchange", () => {
-    if (!asked()) return;
-    show(asked());
+  addEventListener("keydown", (event) => { if (event.key === "Escape" && range && !event.defaultPrevented && event.target.tagName !== "INPUT") show(null); });
+  addEventListener("popstate", () => { if (asked() || location.hash === base) show(asked(), false); });
+  addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#t="]');
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    show(asked(link.hash));
     place?.scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
   });
 
@@ -491,8 +515,7 @@
       return Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
     };
     chart.area.addEventListener("pointermove", (event) => {
-      if (event.pointerType === "touch") return; // a finger scrolls
-      point(chart, at(event));
+      if (event.pointerType !== "touch") point(chart, at(event));
       if (begun === null) return;
       const ends = [begun, at(event)].sort((a, b) => a - b);
       brush.hidden = false;
@@ -503,7 +526,7 @@
     chart.area.addEventListener("click", (event) => { if (event.pointerType === "touch") point(chart, at(event)); });
     if (!chart.timed) continue;
     chart.area.addEventListener("pointerdown", (event) => {
-      if (event.pointerType === "touch" || event.button !== 0) return;
+      if (event.button !== 0) return; // up and down, a finger scrolls: then the browser cancels this
       begun = at(event);
       chart.area.setPointerCapture(event.pointerId);
     });

@@ -142,7 +142,9 @@ class Axis:
             "x", "process", *numbered, "source", "line_no", pl.col(column).alias("y"), *extra
         )
         parts = [
-            binned(part, max(2, self.bins * len(part) // max(len(points), 1)))
+            binned(
+                part, max(2, self.bins * len(part) // max(len(points), 1)), gaps=self.by_dumps
+            )
             for part in by_process(points)
         ]
         rows = [row for part in parts for row in (part, _gap(part))][:-1]

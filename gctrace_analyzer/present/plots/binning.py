@@ -24,7 +24,7 @@ def checked(bins: int) -> int:
     )
 
 
-def binned(points: pl.DataFrame, bins: int) -> pl.DataFrame:
+def binned(points: pl.DataFrame, bins: int, *, gaps: bool = False) -> pl.DataFrame:
     """Returns `x low y high` for each bin.
 
     Up to `bins` points stay as they are. More points are grouped into bins of equal length in
@@ -33,7 +33,15 @@ def binned(points: pl.DataFrame, bins: int) -> pl.DataFrame:
     Args:
         points: `x` and `y`, optionally `weight` for the mean, and further columns.
         bins: the number of bins.
+        gaps: keep points without a value, which interrupt a line; of bins, those without any.
     """
+    if gaps and len(points):
+        x = points["x"].to_physical().cast(pl.Float64)
+        size = bins if len(points) > bins else 1e9
+        cells = ((x - x.min()) / (x.max() - x.min()) * size).floor()  # type: ignore[operator]
+        count = points.select("y", cell=cells).select(pl.col("y").count().over("cell"))
+        empty = points.filter(count.to_series() == 0).drop("weight", strict=False)
+        return pl.concat([binned(points, bins), empty], how="diagonal").sort("x")
     known = points.select("x", "y").with_columns(row=pl.int_range(pl.len()))
     known = complete(known, "x", "y")
     if len(known) <= bins:

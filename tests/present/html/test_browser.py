@@ -100,7 +100,7 @@ def test_a_finding_and_the_buttons_move_all_time_charts(browser: Any, tmp_path: 
         assert "#t=" in page.url
         page.locator("[data-move=all]").press("Enter")
         assert ranges(page) == whole
-        assert "#t=" not in page.url
+        page.wait_for_function("location.hash === ''")
         assert wrong == []
 
 
@@ -127,7 +127,66 @@ def test_dragging_zooms_charts_tables_and_figures_and_a_double_click_resets(
         box, y = middle(page)
         page.mouse.dblclick(box["x"] + 50, y)
         assert page.inner_text("#range") == whole
-        assert "#t=" not in page.url
+        page.wait_for_function("location.hash === ''")
+        assert wrong == []
+
+
+def test_escape_and_back_show_the_whole_run_and_other_links_keep_the_range(
+    browser: Any, tmp_path: Path
+) -> None:
+    path = saved(gca.read(SAMPLES / "leak-into-limit-go1.24.log"), tmp_path)
+    with opened(browser, path) as (page, wrong):
+        drawn_whole(page)
+        for leave in (lambda: page.keyboard.press("Escape"), page.go_back):
+            dragged(page, 0.5, 0.75)
+            dragged(page, 0.2, 0.9)
+            assert ranges(page)[0] != "0 1000"
+            leave()
+            page.wait_for_function(f"() => {SHOWN} === '{WHOLE}'")
+            page.wait_for_function("location.hash === ''")
+        dragged(page, 0.5, 0.75)
+        page.locator(".contents a[href='#cycles']").click()
+        assert ranges(page)[0] != "0 1000"
+        assert wrong == []
+
+
+def test_in_a_range_captions_follow_and_the_rest_says_that_it_is_of_the_whole(
+    browser: Any, tmp_path: Path
+) -> None:
+    run = gca.read(SAMPLES / "leak-into-limit-go1.24.log")
+    with opened(browser, saved(run, tmp_path)) as (page, wrong):
+        drawn_whole(page)
+        caption = page.locator("#timeline-heap .statement")
+        whole = caption.inner_text()
+        says = "getComputedStyle(document.querySelector('#distributions').parentElement, '::before')"
+        assert page.evaluate(f"{says}.content") == "none"
+        dragged(page, 0.5, 0.75)
+        begin, end = (float(word) for word in page.url.partition("#t=")[2].split("-"))
+        live = run.cycles.filter(run.cycles["start_s"].is_between(begin, end))[
+            "heap_live_mib"
+        ].to_list()
+        assert f"live heap (marked) {min(live)} to {max(live)} MiB" in caption.inner_text()
+        assert "whole run" in page.evaluate(f"{says}.content")
+        page.keyboard.press("Escape")
+        assert caption.inner_text() == whole
+        assert wrong == []
+
+
+def test_headings_are_words_and_the_names_of_bands_are_above_the_data(
+    browser: Any, tmp_path: Path
+) -> None:
+    run = gca.read(SAMPLES / "refill" / "service.log.gz", memory_limit="104MiB")
+    with opened(browser, saved(run, tmp_path)) as (page, wrong):
+        drawn_whole(page)
+        assert page.title() == "service: Go garbage collection"
+        assert page.inner_text("h1") == "service"
+        assert page.inner_text("#GC016") == "Limit thrash GC016"
+        area = page.locator("#timeline-heap .area").bounding_box()
+        for tag in page.locator("#timeline-heap .tag.band").all():
+            box = tag.bounding_box()
+            assert box["y"] + box["height"] <= area["y"] + 1
+        tags = page.locator("#timeline-heap .tag.band").all_inner_texts()
+        assert set(tags) == {"Limit thrash", "Assist storm"}
         assert wrong == []
 
 
@@ -231,7 +290,10 @@ def test_print_shows_everything_in_light_colors(browser: Any, tmp_path: Path) ->
         assert wrong == []
 
 
-def test_a_swipe_over_a_chart_scrolls_the_page_of_a_phone(browser: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_sideways", [False, True])
+def test_on_a_phone_a_swipe_up_scrolls_and_one_sideways_zooms(
+    browser: Any, tmp_path: Path, *, is_sideways: bool
+) -> None:
     path = saved(gca.read(SAMPLES / "spike-go1.26.log"), tmp_path)
     phone: dict[str, Any] = {
         "viewport": {"width": 390, "height": 844},
@@ -244,13 +306,23 @@ def test_a_swipe_over_a_chart_scrolls_the_page_of_a_phone(browser: Any, tmp_path
         before = page.evaluate("scrollY")
         session = page.context.new_cdp_session(page)
         x = box["x"] + box["width"] / 2
-        points = [{"x": x, "y": y - 25 * step} for step in range(12)]
+        points = [
+            {"x": x + 10 * step, "y": y} if is_sideways else {"x": x, "y": y - 25 * step}
+            for step in range(12)
+        ]
         kinds = ["touchStart", *["touchMove"] * 11]
         for kind, point in zip(kinds, points, strict=True):
             session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
         session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-        page.wait_for_function("before => scrollY > before + 200", arg=before)
-        assert ranges(page)[0] == "0 1000"
+        if is_sideways:
+            page.wait_for_function(f"() => {SHOWN} !== '{WHOLE}'")
+            assert page.evaluate("scrollY") < before + 100
+            begin, width = map(float, ranges(page)[0].split())
+            assert 480 < begin < 600
+            assert 200 < width < 500
+        else:
+            page.wait_for_function("before => scrollY > before + 200", arg=before)
+            assert ranges(page)[0] == "0 1000"
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert wrong == []
 

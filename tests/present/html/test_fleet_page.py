@@ -107,7 +107,7 @@ def test_the_rows_of_the_worst_processes_open_their_reports(browser: Any, page: 
         for index in range(4):
             assert links.nth(index).get_attribute("href").startswith("../my%20reports/")
         links.first.click()
-        assert "limit" in shown.locator("section.verdict").inner_text()
+        assert "too low" in shown.locator("section.verdict").inner_text()
         assert shown.locator("script").count() == 0
         shown.go_back()
         shown.locator("section:has(h2:text-is('Thrashing or close')) a").last.click()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import gctrace_analyzer as gca
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.cli.report import PLOTS as OFFERED
+from gctrace_analyzer.present.html.chart import charts_of
 from gctrace_analyzer.present.plots import matplotlib_backend, plotly_backend
 from gctrace_analyzer.present.plots.accessor import PLOTS, described
 from gctrace_analyzer.present.plots.axis import axis_of
@@ -473,3 +474,28 @@ def test_without_a_profile_the_plot_of_sites_says_what_is_missing() -> None:
     figure = described(gca.read(PROFILES / "requests" / "run.log").report(), "sites")
     assert not figure.drawn
     assert "no heap profile" in figure.notes[0]
+
+
+@pytest.mark.parametrize(("bins", "drawn"), [(100, 40), (12, 14)])
+def test_a_time_without_values_is_a_gap_also_between_bins(bins: int, drawn: int) -> None:
+    values = [None if 10 <= at < 15 or at == 20 else float(at) for at in range(40)]
+    points = pl.DataFrame(
+        {"x": range(40), "y": values}, schema={"x": pl.Float64, "y": pl.Float64}
+    )
+    line = binned(points, bins, gaps=True)
+    assert len(line) == drawn
+    assert line.filter(pl.col("x").is_between(10, 12))["y"].null_count() == 3
+    assert line["x"].is_sorted()
+    mark = Mark("live", line["x"], line["y"])
+    figure = Figure("f", "f", (Panel("p", "p", (mark,), is_timed=True),), x_range=(0.0, 39.0))
+    (chart,) = charts_of(figure, {}, linked=True)
+    runs = 3 if bins > 40 else 2
+    assert next(path.d for path in chart.paths if path.kind == "line").count("M") == runs
+
+
+def test_a_value_between_two_gaps_is_seen() -> None:
+    mark = Mark("live", pl.Series([0.0, 1, 2, 3, 4]), pl.Series([1.0, None, 2, None, 3]))
+    figure = Figure("f", "f", (Panel("p", "p", (mark,), is_timed=True),), x_range=(0.0, 4.0))
+    (chart,) = charts_of(figure, {}, linked=True)
+    line = next(path.d for path in chart.paths if path.kind == "line")
+    assert line.count("h2") == line.count("M") == 3
