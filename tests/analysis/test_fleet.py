@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.fleet import scraped
 from gctrace_analyzer.analysis.fleet.answers import after_all, answers, since
 from gctrace_analyzer.present import fleet_tables
 from tests.helpers.tables import few
@@ -407,3 +408,17 @@ def test_of_each_file_the_last_process_counts_whatever_the_order_of_the_rows() -
         (f"{n}.log", 2) for n in range(5)
     ]
     assert found.services["live_heap_p50_mib"].to_list() == [12]
+
+
+def test_a_low_gogc_is_not_thrashing_unless_go_is_at_its_limit() -> None:
+    figures: dict[str, float | str | None] = {
+        "covered_s": 600.0, "gc_per_s": 15.0, "alloc_mib_per_s": 75.0, "heap_goal_mib": 68.0,
+        "memory_limit_mib": 1000.0,
+    }  # fmt: skip
+    table = scraped.rows(
+        [{**figures, "go_memory_mib": memory} for memory in (80.0, 899.0, 901.0, None)],
+        600.0,
+        ["roomy", "below", "at", "unknown"],
+        "server",
+    )
+    assert table["thrashes_at_end"].to_list() == [None, None, True, True]

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 INTERVAL_S = 15
+START = "process_start_time_seconds"
+"""Of a recording, relative to its first scrape."""
+
+LIMIT = "go_gc_gomemlimit_bytes"
 Labels = tuple[tuple[str, str], ...]
 
 
@@ -45,6 +49,20 @@ class Scrapes:
         }
         return replace(self, series=kept)
 
+    def thinned(self, times: int) -> Scrapes:
+        """Keeps one scrape out of several."""
+        thin = {
+            own: [None if number % times else value for number, value in enumerate(values)]
+            for own, values in self.series.items()
+        }
+        return replace(self, series=thin)
+
+    def with_limit(self, limit_bytes: float) -> Scrapes:
+        """Changes the exported GOMEMLIMIT."""
+        (limit,) = (own for own in self.series if dict(own)["__name__"] == LIMIT)
+        scrapes = len(self.series[limit])
+        return replace(self, series={**self.series, limit: [limit_bytes] * scrapes})
+
     def in_container(self, limit_bytes: float) -> Scrapes:
         """Adds the labels of a container, and its limit as kube-state-metrics exports it."""
         place = {"namespace": "shop", "pod": f"{self.job}-0", "container": self.job}
@@ -64,9 +82,11 @@ class Scrapes:
         """Yields the samples in OpenMetrics; the last scrape is at `end_s`."""
         for labels, values in self.series.items():
             begin_s = end_s - (len(values) - 1) * INTERVAL_S
+            moved_s = begin_s if dict(labels)["__name__"] == START else 0
             for number, value in enumerate(values):
                 if value is not None:
-                    yield f"{selector(labels)} {value!r} {begin_s + number * INTERVAL_S}"
+                    at_s = begin_s + number * INTERVAL_S
+                    yield f"{selector(labels)} {value + moved_s!r} {at_s}"
 
 
 def selector(labels: Labels) -> str:
@@ -109,10 +129,14 @@ def scrapes(path: Path, job: str, *, of_job: str | None = None) -> Scrapes:
             values |= {int(at // INTERVAL_S): float(text) for at, text in row["values"]}
     first = min(min(values) for values in times.values())
     last = max(max(values) for values in times.values())
-    return Scrapes(job, {
+    series = {
         labels: [_finite(values.get(number)) for number in range(first, last + 1)]
         for labels, values in times.items()
-    })  # fmt: skip
+    }
+    for labels, starts in series.items():
+        if dict(labels)["__name__"] == START:
+            series[labels] = [start and start - first * INTERVAL_S for start in starts]
+    return Scrapes(job, series)
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -128,8 +152,20 @@ def _finite(value: float | None) -> float | None:
 THRASH, TIGHT = "GoGCLimitThrash critical", "GoGCMemoryLimitTight warning"
 HIGH_CPU, VERY_HIGH_CPU = "GoGCHighCPU warning", "GoGCHighCPU critical"
 ASSISTS, PAUSES = "GoGCMarkAssists warning", "GoGCLongPauses warning"
+GROWTH = "GoGCHeapReachesLimit warning"
 
 SICK = {
+    "alerts/thrashing": {THRASH, TIGHT},
+    "alerts/near": {TIGHT},
+    "alerts/near-all": {TIGHT},
+    "alerts/burning": set(),
+    "alerts/burning-all": {HIGH_CPU, ASSISTS},
+    "alerts/straining": set(),
+    "alerts/straining-all": {HIGH_CPU, VERY_HIGH_CPU, ASSISTS},
+    "alerts/growing": {GROWTH},
+    "alerts/growing-all": {GROWTH},
+    "alerts/waiting": {PAUSES},
+    "alerts/waiting-all": {PAUSES},
     "scraped/limits-2/coredns-1.12/limit-x0.9": {THRASH, TIGHT},
     "scraped/limits-3/caddy-2.10/limit-x0.9": {THRASH, TIGHT, HIGH_CPU, ASSISTS},
     "scraped/limits-3/caddy-2.10/limit-x1.3": {TIGHT},
@@ -150,6 +186,7 @@ SICK = {
 do not export their memory limit; a name with `-all` is a page with all of runtime/metrics."""
 
 HEALTHY = (
+    "alerts/steady-all", "alerts/limited-all", "alerts/small-all", "alerts/prometheus",
     "scraped/hour/coredns-1.12/gogc50", "scraped/hour/etcd-3.4/gogc100",
     "scraped/hour/etcd-3.6/gogc100", "scraped/hour/influxdb-1.6/gogc100",
     "scraped/minutes-1/*/*", "scraped/minutes-2/*/*", "scraped/minutes-3/*/*",

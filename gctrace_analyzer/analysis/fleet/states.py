@@ -71,8 +71,11 @@ def of_server(t: Thresholds) -> list[pl.Expr]:
     `analysis.episodes`) but only that a process thrashed for most of it.
     """
     per_cycle = pl.col("alloc_mib_per_cycle") / pl.col("heap_goal_mib")
-    limited = pl.col("memory_limit_mib").is_not_null() & (
-        pl.col("gc_per_s") > t.server_min_per_s
+    of_limit = pl.col("go_memory_mib") / pl.col("memory_limit_mib")
+    limited = (
+        pl.col("memory_limit_mib").is_not_null()
+        & (pl.col("gc_per_s") > t.server_min_per_s)
+        & (of_limit > t.server_at_limit_share).fill_null(value=True)
     )
     of_container = pl.col("rss_max_mib") / pl.col("container_limit_mib")
     often = pl.format(

@@ -96,6 +96,7 @@ def _says(text: str, figure: str, form: str = "humanizePercentage") -> str:
 
 _WINDOW_S = 3600 * TREND_WINDOW_H
 _RUNS = _is("cycles", f"> {T.server_min_per_s:g}")
+_AT_LIMIT = _is("of_limit", f"> {T.server_at_limit_share:g}")
 _TIGHT = _is("room", f"< {T.server_near_cycle_share:g}")
 _RESIDENT = "process_resident_memory_bytes"
 _CONTAINER_LIMIT = """\
@@ -110,25 +111,25 @@ _LIVE = _says("The live heap is {}B.", "live", "humanize1024")
 ALERTS = (
     Alert(
         "GoGCLimitThrash", "GC016", "critical", 5, 10,
-        "Under a GOMEMLIMIT a cycle allocates next to nothing, with either collector; the goals "
+        "At its GOMEMLIMIT a cycle allocates next to nothing, with either collector; the goals "
         "show a limit that client_golang before 1.20 does not export. With runtime/metrics also: "
         "the runtime's CPU limiter acted, or GC CPU is near the half that it allows.",
         _any(
-            _all(_is("room", f"< {T.server_thrash_cycle_share:g}"), _RUNS, _is("limit")),
+            _all(_is("room", f"< {T.server_thrash_cycle_share:g}"), _RUNS, _AT_LIMIT),
             _unknown_limit(_is("room", f"< {T.metrics_thrash_room_unknown:g}")),
-            _all(_is("limiter", "> 0"), _is("limit"), _either(
+            _all(_is("limiter", "> 0"), _AT_LIMIT, _either(
                 _is("gc_cpu", f"> {T.gc_cpu_bad:g}"),
                 _is("room", f"< {CALM_TIMES * T.metrics_thrash_room:g}"))),
-            _all(_is("gc_cpu", f"> {T.server_thrash_gc_cpu_share:g}"), _is("limit")),
+            _all(_is("gc_cpu", f"> {T.server_thrash_gc_cpu_share:g}"), _AT_LIMIT),
         ),
         _GC_CPU + _ROOM + _LIMIT + _LIVE,
     ),
     Alert(
         "GoGCMemoryLimitTight", "GC015", "warning", 15, 20,
-        "With either collector: what a cycle allocates under a GOMEMLIMIT, as a share of the heap "
+        "With either collector: what a cycle allocates at its GOMEMLIMIT, as a share of the heap "
         "goal; and the live heap as a share of GOMEMLIMIT, from client_golang 1.20 on.",
         _any(
-            _all(_TIGHT, _RUNS, _is("limit")),
+            _all(_TIGHT, _RUNS, _AT_LIMIT),
             _unknown_limit(_TIGHT),
             f"{_is('live')} > {T.fleet_limit_share:g} * {_is('limit')}",
         ),
@@ -153,7 +154,7 @@ ALERTS = (
         _says("Mark assists take {} of the CPU.", "assists") + _GC_CPU,
     ),
     Alert(
-        "GoGCHeapReachesLimit", "GC021", "warning", 15, 45,
+        "GoGCHeapReachesLimit", "GC021", "warning", 15, 50,
         f"The live heap reaches GOMEMLIMIT within {T.alert_hours_to_limit:g} hours at this rate, "
         "or resident memory the limit of the container. Growth that slows down, and the first "
         f"{_WINDOW_S // 120} minutes of a process, do not count. With either collector "
@@ -170,14 +171,14 @@ ALERTS = (
     Alert(
         "GoGCLongPauses", "GC046", "warning", 10, 15,
         f"The targets, {T.stw_single_ms:g} ms for the mean of a cycle's two pauses and "
-        f"{T.stw_bad_ms:g} ms for 99 in 100 pauses: replace them by what the service promises. The "
-        "second needs runtime/metrics, whose buckets end at 0.9, 10.5 and 117 ms.",
+        f"{T.stw_bad_ms:g} ms for 99 in 100 pauses of an hour: replace them by what the service "
+        "promises. The second needs runtime/metrics, whose buckets end at 0.9, 10.5 and 117 ms.",
         _any(
             _is("pause_mean", f"> {T.stw_single_ms / 1000:g}"),
             _all(_is("pause_p99", f"> {T.stw_bad_ms / 1000:g}"), _RUNS),
         ),
         _says("Both pauses of a cycle take {}s (mean).", "pause_mean", "humanize")
-        + _says("1 in 100 pauses takes more than about {}s.", "pause_p99", "humanize"),
+        + _says("1 in 100 pauses of an hour takes more than about {}s.", "pause_p99", "humanize"),
     ),
 )
 # fmt: on
@@ -196,7 +197,8 @@ def rules_file() -> str:
 def _record(name: str) -> str:
     figure = FIGURES[name]
     named = f"      - record: {figure.record}\n        expr: |-\n"
-    return f"{_comment(figure.meaning)}{named}{indent(query_of(figure), 10 * ' ')}\n"
+    query = query_of(figure).replace(" or ", "\nor ")
+    return f"{_comment(figure.meaning)}{named}{indent(query, 10 * ' ')}\n"
 
 
 def _alert(alert: Alert) -> Iterator[str]:

@@ -29,7 +29,7 @@ _STYLES: Mapping[str, tuple[Json, Json, Json]] = {
         {"colorMode": "background", "graphMode": "none", "justifyMode": "auto", "textMode": "auto",
          "wideLayout": True, "showPercentChange": False, "percentChangeColorMode": "standard",
          "orientation": "auto", "reduceOptions": {"calcs": ["lastNotNull"]}},
-        {"color": {"mode": "thresholds"}, "noValue": "not exported"},
+        {"color": {"mode": "thresholds"}, "noValue": "–"},
         {},
     ),
     "timeseries": (
@@ -70,6 +70,8 @@ def _of(template: str) -> str:
 _FIGURE = {name: query_of(figure, *_SELECTED) for name, figure in FIGURES.items()}
 _LIVE, _LIMIT = f"({_FIGURE['live']})", f"({_FIGURE['limit']})"
 _GROWTH = f"deriv({_LIVE}[{TREND_WINDOW_H}h:1m])"
+_LEAST_GROWTH = _of(
+    f"{T.growth_min_share / (3600 * TREND_WINDOW_H):.3g} * go_memstats_next_gc_bytes{{S}}")
 _RESIDENT = _of("process_resident_memory_bytes{S}")
 _CONTAINER_LIMIT = (
     'max by (namespace, pod, container) (kube_pod_container_resource_limits{resource="memory"})'
@@ -87,16 +89,16 @@ VERDICT = (
           ((None, "green"), (T.assist_warn_cpu_share, "yellow"))),
     Panel("Pauses per cycle", "Both pauses of a cycle, added; mean (GC046).", "s",
           {"": f"max({_FIGURE['pause_mean']})"}, _PAUSE_STEPS),
-    Panel("Room under GOMEMLIMIT", "What a cycle allocates, as a share of the heap goal: if it is "
-          "next to nothing, the program thrashes (GC016, GC015).", "percentunit",
-          {"": f"min({_FIGURE['room']} and {_LIMIT})"},
+    Panel("Room under GOMEMLIMIT", "What a cycle allocates where the limit sets the heap goal, as "
+          "a share of the goal: next to nothing is thrashing (GC016, GC015).", "percentunit",
+          {"": f"min({_FIGURE['room']} and {_FIGURE['of_limit']} > {T.server_at_limit_share:g})"},
           ((None, "red"), (T.server_thrash_cycle_share, "yellow"),
            (T.server_near_cycle_share, "green"))),
     Panel("Live heap", "As a share of GOMEMLIMIT (GC015).", "percentunit",
           {"": f"max({_LIVE} / {_LIMIT})"}, ((None, "green"), (T.fleet_limit_share, "yellow"))),
     Panel("Time to GOMEMLIMIT", "Until the live heap reaches it, if it grows as in the last "
-          f"{TREND_WINDOW_H} h (GC021).", "s",
-          {"": f"min(({_LIMIT} - {_LIVE}) / ({_GROWTH} > 0))"},
+          f"{TREND_WINDOW_H} h: by {T.growth_min_share:.0%} of the goal or more (GC021).", "s",
+          {"": f"min(({_LIMIT} - {_LIVE}) / ({_GROWTH} > {_LEAST_GROWTH}))"},
           ((None, "red"), (3600 * T.alert_hours_to_limit, "yellow"),
            (3600 * T.hours_to_limit, "green"))),
 )

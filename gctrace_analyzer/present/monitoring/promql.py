@@ -55,6 +55,7 @@ _PER_CYCLE = f"{_RATE['alloc_mib_per_s']} / {_RATE['gc_per_s']}"
 _LIVE = "instance:go_gc_heap_live_bytes"
 _LIVE_BY_GOGC = f"{_GOAL} / (1 + go_gc_gogc_percent{{S}} / 100)"
 _LIVE_BY_CYCLE = f"{_GOAL} - {_PER_CYCLE} / {TRIGGER}"
+_LIMIT = f"go_gc_gomemlimit_bytes{{S}} < {NO_LIMIT:.3g}"
 _RUNTIME = "Only with runtime/metrics."
 
 # fmt: off
@@ -64,8 +65,8 @@ FIGURES: Mapping[str, Figure] = {
         "instance:go_gc_pause_seconds:mean5m", f"{_RATE['stw_share']} / {_RATE['gc_per_s']}",
         "Seconds: the two pauses of a cycle, added; mean."),
     "pause_p99": Figure(
-        "instance:go_gc_pause_seconds:p99_15m", f"histogram_quantile(0.99, {_PAUSES})",
-        f"Seconds: 99 % quantile of pauses, interpolated between wide buckets. {_RUNTIME}", "15m"),
+        "instance:go_gc_pause_seconds:p99_1h", f"histogram_quantile(0.99, {_PAUSES})",
+        f"Seconds: 99 % quantile of pauses, interpolated between wide buckets. {_RUNTIME}", "1h"),
     "allocation": Figure(
         "instance:go_memstats_alloc_bytes:rate5m", _RATE["alloc_mib_per_s"],
         "Allocated bytes per second."),
@@ -92,8 +93,13 @@ FIGURES: Mapping[str, Figure] = {
         "instance:go_gc_limiter:changes5m", _RATE["limiter_changes"],
         f"Above 0 if the runtime's CPU limiter was active. {_RUNTIME}"),
     "limit": Figure(
-        "instance:go_gc_memory_limit_bytes", f"go_gc_gomemlimit_bytes{{S}} < {NO_LIMIT:.3g}",
+        "instance:go_gc_memory_limit_bytes", _LIMIT,
         "GOMEMLIMIT, if there is one. The default collector has it from client_golang 1.20 on."),
+    "of_limit": Figure(
+        "instance:go_gc_memory_of_limit:ratio5m",
+        f"({_RATE['go_memory_mib']}) / ({_LIMIT})",
+        "Memory that Go has from the system, as a share of GOMEMLIMIT: about 1 where the limit "
+        "sets the heap goal."),
     "live": Figure(
         _LIVE,
         f"go_gc_heap_live_bytes{{S}} or ({_LIVE_BY_GOGC} > {_LIVE_BY_CYCLE})"

@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
 
 import pytest
 import yaml
 
 from gctrace_analyzer.analysis.rules.registry import RULES
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.cli import main
-from gctrace_analyzer.present.monitoring.alerts import ALERTS, rules_file
+from gctrace_analyzer.present.monitoring.alerts import ALERTS, Alert, rules_file
 from gctrace_analyzer.present.monitoring.grafana_dashboard import FILES
 from tests.conftest import ROOT
-from tests.helpers.prometheus import binary
-from tests.helpers.scrapes import HEALTHY, SICK, Scrapes, of_corpus
+from tests.helpers.prometheus import binary, wait_until
+from tests.helpers.scrapes import (
+    GROWTH,
+    HEALTHY,
+    LIMIT,
+    SICK,
+    THRASH,
+    TIGHT,
+    Scrapes,
+    of_corpus,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
 FIRING = 'ALERTS{alertstate="firing"}'
-LONGEST_MIN = 40
+LONGEST_MIN, SHORT_MIN = 40, 20
+MIB = 1 << 20
 
 
 def rules() -> list[dict[str, Any]]:
@@ -52,6 +65,31 @@ def test_each_alert_has_the_text_of_its_finding_and_the_commands_that_explain_it
         assert main(texts["explain"].split()[1:]) == 0
         assert rule.name in capsys.readouterr().out
         assert texts["command"].startswith("gctrace-analyze prometheus {{ $externalURL }}")
+
+
+def percent(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %")
+
+
+NUMBERS = {
+    "GoGCLimitThrash": [percent(DEFAULT.server_thrash_cycle_share)],
+    "GoGCMemoryLimitTight": [
+        percent(DEFAULT.server_near_cycle_share), percent(DEFAULT.fleet_limit_share),
+    ],
+    "GoGCHighCPU": [percent(DEFAULT.gc_cpu_warn), percent(DEFAULT.gc_cpu_bad)],
+    "GoGCMarkAssists": [percent(DEFAULT.assist_warn_cpu_share), percent(DEFAULT.assist_warn)],
+    "GoGCHeapReachesLimit": [f"{DEFAULT.alert_hours_to_limit:g} hours"],
+    "GoGCLongPauses": [f"{DEFAULT.stw_single_ms:g} ms", f"{DEFAULT.stw_bad_ms:g} ms"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: f"{alert.name}-{alert.severity}")
+def test_the_page_about_alerts_has_their_numbers(alert: Alert) -> None:
+    page = (ROOT / "docs/tasks/ci-alerts-dashboard.md").read_text()
+    (row,) = (line for line in page.splitlines() if line.startswith(f"| `{alert.name}`"))
+    assert RULES[alert.rule].page.removeprefix("docs/") in row
+    assert f"{alert.within_min} min" in row
+    assert all(number in row for number in NUMBERS[alert.name])
 
 
 def test_recorded_figures_are_all_used() -> None:
@@ -125,18 +163,88 @@ EVER = f"group by (alertname, severity) (last_over_time({FIRING}[6h]))"
 @pytest.mark.parametrize("name", SICK)
 def test_alerts_of_a_sick_program_fire_in_time_and_no_others(name: str, tmp_path: Path) -> None:
     (recording,) = of_corpus(name)
-    checks = [(firing(alert), within_min(alert), ["{}"]) for alert in SICK[name]]
-    checks.append((EVER, LONGEST_MIN, ever(SICK[name])))
-    run_rules(tmp_path, [recording.lasting(LONGEST_MIN)], *checks)
+    checks: list[tuple[str, float, list[str]]] = [
+        (firing(alert), within_min(alert), ["{}"]) for alert in SICK[name]
+    ]
+    if recording.minutes < SHORT_MIN:
+        recording = recording.lasting(LONGEST_MIN)
+    checks.append((EVER, recording.minutes, ever(SICK[name])))
+    run_rules(tmp_path, [recording], *checks)
+
+
+def test_one_scrape_in_a_minute_is_enough(tmp_path: Path) -> None:
+    (recording,) = of_corpus("alerts/thrashing")
+    check = (firing(THRASH), within_min(THRASH), ["{}"])
+    run_rules(tmp_path, [recording.thinned(4)], check)
+
+
+def test_growth_into_the_limit_of_a_container_fires(tmp_path: Path) -> None:
+    (recording,) = of_corpus("alerts/growing")
+    unlimited = recording.without(LIMIT)
+    inside = unlimited.in_container(512 * MIB)
+    run_rules(tmp_path, [inside], (EVER, recording.minutes, ever([GROWTH])))
+    run_rules(tmp_path, [unlimited], (EVER, recording.minutes, []))
+    roomy = unlimited.in_container(4096 * MIB)
+    run_rules(tmp_path, [roomy], (EVER, recording.minutes, []))
+
+
+def test_a_low_gogc_under_a_roomy_limit_is_not_thrashing(tmp_path: Path) -> None:
+    (recording,) = of_corpus("alerts/burning")
+    check = f'ALERTS{{alertname=~"{THRASH.split()[0]}|{TIGHT.split()[0]}"}}'
+    run_rules(tmp_path, [recording.with_limit(1024 * MIB)], (check, recording.minutes, []))
 
 
 def test_ten_healthy_hours_are_silent(tmp_path: Path) -> None:
     recordings = [one for pattern in HEALTHY for one in of_corpus(pattern)]
     longest = max(one.minutes for one in recordings)
     run_rules(tmp_path, recordings, (EVER, longest, []))
-    assert sum(one.minutes for one in recordings) >= 360
+    assert sum(one.minutes for one in recordings) >= 10 * 60
 
 
 def test_healthy_programs_stay_silent_if_their_state_lasts(tmp_path: Path) -> None:
     recordings = [one.lasting(60) for pattern in HEALTHY for one in of_corpus(pattern)]
     run_rules(tmp_path, recordings, (EVER, 60, []))
+
+
+def asked(url: str, what: str) -> Any:
+    with urlopen(f"{url}/api/v1/{what}", timeout=10) as answer:
+        return json.load(answer)["data"]
+
+
+def states(url: str) -> dict[str, set[str]]:
+    """The alerts of each job that are pending or firing."""
+    shown: dict[str, set[str]] = {}
+    for alert in asked(url, "alerts")["alerts"]:
+        labels = alert["labels"]
+        alerts = shown.setdefault(labels["job"], set())
+        alerts.add(f"{labels['alertname']} {labels['severity']}")
+    return shown
+
+
+def test_a_real_server_evaluates_the_rules_without_an_error(backfilled: str) -> None:
+    def evaluated() -> bool:
+        groups = asked(backfilled, "rules")["groups"]
+        return all(rule["health"] != "unknown" for group in groups for rule in group["rules"])
+
+    wait_until(evaluated, "the rules are evaluated")
+    groups = asked(backfilled, "rules")["groups"]
+    errors = [rule.get("lastError") for group in groups for rule in group["rules"]]
+    assert len(errors) == len(rules())
+    assert not any(errors)
+
+
+def test_the_command_of_an_alert_explains_it(
+    backfilled: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wait_until(lambda: THRASH in states(backfilled)["thrashing-all"], "the alert is pending")
+    alert = next(
+        alert
+        for alert in asked(backfilled, "alerts")["alerts"]
+        if alert["labels"]["job"] == "thrashing-all"
+        and f"{alert['labels']['alertname']} {alert['labels']['severity']}" == THRASH
+    )
+    texts = alert["annotations"]
+    assert "GC takes 1" in texts["description"]
+    assert "GOMEMLIMIT is 69MiB." in texts["description"]
+    assert main(shlex.split(texts["command"])[1:]) == 0
+    assert f"limit-thrash  {alert['labels']['finding']}" in capsys.readouterr().out
