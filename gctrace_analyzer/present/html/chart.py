@@ -71,6 +71,9 @@ class Chart:
     y_ticks: tuple[tuple[float, str], ...]
     x_title: str
     values: dict[str, object]
+    process: int | None = None
+    """Of a page with a switch: the process that it is of."""
+    is_away: bool = False
 
     @property
     def rows_above(self) -> float:
@@ -200,7 +203,10 @@ def _paths(mark: Mark, frame: pl.DataFrame, panel: Panel, x: Place, y: Place) ->
             if name != "x"
         ),
         run=pl.col("y").is_null().cum_sum(),
-    ).drop_nulls("y")
+    )
+    # A step lasts to the next interval, also if that has no value.
+    placed = placed.with_columns(until=pl.col("x").shift(-1).fill_null(pl.col("x")))
+    placed = placed.drop_nulls("y")
     if mark.kind == "points":
         if mark.has_stems:
             yield Path(_stems(placed), "stems", mark.look)
@@ -252,8 +258,7 @@ def _lines(placed: pl.DataFrame, column: str, mark: Mark) -> list[str]:
 def _point(column: str, mark: Mark | None) -> pl.Expr:
     if mark is None or mark.kind != "step":
         return pl.format("{} {}", "x", column)
-    end = pl.col("x").shift(-1).over("run").fill_null(pl.col("x"))
-    return pl.format("{} {}H{}", "x", column, end)
+    return pl.format("{} {}H{}", "x", column, "until")
 
 
 def _area(placed: pl.DataFrame, upper: str, lower: str, mark: Mark | None = None) -> str:
@@ -319,6 +324,7 @@ def _series(mark: Mark, frame: pl.DataFrame) -> dict[str, object]:
             series[name] = frame[name].filter(known).round_sig_figs(_DIGITS)
     if mark.kind == "step":
         series["step"] = True
+        series["until"] = frame["x"].shift(-1).fill_null(frame["x"]).filter(known).round(4)
     if mark.where is not None:
         series["where"] = mark.where.filter(known).to_list()
     return series

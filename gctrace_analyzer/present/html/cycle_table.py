@@ -185,8 +185,8 @@ def _note_on_processes(frame: pl.DataFrame, axis: Axis) -> str:
     if axis.by_dumps or frame["process"].n_unique() == len(axis.processes):
         return ""
     drawn = ", ".join(map(str, axis.processes))
-    own = "" if axis.is_time else " Times of the others count from the start of each."
-    return f"The charts show process {drawn}.{own}"
+    own = "" if axis.is_time else " Times count from the start of each process."
+    return f"The charts begin with process {drawn}.{own}"
 
 
 def _says_something(values: pl.Series) -> bool:

@@ -18,7 +18,6 @@ from gctrace_analyzer.present.plots.palette import DARK, LIGHT, PAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
 
     from gctrace_analyzer.present.html.chart import Chart
     from gctrace_analyzer.present.plots.palette import Theme
@@ -26,13 +25,16 @@ if TYPE_CHECKING:
 
 def embedded(
     charts: Sequence[Chart],
-    zero: datetime | None = None,
+    processes: Sequence[Mapping[str, object]] = ({"zero": None, "figures": {}},),
     *,
-    figures: Mapping[str, object] | None = None,
     records: Mapping[str, object] | None = None,
     theme: Theme = "auto",
 ) -> dict[str, object]:
-    """Returns the values for `page.html.j2`; `zero` is the start of a wall-clock time axis."""
+    """Returns the values for `page.html.j2`.
+
+    Each of `processes`, of which the first is shown first, has its number and name, `zero`, the
+    start of its wall-clock time axis, and `figures`, what those of a range are added up from.
+    """
     code = _asset("report.js")
     return {
         **without_script(theme),
@@ -40,9 +42,8 @@ def embedded(
         "policy": _policy(code),
         "data": _packed(
             {
-                "zero": None if zero is None else zero.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+                "processes": list(processes),
                 "charts": {chart.id: chart.values for chart in charts},
-                "figures": figures or {},
                 "records": records or {"columns": []},
             }
         ),

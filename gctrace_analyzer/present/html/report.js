@@ -178,15 +178,25 @@
   const bytes = Uint8Array.from(atob(packed.textContent), (char) => char.charCodeAt(0));
   const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   const data = await new Response(unpacked).json();
-  const zero = data.zero === null ? null : Date.parse(data.zero) / 1000;
+  const zeroOf = (process) => (process.zero === null ? null : Date.parse(process.zero) / 1000);
   const charts = all(".chart").filter((each) => data.charts[each.id]).map((figure) => ({
     figure, ...data.charts[figure.id], area: figure.querySelector(".area"), svg: figure.querySelector("svg.plotted"),
     cross: figure.querySelector(".cross"), tip: figure.querySelector(".tip"),
   }));
-  const timed = charts.filter((each) => each.timed);
-  const whole = timed.length ? timed[0].x : null;
-  const long = whole && whole[1] - whole[0] > 86400;
-  let range = null;
+  // Of processes that run side by side, one is shown; each has a time axis of its own.
+  const [first] = data.processes;
+  let range = null, current, zero, shift, timed, whole, long;
+  function choose(process) {
+    current = process;
+    zero = zeroOf(process);
+    shift = zero === null || zeroOf(first) === null ? 0 : zero - zeroOf(first);
+    timed = charts.filter((each) => each.timed && (each.figure.dataset.process ?? String(first.number)) === String(process.number));
+    whole = timed.length ? timed[0].x : null;
+    long = whole && whole[1] - whole[0] > 86400;
+    for (const { figure } of charts) if (figure.dataset.process) figure.hidden = figure.dataset.process !== String(process.number);
+    for (const chart of timed) chart.view = whole;
+  }
+  choose(first);
 
   // Numbers and times as the rest of the page writes them.
   const number = (value, digits = 3) => Number(Number(value).toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits });
@@ -275,15 +285,15 @@
     return { rows, x: rows.map((row) => times[row]), process, where: (row) => `gc ${numbers[row]} · ${files[file.length ? file[row] : 0]}:${lines[row]}` };
   })() : null;
   function closeUp(chart, [begin, end]) {
-    if (!singles) return;
-    const first = Math.max(from(singles.x, begin) - 1, 0);
+    if (!singles || current !== first) return;
+    const start = Math.max(from(singles.x, begin) - 1, 0);
     const last = Math.min(from(singles.x, end) + 1, singles.x.length);
-    const near = range && last - first <= MOST_SINGLE;
-    const rowsOf = singles.rows.slice(first, last);
-    const column = new Map(rowsOf.map((row, at) => [row, singles.x[first + at]]));
+    const near = range && last - start <= MOST_SINGLE;
+    const rowsOf = singles.rows.slice(start, last);
+    const column = new Map(rowsOf.map((row, at) => [row, singles.x[start + at]]));
     all(".single", chart.svg).forEach((each) => each.remove());
     chart.series.forEach((series, index) => {
-      series.own ??= { x: series.x, y: series.y, low: series.low, high: series.high, where: series.where };
+      series.own ??= { x: series.x, y: series.y, low: series.low, high: series.high, where: series.where, until: series.until };
       Object.assign(series, series.own);
       const paths = all(`[data-series="${index}"]`, chart.svg);
       const swap = near && series.name in single && paths.length > 0;
@@ -292,7 +302,7 @@
       const given = single[series.name];
       const values = typeof given === "number" ? data.records.columns[given].values : given;
       const rows = rowsOf.filter((row) => values[row] !== null);
-      Object.assign(series, { x: rows.map((row) => column.get(row)), y: rows.map((row) => values[row]), low: undefined, high: undefined, where: rows.map(singles.where) });
+      Object.assign(series, { x: rows.map((row) => column.get(row)), y: rows.map((row) => values[row]), low: undefined, high: undefined, until: undefined, where: rows.map(singles.where) });
       const logarithm = ([a, b], value) => (Math.log10(b) - Math.log10(value)) / (Math.log10(b) - Math.log10(a));
       const place = (at) => {
         const y = chart.logY ? logarithm(chart.y, series.y[at]) : (chart.y[1] - series.y[at]) / (chart.y[1] - chart.y[0]);
@@ -351,7 +361,8 @@
       const [first, last] = [from(series.x, begin), from(series.x, end)];
       if (first === last) return [];
       const [low, high] = [Math.min(...(series.low ?? series.y).slice(first, last)), Math.max(...(series.high ?? series.y).slice(first, last))];
-      return [`${series.name} ${low === high ? "" : `${chart.percent ? number(100 * low) : number(low, 4)} to `}${shown(high, chart)}`];
+      const text = (value) => (chart.percent ? number(100 * value) : number(value));
+      return [`${series.name} ${low === high ? "" : `${text(low)} to `}${text(high)}${chart.percent ? " %" : chart.unit && ` ${chart.unit}`}`];
     });
     caption.textContent = range ? `In this range: ${parts.join("; ") || "no values"}.` : chart.statement;
   }
@@ -416,7 +427,7 @@
     timed.forEach(draw);
     showFigures();
     for (const row of all("[data-begin]")) {
-      row.classList.toggle("outside", Boolean(range) && (Number(row.dataset.end) < range[0] || Number(row.dataset.begin) > range[1]));
+      row.classList.toggle("outside", Boolean(range) && current === first && (Number(row.dataset.end) < range[0] || Number(row.dataset.begin) > range[1]));
     }
     listed?.({ page: 0 });
   }
@@ -428,8 +439,8 @@
     const [begin, end] = range ?? whole;
     const step = (end - begin) / 100;
     const where = `${moment(begin, step)} – ${moment(end, step)} (${lasting(end - begin)})`;
-    if (!data.figures.t) { place.textContent = where; return; } // a comparison has no figures of a range
-    const { t, length, cycles, cpu, pause, live, alloc } = data.figures;
+    if (!current.figures.t) { place.textContent = where; return; } // a comparison has no figures of a range
+    const { t, length, cycles, cpu, pause, live, alloc } = current.figures;
     let count = 0, time = 0, spent = 0, taken = 0, made_ = 0, most = -1, heap = -1;
     t.forEach((at, row) => {
       if (at === null || at < begin || at > end) return;
@@ -439,8 +450,8 @@
       most = Math.max(most, pause[row] ?? -1);
       heap = Math.max(heap, live[row] ?? -1);
     });
-    if (!range) heap = data.figures.mostLive ?? heap;
-    const parts = [`${range && data.figures.of === "Whole run" ? "" : `${data.figures.of}: `}${where}`, `${count.toLocaleString("en")} cycles`];
+    if (!range) heap = current.figures.mostLive ?? heap;
+    const parts = [`${range && current.figures.of === "Whole run" ? "" : `${current.figures.of}: `}${where}`, `${count.toLocaleString("en")} cycles`];
     const points = Math.max(...timed.flatMap((chart) => chart.series.map((each) => from(each.x, end) - from(each.x, begin))));
     if (data.records.noun === "cycles" && count > 1.5 * points && points > 0) parts.push(`a point is the mean or the highest of ${number(count / points, 2)} cycles`);
     if (time) parts.push(`GC CPU ${percent(spent / time)}`);
@@ -458,6 +469,15 @@
     on: ([a, b]) => { const step = Math.min((b - a) / 2, whole[1] - b); return [a + step, b + step]; },
   };
   for (const button of all("[data-move]")) button.addEventListener("click", () => show(moves[button.dataset.move](range ?? whole)));
+  const picker = byId("process");
+  function switchTo(process) {
+    if (process === current) return;
+    show(null);
+    choose(process);
+    show(null, false);
+    picker.selectedIndex = data.processes.indexOf(process);
+  }
+  picker?.addEventListener("change", () => switchTo(data.processes[picker.selectedIndex]));
   const place = byId("timeline") ?? byId("compared");
   addEventListener("keydown", (event) => { if (event.key === "Escape" && range && !event.defaultPrevented && event.target.tagName !== "INPUT") show(null); });
   addEventListener("popstate", () => { if (asked() || location.hash === base) show(asked(), false); });
@@ -465,6 +485,7 @@
     const link = event.target.closest('a[href^="#t="]');
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
+    if (!table?.contains(link)) switchTo(first); // findings are of the process that is shown first
     show(asked(link.hash));
     place?.scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
   });
@@ -486,7 +507,7 @@
     for (const chart of chosen.timed ? timed : [chosen]) {
       const x = valueAt(chart, share);
       const room = (chart.timed ? chart.view[1] - chart.view[0] : Infinity) / 20;
-      const found = chart.series.map((series) => [series, nearest(series, x)]).filter(([series, at]) => at >= 0 && (series.step && x >= series.x[0] && x <= series.x[series.x.length - 1] || Math.abs(series.x[at] - x) <= room));
+      const found = chart.series.map((series) => [series, nearest(series, x)]).filter(([series, at]) => at >= 0 && (series.step && x >= series.x[0] && x <= (series.until?.[at] ?? series.x[series.x.length - 1]) || Math.abs(series.x[at] - x) <= room));
       chart.cross.hidden = false;
       chart.cross.style.left = `${100 * share}%`;
       if (chart.timed) {
@@ -507,7 +528,6 @@
     }
   }
   for (const chart of charts) {
-    if (chart.timed) chart.view = whole;
     let begun = null;
     const brush = chart.figure.querySelector(".brush");
     const at = (event) => {
@@ -549,6 +569,8 @@
     const { columns, length, off, files, file, total, noun } = data.records;
     // Before Go 1.5 a cycle has no time.
     const times = columns.find((each) => each.kind === "time")?.values ?? columns[0].values.map(() => null);
+    const owner = columns.find((each) => each.head === "process")?.values;
+    const isOff = (row) => (data.processes.length < 2 ? off[row] : owner ? owner[row] !== current.number : current !== first);
     const PAGE = matchMedia("(max-width: 600px)").matches ? 10 : 25;
     const short = (name) => (name.length <= 18 ? name : `${name.slice(0, 8)}…${name.slice(-9)}`); // as in tables.py
     const state = { page: 0, query: "", sort: data.records.sort, down: true };
@@ -560,7 +582,7 @@
     const cells = {
       cycle: (value) => `gc ${value}`, int: (value) => value.toLocaleString("en"), number: fixed,
       share: (value) => (value > 0 && value < 0.0005 ? "< 0.1 %" : `${value ? (100 * value).toFixed(1) : 0} %`), flag: (value) => (value ? "yes" : ""), line: (value, row) => (files.length > 1 ? `${short(files[file[row]])}:${value}` : value.toLocaleString("en")),
-      time: (value) => moment(value, 0.001),
+      time: (value) => moment(value - shift, 0.001),
     };
     // A line is also found by the name of its file.
     const searched = (each, row) => (each.kind === "line" ? `${files[file.length ? file[row] : 0]}:${each.values[row]}` : word(each, row));
@@ -576,7 +598,7 @@
       if (wanted) words ??= times.map((_, row) => found.map((each) => searched(each, row)).join(" ").toLowerCase());
       const rows = [];
       times.forEach((at, row) => {
-        if (range && (at === null || off[row] || at < range[0] || at > range[1])) return;
+        if (range && (at === null || isOff(row) || at - shift < range[0] || at - shift > range[1])) return;
         if (wanted && !words[row].includes(wanted)) return;
         rows.push(row);
       });
@@ -595,9 +617,9 @@
           const cell = made(index ? "td" : "th", { className: each.kind === "line" ? (files.length > 1 ? "l file" : "l") : each.kind === "cycle" ? "l" : "r" });
           if (index) cell.dataset.label = each.head;
           else cell.scope = "row";
-          if (each.kind === "time" && value !== null && !off[row]) {
+          if (each.kind === "time" && value !== null && !isOff(row)) {
             const room = 10 * (length[row] || 0.1);
-            cell.append(made("a", { href: `#t=${Math.max(value - room, 0).toFixed(3)}-${(value + (length[row] ?? 0) + room).toFixed(3)}`, textContent: text }));
+            cell.append(made("a", { href: `#t=${Math.max(value - shift - room, 0).toFixed(3)}-${(value - shift + (length[row] ?? 0) + room).toFixed(3)}`, textContent: text }));
           } else cell.textContent = text;
           return cell;
         }));

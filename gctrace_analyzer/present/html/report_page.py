@@ -57,6 +57,9 @@ _GROUPS = {
 }
 """Which charts the page shows, and where; each quantity has one chart."""
 
+_MOST_SWITCHED = 11
+"""Further processes of a page with a switch."""
+
 _MOST_SITES = 20
 """Rows of the tables of profiles."""
 
@@ -105,7 +108,11 @@ def dumps(
     charts = _charts(plots, report, axis.processes)
     records = cycle_table.records(report, axis, _LIGHT_ROWS if light else cycle_table.MOST_ROWS)
     zero = axis.zero if isinstance(axis.zero, datetime) else None
-    drawn = [chart for several in charts.values() for chart in several]
+    axes = [axis, *([] if light else _other_axes(report, axis))]
+    notes = _notes(plots, other_process if axis.leaves_out >= len(axes) else None)
+    if len(axes) > 1:
+        _add_charts(report, axes, charts)
+        notes["timeline"] = [note for note in notes["timeline"] if note != axis.notes[-1]]
     problems = [
         (problem, ranges.span(axis, problem.process, problem.start_s, problem.end_s))
         for problem in findings.problems(report)
@@ -138,7 +145,7 @@ def dumps(
         "charts": charts,
         "tabs": _TABS,
         "has_timed": any(chart.timed for chart in charts["timeline"]),
-        "notes": _notes(plots, other_process if axis.leaves_out else None),
+        "notes": notes,
         "marks": list(dict.fromkeys(_marks(plots["timeline"]))),
         **_advice(report),
         "tables": list(_tables(report)),
@@ -156,9 +163,60 @@ def dumps(
     if light:
         shown |= without_script(theme)
     else:
-        figures = cycle_table.figures(report, axis)
-        shown |= embedded(drawn, zero, figures=figures, records=records.values(), theme=theme)
+        drawn = [chart for several in charts.values() for chart in several]
+        processes = [_process(report, each) for each in axes]
+        shown |= embedded(drawn, processes, records=records.values(), theme=theme)
+        shown["processes"] = processes
     return environment().get_template("report.html.j2").render(**shown)
+
+
+def _other_axes(report: Report, axis: Axis) -> list[Axis]:
+    """Returns the axes of processes that run side by side with the one that is drawn first."""
+    rows = report.analysis.tables["processes"].sort(
+        "cycles", "process", descending=[True, False]
+    )
+    others = [number for number in rows["process"] if number not in axis.processes]
+    axes = (
+        axis_of(report, bins=_LIGHT_BINS, process=number)
+        for number in others[: _MOST_SWITCHED * bool(axis.leaves_out)]
+    )
+    return [each for each in axes if each.ends is not None]
+
+
+def _add_charts(report: Report, axes: list[Axis], charts: dict[str, list[Chart]]) -> None:
+    """Adds the charts over time of each further process, between which the reader switches."""
+    said = statements(report, axes[0].processes)
+    (first,) = axes[0].processes
+    for group in ("timeline", "more"):
+        # Dumps have a chart of their own, which is of the process with the most.
+        own = [chart for chart in charts[group] if not chart.id.startswith("memory-")]
+        names = dict.fromkeys(chart.id.partition("-")[0] for chart in own)
+        rest = [chart for chart in charts[group] if chart not in own]
+        charts[group] = [replace(chart, process=first) for chart in own]
+        for axis in axes[1:]:
+            ends = on(axis, report, "timeline").x_range
+            charts[group] += [
+                replace(chart, id=f"{chart.id}-{number}", process=number, is_away=True)
+                for number in axis.processes
+                for name in names
+                for chart in charts_of(
+                    replace(on(axis, report, name), x_range=ends), said, linked=True
+                )
+                if chart.id.startswith(_GROUPS[group])
+            ]
+        charts[group] += rest
+
+
+def _process(report: Report, axis: Axis) -> dict[str, object]:
+    """Returns what the script needs of one process, or of all if they follow each other."""
+    zero = axis.zero if isinstance(axis.zero, datetime) else None
+    number = axis.processes[0] if axis.processes else None
+    return {
+        "number": number,
+        "name": "" if number is None else overview.named(report, number),
+        "zero": None if zero is None else zero.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "figures": cycle_table.figures(report, axis),
+    }
 
 
 def _plots(axis: Axis, report: Report, worst: Future[object]) -> dict[str, Figure]:

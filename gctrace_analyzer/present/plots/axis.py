@@ -179,8 +179,8 @@ class Axis:
         )
 
 
-def axis_of(report: Report, *, bins: int) -> Axis:
-    """Returns the axis of a run.
+def axis_of(report: Report, *, bins: int, process: int | None = None) -> Axis:
+    """Returns the axis of a run, or of one process.
 
     All processes are drawn if they follow each other on one clock. Otherwise only the one that
     the verdict is about is drawn, because processes that run side by side would overlap; if the
@@ -188,7 +188,7 @@ def axis_of(report: Report, *, bins: int) -> Axis:
     """
     by_dumps = report.analysis.by_dumps
     whole = _intervals(report) if by_dumps else report.analysis.tables["cycles"]
-    shown, is_time = _shown(whole, report)
+    shown, is_time = _shown(whole, report, process)
     rows = whole if by_dumps else report.analysis.enriched
     rows = where(rows, rows["process"].is_in(shown))
     rows = rows if by_dumps else with_idle(rows)
@@ -259,7 +259,7 @@ def _origins(intervals: pl.DataFrame) -> dict[int, datetime]:
     return dict(first.drop_nulls().iter_rows())
 
 
-def _shown(cycles: pl.DataFrame, report: Report) -> tuple[list[int], bool]:
+def _shown(cycles: pl.DataFrame, report: Report, process: int | None) -> tuple[list[int], bool]:
     """Returns which processes are drawn, and whether the axis shows wall-clock time."""
     if cycles.is_empty():
         return [], False
@@ -274,10 +274,11 @@ def _shown(cycles: pl.DataFrame, report: Report) -> tuple[list[int], bool]:
         .sort("begin", "process")
     )
     alone = bool((per["begin"] >= per["end"].shift()).drop_nulls().all())
-    if per["known"].all() and alone:
+    if process is None and per["known"].all() and alone:
         return per["process"].to_list(), True
-    subject = process_of_verdict(report.analysis) if len(per) > 1 else None
-    is_subject = (pl.col("process") == pl.lit(subject)).fill_null(value=False)
+    if process is None and len(per) > 1:
+        process = process_of_verdict(report.analysis)
+    is_subject = (pl.col("process") == pl.lit(process)).fill_null(value=False)
     # The one with the most cycles is last.
     one = per.sort(is_subject, "len", pl.col("process").neg()).row(-1, named=True)
     return [one["process"]], one["known"]

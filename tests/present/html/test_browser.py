@@ -6,6 +6,7 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
@@ -404,6 +405,34 @@ def test_charts_of_one_process_say_that_their_figures_are_of_all(
         assert "All 4 processes: longest" in page.inner_text("#timeline-pauses figcaption")
         gogc = page.text_content("#goal-gogc figcaption") or ""
         assert "All 4 processes: effective GOGC" in gogc
+        assert wrong == []
+
+
+def test_processes_that_run_side_by_side_have_a_switch(browser: Any, tmp_path: Path) -> None:
+    run = gca.read(SAMPLES / "together-go1.22.log")
+    with opened(browser, saved(run, tmp_path)) as (page, wrong):
+        drawn_whole(page)
+        shown = f"{TIMED}:not([hidden])"
+        count = page.locator(shown).count()
+        assert "Process 0: " in page.inner_text("#range")
+        assert "28 cycles" in page.inner_text("#range")
+        assert "not drawn" not in page.inner_text("main")
+        page.select_option("#process", index=1)
+        assert "Process 1: " in page.inner_text("#range")
+        assert "27 cycles" in page.inner_text("#range")
+        assert page.locator(shown).count() == count
+        box, y = middle(page, f"{shown} .area")
+        page.mouse.move(box["x"] + 0.5 * box["width"], y)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.8 * box["width"], y, steps=5)
+        page.mouse.up()
+        begin, end = (float(word) for word in page.url.partition("#t=")[2].split("-"))
+        own = run.process(1).cycles.filter(pl.col("start_s").is_between(begin, end))
+        assert f"{len(own)} of 55 cycles in the chosen range" in page.inner_text("#found")
+        assert f"{len(own)} cycles" in page.inner_text("#range")
+        page.select_option("#process", index=0)
+        assert "28 cycles" in page.inner_text("#range")
+        page.wait_for_function("location.hash === ''")
         assert wrong == []
 
 
