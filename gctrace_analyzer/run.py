@@ -57,7 +57,7 @@ class RunSummary(Summary):
         from gctrace_analyzer.present import text
         from gctrace_analyzer.present.sections.report import document
 
-        return text.plain(document(self.report))
+        return text.plain(document(self.report), everything=False)
 
     def _repr_html_(self) -> str:
         return _notebook_cell(self.report)
@@ -139,7 +139,7 @@ class Run:
     @property
     def intervals(self) -> pl.DataFrame:
         """What happened between successive dumps or scrapes (`schema.INTERVALS`)."""
-        return self._analysis.intervals
+        return self._analysis.dumps.intervals
 
     @property
     def sources(self) -> tuple[SourceFacts, ...]:

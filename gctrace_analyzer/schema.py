@@ -548,7 +548,7 @@ PAUSES = (
 SEGMENTS = (
     _PROCESS,
     Column("segment", "Int64", "", "0, 1, … in the process", "segments()"),
-    Column("kind", "String", "", "start-up, load or idle", "segments()"),
+    Column("kind", "String", "", "start-up, steady, spike (a short one with much more allocation), thrash or idle", "segments()"),
     Column("start_s", "Float64", "s", "start of its first cycle", "cycles"),
     Column("end_s", "Float64", "s", "end of its last cycle", "cycles"),
     Column("first_gc", "Int64", "", "its first cycle", "gc_num"),

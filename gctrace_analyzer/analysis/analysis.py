@@ -149,11 +149,6 @@ class Analysis:
             return False
         return self.dumps.cover_far_more_than(self.summary.span_s or 0.0)
 
-    @property
-    def intervals(self) -> pl.DataFrame:
-        """What happened between successive dumps or scrapes (`schema.INTERVALS`)."""
-        return self.dumps.intervals
-
     @cached_property
     def _since_before(self) -> pl.DataFrame:
         return derived.since_before(self.cycles)
@@ -231,10 +226,9 @@ class Analysis:
 
     @cached_property
     def segments(self) -> pl.DataFrame:
-        """Start-up, load phases and idle times (`schema.SEGMENTS`)."""
-        if self.by_dumps:
-            return self.dumps.segments
-        return segments_of.segments(self.enriched)
+        """Start-up, phases of load and idle times (`schema.SEGMENTS`)."""
+        segments = self.dumps.segments if self.by_dumps else segments_of.segments(self.enriched)
+        return segments_of.named(segments, self.episodes)
 
     @cached_property
     def pauses(self) -> pl.DataFrame:

@@ -42,7 +42,15 @@ LEVEL_S = 1.0
 """Seconds that a level lasts at least. At a hundred cycles per second, ten cycles are a tenth of
 a second, and a load that varies as every load does would be dozens of phases."""
 
-_KINDS = pl.Enum(["start-up", "load", "idle"])
+_KINDS = pl.Enum(["start-up", "steady", "idle"])
+
+_MOSTLY = 0.5
+"""Share of a segment's time. One that thrashes for more is called after it, and one that
+allocates more than usual is a spike if it is shorter than this share of the longest segment."""
+
+
+_FEWEST_WITH_SPIKE = 2
+"""Steady segments: one is a spike only next to another."""
 
 
 def may_idle(cycles: pl.DataFrame, t: Thresholds) -> bool:
@@ -72,6 +80,38 @@ def segments(enriched: pl.DataFrame) -> pl.DataFrame:
     """
     timed = complete(enriched, "start_s")
     return of_numbered(timed if timed.is_empty() else _numbered(timed, DEFAULT))
+
+
+def named(segments: pl.DataFrame, episodes: pl.DataFrame) -> pl.DataFrame:
+    """Returns the segments with what they are: steady ones may be `spike` or `thrash`.
+
+    Args:
+        segments: `schema.SEGMENTS`.
+        episodes: `schema.EPISODES`; limit-thrash is what makes a segment `thrash`.
+    """
+    thrash = episodes.filter(kind="limit-thrash")
+    if thrash.is_empty() and (segments["kind"] == "steady").sum() < _FEWEST_WITH_SPIKE:
+        return segments
+    length, is_steady = pl.col("end_s") - pl.col("start_s"), pl.col("kind") == "steady"
+    common = pl.min_horizontal("end_s", "end_s_of") - pl.max_horizontal("start_s", "start_s_of")
+    thrashed = (
+        segments.join(thrash, on="process", suffix="_of", nulls_equal=True)
+        .group_by("process", "segment")
+        .agg(thrashed_s=common.clip(0).sum())
+    )
+    usual = pl.col("alloc_mib_per_s").filter(is_steady).sort_by(length.filter(is_steady))
+    longest = length.filter(is_steady).max().over("process")
+    is_more = pl.col("alloc_mib_per_s") > OTHER_RATE * usual.last().over("process")
+    known = segments.join(
+        thrashed, on=("process", "segment"), how="left", nulls_equal=True, maintain_order="left"
+    )
+    return known.with_columns(
+        kind=pl.when(is_steady & (pl.col("thrashed_s") > _MOSTLY * length))
+        .then(pl.lit("thrash"))
+        .when(is_steady & is_more & (length < _MOSTLY * longest))
+        .then(pl.lit("spike"))
+        .otherwise("kind")
+    ).drop("thrashed_s")
 
 
 def of_numbered(spans: pl.DataFrame) -> pl.DataFrame:
@@ -184,7 +224,7 @@ def _labels(cycles: pl.DataFrame, t: Thresholds) -> pl.Series:
         .then(_kind("start-up"))
         .when(idle.fill_null(value=False))
         .then(_kind("idle"))
-        .otherwise(_kind("load"))
+        .otherwise(_kind("steady"))
         .alias("label")
     ).to_series()
 

@@ -209,11 +209,7 @@ def _about_reading(
             f"{missing:,} of {missing + len(cycles):,} cycles have no line in the log, so "
             "totals of CPU, pauses and allocation are too low by their share."
         )
-    if len(processes) > 1 and len(cycles):
-        yield (
-            f"The figures cover {len(processes)} processes together, as if they ran one after the "
-            "other; the table `processes` lists them separately."
-        )
+    yield from _about_several(cycles, processes)
     count = len(diagnosed(processes, t))
     if len(processes) > count and len(cycles):
         yield (
@@ -225,6 +221,20 @@ def _about_reading(
         cycles_had = "1 cycle" if no_goal == 1 else f"{no_goal:,} cycles"
         yield f"{cycles_had} had no heap goal: GOGC was off."
     yield from ignored(impossible)
+
+
+def seen_anyway(cycles: pl.DataFrame, processes: pl.DataFrame) -> frozenset[str]:
+    """Returns the caveats that a report shows without a sentence: in its title and headings."""
+    own = (*_about_several(cycles, processes), *_about_length(cycles, DEFAULT))
+    return frozenset(own)
+
+
+def _about_several(cycles: pl.DataFrame, processes: pl.DataFrame) -> Iterator[str]:
+    if len(processes) > 1 and len(cycles):
+        yield (
+            f"The figures cover {len(processes)} processes together, as if they ran one after the "
+            "other; the table `processes` lists them separately."
+        )
 
 
 def ignored(impossible: Mapping[str, int]) -> Iterator[str]:

@@ -64,6 +64,7 @@ class Result:
         writers: how each of the other formats is written.
         check: returns the results of conditions.
         closing: what follows the document on standard output.
+        everything: whether text is all of the document, not what fits on one screen.
     """
 
     is_empty: bool = False
@@ -72,6 +73,7 @@ class Result:
     writers: Mapping[str, Writer] = field(default_factory=dict)
     check: Callable[..., Sequence[Check]] | None = None
     closing: Document = ()
+    everything: bool = True
 
 
 def suffixes_of(formats: Sequence[str]) -> dict[str, str]:
@@ -138,7 +140,7 @@ def _print(result: Result, kind: str, colors: Colors) -> None:
     if kind == "text":
         from gctrace_analyzer.present.text import lines
 
-        show(lines(_blocks(result)), colors)
+        show(lines(_blocks(result), everything=result.everything), colors)
         return
     write(result, kind, sys.stdout.buffer)
     sys.stdout.buffer.flush()
@@ -156,17 +158,18 @@ def write(result: Result, kind: str, file: IO[bytes], target: Sink = _PRINTED) -
     if kind in result.writers:
         result.writers[kind](file, target)
     elif result.document is not None:
-        file.write(_rendered(result.document(), kind).encode("utf-8", "replace"))
+        shown = _rendered(result.document(), kind, everything=result.everything)
+        file.write(shown.encode("utf-8", "replace"))
 
 
-def _rendered(document: Document, kind: str) -> str:
+def _rendered(document: Document, kind: str, *, everything: bool) -> str:
     if kind == "md":
         from gctrace_analyzer.present import markdown
 
         return markdown.dumps(document)
     from gctrace_analyzer.present.text import plain
 
-    return f"{plain(document)}\n"
+    return f"{plain(document, everything=everything)}\n"
 
 
 def text_writer(make: Callable[[], str]) -> Writer:

@@ -62,7 +62,8 @@ PLOTS: tuple[str, ...] = get_args(PlotName)
 TABLES: tuple[str, ...] = get_args(TableName)
 _OF_ONE = ("table", "between", "process", "fail_on", "junit")
 """Options that only make sense for one process."""
-_NEXT = "-o report.html · recommend · whatif · compare before.log after.log"
+_ALL = "--all · "
+_NEXT = "-o report.html · recommend · whatif · compare A.log B.log"
 
 _DESCRIPTION = """\
 Shows what the Go garbage collector did to your program: findings, what caused
@@ -188,12 +189,17 @@ def result(whole: Run, args: argparse.Namespace) -> Result:
         plot=args.plot or PLOTS[0],
         safe=args.csv_safe,
     )
-    return replace(view, is_empty=whole.is_empty, closing=_next(whole))
+    return replace(
+        view,
+        is_empty=whole.is_empty,
+        closing=_next(whole, everything=args.everything),
+        everything=args.everything,
+    )
 
 
-def _next(whole: Run) -> Document:
+def _next(whole: Run, *, everything: bool) -> Document:
     """Returns what to do next. A heap profile is suggested, and never fetched unasked."""
-    steps = [Sentence("Next:", _NEXT, "bold")]
+    steps = [Sentence("Next:", _NEXT if everything else _ALL + _NEXT, "bold")]
     named = {facts.name: facts.profiles_at for facts in whole.sources if facts.profiles_at}
     if named:
         name, url = next(iter(named.items()))
@@ -314,6 +320,13 @@ def add_report(parser: Parser) -> None:
         type=OneOf("plot", PLOTS),
         metavar="PLOT",
         help=f"plot to write as png or svg: {', '.join(PLOTS)} (default: timeline)",
+    )
+    output.add_argument(
+        "--all",
+        action="store_true",
+        dest="everything",
+        help="print everything, not only what fits on one screen: phases, pauses, the worst "
+        "cycles, every finding and note",
     )
     output.add_argument(
         "--light",

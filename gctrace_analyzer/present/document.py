@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 @frozen
@@ -155,6 +155,8 @@ class Table:
     least: tuple[int, ...] = ()
     verdict: int | None = None
     spans: Sequence[TimeRange | None] = ()
+    spare: tuple[int, ...] = ()
+    """Columns that a terminal leaves out, the first one first, where a row has no room."""
 
 
 @frozen
@@ -174,10 +176,14 @@ class Code:
 
 @frozen
 class Folded:
-    """Blocks that Markdown folds, after those that stand for them; a terminal shows all."""
+    """Blocks beyond one screen, and those that stand for them.
+
+    Markdown folds the blocks under `title`, after those that stand for them; a terminal shows
+    either. They are made when they are shown.
+    """
 
     title: str
-    blocks: Sequence[Block]
+    blocks: Callable[[], Sequence[Block]]
     brief: Sequence[Block] = ()
 
 

@@ -22,8 +22,8 @@ NONE = "–"
 MOST_NAME = 22
 """The longest file name, in characters, that a table row has room for."""
 
-WIDTH, WIDEST = 80, 120
-"""Columns: what the reports are designed for, and what they use at most on a wide terminal."""
+WIDTH, NARROWEST, WIDEST = 80, 60, 120
+"""Columns: what the reports are designed for, and what they use at least and at most."""
 
 _WIDTH = ContextVar("width", default=WIDTH)
 
@@ -38,7 +38,7 @@ def width() -> int:
 @contextmanager
 def as_wide_as(columns: int) -> Iterator[None]:
     """Lets texts use so many columns, within limits, for as long as the context lasts."""
-    token = _WIDTH.set(min(max(columns, WIDTH), WIDEST))
+    token = _WIDTH.set(min(max(columns, NARROWEST), WIDEST))
     try:
         yield
     finally:

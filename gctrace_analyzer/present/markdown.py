@@ -74,9 +74,10 @@ def _parts(block: Block) -> Iterator[str]:  # noqa: C901  # one case for each bl
             yield f"{fence}\n{block.text}\n{fence}"
         case Folded():
             yield from chain.from_iterable(map(_parts, block.brief))
-            yield f"<details><summary>{escaped(block.title)}</summary>"
-            yield from chain.from_iterable(map(_parts, block.blocks))
-            yield "</details>"
+            more = [*chain.from_iterable(map(_parts, blocks := block.blocks()))]
+            if more and blocks != block.brief:
+                yield f"<details><summary>{escaped(block.title)}</summary>"
+                yield from (*more, "</details>")
 
 
 def _figures(block: Figures) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from gctrace_analyzer.present.document import (
     Code,
@@ -35,20 +36,26 @@ _LABEL = 28
 Line: TypeAlias = tuple[tuple[str, str], ...]
 """A line of text: its parts, each with its style."""
 
+_Cell = TypeVar("_Cell")
+
 LEVEL_STYLES = {"ok": "green", "info": "", "warn": "yellow", "bad": "bold red"}
 VERDICT_STYLES = {"better": "green", "worse": "bold red", "~": "dim", NONE: "dim"}
 
 
-def plain(blocks: Iterable[Block]) -> str:
+def plain(blocks: Iterable[Block], *, everything: bool = True) -> str:
     """Returns a document as one string without styles."""
-    styled = lines(blocks)
+    styled = lines(blocks, everything=everything)
     return "\n".join("".join(text for text, _ in line).rstrip() for line in styled)
 
 
-def lines(blocks: Iterable[Block]) -> Iterator[Line]:
-    """Yields a document line by line."""
+def lines(blocks: Iterable[Block], *, everything: bool = True) -> Iterator[Line]:
+    """Yields a document line by line; without `everything`, what fits on one screen."""
     for block in blocks:
-        yield from _rendered(block)
+        if isinstance(block, Folded):
+            folded = block.blocks() if everything else block.brief
+            yield from lines(folded, everything=everything)
+        else:
+            yield from _rendered(block)
 
 
 def _rendered(block: Block) -> Iterator[Line]:  # noqa: C901  # one case for each block
@@ -76,8 +83,6 @@ def _rendered(block: Block) -> Iterator[Line]:  # noqa: C901  # one case for eac
             yield from _excerpts(block)
         case Code():
             return
-        case Folded():
-            yield from lines(block.blocks)
 
 
 def _title(title: Title) -> Iterator[Line]:
@@ -125,6 +130,8 @@ def _figure(figure: KeyFigure) -> Line:
     note = f"{sparkline(figure.trend)}  {figure.note}" if figure.trend else figure.note
     if len(note) > room:
         note = figure.note
+    while len(note) > room and (cut := max(note.rfind("; "), note.rfind(" · "))) > 0:
+        note = note[:cut]
     return (
         (left, ""),
         (value, "bold"),
@@ -180,6 +187,7 @@ def _table(shown: Table) -> Iterator[Line]:
     """
     if not shown.rows:
         return
+    shown = _without_spare(shown)
     rows = _cut(shown)
     cells = [shown.head, *rows]
     widths = [max(len(row[column]) for row in cells) for column in range(len(shown.head))]
@@ -204,6 +212,29 @@ def _table(shown: Table) -> Iterator[Line]:
         )
     if shown.more:
         yield (("  " + shown.more, ""),)
+
+
+def _without_spare(shown: Table) -> Table:
+    """Returns the table without the columns that it can spare, where a row has no room."""
+    cells = [shown.head, *(("  " + row[0], *row[1:]) for row in shown.rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    if not shown.spare or sum(widths) + len(widths) - 1 <= width():
+        return shown
+    out, *others = shown.spare
+
+    def kept(row: tuple[_Cell, ...]) -> tuple[_Cell, ...]:
+        return (*row[:out], *row[out + 1 :])
+
+    return _without_spare(
+        replace(
+            shown,
+            head=kept(shown.head),
+            align="".join(kept(tuple(shown.align))),
+            rows=[kept(row) for row in shown.rows],
+            least=kept(shown.least) if shown.least else (),
+            spare=tuple(at - (at > out) for at in others),
+        )
+    )
 
 
 def _cut(shown: Table) -> list[tuple[str, ...]]:

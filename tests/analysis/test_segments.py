@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import gctrace_analyzer as gca
+from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.durations import COUNTED
-from gctrace_analyzer.analysis.segments import level_changes, segments
+from gctrace_analyzer.analysis.segments import level_changes, named, segments
 from gctrace_analyzer.analysis.spans import of_cycles
 from tests.conftest import CORPUS, ROOT
 from tests.helpers.corpus import live, run_of
@@ -135,7 +136,7 @@ def test_processes_at_the_same_time_have_the_segments_of_each() -> None:
     )
     found = segments(together.sample(fraction=1, shuffle=True, seed=1).sort("start_s"))
     assert_frame_equal(found.drop("segment"), expected.drop("segment"), rel_tol=1e-12)
-    assert found.filter(process=1)["kind"].to_list() == ["start-up", "load", "load"]
+    assert found.filter(process=1)["kind"].to_list() == ["start-up", "steady", "steady"]
 
 
 def enriched(kinds: list[tuple[float, int, float]]) -> pl.DataFrame:
@@ -186,7 +187,7 @@ def enriched(kinds: list[tuple[float, int, float]]) -> pl.DataFrame:
 def test_a_segment_has_the_figures_of_its_own_cycles() -> None:
     rows = segments(enriched([(0.05, 2, 20.0), *[(0.5, 2, 20.0)] * 12, *[(0.5, 4, 20.0)] * 8]))
     start, load, more = rows.to_dicts()
-    assert [each["kind"] for each in (start, load, more)] == ["start-up", "load", "load"]
+    assert [each["kind"] for each in (start, load, more)] == ["start-up", "steady", "steady"]
     assert [each["cycles"] for each in (start, load, more)] == [1, 12, 8]
     assert (load["first_gc"], load["last_gc"], more["first_gc"]) == (2, 13, 14)
     assert (load["procs"], more["procs"]) == (2, 4)
@@ -204,7 +205,7 @@ def test_a_segment_has_the_figures_of_its_own_cycles() -> None:
 def test_idle_times_begin_where_the_cycle_before_ended() -> None:
     load, idle = [(0.5, 2, 20.0)] * 6, [(120.2, 2, 0.1)] * 3
     found = segments(enriched([(0.6, 2, 20.0), *load, *idle, *load])).to_dicts()
-    assert [each["kind"] for each in found] == ["load", "idle", "load"]
+    assert [each["kind"] for each in found] == ["steady", "idle", "steady"]
     assert [each["cycles"] for each in found] == [7, 3, 6]
     assert found[1]["start_s"] == pytest.approx(1.0 + 3.0 + 0.01)
     assert found[2]["start_s"] == pytest.approx(4.0 + 3 * 120.2 + 0.5)
@@ -214,4 +215,31 @@ def test_filling_the_heap_makes_later_cycles_no_idle_time() -> None:
     """Goals double until then, so that cycles are rare although 300 MiB/s are allocated."""
     load = [(5.0, 2, 300.0)] * 3
     found = segments(enriched([*[(0.005, 2, 2000.0)] * 9, *load])).to_dicts()
-    assert [each["kind"] for each in found] == ["start-up", "load"]
+    assert [each["kind"] for each in found] == ["start-up", "steady"]
+
+
+def test_a_short_time_with_more_allocation_is_a_spike() -> None:
+    usual, more = [(0.5, 2, 20.0)] * 40, [(0.2, 2, 60.0)] * 12
+    whole = segments(enriched([(0.6, 2, 20.0), *usual, *more, *usual]))
+    assert named(whole, schema.empty("episodes"))["kind"].to_list() == [
+        "steady",
+        "spike",
+        "steady",
+    ]
+
+
+def test_what_thrashes_for_most_of_its_time_is_called_so() -> None:
+    whole = segments(enriched([(0.6, 2, 20.0), *[(0.5, 2, 20.0)] * 40]))
+    begin, end = whole.row(0, named=True)["start_s"], whole.row(0, named=True)["end_s"]
+
+    def kind(share: float) -> str:
+        thrash = schema.empty("episodes").vstack(
+            pl.DataFrame(
+                [{"process": 0, "kind": "limit-thrash", "start_s": begin,
+                  "end_s": begin + share * (end - begin)}],
+                schema=schema.polars_schema("episodes"),
+            )
+        )  # fmt: skip
+        return str(named(whole, thrash)["kind"][0])
+
+    assert (kind(0.4), kind(0.6)) == ("steady", "thrash")

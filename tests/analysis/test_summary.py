@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.present.sections.report import document
+from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
 from tests.helpers.facts import log_of
@@ -104,7 +106,7 @@ START = (
 def test_one_cycle_makes_no_warning_and_is_too_short_to_compare() -> None:
     run = read_text(START)
     assert set(run.findings()["severity"]) == {"info"}
-    said = " ".join(str(run.summary()).split())
+    said = " ".join(plain(document(run.report())).split())
     assert "too short to judge" in said
     assert "too short to compare GC CPU" in said
 

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.metrics import intervals
+from gctrace_analyzer.run import Run
 
 if TYPE_CHECKING:
     from gctrace_analyzer.analysis.analysis import Analysis
-    from gctrace_analyzer.run import Run
 
 
 def between_dumps(run: Run | Analysis) -> pl.DataFrame:
     """Returns the intervals without the time before the first dump."""
-    return run.intervals.filter(~pl.col("since_start"))
+    rows = run.intervals if isinstance(run, Run) else run.dumps.intervals
+    return rows.filter(~pl.col("since_start"))
 
 
 USUAL: dict[str, Any] = {

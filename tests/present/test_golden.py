@@ -38,6 +38,15 @@ def test_the_report(
     golden(f"{log}.txt", text)
 
 
+@pytest.mark.parametrize("log", TELLING)
+def test_the_whole_report(
+    log: str, golden: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = printed(capsys, f"samples/{log}.log", "--all")
+    assert max(map(len, text.splitlines())) <= 80
+    golden(f"{log}-all.txt", text)
+
+
 @pytest.mark.parametrize("kind", ["md", "json"])
 @pytest.mark.parametrize("log", TELLING)
 def test_other_formats(

@@ -203,7 +203,7 @@ def test_a_rate_far_below_the_usual_one_says_that_cycles_come_in_bursts() -> Non
 
 def test_a_load_that_varies_is_not_dozens_of_phases() -> None:
     rows = gca.read(CORPUS / "real" / "etcd" / "off-limit29" / "run.log.gz").segments()
-    assert rows["kind"].to_list() == ["start-up", "load"]
+    assert rows["kind"].to_list() == ["start-up", "thrash"]
 
 
 def test_short_runs_show_milliseconds_and_several_programs_their_numbers() -> None:
@@ -386,7 +386,7 @@ def test_a_long_setting_does_not_make_a_line_wider_than_80_columns() -> None:
 def test_the_place_of_a_kill_and_the_growth_of_the_live_heap_fit_80_columns() -> None:
     kill = gca.read(CORPUS / "inputs/kernel_oom/carrier-rfc3339-rsyslog.log").report()
     text = plain(document(kill))
-    assert "carrier-rfc3339-rsyslog.log:1" in text
+    assert " line 1\n" in text
     steady = plain(document(gca.read(CORPUS / "metrics/own/gogc100/run.log.gz").report()))
     assert "max 87.0 MiB; no significant growth" in steady
     for lines in (text.splitlines(), steady.splitlines()):

@@ -35,7 +35,7 @@ def segments(spans: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFr
     is_idle = (quotient("counted_per_s") <= most).over("process", "segment")
     return of_numbered(
         numbered.with_columns(
-            pl.when(is_idle).then(pl.lit("idle")).otherwise(pl.lit("load")).alias("kind")
+            pl.when(is_idle).then(pl.lit("idle")).otherwise(pl.lit("steady")).alias("kind")
         )
     )
 

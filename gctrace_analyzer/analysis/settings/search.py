@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from itertools import accumulate
+from operator import sub
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -124,6 +126,12 @@ def _values() -> pl.Series:
     return pl.Series(sorted({*odd, *USUAL, DEFAULT_GOGC}), dtype=pl.Float64)
 
 
+@cache
+def _costs(stated: float | None) -> tuple[float, ...]:
+    """Returns what makes each of the values unlikely."""
+    return tuple(cost_of(gogc, stated) for gogc in _values())
+
+
 def usual_between(low: float, high: float, stated: float | None = None) -> float | None:
     """Returns the most usual GOGC of an interval; None if it has only odd ones."""
     usual = {DEFAULT_GOGC, *USUAL} | ({stated} if stated else set())
@@ -211,14 +219,10 @@ def _most_explaining(ranges: pl.DataFrame, stated: float | None) -> tuple[float,
         counts = bound.filter(first < after).value_counts()
         for index, count in counts.iter_rows():
             change[index] += sign * count
-    explained, best, best_score = 0, 0, -math.inf
-    most = 0
-    for index, gogc in enumerate(values):
-        explained += change[index]
-        score = explained - cost_of(gogc, stated)
-        if score > best_score:
-            best, best_score, most = index, score, explained
-    return float(values[best]), most
+    explained = list(accumulate(change[:-1]))
+    scores = list(map(sub, explained, _costs(stated)))
+    best = scores.index(max(scores))
+    return float(values[best]), explained[best]
 
 
 def _tops(ranges: pl.DataFrame) -> list[float]:

@@ -339,7 +339,7 @@ def _can_draw(out: TextIO) -> bool:
 
 
 def _print_report(args: argparse.Namespace, whole: Run, out: TextIO) -> None:
-    """Prints the full report: as JSON after JSON lines, otherwise as text."""
+    """Prints the report: as JSON after JSON lines, otherwise as one screen of text."""
     report = whole.report()
     try:
         if args.format == "jsonl":
@@ -356,7 +356,7 @@ def _print_report(args: argparse.Namespace, whole: Run, out: TextIO) -> None:
                 yield Gap()
                 yield from document(report)
 
-            show(lines(blocks()), Colors.of(args), out)
+            show(lines(blocks(), everything=False), Colors.of(args), out)
         out.flush()
     except OSError:
         if out is sys.stdout:

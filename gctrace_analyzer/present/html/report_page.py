@@ -268,7 +268,7 @@ def _advice(report: Report) -> dict[str, object]:
     return {
         "advice": settings,
         "refused": None,
-        "signs": advice.legend(settings, wide=True) if settings else "",
+        "signs": advice.legend(settings, wide=True),
         "reasons": advice.reasons(ranked, report.advice.baseline),
         "manifests": {} if first["now"] else manifests(Setting.of(first)),
     }

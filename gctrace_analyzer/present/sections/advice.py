@@ -75,16 +75,14 @@ def name_of(row: Row, predictor: Predictor) -> str:
     return f"GOGC{hidden if gogc is None else f'={percent_text(gogc)}'} GOMEMLIMIT={limit}"
 
 
-def advice(rows: pl.DataFrame, predictor: Predictor, *, wide: bool = False) -> Table | None:
+def advice(rows: pl.DataFrame, predictor: Predictor, *, wide: bool = False) -> Table:
     """Returns a table of the recommended and the present setting with their figures.
 
     Args:
-        rows: what `recommend` returns.
+        rows: what `recommend` returns, not empty.
         predictor: what the present setting is known by.
         wide: whether there is room for whole words in its head.
     """
-    if rows.is_empty():
-        return None
     body: list[tuple[str, ...]] = []
     shown = rows.head(MOST_ROWS)
     unit, times = _unit_of_peaks(shown)
@@ -96,7 +94,7 @@ def advice(rows: pl.DataFrame, predictor: Predictor, *, wide: bool = False) -> T
         )
     name = "Setting" if wide else "Recommended settings"
     head = (name, *_head(cpu, unit, wide=wide))
-    return Table(head, "l" + "r" * (len(head) - 1), body)
+    return Table(head, "l" + "r" * (len(head) - 1), body, spare=(head.index(_HEAD[0]),))
 
 
 def predictions(rows: pl.DataFrame, predictor: Predictor) -> Table:
@@ -109,7 +107,7 @@ def predictions(rows: pl.DataFrame, predictor: Predictor) -> Table:
         name = name_of(row, predictor) + (" (now)" if is_measured(row) else "")
         body.append((f"{_mark(row)} {name}" if marks else name, *_figures(row, cpu, times)))
     head = ("What if", *_head(cpu, unit, wide=False))
-    return Table(head, "l" + "r" * (len(head) - 1), body)
+    return Table(head, "l" + "r" * (len(head) - 1), body, spare=(head.index(_HEAD[0]),))
 
 
 def _cpu_column(rows: pl.DataFrame) -> str | None:

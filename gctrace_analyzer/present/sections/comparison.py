@@ -144,7 +144,7 @@ def _figures(pair: Pair) -> Iterator[Block]:
         yield from benchmarks.blocks(pair)
         yield Gap()
     brief = [] if pair.benchmarks else [figures(pair, headline=True)]
-    yield Folded("All figures", [figures(pair)], brief)
+    yield Folded("All figures", lambda: [figures(pair)], brief)
 
 
 def method(pairs: Sequence[Pair]) -> str:

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 
-_EVENTS = ("GC038", "GC039", "GC040")
+DEATHS = ("GC039", "GC040")
+"""Findings of which the post-mortems have the whole story."""
+
+_EVENTS = ("GC038", *DEATHS)
 """Findings about the moment of a death, which ends a process."""
 
 
@@ -47,7 +50,7 @@ def minor(report: Report) -> str | None:
         for finding in report.analysis.findings
         if finding.severity == "info" and finding.because_of is None
     )
-    return ", ".join(f"{RULES[id_].name} ({id_})" for id_ in ids) or None
+    return ", ".join(RULES[id_].name for id_ in ids) or None
 
 
 def healthy(report: Report) -> str | None:
@@ -66,6 +69,13 @@ def _without(evidence: str, said: str) -> str:
 
 def _is_root(finding: Finding) -> bool:
     return finding.severity in ("warn", "bad") and finding.because_of is None
+
+
+def _place(finding: Finding, report: Report) -> str:
+    """Returns the file and the line of the first example; of the only file the line alone."""
+    place = finding.examples[0] if finding.examples else ""
+    line = place.rpartition(":")[2]
+    return f"line {line}" if line and len(report.analysis.log.sources) == 1 else place
 
 
 def _problem(finding: Finding, report: Report, *, several: bool) -> Problem:
@@ -98,7 +108,7 @@ def _problem(finding: Finding, report: Report, *, several: bool) -> Problem:
         finding.severity,
         "" if leads else RULES[finding.id].meaning,
         printable(_without(finding.evidence, first.sentence if leads and first else "")),
-        finding.examples[0] if finding.examples else "",
+        _place(finding, report),
         ", ".join(RULES[id_].name for id_ in effects),
         "" if leads else finding.advice,
         finding.page,

@@ -126,14 +126,7 @@ def of_all(report: Report) -> str:
 def about_cycles(report: Report) -> Iterator[Table]:
     """Yields the tables about cycles in the order of every report; none without cycles."""
     if report.analysis.summary.cycles:
-        several = (
-            service_levels(report),
-            phases(report),
-            pauses(report),
-            pause_ranges(report),
-            worst(report),
-            processes(report),
-        )
+        several = (phases(report), pauses(report), pause_ranges(report), worst(report))
         yield from (table for table in several if table is not None)
 
 
@@ -227,7 +220,7 @@ def service_levels(report: Report) -> Table | None:
             name = f"GC CPU (10 s windows) ≤ {100 * level.limit:g} %"
             worst_one = share(level.worst)
         rows.append((name, share(level.within_share), worst_one))
-    return Table(("Service levels", "kept in", "worst"), "lrr", rows)
+    return Table(("Service levels", "kept in", "worst pause or window"), "lrr", rows)
 
 
 def self_check(report: Report) -> str | None:
@@ -290,9 +283,13 @@ def worst(report: Report) -> Table | None:
     """Returns the cycles that cost the program most time, by pauses and mark assists."""
     if report.analysis.cycles.is_empty():
         return None
-    head = ("Worst cycles", "at", "pauses", "mark", "assists", "heap MiB", "line")
-    rows = [_cycle(row) for row in report.analysis.worst_cycles.iter_rows(named=True)]
-    return Table(head, "lrrrrlr", rows)
+    head = ("Most pauses + assists", "at", "pauses", "mark", "assists", "heap MiB", "line")
+    several = len(report.analysis.log.sources) > 1
+    rows = [
+        (*_cycle(row), place(row["source"], row["line_no"]) if several else f"{row['line_no']}")
+        for row in report.analysis.worst_cycles.iter_rows(named=True)
+    ]
+    return Table(head, "lrrrrlr", rows, spare=(3,))
 
 
 def processes(report: Report) -> Table | None:
@@ -486,5 +483,4 @@ def _cycle(row: Row) -> tuple[str, ...]:
         milliseconds(row["concurrent_mark_ms"]),
         milliseconds(row["assist_cpu_ms"]),
         "→".join(f"{size:,}" for size in sizes if size is not None),
-        place(row["source"], row["line_no"]),
     )

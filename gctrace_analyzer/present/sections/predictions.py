@@ -44,14 +44,14 @@ def recommend(report: Report, rows: pl.DataFrame, evidence: Sequence[Report] = (
     if not report.advice.is_available:
         return [title(report), Gap(), *_refusal(report), _labelled(_notes(report))]
     table = advice.advice(rows, baseline)
-    blocks: list[Block] = [title(report), *([table] if table else [])]
+    blocks: list[Block] = [title(report), table]
     blocks += [
         _labelled(advice.reasons(rows, baseline)),
         _labelled(_notes(report)),
         _labelled(("Ballast", text) for text in advice.ballast_notes(baseline, rows)),
         *_basis(report, rows, evidence),
     ]
-    if table is not None and (signs := advice.legend(table)):
+    if signs := advice.legend(table):
         blocks.append(Paragraphs([signs], "dim", indent=2))
     return blocks
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.analysis.summary import seen_anyway
 from gctrace_analyzer.present.document import (
     Code,
     Excerpts,
@@ -18,6 +20,7 @@ from gctrace_analyzer.present.document import (
     Sentences,
     Title,
 )
+from gctrace_analyzer.present.format import width
 from gctrace_analyzer.present.sections import (
     advice,
     evidence,
@@ -30,14 +33,23 @@ from gctrace_analyzer.present.sections.advice import manifests
 from gctrace_analyzer.present.sections.memory_parts import memory_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from gctrace_analyzer.present.document import Block, Document
+    import polars as pl
+
+    from gctrace_analyzer.present.document import Block, Document, Statement
     from gctrace_analyzer.present.report import Report
 
 
+MOST_INPUTS = 3
+MOST_PROBLEMS = 2
+MOST_NOTES = 2
+MOST_REASONS = 8
+"""What one screen has room for; the rest is behind `--all`."""
+
+
 def document(report: Report) -> Document:
-    """Returns the whole report."""
+    """Returns the whole report; what goes beyond one screen is folded."""
     return [*_blocks(report)]
 
 
@@ -45,97 +57,186 @@ def _blocks(report: Report) -> Iterator[Block]:
     yield title(report)
     if known := evidence.settings(report):
         yield Paragraphs([known], indent=2)
-    if inputs := evidence.inputs(report):
-        yield Sentences([Sentence(*input_) for input_ in inputs], width=26, style="dim")
+    yield from _inputs(report)
     yield Gap()
-    yield verdict.shown(report)
+    yield (statement := verdict.shown(report))
+    said = f"{statement.sentence} {statement.action}"
     if report.analysis.has_figures:
         yield Gap()
         figures = overview.with_trends(report, overview.state(report))
         yield Figures(figures, overview.of_all(report))
+    yield from _deaths(report, said)
     yield from _what_happened(report)
-    yield from settings(report)
+    yield from settings(report, said)
     yield from sites.of_profiles(report)
-    yield from overview.about_cycles(report)
-    yield from _evidence(report)
+    yield from filter(None, (overview.service_levels(report),))
+    if processes := overview.processes(report):
+        in_brief = report.analysis.summary.cycles and _is_sick(statement)
+        yield Folded("Processes", lambda: [processes], [processes] if in_brief else [])
+    yield from _memory(report, is_sick=_is_sick(statement))
     yield from _skipped(report)
+    units = [*filter(None, (evidence.units(report),))]
+    # Without GC cycles the CPU time of a unit is all that is known of its costs.
+    brief = [] if report.analysis.summary.cycles else units
+    yield Folded("Details", lambda: [*overview.about_cycles(report), *units], brief)
     yield from _notes(report)
+
+
+def _is_sick(statement: Statement) -> bool:
+    return statement.level in ("warn", "bad")
+
+
+def _inputs(report: Report) -> Iterator[Block]:
+    """Yields what each input is, unless it is one plain log."""
+    rows = [Sentence(*input_) for input_ in evidence.inputs(report)]
+    if not rows:
+        return
+    shown = Sentences(rows, width=26, style="dim")
+    if len(rows) <= MOST_INPUTS:
+        yield shown
+        return
+    rest = Sentence("", f"… and {len(rows) - MOST_INPUTS + 1:,} more inputs")
+    brief = [*rows[: MOST_INPUTS - 1], rest]
+    yield Folded("Inputs", lambda: [shown], [Sentences(brief, width=26, style="dim")])
 
 
 def title(report: Report) -> Title:
     """Returns the inputs, and what is known about the program and the time they cover."""
     name, *facts = report.facts
-    return Title("Go garbage collection", name, facts)
+    fits = len(" · ".join(report.facts)) <= width()
+    return Title("Go garbage collection", name if fits else name.rpartition("/")[2], facts)
 
 
 def _what_happened(report: Report) -> Iterator[Block]:
     """Yields each problem with its evidence, further effects and advice, which is given once."""
     problems, minor = findings.problems(report), findings.minor(report)
-    if not (problems or minor):
-        return
-    yield Gap()
-    yield Heading("What happened")
     given: set[str] = set()
-    for problem in problems:
-        yield replace(problem, advice="") if problem.advice in given else problem
+    for at, problem in enumerate(problems):
+        if problem.advice in given:
+            problems[at] = replace(problem, advice="")
         given.add(problem.advice)
+    # The story of a death stands above; its finding adds the name and the place.
+    deaths = [problem for problem in problems if problem.id in findings.DEATHS]
+    others = [problem for problem in problems if problem.id not in findings.DEATHS]
+    shown, left = others[:MOST_PROBLEMS], others[MOST_PROBLEMS:]
+    title: list[Block] = [Gap(), Heading("What happened")]
+    if others:
+        yield from (*title, *shown)
+    if left or deaths:
+        names = ", ".join(problem.name for problem in left)
+        brief = [Paragraphs([f"Also: {names}."], indent=2, hanging=2)] if left else []
+        more = [*([] if others else title), *left, *deaths]
+        yield Folded("Further findings", lambda: more, brief)
     if minor:
+        if not others:
+            yield Gap()
         yield Paragraphs([f"Minor: {minor}."], "dim", indent=2, hanging=2)
 
 
-def settings(report: Report) -> Iterator[Block]:
-    """Yields the recommended settings, if the log has cycles."""
+def _deaths(report: Report, said: str) -> Iterator[Block]:
+    """Yields each death; one screen has of the first one what the verdict has not said."""
+    for at, (name, sentences) in enumerate(evidence.deaths(report)):
+        if not at:
+            yield Gap()
+        yield Heading(name, "bad")
+        whole = [Sentence(*sentence) for sentence in sentences]
+        brief = [] if at else _unsaid(whole, said)
+        yield Folded("Post-mortem", partial(_of, whole, 13), _of(brief, 13))
+
+
+def _unsaid(rows: Sequence[Sentence], said: str) -> list[Sentence]:
+    """Returns the rows that say something new; the first of a label keeps it."""
+    kept: list[Sentence] = []
+    label = shown = ""
+    for row in rows:
+        label = row.label or label
+        if row.text not in said:
+            kept.append(replace(row, label="" if label == shown else label))
+            shown = label
+    return kept
+
+
+def _of(rows: Sequence[Sentence], width: int, indent: int = 2) -> list[Block]:
+    return [Sentences(rows, width=width, indent=indent)] if rows else []
+
+
+def settings(report: Report, said: str = "") -> Iterator[Block]:
+    """Yields the recommended settings, if the log has cycles.
+
+    Args:
+        report: what is shown.
+        said: what the verdict says. One screen does not repeat why no setting is predicted.
+    """
     if not report.analysis.summary.cycles:
         return
     if not report.advice.is_available:
-        yield Gap()
-        yield Heading("Recommended settings")
-        refused = report.advice.baseline.refused
-        yield Paragraphs([f"No setting can be predicted: {refused}."], indent=2)
+        refused = report.advice.baseline.refused or ""
+        sentence = Paragraphs([f"No setting can be predicted: {refused}."], indent=2)
+        refusal: Document = [Gap(), Heading("Recommended settings"), sentence]
+        yield Folded(
+            "Recommended settings", lambda: refusal, [] if refused in said else refusal
+        )
         return
     ranked = report.advice.recommendations
-    shown = advice.advice(ranked, report.advice.baseline)
-    if shown is None:
-        return
-    yield shown
-    reasons = advice.reasons(ranked, report.advice.baseline)
-    yield Sentences([Sentence(*reason) for reason in reasons])
-    if signs := advice.legend(shown):
-        yield Paragraphs([signs], "dim", indent=2)
     first = ranked.row(0, named=True)
-    if not first["now"]:
-        pasted = manifests(Setting.of(first)).items()
-        yield Folded("Copy and paste", [Code(text, name) for name, text in pasted])
+    whole = partial(_setting_blocks, report, ranked, MOST_REASONS)
+    if first["now"]:
+        # What does not have to change needs one alternative and one reason.
+        yield Folded("Alternatives", whole, _setting_blocks(report, ranked.head(2), 1))
+        return
+    yield from whole()
+    pasted = manifests(Setting.of(first)).items()
+    blocks = [Code(text, name) for name, text in pasted]
+    yield Folded("Copy and paste", lambda: blocks)
 
 
-def _evidence(report: Report) -> Iterator[Block]:
-    """Yields deaths, memory from MemStats, and the CPU time of systemd units."""
-    for name, sentences in evidence.deaths(report):
-        yield Gap()
-        yield Heading(name, "bad")
-        if sentences:
-            yield Sentences([Sentence(*sentence) for sentence in sentences], width=13)
-    yield from filter(None, (evidence.memory(report), memory_parts(report)))
-    if notes := evidence.memory_notes(report):
-        yield Paragraphs(notes, indent=2)
-    yield from filter(None, (evidence.units(report),))
+def _setting_blocks(report: Report, ranked: pl.DataFrame, most: int) -> Document:
+    """Returns a table of settings with reasons, and the legend of its signs."""
+    shown = advice.advice(ranked, report.advice.baseline)
+    reasons = advice.reasons(ranked, report.advice.baseline)[:most]
+    signs = advice.legend(shown)
+    return [
+        shown,
+        Sentences([Sentence(*reason) for reason in reasons]),
+        *([Paragraphs([signs], "dim", indent=2)] if signs else []),
+    ]
+
+
+def _memory(report: Report, *, is_sick: bool) -> Iterator[Block]:
+    """Yields memory from MemStats: in brief what it consists of, else its sizes."""
+    sizes, parts = evidence.memory(report), memory_parts(report)
+    notes = evidence.memory_notes(report)
+    if sizes:
+        yield Folded("Memory", lambda: [sizes], [] if parts else [sizes])
+    if parts:
+        yield parts
+    if notes:
+        brief = [Paragraphs(notes[:MOST_NOTES], indent=2)] if is_sick or sizes else []
+        yield Folded("Notes on memory", lambda: [Paragraphs(notes, indent=2)], brief)
 
 
 def _skipped(report: Report) -> Iterator[Block]:
     """Yields the lines that could not be parsed, and what is wrong with whole inputs."""
     if rejected := overview.rejected(report):
         yield rejected
-        yield Excerpts(overview.rejected_examples(report))
+        yield Folded("Skipped lines", lambda: [Excerpts(overview.rejected_examples(report))])
     if damage := overview.damage(report):
         yield Gap()
         yield Paragraphs(damage, "yellow")
 
 
 def _notes(report: Report) -> Iterator[Block]:
-    warnings = report.analysis.summary.warnings
-    notes = [Sentence("" if at else "Note", text, "bold") for at, text in enumerate(warnings)]
+    """Yields caveats and the log's check of itself; in brief what nothing above says already."""
+    whole, analysis = [], report.analysis
+    for at, text in enumerate(analysis.summary.warnings):
+        whole.append(Sentence("" if at else "Note", text, "bold"))
     if check := overview.self_check(report):
-        notes.append(Sentence("Check", check, "bold"))
-    if notes:
+        whole.append(Sentence("Check", check, "bold"))
+    seen = seen_anyway(analysis.cycles, analysis.tables["processes"])
+    shown = [text for text in analysis.summary.warnings if text not in seen][:MOST_NOTES]
+    brief = [Sentence("" if at else "Note", text, "bold") for at, text in enumerate(shown)]
+    if brief:
         yield Gap()
-        yield Sentences(notes, width=7, indent=0)
+    gap: list[Block] = [] if brief else [Gap()]
+    if whole:
+        yield Folded("Notes", lambda: [*gap, *_of(whole, 7, 0)], _of(brief, 7, 0))

@@ -34,7 +34,7 @@ def page(path: Path, rates: list[tuple[float, float]]) -> Path:
 def test_another_allocation_rate_is_another_phase(tmp_path: Path) -> None:
     log = page(tmp_path / "m.prom", [(10, 0.2)] * 12 + [(40, 0.8)] * 12 + [(0.01, 0)] * 12)
     found = gca.read(log).segments()
-    assert found["kind"].to_list() == ["load", "load", "idle"]
+    assert found["kind"].to_list() == ["steady", "steady", "idle"]
     assert found["start_s"].to_list() == pytest.approx([0, 180, 360], abs=15)
     assert found["alloc_mib_per_s"][1] == pytest.approx(40, rel=0.1)
     assert found["gc_per_s"][0] == pytest.approx(0.2)
@@ -44,7 +44,7 @@ def test_another_allocation_rate_is_another_phase(tmp_path: Path) -> None:
 def test_a_steady_load_is_one_phase() -> None:
     for door in ("query-raw.json.gz", "memstats.csv.gz"):
         found = gca.read(CORPUS / "own" / "gogc100" / door).segments()
-        assert found["kind"].to_list() == ["load"]
+        assert found["kind"].to_list() == ["steady"]
 
 
 def test_the_figures_of_phases_by_hand() -> None:
@@ -61,7 +61,7 @@ def test_the_figures_of_phases_by_hand() -> None:
     )
     found = segments(rows).to_dicts()
     assert [row["process"] for row in found] == [0, 0, 0, 1, 2]
-    assert [row["kind"] for row in found] == ["load", "load", "load", "idle", "load"]
+    assert [row["kind"] for row in found] == ["steady", "steady", "steady", "idle", "steady"]
     first, second, third, *_ = found
     assert (first["start_s"], first["end_s"], first["procs"]) == (0, 15, 2)
     assert (first["first_gc"], first["last_gc"], first["cycles"]) == (101, 120, 20)
@@ -90,4 +90,4 @@ def test_a_burst_of_less_than_half_of_five_intervals_or_half_a_minute_is_no_phas
 
 def test_a_phase_whose_cycles_are_not_counted_is_no_idle_time() -> None:
     (row,) = segments(interval_spans({"gc_cycles": None}, {"gc_cycles": None})).to_dicts()
-    assert (row["kind"], row["gc_per_s"], row["first_gc"]) == ("load", None, None)
+    assert (row["kind"], row["gc_per_s"], row["first_gc"]) == ("steady", None, None)
