@@ -73,7 +73,9 @@ def _changed(change: Change) -> str:
 def blocks(pair: Pair) -> Iterator[Block]:
     """Yields a table with one row per benchmark; Markdown folds those that did not change."""
     changed = [*dict.fromkeys(name for names in costs(pair).values() for name in names)]
-    yield Folded("All benchmarks", lambda: tables(pair), [_table(pair, changed)] if changed else [])
+    yield Folded(
+        "All benchmarks", lambda: tables(pair), [_table(pair, changed)] if changed else []
+    )
     notes = [
         f"Only in {printable(side.label)}: "
         + ", ".join(map(printable, sorted(alone)[:_NAMED]))
