@@ -191,38 +191,53 @@ def _states(
 
 def _gogc_values(ranges: pl.DataFrame, stated: float | None) -> list[float]:
     """Returns the values of GOGC that explain most goals, of all and of parts of the log."""
-    found: dict[float, None] = {}
+    values, found = _values(), dict[float, None]()
     if stated is not None and math.isfinite(stated):
         found[stated] = None
-    rest = ranges.filter(pl.col("goal").is_not_null())
-    while len(rest) and len(found) < _PARTS:
-        gogc, count = _most_explaining(rest, stated)
-        if count < FEWEST_GOALS or gogc in found:
-            break
-        found[gogc] = None
-        rest = rest.filter(~pl.lit(gogc).is_between("low", "high"))
+    # The values from `first` to before `after` explain a goal.
     size = -(-len(ranges) // _PARTS)
+    explaining = ranges.select(
+        pl.col("goal").is_not_null().alias("known"),
+        (pl.int_range(pl.len()) // max(size, 1)).alias("part"),
+        first=values.search_sorted(ranges["low"].fill_null(math.inf), side="left"),
+        after=values.search_sorted(ranges["high"].fill_null(-math.inf), side="right"),
+    ).filter(pl.col("first") < pl.col("after"))
+    rest = explaining.filter("known").group_by("first", "after").len().rows()
+    while rest and len(found) < _PARTS:
+        change = [0] * (len(values) + 1)
+        for first, after, count in rest:
+            change[first] += count
+            change[after] -= count
+        best, count = _most_explaining(change, stated)
+        if count < FEWEST_GOALS or values[best] in found:
+            break
+        found[values[best]] = None
+        rest = [row for row in rest if not row[0] <= best < row[1]]
     if size >= 2 * FEWEST_GOALS:
-        for begin in range(0, len(ranges), size):
+        for change in _changes_of_parts(explaining, -(-len(ranges) // size)):
             if len(found) < _MOST_GOGC:
-                found[_most_explaining(ranges.slice(begin, size), stated)[0]] = None
+                found[values[_most_explaining(change, stated)[0]]] = None
     return list(found) or [DEFAULT_GOGC]
 
 
-def _most_explaining(ranges: pl.DataFrame, stated: float | None) -> tuple[float, int]:
-    """Returns the GOGC that explains most goals, the more usual the better, and how many."""
-    values = _values()
-    first = values.search_sorted(ranges["low"].fill_null(math.inf), side="left")
-    after = values.search_sorted(ranges["high"].fill_null(-math.inf), side="right")
-    change = [0] * (len(values) + 1)
-    for bound, sign in ((first, 1), (after, -1)):
-        counts = bound.filter(first < after).value_counts()
-        for index, count in counts.iter_rows():
-            change[index] += sign * count
+def _changes_of_parts(explaining: pl.DataFrame, parts: int) -> list[list[int]]:
+    """Returns for each part by how much the number of goals changes that each value explains."""
+    changes = [[0] * (len(_values()) + 1) for _ in range(parts)]
+    for bound, sign in (("first", 1), ("after", -1)):
+        for part, index, count in explaining.group_by("part", bound).len().iter_rows():
+            changes[part][index] += sign * count
+    return changes
+
+
+def _most_explaining(change: list[int], stated: float | None) -> tuple[int, int]:
+    """Returns the GOGC that explains most goals, the more usual the better, and for how many.
+
+    A GOGC is its position in `_values`.
+    """
     explained = list(accumulate(change[:-1]))
     scores = list(map(sub, explained, _costs(stated)))
     best = scores.index(max(scores))
-    return float(values[best]), explained[best]
+    return best, explained[best]
 
 
 def _tops(ranges: pl.DataFrame) -> list[float]:
