@@ -80,7 +80,7 @@ class Chart:
         """Rows of names of bands and moments, which are above the data."""
         kinds = ("band", "moment")
         return max(
-            (1 + each.top for each in self.labels if each.kind.startswith(kinds)), default=0
+            (1 + label.top for label in self.labels if label.kind.startswith(kinds)), default=0
         )
 
 

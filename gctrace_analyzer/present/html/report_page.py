@@ -164,7 +164,7 @@ def dumps(
         shown |= without_script(theme)
     else:
         drawn = [chart for several in charts.values() for chart in several]
-        processes = [_process(report, each) for each in axes]
+        processes = [_process(report, drawn_axis) for drawn_axis in axes]
         shown |= embedded(drawn, processes, records=records.values(), theme=theme)
         shown["processes"] = processes
     return environment().get_template("report.html.j2").render(**shown)
@@ -180,7 +180,7 @@ def _other_axes(report: Report, axis: Axis) -> list[Axis]:
         axis_of(report, bins=_LIGHT_BINS, process=number)
         for number in others[: _MOST_SWITCHED * bool(axis.leaves_out)]
     )
-    return [each for each in axes if each.ends is not None]
+    return [other for other in axes if other.ends is not None]
 
 
 def _add_charts(report: Report, axes: list[Axis], charts: dict[str, list[Chart]]) -> None:
