@@ -199,9 +199,9 @@ class Comparison:
         return text.plain(self.document())
 
     def _repr_html_(self) -> str:
-        from gctrace_analyzer.present.html import comparison_page
+        from gctrace_analyzer.present.html import document_page
 
-        return comparison_page.cell(self.pairs)
+        return document_page.cell(self.document())
 
 
 def _checked(parsed: Condition, changes: Mapping[str, Change], pair: Pair, label: str) -> Check:

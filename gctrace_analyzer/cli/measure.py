@@ -177,8 +177,8 @@ def _add_options(parser: Parser, title: str, options: Sequence[tuple[str, str, s
 
 
 _SIDES = (
-    ("--gogc", "LIST", "GOGC values to try: 100,200,off"),
-    ("--memory-limit", "LIST", "GOMEMLIMIT values to try: off,1GiB"),
+    ("--gogc", "LIST", "GOGC values to try: 100,200,off or 100..400"),
+    ("--memory-limit", "LIST", "GOMEMLIMIT values to try: off,1GiB or 1GiB..2GiB"),
     ("--side", "NAME=COMMAND", "a command as a side, without other settings (repeatable)"),
     ("--metric", "NAME=REGEX", "a figure in the output of the program or its load, of which less "
      "is better: the first group of the last match (repeatable; the first one decides); or one of "

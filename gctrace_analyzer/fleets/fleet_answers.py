@@ -10,7 +10,7 @@ import polars as pl
 from gctrace_analyzer.analysis.fleet.answers import Answers, after_all, answers
 from gctrace_analyzer.present import markdown, text
 from gctrace_analyzer.present.format import count
-from gctrace_analyzer.present.html import fleet_page
+from gctrace_analyzer.present.html import document_page
 from gctrace_analyzer.present.sections import fleet
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class FleetAnswers(Answers):
         return markdown.dumps(fleet.document(self))
 
     def _repr_html_(self) -> str:
-        return fleet_page.cell(self)
+        return document_page.cell(fleet.document(self))
 
 
 def fleet_answers(

@@ -48,14 +48,8 @@ def dumps(pairs: Sequence[Pair], theme: Theme = "auto") -> str:
     )
 
 
-def cell(pairs: Sequence[Pair]) -> str:
-    """Returns a comparison as an HTML fragment without scripts, for a notebook."""
-    page = environment().get_template("comparison_cell.html.j2")
-    return page.render(**_shown(pairs), heading=rows.verdict(pairs))
-
-
 def _shown(pairs: Sequence[Pair]) -> dict[str, object]:
-    """Returns what a page and a notebook cell both show."""
+    """Returns what is compared, and its tables."""
     if len(pairs) == 1:
         (pair,) = pairs
         return {

@@ -88,25 +88,6 @@ def dumps(
     )
 
 
-def cell(answers: Answers) -> str:
-    """Returns the summary as an HTML fragment without scripts, for a notebook."""
-    facts = [*fleet.facts(answers)]
-    if answers.changes is not None:
-        facts.append(fleet.since(answers.changes))
-    return (
-        environment()
-        .get_template("fleet_cell.html.j2")
-        .render(
-            facts=facts,
-            state=fleet.state(answers),
-            tables=[
-                ranking.table() for ranking in fleet_tables.rankings(answers, fleet.MOST_ROWS)
-            ],
-            notes=fleet.notes(answers),
-        )
-    )
-
-
 class _Linked:
     """Finds the report of a row: that of its process, or of the only process of its service."""
 

@@ -267,9 +267,9 @@ def test_a_frame_of_cycles_is_a_side_and_a_notebook_shows_it() -> None:
     assert repr(found) == "<Comparison of before and after: 14 ~>"
     assert "<table" in found._repr_html_()
     assert f"<b>{comparison.verdict(found.pairs)}</b>" in html.unescape(found._repr_html_())
-    several = gca.compare({"one": run, "<b>two": DOUBLED})
+    several = gca.compare({"one": run, "<b>two": DOUBLED, "three": run})
     assert "&lt;b&gt;two" in several._repr_html_()
-    assert repr(several).startswith("<Comparison of one and <b>two: ")
+    assert repr(several).startswith("<Comparison of one, <b>two and three: ")
     assert found.to_pandas()["metric"].tolist() == found.frame["metric"].to_list()
 
 
