@@ -22,6 +22,8 @@ from tests.helpers.scrapes import (
     GROWTH,
     HEALTHY,
     LIMIT,
+    LONG_PAUSES,
+    PAUSES,
     SICK,
     THRASH,
     TIGHT,
@@ -199,6 +201,13 @@ def test_ten_healthy_hours_are_silent(tmp_path: Path) -> None:
     longest = max(one.minutes for one in recordings)
     run_rules(tmp_path, recordings, (EVER, longest, []))
     assert sum(one.minutes for one in recordings) >= 10 * 60
+
+
+def test_programs_with_long_pauses_fire_that_alert_alone(tmp_path: Path) -> None:
+    for pattern in LONG_PAUSES:
+        for recording in of_corpus(pattern):
+            lasting = recording.lasting(60)
+            run_rules(tmp_path, [lasting], (EVER, lasting.minutes, ever([PAUSES])))
 
 
 def test_healthy_programs_stay_silent_if_their_state_lasts(tmp_path: Path) -> None:
