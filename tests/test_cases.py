@@ -10,14 +10,10 @@ import pytest
 from lab.evaluation import cases
 
 NOT_YET = {
-    # Names of programs in events of Cloud Foundry, Marathon and several containers of one pod.
-    "k14-cf-events-crash-b", "k14-marathon-task-failed-b", "k12-pod-two-reasons-b",
-    # An exit code beside `oom_killed=true`, a probe's event without a name, PM2's own threshold.
-    "k14-fly-machine-events-b", "k12-k8s-liveness-killed-b", "k14-pm2-max-memory-b",
+    # Several containers of one pod, PM2's own threshold.
+    "k12-pod-two-reasons-b", "k14-pm2-max-memory-b",
     # Pauses in ms without a unit, in a histogram of runtime/metrics, and of go-metrics.
     "k1-stats-api-handler-b", "k1-gc-pauses-histogram-b", "k1-rcrowley-gcstats-b",
-    # An end before the program began to run, which Kubernetes calls StartError.
-    "k14-runc-init-oom-b",
     # Figures inside of a JSON line of a log, and own names of a live heap.
     "k5-beats-nonzero-total-b", "k5-own-json-held-b",
 }  # fmt: skip

@@ -84,6 +84,7 @@ class Death:
     stopped_by: str | None = None
     exit_code: int | None = None
     is_inside: bool | None = None
+    is_at_start: bool | None = None
     is_unusable: bool | None = None
     is_impossible: bool | None = None
     goarch: str | None = None

@@ -17,6 +17,7 @@ from gctrace_analyzer.analysis.postmortem.pairing import (
     without_kill,
 )
 from gctrace_analyzer.analysis.postmortem.proof import NOTICES, SIGKILL_CODE, is_kill, is_proven
+from gctrace_analyzer.ingest.evidence.message import KILLED_AT_START
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
@@ -136,6 +137,7 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             limit_bytes=row["memory_limit_bytes"],
             used_bytes=row["memory_used_bytes"],
             is_inside=_is_inside(row, has_ended=identifier in ended),
+            is_at_start=KILLED_AT_START in (row["error"] or ""),
             memory_request_bytes=None,
             scope="memcg" if row["oom_killed"] else None,
         )
@@ -160,6 +162,8 @@ def _is_inside(row: Row, *, has_ended: bool) -> bool:
         return not has_ended
     ended = {row["status"], row["last_status"]} & {"exited", "dead", "terminated"}
     code = row["exit_code"]
+    if KILLED_AT_START in (row["error"] or ""):
+        return False
     return bool(row["oom_killed"] and ended and code not in (None, SIGKILL_CODE))
 
 

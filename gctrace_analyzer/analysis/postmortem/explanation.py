@@ -81,6 +81,9 @@ def explain_death(
     reading = [*about_limit(facts, tables), *about_runtime(death)]
     if death.is_impossible:
         return Explanation(tuple(reading), (remedies.FIND_SIZE,), "no")
+    if death.is_at_start:
+        reading.append(_AT_START)
+        return Explanation(tuple(reading), (remedies.RAISE_TO_START,), "no")
     if death.is_of_files:
         reading.append(_of_files(facts))
         return Explanation(tuple(reading), (remedies.FIND_FILES,), "no")
@@ -120,6 +123,10 @@ def explain_death(
     return Explanation(tuple(reading), tuple(actions), preventable)
 
 
+_AT_START = (
+    "It was killed while the container was being started, before any program in it ran: the limit "
+    "is too low to start one."
+)
 _UNKNOWN_SIZE = "What the heap did is unknown: the input has neither its limit nor its size."
 
 

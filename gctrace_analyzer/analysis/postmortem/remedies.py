@@ -74,6 +74,10 @@ END_IN_TIME = (
     "(terminationGracePeriodSeconds, `docker stop -t`, TimeoutStopSec)."
 )
 KEEP_KERNEL_LOG = "Next time, save the output of `journalctl -k` or `dmesg` on the host."
+RAISE_TO_START = (
+    "Raise the memory limit of the container, and check its unit: Kubernetes reads `m` as "
+    "thousandths of a byte."
+)
 MORE_MEMORY = (
     "Give the program more memory, or keep less in memory (heap profile: `go tool pprof`): no GOGC "
     "or GOMEMLIMIT makes the live heap fit."

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.evidence.docker import go_settings, with_signal
+from gctrace_analyzer.ingest.evidence.message import KILLED_AT_START
 from gctrace_analyzer.ingest.evidence.words import may_be_described
 from gctrace_analyzer.ingest.json_values import iso_utc, plausible
 
@@ -177,12 +178,19 @@ def states(now: dict[str, Any], last: dict[str, Any]) -> Row:
     ended = now.get("terminated") or last.get("terminated") or {}
     row |= {
         "exit_code": ended.get("exitCode"),
-        "oom_killed": ended.get("reason") == "OOMKilled",
+        **_killed(ended.get("reason"), ended.get("message")),
     }
     running = now.get("running") or {}
     row["started_at"] = iso_utc(ended.get("startedAt") or running.get("startedAt"))
     row["finished_at"] = iso_utc(ended.get("finishedAt"))
     return row
+
+
+def _killed(reason: str | None, message: str | None) -> Row:
+    """Returns whether a container was killed for memory, with the message if at its start."""
+    if KILLED_AT_START in (message or ""):
+        return {"oom_killed": True, "error": message}
+    return {"oom_killed": reason == "OOMKilled"}
 
 
 _KEY = re.compile(
@@ -302,7 +310,7 @@ class _Described:
             "reason": fields.get("state reason"),
             "last_status": fields.get("last state", "").lower() or None,
             "last_reason": fields.get("last state reason"),
-            "oom_killed": fields.get(f"{ended} reason") == "OOMKilled",
+            **_killed(fields.get(f"{ended} reason"), fields.get(f"{ended} message")),
             "exit_code": numbers.whole(fields.get(f"{ended} exit code")),
             "started_at": _date(fields.get(f"{ended} started") or fields.get("state started")),
             "finished_at": _date(fields.get(f"{ended} finished")),

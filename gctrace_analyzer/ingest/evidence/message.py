@@ -16,6 +16,9 @@ Rows: TypeAlias = "dict[str, list[Row]]"
 AT_LIMIT = "at limit"
 """The event of a container or job of which only is known that it reached its memory limit."""
 
+KILLED_AT_START = "container init was OOM-killed"
+"""What runc says if the limit is too low to start a container: no program has run."""
+
 
 class Message(NamedTuple):
     """A message and the metadata of its prefix; `native` is JSON of journald's own fields.

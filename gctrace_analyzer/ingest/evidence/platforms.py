@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.evidence import cgroups, wordings
 from gctrace_analyzer.ingest.evidence.docker import with_signal
-from gctrace_analyzer.ingest.evidence.message import AT_LIMIT
+from gctrace_analyzer.ingest.evidence.message import AT_LIMIT, KILLED_AT_START
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
@@ -222,6 +222,8 @@ def _of_match(message: Message, match: re.Match[str], wording: wordings.Wording)
         row |= {"oom_killed": None, "status": "running", "event": AT_LIMIT}
     elif wording.says == "ended":
         row["oom_killed"] = None
+    elif wording.word == KILLED_AT_START:
+        row["error"] = wording.word
     return row
 
 
@@ -262,6 +264,9 @@ class Stops:
             for distance in (-_NEAR_LINES, _NEAR_LINES)
         )
         causes += self.causes if everywhere else self.causes[begin:end]
+        if everywhere and len(self.by_name) == 1 and not any(map(state.get, names)):
+            # A part of the description of a container without its name, and its events.
+            causes += self.by_name.values()
         known = [cause for cause in causes if cause is not None]
         # Why it was asked to stop says more than that it was.
         return next(

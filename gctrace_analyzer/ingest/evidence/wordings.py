@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
+from gctrace_analyzer.ingest.evidence.message import KILLED_AT_START
+
 Says = Literal["killed", "from the code", "in a group", "at its limit", "ended", "stopped"]
 """What a wording proves.
 
@@ -74,11 +76,15 @@ WORDINGS: tuple[Wording, ...] = (
     ),
     *_rows("Mesos",
         ("killed", "emory limit exceeded",
+            r"(?:[Tt]ask (?P<name>[\w.-]{1,200}): TASK_[A-Z]{1,20} \()?"
             rf"Memory limit exceeded: Requested: {_LIMIT} Maximum Used: {_USED}"),
     ),
     *_rows("Render",
         ("killed", "Ran out of memory", rf"Ran out of memory \(used over {_LIMIT}\)")),
     *_rows("Cloud Foundry",  # depot/steps/run_step.go of its executor
+        ("killed", "app.crash",
+            r"app\.crash\s+(?P<name>[\w.-]{1,100})\s.{0,400}?"
+            rf"Exit(?:ed with)? status {_CODE} \(out of memory\)"),
         ("killed", "(out of memory)",
             r"(?:\[(?:APP|CELL)(?:/PROC)?/(?P<name>[\w./-]{1,100})\] )?.{0,8}?"
             rf"Exit(?:ed with)? status {_CODE} \(out of memory\)"),
@@ -97,6 +103,8 @@ WORDINGS: tuple[Wording, ...] = (
         ("stopped", "Sent interrupt", r"Sent interrupt", ASKED),
         ("stopped", "force killing", r"[Ff]orce[- ]killing|Kill Timeout", ASKED),
         ("stopped", "User requested", r"User requested task to stop", ASKED)),
+    *_rows("runc",  # libcontainer/process_linux.go; `kubectl describe` has it as a message
+        ("killed", KILLED_AT_START, rf"^(?!\s*Message:).*?{KILLED_AT_START}")),
     *_rows("containerd",  # internal/cri/server/events.go prints the protobuf messages
         ("in a group", "TaskOOM",
             rf"TaskOOM event .{{0,16}}?[Cc]ontainer_?(?:id|ID):\s?\\*\"?{_ID}"),
@@ -169,7 +177,8 @@ WORDINGS: tuple[Wording, ...] = (
         ("killed", "out of memory condition",
             r"pod was killed due to an out of memory condition"),
     ),
-    *_rows("a container", ("killed", "oom_killed", r"oom_killed[=:] ?true")),
+    *_rows("a container",
+        ("killed", "oom_killed", rf"(?:exit_code[=:] ?{_CODE},? ?)?oom_killed[=:] ?true")),
     *_rows("Kubernetes",  # pkg/kubelet: kuberuntime, preemption, active_deadline, nodeshutdown
         ("stopped", " probe, ",
             rf"[Cc]ontainer \"?{_NAME}\"? (?:failed|is unhealthy,?.{{0,10}}) ?(?:liveness|startup) "

@@ -14,7 +14,7 @@ COARSE = (
     "f memory|emory:|VirtualAlloc|usable range|address space c|led process|process exited|"
     "onsumed |failed|estart|to cgroup|blob data|runtime stats|xitCode:|sending SIG|"
     r'MESSAGE":\[|MESSAGE": \[|MESSAGE" :\[|MESSAGE" : \[|'
-    "emory limit|Error R1|running mem=|"
+    "emory limit|Error R1|running mem=|app\\.crash|"
     "ax Memory Used|axMemoryUsed|signal: killed|memory\\.|running mem|sample#|sysMap|largeAlloc|"
     "asm_|Sent interrupt|"
     "ow on resource: m|iction manager: |Evicted|CrashLoop|"
