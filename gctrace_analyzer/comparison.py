@@ -10,8 +10,14 @@ import polars as pl
 
 from gctrace_analyzer import frames
 from gctrace_analyzer.advise.sides import Side, all_differences, compare_sides, sides_of
-from gctrace_analyzer.analysis.checks import Facts, FindingCondition, condition, known_of
-from gctrace_analyzer.analysis.compare.metrics import NAMED
+from gctrace_analyzer.analysis.checks import (
+    Facts,
+    FindingCondition,
+    VerdictCondition,
+    condition,
+    known_of,
+)
+from gctrace_analyzer.analysis.compare.metrics import DECIDING, NAMED
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.present import json, markdown, text
 from gctrace_analyzer.present.sections import comparison as sections
@@ -107,11 +113,14 @@ class Comparison:
     def rows(self, side: str | None = None) -> dict[str, dict[str, Any]]:
         """Returns the rows of a side by metric; by default those of the last one.
 
+        The rows of single benchmarks are in `frame`.
+
         Raises:
             BadSettingError: there is no such side.
         """
         frame = self._pair(side).frame
-        return {row["metric"]: row for row in frame.iter_rows(named=True)}
+        whole = frame.filter(pl.col("benchmark").is_null())
+        return {row["metric"]: row for row in whole.iter_rows(named=True)}
 
     def __getitem__(self, metric: str | tuple[str, str]) -> Change:
         """Returns the change of one metric: `comparison["gc_per_s"].verdict`.
@@ -205,6 +214,9 @@ class Comparison:
 
 
 def _checked(parsed: Condition, changes: Mapping[str, Change], pair: Pair, label: str) -> Check:
+    of_any = isinstance(parsed, VerdictCondition) and parsed.figure is None
+    if of_any and changes is not pair.changes:
+        changes = {name: changes[name] for name in DECIDING}
     values = {name: change.after for name, change in changes.items()}
     check = parsed.check(Facts(values, pair.after.findings, changes))
     return replace(check, text=f"{label}{check.text}")

@@ -44,7 +44,9 @@ the same settings; a quoted pattern stands for all matching files. Of more than
 two sides, each is compared with the first, in a table with one row each. Files
 with metrics will do in place of logs. With a heap profile on each side, the
 functions whose allocation changed are listed. A folder that measure has written
-has all its sides.
+has all its sides. Logs of `go test -bench` are compared benchmark by benchmark:
+
+  GODEBUG=gctrace=1 go test -bench . -benchmem -count 6 > after.log 2>&1
 
 Two time ranges of a Prometheus server, such as before and after a deploy; each
 process of the service is a run, so several pods show how much runs differ:
@@ -66,6 +68,7 @@ examples:
 conditions for --fail-on:
   'gc_cpu_share>+10%'   rose by more than 10 %, and the rise is significant
   'gc_per_s>+0.5'       rose by more than 0.5/s, and the rise is significant
+  'bytes_per_op>+5%'    likewise, in any benchmark (also allocs_per_op)
   'stw_p99_ms>2'        above 2 ms after the change, whatever it was before
   verdict:worse         any figure regressed; stw_p99_ms:worse for one figure
   finding:bad           a bad finding after the change; also warn, GC016, a name

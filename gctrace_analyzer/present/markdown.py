@@ -113,7 +113,7 @@ def _table(shown: Table) -> Iterator[str]:
         yield escaped(shown.more)
 
 
-_MARKUP = re.compile(r"[\\|`*_<>\[\]$]|&(?=[#\w])|~(?=[^\s:])")
+_MARKUP = re.compile(r"[\\|`*_<>\[\]$]|&(?=[#\w])|~(?=\S)|(?<=\S)~")
 _LINKED = re.compile(
     r"(?<=[@#])(?=\S)|(?<=[!%])(?=\d)|(?<=\w:)(?=//)|(?<=:)(?=[a-z+][\w+-]*:)|(?<=www)(?=\.)",
     re.IGNORECASE,

@@ -40,7 +40,7 @@ def bare(text: str) -> str:
 
 def assert_plain(text: str) -> None:
     left = bare(text)
-    assert not re.search(r"[<>\[\]*_`|$]|&#?\w|~\S", left), left
+    assert not re.search(r"[<>\[\]*_`|$]|&#?\w|~\S|\S~", left), left
     assert not LINKS.search(left), left
     assert all(char.isprintable() or char in "\t\u2060" for char in text), text
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.compare.change import PER_SECOND
+from gctrace_analyzer.analysis.compare.change import FEW_RUNS, PER_SECOND
 from gctrace_analyzer.analysis.compare.compare import (
+    OWN_SPREAD_RUNS,
     PROPORTIONAL,
     Paired,
     compare,
@@ -21,6 +22,7 @@ from gctrace_analyzer.analysis.compare.compare import (
 )
 from gctrace_analyzer.analysis.compare.metrics import METRICS, PER_OP, RESULTS
 from gctrace_analyzer.analysis.compare.sequential import SAME_SHARE
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,13 +78,20 @@ def compare_benchmarks(
             metrics=(*PER_OP, *METRICS),
             error=alpha,
         )
-        result[name] = {metric: _judged(change) for metric, change in changes.items()}
+        result[name] = {
+            metric: _judged(change, in_rounds=rounds is not None)
+            for metric, change in changes.items()
+        }
     return result
 
 
-def _judged(change: Change) -> Change:
+def _judged(change: Change, *, in_rounds: bool) -> Change:
     if change.metric in _NO_RESULTS and change.is_tested:
         return replace(change, verdict=None, no_verdict_because=PER_SECOND)
+    runs = min(change.before_runs, change.after_runs)
+    if change.unit == "ns/op" and not in_rounds and change.is_tested and runs < OWN_SPREAD_RUNS:
+        unknown = replace(change, delta_low=None, delta_high=None, verdict=None)
+        return replace(unknown, no_verdict_because=FEW_RUNS)
     if change.verdict != "~" and change.ends and min(map(abs, change.ends)) < SAME_SHARE:
         return replace(change, verdict="~")
     return change
@@ -126,9 +135,19 @@ def _with_figures(part: Measured, runs: pl.DataFrame) -> Measured:
     """Returns a run with its figures per operation; of several runs, the geometric means."""
     values = {metric.name: mean_of(metric, runs[metric.name].to_list()) for metric in RESULTS}
     spread: Mapping[str, float | None] = {metric.name: 0.0 for metric in RESULTS}
-    cores, ns = part.summary.gc_cpu_cores, values["ns_per_op"]
-    values["gc_cpu_ns_per_op"] = None if cores is None or ns is None else cores * ns
+    values["gc_cpu_ns_per_op"] = _gc_cpu_ns_per_op(part, values["ns_per_op"])
     own = {"gc_cpu_ns_per_op": part.spread["gc_cpu_share"]}
     return replace(
         part, values={**part.values, **values}, spread={**part.spread, **spread, **own}
     )
+
+
+def _gc_cpu_ns_per_op(part: Measured, ns_per_op: float | None) -> float | None:
+    """Returns the CPU time of the cycles that operations caused; None of too few cycles.
+
+    Before each run, `go test` forces a cycle, which costs the same however many operations follow.
+    """
+    caused = part.spans.filter(pl.col("forced_cycles") == 0)
+    if len(caused) < DEFAULT.min_cycles or not part.seconds or ns_per_op is None:
+        return None
+    return float(caused["gc_cpu_s"].sum()) / part.seconds * ns_per_op

@@ -11,6 +11,9 @@ OTHER_LOAD = 0.10
 """Relative difference of the allocation rates. Above it, the load is different."""
 
 FEW_CYCLES = f"a run has fewer than {DEFAULT.min_cycles} cycles, or intervals of metrics"
+FEW_RUNS = (
+    "there are fewer than five runs of each side, so that it is unknown how much times differ"
+)
 FEW_ROUNDS = "there are too few rounds for an interval"
 NOT_POSITIVE = "a value is 0 or less, so changes are no factors"
 MAXIMUM = "it is a maximum, or close to one"

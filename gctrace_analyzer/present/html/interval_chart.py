@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from gctrace_analyzer.analysis.compare.metrics import DECIDING
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import printable
 from gctrace_analyzer.present.sections import changes
@@ -79,6 +80,15 @@ def of_pairs(pairs: Sequence[Pair]) -> list[IntervalChart]:
         measured = pairs[0].measurement is not None
         baseline = printable(pairs[0].before.label) if measured else "before"
         plots = [_of_rows("Changes with their 95 % intervals", baseline, rows)]
+        if several := pairs[0].benchmarks:
+            plots = [
+                _of_rows(
+                    changes.label_of(metric),
+                    baseline,
+                    [(printable(name), own[metric]) for name, own in several.items()],
+                )
+                for metric in DECIDING
+            ]
     else:
         plots = [
             _of_rows(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.compare.metrics import PER_OP
+from gctrace_analyzer.analysis.compare.metrics import DECIDING, PER_OP
 from gctrace_analyzer.analysis.compare.sequential import SAME_SHARE
 from gctrace_analyzer.present.document import Folded, Paragraphs, Table
 from gctrace_analyzer.present.format import count, printable, shortened
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.sides import Pair
     from gctrace_analyzer.analysis.compare.change import Change
     from gctrace_analyzer.present.document import Block
-
-_COSTS = ("bytes_per_op", "allocs_per_op", "gc_cpu_ns_per_op")
-"""What decides, in this order. How long an operation takes has other causes too."""
 
 _NAMED = 3
 """Benchmarks that a sentence names."""
@@ -46,7 +43,9 @@ def verdict(pair: Pair) -> str:
             parts.append(f"{len(costs)} of {of} {verb} {more}: {named}{rest}")
     if parts:
         return f"{'; '.join(parts)}."
-    if not any(own[metric].is_tested for own in pair.benchmarks.values() for metric in _COSTS):
+    if not any(
+        own[metric].is_tested for own in pair.benchmarks.values() for metric in DECIDING
+    ):
         return f"There is too little evidence to tell changes of {total} from chance."
     return f"No significant change of allocation or GC CPU per operation in {total}."
 
@@ -61,7 +60,7 @@ def costs(pair: Pair) -> dict[str, list[str]]:
 
 def _cost(changes: Mapping[str, Change], word: str) -> Change | None:
     """Returns the first change of what decides that has this verdict; None if none has."""
-    return next((changes[name] for name in _COSTS if changes[name].verdict == word), None)
+    return next((changes[name] for name in DECIDING if changes[name].verdict == word), None)
 
 
 def _changed(change: Change) -> str:
@@ -120,14 +119,12 @@ def _cell(change: Change) -> str:
 
 def _method(pair: Pair) -> str:
     first = next(iter(pair.benchmarks.values()))["bytes_per_op"]
-    runs = " and ".join(
-        dict.fromkeys(str(number) for number in (first.before_runs, first.after_runs) if number)
-    )
+    several = dict.fromkeys(map(str, filter(None, (first.before_runs, first.after_runs))))
+    runs = f", {' and '.join(several)} runs of each benchmark" if several else ""
     return (
         f"Values of {printable(pair.after.label)} with their change from "
-        f"{printable(pair.before.label)}{f', {runs} runs of each benchmark' if runs else ''}. The "
-        f"95 % intervals hold for all benchmarks together. ~: not significant, or at most "
-        f"{SAME_SHARE:.0%}. GC CPU: CPU time of the collector per operation.".replace(
-            "2%", "2 %"
-        )
+        f"{printable(pair.before.label)}{runs}. The 95 % intervals hold for all benchmarks "
+        f"together. ~: not significant, or at most {100 * SAME_SHARE:.0f} %. No mark: not judged, "
+        "because other work competed for the CPUs or there are too few cycles. GC CPU: CPU time "
+        "of the collector per operation."
     )

@@ -142,7 +142,6 @@ def _figures(pair: Pair) -> Iterator[Block]:
     """Yields the benchmarks, and the figures; those of all benchmarks together are no headline."""
     if pair.benchmarks:
         yield from benchmarks.blocks(pair)
-        yield Gap()
     brief = [] if pair.benchmarks else [figures(pair, headline=True)]
     yield Folded("All figures", lambda: [figures(pair)], brief)
 

@@ -93,6 +93,15 @@ def test_figures_per_second_have_no_verdict(tmp_path: Path) -> None:
     assert rows.filter(pl.col("benchmark").is_null())["verdict"].is_null().all()
 
 
+def test_times_need_five_runs_of_each_side() -> None:
+    three = gca.compare(gca.read(VERBOSE), gca.read(VERBOSE)).frame
+    times = pl.col("benchmark").is_not_null() & (pl.col("metric") == "ns_per_op")
+    assert three.filter(times)["verdict"].is_null().all()
+    assert three.filter(times)["no_verdict_because"].str.contains("fewer than five runs").all()
+    six = [gca.read(VERBOSE), gca.read(VERBOSE)]
+    assert (gca.compare(six, six).frame.filter(times)["verdict"] == "~").all()
+
+
 def test_an_unknown_figure_of_some_benchmarks_is_no_failure() -> None:
     line = (
         "gc {n} @{s}s 1%: 0.02+1.0+0.02 ms clock, 0.04+0.1/0.2/0+0.04 ms cpu, 3->4->1 MB, 4 MB "
@@ -101,7 +110,7 @@ def test_an_unknown_figure_of_some_benchmarks_is_no_failure() -> None:
     busy = "".join(line.format(n=n, s=n / 10) for n in range(1, 40))
     text = f"BenchmarkX-2 \t{busy}  10\t 5 ns/op\t 8 B/op\t 1 allocs/op\nBenchmarkY-2 \t 10\t 5 ns/op\n"
     comparison = gca.compare(read_text(text), read_text(text))
-    held = [check.held for check in comparison.check("gc_cpu_ns_per_op>+5%")]
+    held = [check.held for check in comparison.check("heap_peak_mib>+50%")]
     assert held == [False, False]
     assert [check.held for check in comparison.check("stw_p99_ms:worse")] == [None, None]
 

@@ -15,6 +15,7 @@ from gctrace_analyzer.ingest.evidence.message import Message
 from gctrace_analyzer.ingest.gctrace import bench_lines
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS
+from tests.helpers.both_readers import difference
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -165,3 +166,8 @@ def test_a_name_between_the_pieces_of_a_record_begins_the_run() -> None:
 def test_no_text_makes_the_reader_raise(texts: list[str]) -> None:
     rows = bench_lines.read([Message(n, text) for n, text in enumerate(texts, 1)])
     assert all(row["first_line"] <= row["line_no"] for row in rows)
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.name)
+def test_the_core_changes_nothing(path: Path) -> None:
+    assert difference(path.read_bytes()) is None
