@@ -34,8 +34,8 @@ LINKS = re.compile(r"@\w|#\w|!\d|\w://|www\.|:[a-z][\w+-]*:", re.IGNORECASE)
 
 
 def bare(text: str) -> str:
-    """Returns Markdown without characters that a backslash makes plain, and inline code."""
-    return re.sub(r"`[^`]*`", "", re.sub(r"\\[!-/:-@\[-`{-~]", "", text))
+    """Returns Markdown with a dot for each character that a backslash makes plain."""
+    return re.sub(r"`[^`]*`", "", re.sub(r"\\[!-/:-@\[-`{-~]", "·", text))
 
 
 def assert_plain(text: str) -> None:

@@ -99,7 +99,7 @@ DECIDING = ("bytes_per_op", "allocs_per_op", "gc_cpu_ns_per_op")
 """What says whether a benchmark is worse, in this order. How long an operation takes has other
 causes too, and heaps of a few MiB differ by chance."""
 
-NAMED = {metric.name: metric for metric in (*PER_OP, *METRICS)}
+NAMED = {metric.name: metric for metric in (*METRICS, *PER_OP)}
 """The metrics by name."""
 
 _PHASES = {column.removesuffix("_ms"): phase for phase, column in PHASES.items()}
