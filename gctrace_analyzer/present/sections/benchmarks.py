@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.compare.metrics import DECIDING, PER_OP
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.sides import Pair
     from gctrace_analyzer.analysis.compare.change import Change
     from gctrace_analyzer.present.document import Block
+
+_SHOWN = 16
+"""Benchmarks; of more, those that changed are shown first."""
 
 _NAMED = 3
 """Benchmarks that a sentence names."""
@@ -71,10 +75,12 @@ def _changed(change: Change) -> str:
 
 def blocks(pair: Pair) -> Iterator[Block]:
     """Yields a table with one row per benchmark; Markdown folds those that did not change."""
-    changed = [*dict.fromkeys(name for names in costs(pair).values() for name in names)]
-    yield Folded(
-        "All benchmarks", lambda: tables(pair), [_table(pair, changed)] if changed else []
-    )
+    if len(pair.benchmarks) <= _SHOWN:
+        yield from tables(pair)
+    else:
+        changed = [*dict.fromkeys(name for names in costs(pair).values() for name in names)]
+        brief = [_table(pair, changed)] if changed else []
+        yield Folded("All benchmarks", partial(tables, pair), brief)
     notes = [
         f"Only in {printable(side.label)}: "
         + ", ".join(map(printable, sorted(alone)[:_NAMED]))
