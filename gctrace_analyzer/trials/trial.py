@@ -67,16 +67,17 @@ def run_trial(trial: Trial, plan: Plan, number: int, log: Path) -> TrialRun:
         expected = "an address at which nothing answers before the program is started"
         raise BadSettingError(argument="ready", value=plan.ready, expected=expected)
     command = Command(trial.words, trial.environment, out, log, plan.stdin)
-    before = MachineTime.now()
     error: str | None = None
     window: _Window | None = None
     usage: Usage | None
     with Measured(command) as program:
+        # What measures the program has started too, which is no other work.
+        before = MachineTime.now()
         try:
             window, usage = _run(program, plan, command, load_log)
         except _RunFailedError as err:
             error, usage = str(err), program.kill()
-    after = MachineTime.now()
+        after = MachineTime.now()
     used = 0.0 if usage is None else usage.all_cpu_s
     foreign_s = after.foreign_s(before, used + (window.load_cpu_s if window else 0.0))
     paths = [path for path in dict.fromkeys((log, out, load_log)) if path.exists()]

@@ -112,8 +112,21 @@ def figures(pair: Pair, *, headline: bool = False) -> Table:
     ]
     sides = ("before", "after")
     if measured:
-        sides = (printable(pair.before.label), printable(pair.after.label))
+        sides = _apart(printable(pair.before.label), printable(pair.after.label))
     return Table(("", *sides, "change", "95 % interval", ""), "lrrrrl", body, verdict=5)
+
+
+def _apart(before: str, after: str) -> tuple[str, str]:
+    """Returns the names of two sides without what both have.
+
+    >>> _apart("GOGC=100 GOMEMLIMIT=off", "GOGC=100 GOMEMLIMIT=1GiB"), _apart("base", "head")
+    (('GOMEMLIMIT=off', 'GOMEMLIMIT=1GiB'), ('base', 'head'))
+    """
+    words = before.split(), after.split()
+    own, others = (
+        [word for word in side if word not in other] for side, other in (words, words[::-1])
+    )
+    return (" ".join(own), " ".join(others)) if own and others else (before, after)
 
 
 def of_load(pair: Pair) -> Table | None:

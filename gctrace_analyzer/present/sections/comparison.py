@@ -182,13 +182,13 @@ def source(side: Side, *, label: bool = False) -> str:
     names = short_paths([printable(name) for name in side.names])
     shown = printable(side.names[0]) if len(names) == 1 else ", ".join(names[:3])
     shown += f" and {len(names) - 3} more" if len(names) > 3 else ""
-    parts = [shown if names else Report(side.analyses[0], side.advices[0]).title]
+    of_frame = Report(side.analyses[0], side.advices[0]).title if side.cycles else "no gctrace"
+    parts = [shown if names else of_frame]
     if len(side.measured) > 1:
         parts.append(count(len(side.measured), "run"))
-    parts += [
-        duration(side.seconds) if side.seconds else "no times",
-        count(side.cycles, "cycle"),
-    ]
+    if names or side.cycles:
+        parts.append(duration(side.seconds) if side.seconds else "no times")
+        parts.append(count(side.cycles, "cycle"))
     title = printable(side.label)
     if label and (len(names) != 1 or title not in (names[0], shown)):
         parts.insert(0, title)

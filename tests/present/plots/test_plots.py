@@ -246,7 +246,7 @@ def test_a_notebook_shows_a_run_in_short_and_escaped(tmp_path: Path) -> None:
     run = gca.read(log)
     shown = run._repr_html_()
     assert shown == run.summary()._repr_html_()
-    assert "limit-thrash" in shown
+    assert "<b>Limit thrash</b>" in shown
     assert "<svg" in shown
     assert "<img" not in shown
     assert "<script" not in shown
