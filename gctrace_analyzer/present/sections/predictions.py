@@ -88,9 +88,11 @@ def _notes_on_predictions(report: Report, rows: pl.DataFrame) -> Iterator[tuple[
     yield from _notes(report)
     for text in baseline.warnings:
         yield "Note", text
-    for setting in map(Setting.of, rows.iter_rows(named=True)):
-        if near := baseline.near_live_heap(setting):
-            yield "Note", f"{advice.as_text(setting)}: {near}"
+    settings = list(map(Setting.of, rows.iter_rows(named=True)))
+    notes = [baseline.near_live_heap(setting) for setting in settings]
+    for near in dict.fromkeys(filter(None, notes)):
+        several = f" and {notes.count(near) - 1} more" if notes.count(near) > 1 else ""
+        yield "Note", f"{advice.as_text(settings[notes.index(near)])}{several}: {near}"
     if not baseline.refused:
         for text in advice.ballast_notes(baseline, rows):
             yield "Ballast", text
