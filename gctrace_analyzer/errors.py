@@ -95,7 +95,7 @@ class BadSettingError(GctraceError, ValueError):
 
     Attributes:
         argument: the argument's name in Python.
-        value: what was given.
+        value: what was given; empty if the argument is missing.
         expected: what would be valid.
         suggestion: the valid value that is nearest to what was given, if there is one.
         remedy: another argument that would make the value valid, if there is one.
@@ -118,10 +118,12 @@ class BadSettingError(GctraceError, ValueError):
         name = spelled(self.argument, None)
         suggestion = f"\n  Did you mean {self.suggestion}?" if self.suggestion else ""
         remedy = f" Or pass {spelled(self.remedy, None)}." if self.remedy else ""
-        return (
-            f"invalid value {self.value!r} for {name}.\n"
-            f"  Expected {self.expected}.{remedy}{suggestion}"
+        problem = (
+            f"invalid value {self.value!r} for {name}"
+            if self.value
+            else f"{name} is missing or empty"
         )
+        return f"{problem}.\n  Expected {self.expected}.{remedy}{suggestion}"
 
     @classmethod
     def unknown(cls, argument: str, value: object, valid: Iterable[str]) -> BadSettingError:
@@ -206,8 +208,8 @@ class NoDataError(GctraceError, ValueError):
         """Returns the error for an input of 0 bytes."""
         hint = (
             "The Go runtime writes gctrace to standard error: was it redirected here (2>)?\n"
-            "  If it was, GC never ran: with GOGC=off and no memory limit it does not, and\n"
-            "  not before the heap has 4 MiB (at GOGC=100) or two minutes have passed."
+            "  If it was, GC never ran: it never does with GOGC=off and no memory limit, and\n"
+            "  otherwise starts at a heap of 4 MiB (with GOGC=100), or after two minutes."
         )
         return cls(path, "empty (0 bytes)", hint, lines=0)
 
@@ -227,8 +229,8 @@ class NoDataError(GctraceError, ValueError):
         )
         if seen is None:
             hint += (
-                "\n  If this is its standard error, GC never ran: with GOGC=off and no memory limit"
-                " it\n  does not, and not before the heap has 4 MiB (at GOGC=100)."
+                "\n  If this is its standard error, GC never ran: it never does with GOGC=off and"
+                "\n  no memory limit, and otherwise starts at a heap of 4 MiB (with GOGC=100)."
             )
         else:
             problem = f"this looks like {seen}. It has {problem}"

@@ -139,7 +139,7 @@ def without_ballast(predictor: Predictor, setting: Setting) -> str:
         return ""
     live = predictor.live_mib - predictor.now.ballast
     gogc = pacer.gogc_like_ballast(setting.gogc, live, setting.ballast)
-    words = f"GOGC={_two_digits(gogc):,.0f} has the same effect without it"
+    words = f"GOGC={_two_digits(gogc):,.0f} has the same effect without a ballast"
     if predictor.has_limit:
         limit = pacer.limit_like_ballast(
             setting.gogc, live, setting.ballast, predictor.non_heap_mib
@@ -246,13 +246,13 @@ def _why_clearing(predictor: Predictor, setting: Setting) -> str:
 RULES: tuple[CandidateRule, ...] = (
     CandidateRule(
         "clear-live-heap", lambda b: b.room_mib is None and b.whole is not None and b.has_limit,
-        _clearing, _why_clearing, "the program may use that much memory",
+        _clearing, _why_clearing, "the program may then use memory up to that limit",
         "limit at 1.25 times the live heap",
     ),
     CandidateRule(
         "roomier-limit", lambda b: b.room_mib is None and b.whole is None and _limit_sets_goal(b),
-        _roomier, lambda _b, _s: "the limit sets the heap goal: a higher one means fewer cycles",
-        "the program may use that much memory", "guide: memory limit",
+        _roomier, lambda _b, _s: "the limit sets the heap goal: a higher limit means fewer cycles",
+        "the program may then use memory up to that limit", "guide: memory limit",
     ),
     CandidateRule(
         # If the container allows a memory limit, GOGC is never raised without setting it.

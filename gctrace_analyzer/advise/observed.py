@@ -203,8 +203,8 @@ def _warnings(load: Load, model: Model, *, refused: bool, is_part: bool) -> Iter
     off = model.own.gap / load.gap_mib
     if abs(math.log(off)) > OWN_GAP:
         yield (
-            f"replayed under its own setting, the log would have {1 / off:.2g} times as many "
-            "cycles as it has: predictions far from the present setting are rough"
+            f"for the present setting, the model predicts {1 / off:.2g} times the cycles of the "
+            "log: predictions far from the present setting are rough"
         )
 
 

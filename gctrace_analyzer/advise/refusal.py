@@ -50,20 +50,26 @@ def why_no_load(cycles: pl.DataFrame, steady: pl.DataFrame) -> str:
         return f"the program forced {forced:,} of {len(cycles):,} cycles"
     if len(steady) >= DEFAULT.min_cycles:
         return IMPOSSIBLE
-    return _too_few(len(steady))
+    return too_few_steady(len(steady))
 
 
-def _too_few(steady: int) -> str:
-    counted = "1 steady cycle" if steady == 1 else f"{steady} steady cycles"
-    since = f"after the first {DEFAULT.warm_up_s:g} s"
-    return f"{counted} {since}: at least {DEFAULT.min_cycles} are needed, 20 are better"
+def too_few(number: int, noun: str, since: str) -> str:
+    """Returns the refusal for too few cycles; `since` says in which time they were counted."""
+    counted = f"only {number} {noun}{'s' * (number > 1)}" if number else f"no {noun}"
+    least = f"at least {DEFAULT.min_cycles} are needed, 20 are better"
+    return f"{' '.join(filter(None, (counted, since)))}; {least}"
+
+
+def too_few_steady(steady: int) -> str:
+    """Returns the refusal for too few cycles after the start-up."""
+    return too_few(steady, "steady cycle", f"after the first {DEFAULT.warm_up_s:g} s")
 
 
 def too_late(cycles: int) -> str:
     """Returns the refusal for a log that ends soon after the program changed its settings."""
     return (
         f"the settings were changed while the program ran, and the log has only {cycles} cycles "
-        f"since then: at least {DEFAULT.min_cycles} are needed, 20 are better"
+        f"since then; at least {DEFAULT.min_cycles} are needed, 20 are better"
     )
 
 
@@ -87,7 +93,7 @@ def refusal(
         by_limit: whether the memory limit sets the goals.
     """
     if load.cycles < DEFAULT.min_cycles:
-        return _too_few(load.cycles)
+        return too_few_steady(load.cycles)
     if load.alloc <= 0:
         return "the program allocates too little for sizes printed in whole MiB"
     if too_old:

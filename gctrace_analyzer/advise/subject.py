@@ -90,8 +90,8 @@ def other_cause(analysis: Analysis, process: int | None) -> str | None:
         return None
     if root.id in _TOO_MANY_PROCS:
         return (
-            "while GOMAXPROCS is above the CPUs, threads that wait for one count as GC CPU: set "
-            "GOMAXPROCS first"
+            "while GOMAXPROCS is above the number of CPUs, threads that wait for a CPU count as GC "
+            "CPU: set GOMAXPROCS first"
         )
     stopped = analysis.summary_of(process).stopped_gc_share or 0.0
     if root.id in _STOPS and stopped > analysis.thresholds.stopped_gc_share:

@@ -266,8 +266,13 @@ def _worst_costs(analysis: Analysis) -> Iterator[str]:
         max(of, key=lambda process: of[process]) for of in (shares or pauses, pauses)
     )
     texts = [*[*_costs(own[first])][:1], *[*_costs(own[second])][1:]]
+    if first == second and texts:
+        both = ", both" if len(texts) > 1 else ""
+        yield from texts[:-1]
+        yield f"{texts[-1]}{both} in process {first}"
+        return
     for text, process in zip(texts, (first, second), strict=False):
-        yield text if (process, text) == (second, texts[0]) else f"{text} in process {process}"
+        yield f"{text} in process {process}"
 
 
 def _costs(s: Summary) -> Iterator[str]:
@@ -278,7 +283,11 @@ def _costs(s: Summary) -> Iterator[str]:
             cores = f" ({cores_text(s.gc_cpu_cores, s.cpus)})"
         alone = s.cycles == 1 and (s.gc_active_share or 0) > _NEARLY_ALL
         when = " while the one cycle ran" if alone else ""
-        yield f"GC takes {percent(s.gc_cpu_share)} of the CPU{cores}{when}"
+        yield (
+            f"GC takes {percent(s.gc_cpu_share)} of the CPU{cores}{when}"
+            if s.gc_cpu_share
+            else "the clock of the log is too coarse for the CPU time of GC"
+        )
     elif s.gc_per_s is not None:
         often = f"{digits(s.gc_per_s, 3)} times a second"
         if 0 < s.gc_per_s < 1:
@@ -288,6 +297,12 @@ def _costs(s: Summary) -> Iterator[str]:
         if s.gc_per_s is not None and s.stw_total_ms is not None:
             mean = duration_text(s.stw_total_ms / max(s.cycles, 1) / 1000)
             yield f"stops the program for {mean} in a cycle, on average (the longest is unknown)"
+        return
+    if not s.stw_max_ms:
+        coarse = s.gc_cpu_share == 0
+        yield (
+            "for its pauses" if coarse else "the clock of the log is too coarse for its pauses"
+        )
         return
     longest = duration_text(s.stw_max_ms / 1000)
     if s.stw_p99_ms is None or _PAUSES * s.cycles < FOR_P99:
@@ -428,7 +443,11 @@ def _raise_limit(advice: Advice, *, runs_all_the_time: bool = True) -> str:
         if now or outside_is_known
         else f" and by at least {more_limit_mib(largest, times):,.0f} MiB"
     )
-    rarer = f" With {ROOMY_LIMIT:g} ×, GC runs half as often." if runs_all_the_time else ""
+    rarer = (
+        f" With {ROOMY_LIMIT:g} × instead of {SAFE_LIMIT:g} ×, GC would run half as often."
+        if runs_all_the_time
+        else ""
+    )
     outside = least - times * largest
     return (
         f"Raise GOMEMLIMIT to at least {least:,.0f} MiB{more}{room} ({times:g} × the largest "

@@ -272,12 +272,17 @@ def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
     # 1.18 and 1.19, are long out of use.
     if not stops and (cycles["forced"] & (cycles["format"] == "gc16")).any():
         yield (
-            "forced_cycles is an upper bound: Go 1.9 to 1.19 also mark a cycle as forced if a "
-            "call of runtime.GC had to wait for it."
+            "The number of forced cycles is an upper bound: Go 1.9 to 1.19 also mark a cycle as "
+            "forced if a call of runtime.GC had to wait for that cycle."
         )
     pauses = [cycles[name] for name in ("stw_sweep_term_ms", "stw_mark_term_ms")]
-    if sum((each == 0).sum() for each in pauses) > sum(each.count() for each in pauses) / 2:
-        yield "The clock is too coarse for the pauses: most of them are printed as 0."
+    printed, zero = (
+        sum(many)
+        for many in zip(*((each.count(), (each == 0).sum()) for each in pauses), strict=True)
+    )
+    if zero > printed / 2:
+        many = "all" if zero == printed else "most"
+        yield f"The clock is too coarse for the pauses: {many} of them are printed as 0."
     if cycles["leak_check"].any():
         yield (
             "Goroutine leak checks restart mark termination, and the printed pauses do not "

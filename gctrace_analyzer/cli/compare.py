@@ -40,11 +40,12 @@ version or settings.
   gctrace-analyze compare before.log after.log
 
 A SIDE is a log, or NAME=LOG,LOG,... for several runs of the same program with
-the same settings; a quoted pattern stands for all matching files. Of more than
-two sides, each is compared with the first, in a table with one row each. Files
-with metrics will do in place of logs. With a heap profile on each side, the
-functions whose allocation changed are listed. A folder that measure has written
-has all its sides. Logs of `go test -bench` are compared benchmark by benchmark:
+the same settings; a quoted pattern stands for all matching files. With more
+than two sides, each is compared with the first, in a table with one row per
+side. Files with metrics work as well as logs. With a heap profile on each side,
+the functions whose allocation changed are listed. A folder written by measure
+contains all of its sides. Logs of `go test -bench` are compared benchmark by
+benchmark:
 
   GODEBUG=gctrace=1 go test -bench . -benchmem -count 6 > after.log 2>&1
 
@@ -118,8 +119,8 @@ def command_parser() -> argparse.ArgumentParser:
     parser.add_argument_group("promises").add_argument(
         "--promise",
         metavar="FILE",
-        help="what was recommended before the change (recommend before.log -o promise.json): says "
-        "of each figure whether it held",
+        help="what was recommended before the change (recommend before.log -o promise.json): shows "
+        "for each figure whether the prediction held",
     )
     add_facts(parser, per_side="; 'A,B' gives one value per side")
     add_reading(parser)
@@ -161,7 +162,7 @@ def _logs_by_side(words: list[str]) -> dict[str, list[str]]:
     """Returns the logs of each side, by the name of the side."""
     if len(words) < 2:
         raise BadSettingError(
-            argument="side", value=words[0], expected="two or more sides: before.log after.log"
+            argument="side", value="", expected="two or more sides: before.log after.log"
         )
     sides: dict[str, list[str]] = {}
     short = _short_names(words)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Explains one line of gctrace field by field: what each number means, its unit,
-where the Go runtime gets it, and what can be calculated from it. Or explains a
-finding of the report: what it means, how it is detected, and what to do.
+where the Go runtime gets it, and what can be calculated from it. It also
+explains a finding: what it means, how it is detected, and what to do.
 
 LINE is the line itself in quotes, FILE:LINE (a line number in a file), or the
 id or name of a finding."""

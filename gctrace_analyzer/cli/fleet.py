@@ -55,7 +55,8 @@ Credentials are taken from the environment or from the store's own
 configuration files; they are never written anywhere.
 
 A Prometheus server computes the same rows for the services that it scrapes,
-with some twenty queries for any number of them; the worst are read in full:
+with about twenty queries, however many services there are; the worst processes
+are read in full:
 
   gctrace-analyze fleet prometheus+http://localhost:9090 --since 6h
 
@@ -75,7 +76,7 @@ examples:
   gctrace-analyze fleet 'logs/**' -o today.parquet -o fleet.html \\
       --reports reports --compare-with yesterday.parquet
   gctrace-analyze fleet -o fri.parquet -o week.html --compare-with wed.parquet \\
-      --compare-with thu.parquet                     how each service went
+      --compare-with thu.parquet                     each service over time
 
 A file that cannot be read becomes a row with its error. A file that crashes
 its worker is retried alone; if it crashes again, it becomes such a row. Ctrl-C
@@ -248,7 +249,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="OUTPUT",
         help="the OUTPUT.parquet of an earlier run: show which services changed since; "
-        "with several, the earliest first, also show how each service went (repeatable)",
+        "with several, the earliest first, also show each service over time (repeatable)",
     )
     group.add_argument(
         "--overwrite", action="store_true", help="discard what is in the output already"
@@ -321,7 +322,7 @@ def _rows(
         if folder is None or args.inputs:
             raise BadSettingError(
                 argument="inputs",
-                value=" ".join(args.inputs) or "nothing",
+                value=" ".join(args.inputs),
                 expected="an input, or the output of an earlier run: fleet -o fleet.parquet",
             )
         return existing(folder)

@@ -26,17 +26,17 @@ _MEASURED = ("wall_s", "cpu_s", "max_rss_mib")
 _DESCRIPTION = """\
 Runs a program under several settings in turn, in rounds of random order, until
 it is clear which setting is better or that they do not differ by more than
-2 %. Measures run time, CPU time, resident memory and everything of gctrace.
+2 %. Measures run time, CPU time, resident memory and all that gctrace shows.
 
   gctrace-analyze measure --gogc 100,200 -- ./bench -n 5
 
-The first setting is the baseline; what the others promise is predicted from its
-first run, before they run. Without settings, the environment as it is is
-compared with what is recommended for it:
+The first setting is the baseline; the effects of the others are predicted from
+its first run, before they run. Without settings, the current environment is
+compared with the recommended settings:
 
   gctrace-analyze measure -- ./bench -n 5
 
-A server runs for a time, or as long as its load:
+A server runs for a fixed time, or until its load ends:
 
   gctrace-analyze measure --gogc 100,200 --ready http://localhost:8080/ \\
       --load 'hey -n 20000 http://localhost:8080/' -- ./server"""
@@ -55,13 +55,13 @@ examples:
   gctrace-analyze measure --logs measured-1 --runs 40    continue
   gctrace-analyze measure --logs measured-1              show it again
 
-A figure decides when its interval excludes no difference, or lies within 2 % of
-none. It is the first of --metric and --metric-up; without them the run time,
-with --for or --load the CPU time.
+One figure decides: there is a change if its interval excludes 0 %, and none if
+its interval lies within -2 % to +2 %. That figure is the first of --metric and
+--metric-up; without them, the run time, or the CPU time with --for or --load.
 
-The program has a session of its own, and no standard input. When it has ended,
-so has all that it started. `go run` and `go test` are not measured themselves,
-but what they build.
+The program runs in its own session, without standard input. When it ends,
+everything that it started is ended as well. For `go run` and `go test`, the
+program that they build is measured.
 
 exit codes: 0 measured, or no other setting is recommended, 1 a --fail-on
 condition is true, 2 wrong usage, 3 the program cannot be started or fails,
@@ -179,22 +179,22 @@ def _add_options(parser: Parser, title: str, options: Sequence[tuple[str, str, s
 _SIDES = (
     ("--gogc", "LIST", "GOGC values to try: 100,200,off or 100..400"),
     ("--memory-limit", "LIST", "GOMEMLIMIT values to try: off,1GiB or 1GiB..2GiB"),
-    ("--side", "NAME=COMMAND", "a command as a side, without other settings (repeatable)"),
-    ("--metric", "NAME=REGEX", "a figure in the output of the program or its load, of which less "
-     "is better: the first group of the last match (repeatable; the first one decides); or one of "
-     + ", ".join(_MEASURED)),
-    ("--metric-up", "NAME=REGEX", "likewise, of which more is better"),
+    ("--side", "NAME=COMMAND", "a command to compare, with its own settings (repeatable)"),
+    ("--metric", "NAME=REGEX", "a figure in the output of the program or its load; lower is "
+     "better. Its value is the first group of the last match (repeatable; the first one decides). "
+     "Or one of " + ", ".join(_MEASURED)),
+    ("--metric-up", "NAME=REGEX", "likewise; higher is better"),
 )  # fmt: skip
 _HOW = (
     ("--logs", "FOLDER", "folder for the logs of all runs (default: a new one, measured-1); runs "
-     "that it has already count, and more are added"),
+     "already in it count, and new ones are added"),
     ("--stdin", "FILE", "what the program reads (default: nothing)"),
     ("--timeout", "TIME", "how long a run, or its load, may take (default: 10m)"),
-    ("--for", "TIME", "of a server: stop it after this time, such as 30s"),
-    ("--ready", "URL|REGEX", "of a server: it is ready when this http://, https:// or tcp:// "
+    ("--for", "TIME", "for a server: stop it after this time, such as 30s"),
+    ("--ready", "URL|REGEX", "for a server: it is ready when this http://, https:// or tcp:// "
      "address answers, or when its output matches"),
-    ("--load", "COMMAND", "of a server: start this when it is ready, and stop it when this has "
-     "ended"),
+    ("--load", "COMMAND", "for a server: start this command when the server is ready, and stop the "
+     "server when the command has ended"),
 )  # fmt: skip
 
 

@@ -207,8 +207,8 @@ def add_general(parser: argparse.ArgumentParser) -> None:
         type=OneOf("theme", THEMES),
         default="auto",
         metavar="THEME",
-        help="colours for a light or dark background, of the terminal and of HTML pages and "
-        "plots that are written: auto, light or dark (default: auto)",
+        help="colours of the terminal, HTML pages and plots, for a light or dark background: "
+        "auto, light or dark (default: auto)",
     )
     group.add_argument(
         "--debug", action="store_true", help="show a traceback instead of a short error message"
@@ -297,30 +297,30 @@ def add_facts(
     """
     about = "Inferred from the inputs by default; give them where the inputs do not say."
     if suffix:
-        about += "\n--gogc and --memory-limit are what is tried here, not what it ran with."
+        about += "\n--gogc and --memory-limit are the settings to try, not those it ran with."
     facts = parser.add_argument_group("facts about the program", about)
 
     def add(option: str, metavar: str, text: str) -> None:
         facts.add_argument(option, metavar=metavar, help=text)
 
-    add(f"--gogc{suffix}", "PERCENT", f"GOGC it ran with: 100, 50 or off{per_side}")
+    add(f"--gogc{suffix}", "PERCENT", f"GOGC that it ran with: 100, 50 or off{per_side}")
     add(
         f"--memory-limit{suffix}",
         "SIZE",
-        f"GOMEMLIMIT it ran with, for example 900MiB, or off{per_side}",
+        f"GOMEMLIMIT that it ran with, for example 900MiB, or off{per_side}",
     )
-    add("--container-limit", "SIZE", "memory limit of its container, for example 2GiB")
-    add("--cpu-limit", "CPUS", "CPU limit of its container in CPUs: 1.5 or 500m")
-    add("--go-version", "VERSION", f"Go version it was built with, for example 1.22{per_side}")
-    add(f"--ballast{suffix}", "SIZE", "size of its heap ballast, for example 64MiB")
+    add("--container-limit", "SIZE", "memory limit of the container, for example 2GiB")
+    add("--cpu-limit", "CPUS", "CPU limit of the container, in CPUs: 1.5 or 500m")
+    add("--go-version", "VERSION", f"Go version that built it, for example 1.22{per_side}")
+    add(f"--ballast{suffix}", "SIZE", "size of the heap ballast, for example 64MiB")
     add("--off-heap", "SIZE", "memory that Go does not count (cgo, mmap), for example 200MiB")
     if one_program:
         facts.add_argument(
             "--pid",
             type=whole_number("pid", 1),
             metavar="PID",
-            help="the program, if it still runs on this machine: GOGC and GOMEMLIMIT that it was "
-            "started with hold until its heap goals contradict them",
+            help="process ID of the program, if it still runs on this machine; the GOGC and "
+            "GOMEMLIMIT that it was started with are used unless heap goals contradict them",
         )
 
 
@@ -332,8 +332,8 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=LIMIT",
-        help="a service level: pause=2ms or gc_cpu=5%%; the report shows how far it was kept, and "
-        "findings are judged by it (repeatable)",
+        help="a service level: pause=2ms or gc_cpu=5%%; the report shows how often it was met, and "
+        "findings use it as their threshold (repeatable)",
     )
     group.add_argument(
         "--thresholds",
@@ -383,7 +383,7 @@ def _table(path: Path | None) -> dict[str, Any]:
         raise UnreadableInputError(
             str(path),
             f"not a TOML file: {error}",
-            "See the section about thresholds in the README.",
+            "See `gctrace-analyze help report` and docs/gates.md.",
         ) from None
     own: dict[str, object] = document.get("tool", {}).get("gctrace-analyzer", {})
     return dict(own or ({} if path is None else document))

@@ -26,8 +26,8 @@ def add_inputs(parser: Parser) -> None:
     add_files(parser).add_argument(
         "--separate",
         action="store_true",
-        help="each FILE is a run of the program under its own settings: the first one has the "
-        "present settings, and all of them together make the predictions",
+        help="each FILE is one run of the program under its own settings, the first one under the "
+        "present settings; the predictions use all of them",
     )
     add_server(parser)
 

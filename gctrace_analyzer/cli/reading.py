@@ -51,9 +51,9 @@ def add_server(parser: argparse.ArgumentParser, since: str = "1h") -> argparse._
     add(
         "--since",
         "TIME",
-        f"begin of the time range: 6h, 7d or 2026-11-21T09:00:00Z (default: {since})",
+        f"start of the time range: 6h, 7d or 2026-11-21T09:00:00Z (default: {since})",
     )
-    add("--until", "TIME", "its end, in the same form (default: now)")
+    add("--until", "TIME", "end of the time range, in the same form (default: now)")
     add("--instance", "NAME", "only the process with this address, host or pod")
     add(
         "--step", "STEP", "fetch one point per STEP instead of all samples, for long ranges: 1m"
@@ -66,13 +66,13 @@ def add_server(parser: argparse.ArgumentParser, since: str = "1h") -> argparse._
         "PROMETHEUS_USER and PROMETHEUS_PASSWORD, are taken from the environment",
     )
     add("--user", "NAME", "user for basic authentication")
-    add("--password-file", "FILE", "file with that user's password")
+    add("--password-file", "FILE", "file with the password of the user")
     group.add_argument(
         "--header",
         action="append",
         default=[],
         metavar="HEADER",
-        help="a further header, for example 'X-Scope-OrgID: team-a', or @FILE with one per line "
+        help="another header, for example 'X-Scope-OrgID: team-a', or @FILE with one per line "
         "(repeatable)",
     )
     add("--ca-file", "FILE", "certificates to trust, in PEM format")

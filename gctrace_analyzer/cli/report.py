@@ -63,7 +63,9 @@ TABLES: tuple[str, ...] = get_args(TableName)
 _OF_ONE = ("table", "between", "process", "fail_on", "junit")
 """Options that only make sense for one process."""
 _ALL = "--all · "
-_NEXT = "-o report.html · recommend · whatif · compare A.log B.log"
+_PAGE = "-o report.html"
+_NEXT = " · recommend · whatif · compare A.log B.log"
+"""What needs GC cycles."""
 
 _DESCRIPTION = """\
 Shows what the Go garbage collector did to your program: findings, what caused
@@ -199,7 +201,8 @@ def result(whole: Run, args: argparse.Namespace) -> Result:
 
 def _next(whole: Run, *, everything: bool) -> Document:
     """Returns what to do next. A heap profile is suggested, and never fetched unasked."""
-    steps = [Sentence("Next:", _NEXT if everything else _ALL + _NEXT, "bold")]
+    more = _NEXT if whole.analysis.summary.cycles else ""
+    steps = [Sentence("Next:", f"{'' if everything else _ALL}{_PAGE}{more}", "bold")]
     named = {facts.name: facts.profiles_at for facts in whole.sources if facts.profiles_at}
     if named:
         name, url = next(iter(named.items()))

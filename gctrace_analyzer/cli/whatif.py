@@ -34,8 +34,8 @@ Give several values with commas, or a range: 100..400 is five values in equal
 ratios. Every combination is predicted. Without a setting to try, it tries
 GOGC={DEFAULT_GOGC}. For advice on what to set, use gctrace-analyze recommend.
 
---gogc and --memory-limit are what is tried here. What the program ran with is
-stated by --gogc-now and --memory-limit-now, where the log does not show it."""
+Here, --gogc and --memory-limit are the settings to try. If the log does not
+show what the program ran with, state it with --gogc-now and --memory-limit-now."""
 
 _EPILOG = """\
 examples:
@@ -83,8 +83,8 @@ def command_parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="FUNCTION=PERCENT",
-        help="a function that allocates less, with what it calls: main.decode=50%% (repeatable); "
-        "needs a heap or allocs profile among the inputs",
+        help="assume that a function and what it calls allocate less: main.decode=50%% "
+        "(repeatable); needs a heap or allocs profile among the inputs",
     )
     tried.add_argument(
         "--horizon",

@@ -137,7 +137,10 @@ _FOREIGN = (
         r"[^\n#]# (?:HELP|TYPE) \w+ [^\n]*# (?:HELP|TYPE) \w+ ",
     ),
     ("a table, but not of MemStats", r"(?:^\|[^\n]*\|[ \t]*\n){2}|^\|[ :|-]*-[ :|-]*\|?\s*$"),
-    ("a table, but not of MemStats", r"\A[^\n,;\t]+([,;\t])[^\n]*\n(?:[^\n]*\1[^\n]*\n){2}"),
+    (
+        "a table, but not of MemStats",
+        r"\A[^\n,;\t:[{]{1,40}([,;\t])(?:[^\n,;\t:[{]{0,40}(?:\1|\n))+(?:[^\n]*\1[^\n]*\n){2}",
+    ),
 )
 """What people take for the output of the Go runtime, and how it is recognised."""
 

@@ -160,7 +160,7 @@ def measure(
     if command is None and not sides:
         if logs is None:
             raise BadSettingError(
-                argument="command", value="nothing", expected="the program to measure"
+                argument="command", value="", expected="the program to measure"
             )
         kept = Measurements.opened(Path(logs))
         if runs is None:

@@ -192,7 +192,7 @@ def _words(command: Words) -> list[str]:
     )
     if not words:
         raise BadSettingError(
-            argument="command", value="nothing", expected="a program and its arguments"
+            argument="command", value="", expected="a program and its arguments"
         )
     return words
 

@@ -93,5 +93,5 @@ def test_what_is_tried_is_not_what_the_program_ran_with(
     command: str, shown: Callable[..., str]
 ) -> None:
     text = shown("help", command)
-    assert "what is tried here, not what it ran with" in text
+    assert "are the settings to try, not those it ran with" in text
     assert "--gogc-now PERCENT" in text

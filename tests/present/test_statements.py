@@ -568,3 +568,45 @@ def test_a_present_setting_that_is_not_known_says_what_is_known_of_it() -> None:
     assert "now     GOGC≥35 GOMEMLIMIT=41–62MiB" in plain(document(limited))
     dumps = gca.read(CORPUS / "metrics" / "own" / "gogc100" / "expvar.jsonl.gz").report()
     assert "now     GOGC=100 (assumed)" in plain(document(dumps))
+
+
+def test_figures_below_the_resolution_of_the_clock_are_not_called_zero() -> None:
+    line = "gc 1 @0.035s 0%: 0+0.99+0 ms clock, 0+0/0/0+0 ms cpu, 4->5->1 MB, 5 MB goal, 12 P\n"
+    run = read_text(line)
+    verdict = run.report().verdict
+    assert verdict is not None
+    assert "too coarse for the CPU time of GC and for its pauses" in verdict.sentence
+    assert "all of them are printed as 0" in " ".join(run.summary().warnings)
+
+
+def test_the_worst_figures_of_one_process_name_it_for_both() -> None:
+    run = gca.read(CORPUS / "cases" / "homelabird-good-bad.log")
+    verdict = run.report().verdict
+    assert verdict is not None
+    assert verdict.sentence.endswith("the longest pause took 1.9 ms, both in process 0.")
+
+
+def test_several_dumps_do_not_ask_for_a_second_one() -> None:
+    inputs = CORPUS / "inputs" / "memstats"
+    several = plain(document(gca.read(inputs / "csv-header-go126.csv").report()))
+    assert "Since its start, GC has taken" in several
+    assert "Only a second" not in several
+    one = plain(document(gca.read(CORPUS / "wild" / "go68136-pprof-heap-debug1.log").report()))
+    assert "Only a second dump" in " ".join(one.split())
+    assert "Since its start" not in one, "a ring of pauses is not the time since the start"
+
+
+def test_a_note_that_a_finding_has_said_is_not_repeated() -> None:
+    log = CORPUS / "wild" / "gogc-minus-one-goal-17592186044415.log"
+    brief = plain(document(gca.read(log).report()), everything=False)
+    assert brief.count("had no heap goal") == 1
+
+
+def test_a_log_with_commas_is_not_called_a_table() -> None:
+    with pytest.raises(gca.NoDataError) as caught:
+        gca.read(CORPUS / "wild" / "otelcol36574-memorylimiter-forced-journald.log")
+    assert "table" not in str(caught.value)
+
+
+def test_the_name_of_a_log_keeps_the_version_in_it() -> None:
+    assert gca.read(SAMPLES / "steady-go1.26.log").report().name == "steady-go1.26"

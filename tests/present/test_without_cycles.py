@@ -52,7 +52,8 @@ def test_a_few_sizes_of_memory_say_what_to_record() -> None:
     log = CORPUS / "inputs" / "memstats" / "printmemusage-go126.txt"
     found = verdict.shown(gca.read(log).report())
     assert (
-        "The heap allocated was 233 MiB at most; 272 MiB are from the system." in found.sentence
+        "The heap allocated was 233 MiB at most; the runtime obtained 272 MiB from the OS."
+        in found.sentence
     )
     assert found.action.startswith("Run the program with GODEBUG=gctrace=1")
 

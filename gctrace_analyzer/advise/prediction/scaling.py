@@ -21,6 +21,7 @@ from gctrace_analyzer.advise.observed import thrashing
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.predictor import SAFE_LIMIT, Outcome, Predictor, Row, blank
+from gctrace_analyzer.advise.refusal import too_few
 from gctrace_analyzer.advise.subject import (
     advised_process,
     other_cause,
@@ -386,10 +387,9 @@ def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Scaling
         summary = summarize(own, observed_pauses(analysis.tables["cycle_pauses"], own))
     if own.is_empty() or summary.cycles < DEFAULT.min_cycles:
         since = (
-            "" if since_s is None else f" since {duration_text(since_s)}, when GOGC was changed"
+            "" if since_s is None else f"since {duration_text(since_s)}, when GOGC was changed"
         )
-        least = DEFAULT.min_cycles
-        return f"{summary.cycles} cycles{since}: at least {least} are needed, 20 are better"
+        return too_few(summary.cycles, "cycle", since)
     means = own.select(
         roots=pl.mean_horizontal("roots_mib", "roots_mib_before").mean(),
         other=pl.col("other_mib").median(),

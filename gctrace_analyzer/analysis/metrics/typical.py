@@ -180,7 +180,7 @@ def _warnings(
         cpu = intervals.select(pl.col("cpu_s").sum() / pl.col("length_s").sum()).item()
         most = "" if not cpu else f" It is at most the {cpu:.2g} cores that the process uses."
         if intervals["has_fraction"].any():
-            yield f"GC CPU is unknown, because the start of the process is.{most}"
+            yield f"GC CPU is unknown because the start time of the process is unknown.{most}"
         else:
             yield (
                 "GC CPU is unknown: the input has neither GCCPUFraction of MemStats nor the CPU "
@@ -194,7 +194,7 @@ def _warnings(
     yield from _limiter(intervals, thresholds)
     yield from outside.growth(intervals)
     if figures["stw_max_ms"] is not None:
-        yield "Metrics have one pause per cycle: the two pauses of a cycle added."
+        yield "Metrics show one pause per cycle: the sum of its two pauses."
     if "live_heap_p50_mib" in figures["estimated"]:
         yield f"The live heap is estimated from the heap goal{_how_estimated(intervals)}."
 

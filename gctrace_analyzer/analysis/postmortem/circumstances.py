@@ -41,7 +41,7 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
         used = "" if death.used_bytes is None else _with_used(death.used_bytes / MIB)
         yield (
             f"It reached the memory limit of its cgroup, container or job{hits}{used}; the input "
-            "does not show how high it is."
+            "does not show how high that limit is."
         )
     elif facts.limit.limit_mib is not None and facts.limit.limit_is:
         yield _at_limit(facts, facts.limit.limit_mib)
@@ -67,10 +67,11 @@ def _at_limit(facts: Evidence, limit_mib: float) -> str:
     if death.not_before_at is None or resident is None:
         used = "" if death.used_bytes is None else _with_used(death.used_bytes / MIB)
         hits = f" The limit was hit {death.failcnt:,} times." if death.failcnt else ""
-        return (
-            f"It reached {facts.limit.limit_is}: {size_text(limit_mib)}{used}.{hits}"
-            f"{_restarts(death)}"
+        own = (
+            death.victim and facts.limit.limit_is == f"the limit of {short_name(death.victim)}"
         )
+        limit_is = "its limit" if own else facts.limit.limit_is
+        return f"It reached {limit_is}: {size_text(limit_mib)}{used}.{hits}{_restarts(death)}"
     return (
         f"At the last scrape before, {resident:,.0f} MiB were resident, "
         f"{100 * resident / limit_mib:.0f} % of {facts.limit.limit_is} ({size_text(limit_mib)})."
@@ -100,10 +101,10 @@ def _pressure(death: Death) -> str:
     window = death.pressure_window_s
     how_long = "" if window is None else f" for over {duration_text(window)}"
     return (
-        f"{death.killer} killed it for memory pressure: the processes of "
-        f"{short_name(death.pressure_cgroup or '')} waited for memory {death.pressure_pct:.4g} % "
-        f"of the time, above its limit of {death.pressure_limit_pct:.4g} %{how_long}. Pressure is "
-        "time lost, not a size: other programs in that group, or swapping, may be its cause."
+        f"The processes of {short_name(death.pressure_cgroup or '')} waited for memory "
+        f"{death.pressure_pct:.4g} % of the time, above the limit of "
+        f"{death.pressure_limit_pct:.4g} %{how_long}. Pressure is time lost, not a size: other "
+        "programs in that group, or swapping, may be the cause."
     )
 
 

@@ -135,7 +135,7 @@ def _unproven(death: Death) -> Explanation:
     if death.stopped_by is not None:
         reading = (
             f"It got SIGKILL after {death.stopped_by}: a program that does not end in time after "
-            "SIGTERM gets it. Nothing in the input says that memory ran out."
+            "SIGTERM gets it. Nothing in the input proves that memory ran out."
         )
         about_health = any(word in death.stopped_by for word in ("probe", "health"))
         advice = remedies.FIND_PROBE if about_health else remedies.END_IN_TIME

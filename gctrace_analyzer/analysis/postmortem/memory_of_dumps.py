@@ -10,7 +10,7 @@ import polars as pl
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.processes import distinct_names
 from gctrace_analyzer.schema import IDENTITY
-from gctrace_analyzer.units import MIB
+from gctrace_analyzer.units import MIB, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -198,8 +198,8 @@ def _advice(memory: Memory) -> Iterator[str]:
         )
     if held and needed and held > HELD_TIMES * needed and held - needed > MIN_IDLE_MIB:
         yield (
-            f"The heap held up to {held:,.0f} MiB for {needed:,.0f} MiB of "
-            f"{memory.needed_is}: {held / needed:.1f} times as much."
+            f"The heap held up to {size_text(held)}, {held / needed:.1f} times the "
+            f"{size_text(needed)} of {memory.needed_is}."
         )
     spare = memory.spare_mib
     if spare is not None and spare > MIN_IDLE_MIB and held and spare > MIN_IDLE_SHARE * held:

@@ -70,7 +70,7 @@ FIND_PROBE = (
     "gctrace of that minute shows whether GC had a part in it."
 )
 END_IN_TIME = (
-    "If it should end by itself, let it handle SIGTERM, or give it more time "
+    "To let it stop cleanly, handle SIGTERM in it, or give it more time "
     "(terminationGracePeriodSeconds, `docker stop -t`, TimeoutStopSec)."
 )
 KEEP_KERNEL_LOG = "Next time, save the output of `journalctl -k` or `dmesg` on the host."
@@ -274,9 +274,9 @@ def without_cycles(
         yield FIND_PRESSURE
     if is_not_go(facts):
         yield (
-            f"Limit what {victim} may use by its own settings or its unit (MemoryMax), run fewer "
-            "of them at a time, or give the host or container more memory. If a Go program starts "
-            "it, find out with which work."
+            f"Limit the memory of {victim} by its own settings or its unit (MemoryMax), run fewer "
+            f"processes of {victim} at a time, or give the host or container more memory. If a Go "
+            f"program starts {victim}, find out which of its work needs it."
         )
         return
     traced = _log_of_traced(facts.death, tables["container_states"])

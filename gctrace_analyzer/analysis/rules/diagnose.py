@@ -266,7 +266,7 @@ def _merge_processes(findings: list[Finding], sizes: Mapping[int, int]) -> list[
             ),
         )  # fmt: skip
         more = "another process" if others == 1 else f"{others:,} other processes"
-        merged.append(replace(worst, evidence=f"{worst.evidence} It also applies to {more}."))
+        merged.append(replace(worst, evidence=f"{worst.evidence} The same applies to {more}."))
     return merged
 
 

@@ -152,7 +152,7 @@ def gogc_off_without_limit(facts: ProcessFacts) -> Iterator[Evidence]:
     if count > t.no_goal_share * len(facts.cycles) and count >= t.min_cycles:
         yield Evidence(
             "warn",
-            f"{cycles_text(count)} had no heap goal.",
+            f"{cycles_text(count)} had no heap goal: GOGC was off.",
             {"cycles": count},
         )
 

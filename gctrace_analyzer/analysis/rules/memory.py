@@ -120,7 +120,7 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
     if not death.proven:
         cause = death.cause.removeprefix("by SIGKILL").strip()
         stopped = (
-            f"The program was killed by SIGKILL {cause}; nothing in the input says that memory "
+            f"The program was killed by SIGKILL {cause}; nothing in the input proves that memory "
             "ran out."
         )
         yield Evidence(

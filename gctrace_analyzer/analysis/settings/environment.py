@@ -52,7 +52,7 @@ def of_process(pid: int) -> dict[str, str]:
         raise BadSettingError(
             argument="pid",
             value=str(pid),
-            expected=f"a running process of yours on this machine: {error.filename}: "
+            expected=f"one of your running processes on this machine: {error.filename}: "
             f"{error.strerror}",
         ) from error
     pairs = (entry.partition("=") for entry in content.decode(errors="replace").split("\0"))

@@ -23,7 +23,7 @@ _OR_FILES = {
 """What makes the shell offer files where a command may stand, too."""
 
 _DESCRIPTION = """\
-Prints the script with which a shell completes commands, options, values and
+Prints a script that lets a shell complete the commands, options, values and
 files of gctrace-analyze."""
 
 _EPILOG = """\

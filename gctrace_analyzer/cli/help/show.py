@@ -36,14 +36,14 @@ examples:
 commands (gctrace-analyze recommend run.log):
 {commands}
 
-where to go on:
+more help:
   gctrace-analyze help report              all options of the report
   gctrace-analyze help recommend           all options of a command
   gctrace-analyze help tables              tables and columns: --table, Python
 
-What the inputs do not show, state: --gogc, --memory-limit, --container-limit.
-In whatif and measure, --gogc and --memory-limit are what is tried instead, and
---gogc-now and --memory-limit-now state what the program ran with.
+State what the inputs do not show: --gogc, --memory-limit, --container-limit.
+In whatif and measure, --gogc and --memory-limit are the settings to try;
+there, --gogc-now and --memory-limit-now state what the program ran with.
 
 exit codes: 0 analysed, 1 a --fail-on condition is true, 2 wrong usage,
 3 no usable input, 70 internal error, 130 interrupted

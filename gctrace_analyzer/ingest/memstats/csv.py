@@ -124,7 +124,11 @@ def read(
     width = len(names)
     fits = body["text"].str.count_matches(separator, literal=True) == width - 1
     rejected: list[Rejected] = [
-        (number, f"{row.count(separator) + 1} cells instead of {width}", row)
+        (
+            number,
+            f"{(cells := row.count(separator) + 1)} cell{'s' * (cells > 1)} instead of {width}",
+            row,
+        )
         for number, row in body.filter(~fits).iter_rows()
     ]
     body = body.filter(fits)

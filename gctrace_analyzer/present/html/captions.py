@@ -48,7 +48,7 @@ def _statements(report: Report) -> Iterator[tuple[str, str]]:
         yield "timeline-pauses", f"Longest {milliseconds(s.stw_max_ms)}{_p99(report)}."
         yield (
             "pauses-spread",
-            "Each line climbs to 100 %: read off how many pauses were no longer than a length."
+            "Each line climbs to 100 % and shows the share of pauses up to each length."
             f" Longest {milliseconds(s.stw_max_ms)}{_p99(report)}.",
         )
     if s.gc_cpu_share is not None:
@@ -60,8 +60,8 @@ def _statements(report: Report) -> Iterator[tuple[str, str]]:
         yield "timeline-assist", f"{assists} of GC CPU over the run."
         yield (
             "assist-against",
-            "One point per cycle: assists that rise with allocation mean that marking is too slow "
-            "for it.",
+            "One point per cycle: assists that rise with the allocation rate mean that marking "
+            "is too slow for that rate.",
         )
     if s.alloc_mib_per_s is not None:
         yield (

@@ -54,11 +54,11 @@ def _sentences(report: Report) -> Iterator[tuple[str, str]]:
                 "CPU time of pauses, mark assists and background marking, divided by "
                 f"{_cpus(report)} × the time between the ends of cycles ({duration(s.span_s)} in "
                 "total). Idle marking is shown separately. From Go 1.23 on, the runtime counts "
-                "the time to stop the world only as far as CPU time is lost, and lines print it "
-                "for every processor: the percentages that gctrace prints bound how much of it "
-                "counts, and the middle of what they leave is taken. A single cycle counts for "
-                "at least as long as it took, because its start is printed in whole milliseconds, "
-                "and takes at most all of the CPU.",
+                "the time to stop the world only as far as CPU time is lost, while the lines "
+                "print it for every processor. The percentages that gctrace prints limit how much "
+                "of that time counts; the middle of the possible range is used. The start of a "
+                "cycle is printed in whole milliseconds, so a log of one cycle is taken to last "
+                "at least as long as that cycle.",
             )
         pauses = (
             "every stop-the-world pause on its own: sweep termination and mark termination"

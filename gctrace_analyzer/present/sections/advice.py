@@ -153,7 +153,8 @@ def ballast_notes(baseline: Predictor, rows: pl.DataFrame) -> Iterator[str]:
     if like:
         yield (
             "A ballast counts as virtual memory (VSZ), not as resident memory (RSS), until it is "
-            "written to or backed by huge pages. The peaks here exclude it; gctrace includes it."
+            "written to or backed by huge pages. The peaks here exclude the "
+            "ballast; gctrace includes it."
         )
 
 
@@ -248,7 +249,7 @@ def _memory(row: Row, predictor: Predictor) -> Iterator[str]:
     rest = (
         f", outside Go {outside:,.0f} with file pages"
         if outside
-        else "; memory outside Go and file pages are not seen and come on top"
+        else "; memory outside Go and file pages are unknown and add to this"
     )
     yield (
         f"about {row['memory_peak_mib']:,.0f} MiB{of_room} at the peak: heap {heap:,.0f}, other "

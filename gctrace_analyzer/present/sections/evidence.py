@@ -195,7 +195,7 @@ def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
         rate = (
             f", {mib_per_s(death.alloc_mib_per_s)} allocated" if death.alloc_mib_per_s else ""
         )
-        yield "Last minute", live + goal + cpu + rate
+        yield "At the end", live + goal + cpu + rate
     if death.resident_mib is not None:
         yield "Memory", ", ".join(_memory_parts(death, death.resident_mib))
     for index, text in enumerate(death.reading):
@@ -235,7 +235,7 @@ def memory(report: Report) -> Table | None:
     of = (
         ("Memory (metrics)", "scrapes") if report.is_scraped else ("Memory (MemStats)", "dumps")
     )
-    head = (*of, "held", "needed", "allocated", "system", "GCs")
+    head = (*of, "heap held", "in use", "allocated", "from the OS", "GCs")
     return Table(head, "lrrrrrr", [_memory(memory) for memory in known])
 
 

@@ -24,7 +24,7 @@ class _Part(NamedTuple):
 
 _OF_RUNTIME = (
     ("stacks", ("stack_sys_bytes", "stack_inuse_bytes"), "fewer goroutines (pprof: goroutine)"),
-    ("GC tables (GCSys)", ("gc_sys_bytes",), "a smaller heap"),
+    ("GC metadata", ("gc_sys_bytes",), "a smaller heap"),
     ("spans, caches", ("mspan_sys_bytes",), "a smaller heap of larger objects"),
     ("BuckHashSys", ("buck_hash_sys_bytes",), "runtime.MemProfileRate"),
     (
@@ -61,8 +61,8 @@ def memory_parts(report: Report) -> Table | None:
         for part in parts
         if part.size_mib > _SMALL * total
     ]
-    of = "resident" if row["rss_bytes"] else "of all" if row["sys_bytes"] else "of the heap"
-    return Table(("What the memory is", "size", of, "what lowers it"), "lrrl", rows)
+    of = "of RSS" if row["rss_bytes"] else "of total" if row["sys_bytes"] else "of heap"
+    return Table(("Memory by use", "size", of, "what lowers it"), "lrrl", rows)
 
 
 def memory_sentences(report: Report) -> Iterator[str]:
@@ -106,9 +106,9 @@ def _parts(row: Mapping[str, int | None]) -> Iterator[_Part]:
         _mib(row, f"heap_{name}_bytes") for name in ("inuse", "idle", "released")
     )
     if in_use is not None:
-        yield _Part("heap in use", in_use, "fewer live objects, a lower GOGC, GOMEMLIMIT")
+        yield _Part("heap in use", in_use, "fewer live objects, lower GOGC or GOMEMLIMIT")
     if idle is not None and released is not None:
-        yield _Part("heap idle, kept", idle - released, "GOMEMLIMIT, debug.FreeOSMemory")
+        yield _Part("idle heap", idle - released, "GOMEMLIMIT, debug.FreeOSMemory")
     of_runtime = [*_of_runtime(row)]
     yield from of_runtime
     rss, sys = _mib(row, "rss_bytes"), _mib(row, "sys_bytes")

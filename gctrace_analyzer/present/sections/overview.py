@@ -246,8 +246,8 @@ def self_check(report: Report) -> str | None:
     read = f"{count(lines, 'line')} read, " if lines else ""
     return (
         f"{agrees[0].upper()}{agrees[1:]}; {read}{report.analysis.repaired:,} repaired, "
-        f"{len(report.analysis.rejected):,} rejected. Durations are the middle of "
-        "what the truncated ones stand for."
+        f"{len(report.analysis.rejected):,} rejected. The runtime truncates durations; each "
+        "counts as the middle of its range."
         f"{_interval(summary, report.analysis.thresholds.gc_cpu_interval, report.analysis.cycles)}"
     )
 
@@ -306,13 +306,13 @@ def processes(report: Report) -> Table | None:
             share(s.gc_cpu_share),
             milliseconds(s.stw_max_ms),
             mib(s.live_heap_p50_mib),
-            str(row["ended_by"]),
+            "new process" if row["ended_by"] == "restart" else str(row["ended_by"]),
         )
         for row, name in zip(shown, distinct_names(processes), strict=False)
         for s in (report.analysis.summary_of(row["process"]),)
     ]
     left = len(processes) - len(rows)
-    head = ("Processes", "cycles", "time", "GC CPU", "max pause", "live heap", "ended by")
+    head = ("Processes", "cycles", "time", "GC CPU", "max pause", "live heap", "followed by")
     return Table(head, "lrrrrrl", rows, f"… and {left:,} more" if left else "")
 
 

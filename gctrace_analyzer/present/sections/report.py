@@ -233,6 +233,7 @@ def _notes(report: Report) -> Iterator[Block]:
     if check := overview.self_check(report):
         whole.append(Sentence("Check", check, "bold"))
     seen = seen_anyway(analysis.cycles, analysis.tables["processes"])
+    seen |= {finding.evidence for finding in analysis.findings}
     shown = [text for text in analysis.summary.warnings if text not in seen][:MOST_NOTES]
     brief = [Sentence("" if at else "Note", text, "bold") for at, text in enumerate(shown)]
     if brief:

@@ -24,7 +24,7 @@ def costs_not_shown(report: Report) -> Iterator[str]:
     rows, s = analysis.dumps.since_start, analysis.summary
     cpu, pauses = rows["gc_cpu_share"].count() > 0, rows["stw_max_ms"].count() > 0
     if (s.gc_cpu_share is None and cpu) or (s.stw_max_ms is None and pauses):
-        yield from costs(report)
+        yield from _since_start(report)
 
 
 def costs(report: Report) -> Iterator[str]:
@@ -33,10 +33,21 @@ def costs(report: Report) -> Iterator[str]:
     if not since_start.shows_costs(rows):
         yield "The input has sizes of memory, but not what GC costs."
         return
+    yield from _since_start(report)
+    dump = "scrape" if report.is_scraped else "dump"
+    yield f"Only a second {dump}, some time later, shows what GC costs now."
+
+
+def _since_start(report: Report) -> Iterator[str]:
+    """Yields what the counters of the last dump add up to."""
+    rows = report.analysis.dumps.since_start
     if len(rows) == 1:
         row = rows.row(0, named=True)
         cpu, pauses = _cpu_since_start(row), _pauses_since_start(row)
-        yield f"Since its start, {'; '.join(filter(None, (cpu, pauses)))}."
+        text = "; ".join(filter(None, (cpu, pauses)))
+        # A ring of pauses alone does not cover the time since the start.
+        only_ring = not cpu and row["gc_cycles"] is None and not row["stw_total_ms"]
+        yield f"{text[:1].upper()}{text[1:]}." if only_ring else f"Since its start, {text}."
         yield from _forced(row)
         yield from _long_pause(row, report)
     elif (s := report.analysis.figures).cycles:
@@ -44,7 +55,6 @@ def costs(report: Report) -> Iterator[str]:
             f"Since they started, the {len(rows):,} programs have run {s.cycles:,} GC cycles"
             f"{_stopped(s.stw_total_ms)}."
         )
-    yield "What GC costs now takes two dumps, some time apart."
 
 
 def _cpu_since_start(row: Mapping[str, Any]) -> str:

@@ -72,7 +72,7 @@ def changes(before: Profiled, after: Profiled) -> Table | None:
 
 CHANGES_NOTE = (
     "Of the functions of the program; ~: within the error of the sampling of both profiles (95 %). "
-    "Differences of the load and between runs come on top."
+    "Differences in load and between runs add to this."
 )
 
 

@@ -129,7 +129,11 @@ def _sizes(report: Report) -> Iterator[str]:
         return
     memory = known[0]
     most = "" if memory.dumps == 1 else " at most"
-    system = "" if memory.sys_mib is None else f"; {mib(memory.sys_mib)} are from the system"
+    system = (
+        ""
+        if memory.sys_mib is None
+        else f"; the runtime obtained {mib(memory.sys_mib)} from the OS"
+    )
     named = memory.needed_is or ""
     subject = (
         f"{named[0].upper()}{named[1:]} took"

@@ -61,4 +61,4 @@ def test_a_gogc_that_stays_is_no_change() -> None:
 def test_too_few_cycles_after_the_change_allow_no_prediction() -> None:
     run = read_text(scrapes(50.0, 400.0, count=CHANGE + 3))
     best = run.recommend().row(0, named=True)
-    assert "when GOGC was changed: at least 5 are needed" in best["why"]
+    assert "when GOGC was changed; at least 5 are needed" in best["why"]

@@ -93,7 +93,7 @@ def test_a_smaller_heap_on_request() -> None:
 def test_too_few_cycles_are_refused() -> None:
     run = recording("own/gogc100/otlp.jsonl.gz").run
     (row,) = run.whatif(gogc=200).to_dicts()
-    assert row["refused"] == "0 cycles: at least 5 are needed, 20 are better"
+    assert row["refused"] == "no cycle; at least 5 are needed, 20 are better"
 
 
 def test_a_container_with_room_gets_a_limit_that_costs_nothing() -> None:

@@ -278,7 +278,7 @@ SAID: list[tuple[Rule[ProcessFacts], str, str, tuple[int, ...]]] = [
     (frequency.forced_gc, "forced", "The program forced 8 of 30 cycles (`runtime.GC`, `debug.FreeOSMemory` or `/debug/pprof/heap?gc=1`).", (1, 2, 3)),
     (goal.heap_minimum_bound, "small heap", "The goal was the heap minimum of 4 MiB in 24 of 30 cycles.", ()),
     (goal.goal_overshoot, "over the goal", "In 5 % of the cycles the heap ends at least 20 % above its goal.", (3, 4, 5)),
-    (goal.gogc_off_without_limit, "no goal", "30 cycles had no heap goal.", ()),
+    (goal.gogc_off_without_limit, "no goal", "30 cycles had no heap goal: GOGC was off.", ()),
     (goal.nonconstant_gogc, "two levels", "The settings changed: GOGC=100, then GOGC=50 from 12 s.", ()),
     # While marking 5 MiB in 5.05 ms; between cycles the other 76 MiB in 14.95 ms.
     (allocation.mutator_slowed_in_gc, "busy", "While GC is marking, the program allocates at 20 % of its rate between cycles.", ()),

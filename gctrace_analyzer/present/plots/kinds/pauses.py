@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.plots.figure import Panel
     from gctrace_analyzer.present.report import Report
 
-NOTE = "Cumulative share: the share of pauses up to that length. The longest are all drawn."
+NOTE = "Cumulative share: the share of pauses up to that length. All long pauses are drawn."
 
 
 def pauses(report: Report, axis: Axis) -> Figure:
