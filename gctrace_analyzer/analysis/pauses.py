@@ -79,7 +79,7 @@ class LatePauses:
         t = self.thresholds
         return (
             f"{self.late:,} of {self.pauses:,} pauses take over {t.stw_warn_ms:g} ms and "
-            f"{t.late_pause_times:g} times as long as half of their kind"
+            f"{t.late_pause_times:g} times the median of their phase"
         )
 
 

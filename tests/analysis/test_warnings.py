@@ -95,7 +95,7 @@ def test_a_clock_that_is_too_coarse_for_most_pauses(zeros: int, coarse: bool) ->
 
 def test_what_a_line_format_does_not_show_is_said() -> None:
     forced = LINES["gc16"] + " (forced)\n"
-    assert about(forced, "forced_cycles is an upper bound")
+    assert about(forced, "The number of forced cycles is an upper bound")
     assert not about(LINES["gc16"] + "\n", "upper bound")
     assert not about(LINES["gc18"] + "\n", "upper bound")
     assert about(LINES["gc12x"] + "\n", "neither times nor CPU time")

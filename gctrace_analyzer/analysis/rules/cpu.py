@@ -95,7 +95,7 @@ def _why_often(facts: ProcessFacts) -> str:
     "GC012",
     "gomaxprocs-over-cpus",
     meaning="GOMAXPROCS is larger than the number of CPUs, so threads wait for each other, and "
-    "pauses last until the stopped ones have run.",
+    "pauses last until the threads that wait for a CPU have run.",
     condition="The median of pause CPU / (pause × GOMAXPROCS) is below {t.stopped_share:.0%}. "
     "Needs at least {t.min_cycles} sweep terminations of {t.stopped_min_ms:g} ms and longer. Up to "
     "Go 1.9 this counts idle threads, and at most 32: lines of Go 1.5 show no number of CPUs. "
@@ -152,12 +152,12 @@ def _automatic(facts: ProcessFacts, cpus: float) -> str:
     "pause many times as long.",
     condition="GOMAXPROCS is at least {t.quota_times:g} times the known CPU limit. If no CPU "
     "limit is known: GOMAXPROCS is at least {t.many_procs}, the median live heap is under "
-    "{t.small_heap_mib:.0f} MiB, a mark termination took at least {t.stw_bad_ms:g} ms, and of the "
-    "pauses over {t.late_pause_share:.1%} and at least {t.late_pauses} took more than "
-    "{t.late_pause_times:g} times the median of their phase and {t.stw_warn_ms:g} ms (Go 1.18 "
-    "and later).",
+    "{t.small_heap_mib:.0f} MiB, a mark termination took at least {t.stw_bad_ms:g} ms, and over "
+    "{t.late_pause_share:.1%} of the pauses, at least {t.late_pauses}, took over "
+    "{t.stw_warn_ms:g} ms and more than {t.late_pause_times:g} times the median of their phase "
+    "(Go 1.18 and later).",
     advice="Set GOMAXPROCS to the CPU quota, or raise the quota.",
-    needs="a known CPU limit, or late pauses of a small heap as witness",
+    needs="a known CPU limit, or late pauses of a small heap as evidence",
     contradicted_by="`nr_throttled` in cpu.stat that does not rise",
     source="golang/go#59715, #73193; istio/istio#10855",
 )

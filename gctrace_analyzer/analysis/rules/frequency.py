@@ -58,12 +58,12 @@ def gc_always_on(facts: ProcessFacts) -> Iterator[Evidence]:
     condition="The median time from one cycle to the next is under {t.frequent_warn_ms:g} ms, "
     "and not all cycles are forced. A warning only if GC also takes over {t.gc_cpu_warn:.0%} "
     "of the CPU (GC001), and not mostly in pauses; bad if the median is then under "
-    "{t.frequent_bad_ms:g} ms. Otherwise not if the cycles come in bursts: then their mean "
-    "distance is over 5 times the median. Needs at least {t.min_cycles} cycles and "
+    "{t.frequent_bad_ms:g} ms. Otherwise not reported if the cycles come in bursts (mean "
+    "time between cycles over 5 times the median). Needs at least {t.min_cycles} cycles and "
     "{t.min_span_s:g} s.",
     advice=f"Use the recommended settings, if there are any, or {ALLOCATE_LESS}.",
     needs="times of at least {t.min_cycles} cycles over {t.min_span_s:g} s",
-    contradicted_by="a mean distance far above the median: bursts, with rest between them",
+    contradicted_by="a mean time between cycles far above the median: bursts with idle times",
     source="golang/go#23044",
     explained_by=("GC016", "GC015", "GC024", "GC045", "GC004", "GC001", "GC026"),
 )

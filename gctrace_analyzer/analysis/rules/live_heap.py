@@ -235,7 +235,7 @@ def _drift(half: pl.Series) -> float:
     "MiB.",
     advice="Expect this while the heap grows or a cache fills; otherwise look for a leak.",
     needs="live heap and heap at end of at least {t.level_cycles} cycles with room",
-    contradicted_by="a low GOGC or a limit: little is freed by setting then",
+    contradicted_by="a low GOGC or a limit: the setting then lets cycles free only little",
     source="our heuristic: at GOGC=100 a steady program keeps half of its heap",
     explained_by=("GC021", "GC022"),
 )

@@ -150,7 +150,7 @@ def _share(facts: ProcessFacts) -> str:
     "long-gc-pauses",
     meaning="GC stops the whole program for a long time; metrics do not show in which phase.",
     condition="Only where there are metrics and no gctrace. The two pauses of a cycle, added: "
-    f"{_LONG} What totals and maxima leave open counts as short.",
+    f"{_LONG} Pauses that totals and maxima do not show count as short.",
     advice=f"{CHECK_CPUS}. GODEBUG=gctrace=1 shows which of the two pauses of a cycle is long.",
     needs="pauses from metrics",
     contradicted_by="gctrace, which shows them phase by phase",
@@ -178,8 +178,8 @@ def long_pauses_of_metrics(facts: ProcessFacts) -> Iterator[Evidence]:
     tail = f"; {', '.join(parts)}" if parts else ""
     yield Evidence(
         severity,
-        f"A GC cycle stops the program for {upto} {longest}{tail}. That is both pauses of the "
-        "cycle added: metrics do not show which of them is long.",
+        f"A GC cycle stops the program for {upto} {longest}{tail}. This is the sum of "
+        "both pauses of a cycle: metrics do not show which of them is long.",
         {
             "p50_ms": pauses.p50_ms,
             "p90_ms": pauses.p90_ms,

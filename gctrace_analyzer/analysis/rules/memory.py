@@ -141,7 +141,7 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
     meaning="Much of the resident memory is not the Go heap, so GOMEMLIMIT does not limit it.",
     condition="At a proven OOM kill, over {t.off_heap_share:.0%} of the resident memory was "
     "neither Go heap, by the heap goal and the allocation rate, nor other memory of the runtime.",
-    advice="Look for goroutine stacks, cgo and mmap, and set GOMEMLIMIT lower by this much.",
+    advice="Look for goroutine stacks, cgo and mmap, and set GOMEMLIMIT lower by this amount.",
     needs="resident memory at a proven kill, the heap of the last cycle, and its goal or the "
     "allocation rate and the time since then",
     contradicted_by="one last allocation that was larger than the heap goal",

@@ -211,7 +211,7 @@ def test_how_the_live_heap_is_estimated_is_said(
         ),
         (
             [{"gc_cycles": 20, "gc_cpu_share": None, "has_fraction": True}],
-            ["GC CPU is unknown, because the start of the process is. It is at most the 1.2 cores "
+            ["GC CPU is unknown because the start time of the process is unknown. It is at most the 1.2 cores "
              "that the process uses."],
         ),
         (
@@ -234,7 +234,7 @@ def test_how_the_live_heap_is_estimated_is_said(
 def test_what_limits_the_figures_is_said(
     rows: list[dict[str, Any]], warnings: list[str]
 ) -> None:
-    one_pause = "Metrics have one pause per cycle: the two pauses of a cycle added."
+    one_pause = "Metrics show one pause per cycle: the sum of its two pauses."
     found = [each for each in summary_of(*rows).warnings if each != one_pause]
     assert found == warnings
 
