@@ -134,7 +134,7 @@ def read(
     """
     if not origins:
         raise BadSettingError(
-            argument="origins", value="nothing", expected="at least one path, - or open file"
+            argument="origins", value="", expected="at least one path, - or open file"
         )
     options = _options(
         strict=strict,
@@ -280,9 +280,7 @@ def compare(
             promised=promised,
         )
     if after is None:
-        raise BadSettingError(
-            argument="after", value="nothing", expected="the runs after the change"
-        )
+        raise BadSettingError(argument="after", value="", expected="the runs after the change")
     return Comparison(
         [
             side_of(_label(before, "before"), _some_runs("before", before)),

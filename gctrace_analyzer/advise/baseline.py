@@ -134,13 +134,19 @@ class Baseline(Predictor):
 
     def confidence(self, row: Row) -> str:
         """Returns how reliable a prediction is: of few cycles, or far from the log, not very."""
+        return "low" if self.doubt(row) else "medium" if self.warnings else "high"
+
+    def doubt(self, row: Row) -> str:
+        """Returns why the confidence is low; empty if it is not."""
         load = self.load
         if load is None or load.cycles < DEFAULT.short_log_cycles:
-            return "low"
+            return "few steady cycles"
         if load.span_s < DEFAULT.short_log_s:
-            return "low"
+            return f"only {load.span_s:.1f} s of steady cycles"
         far = row["gc_per_s"] and not 0.2 <= row["gc_per_s"] / load.gc_per_s <= 5
-        return "low" if far else "medium" if self.warnings else "high"
+        return (
+            "GC would run over five times as often, or as rarely, as in the log" if far else ""
+        )
 
     @property
     def load_model(self) -> str:

@@ -120,7 +120,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     warnings = (
         *_change_warning(regime if changed else None),
         *_setting_warning(regime, settings),
-        *_warnings(load, model, refused=bool(refused), is_part=changed),
+        *_warnings(load, model, refused=bool(refused), is_part=changed or thrashed),
         *_version_warning(load, settings),
         *_quota_warning(load),
         *subject.changing_load(own),

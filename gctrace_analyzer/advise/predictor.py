@@ -110,6 +110,10 @@ class Predictor:
         """Returns how reliable a prediction is: `high`, `medium` or `low`."""
         raise NotImplementedError
 
+    def doubt(self, row: Row) -> str:
+        """Returns why the confidence is low; empty if it is not."""
+        raise NotImplementedError
+
     @property
     def gogc_is_assumed(self) -> bool:
         """Whether the present GOGC is what fits the allocation, and neither known nor seen."""

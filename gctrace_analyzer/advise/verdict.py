@@ -319,6 +319,8 @@ def _killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     )
     victims = {death.victim for death in deaths}
     name = f" {death.victim}" if death.victim and len(victims) == 1 else ""
+    if death.victim and not name:
+        why = why.replace("It ", f"{death.victim} ", 1)
     size = _resident(deaths)
     if all(death.kind == REFUSED for death in deaths) and len(victims) == 1:
         times = f" {len(deaths):,} times" if len(deaths) > 1 else ""

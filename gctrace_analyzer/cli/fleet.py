@@ -316,8 +316,10 @@ def _rows(
     args: argparse.Namespace, inputs: list[str], folder: str | None, ignore: list[Path | str]
 ) -> pl.LazyFrame:
     from gctrace_analyzer.fleets.fleet import fleet
-    from gctrace_analyzer.fleets.output import existing
+    from gctrace_analyzer.fleets.output import existing, is_output
 
+    if folder is None and len(inputs) == 1 and is_output(inputs[0]):
+        return existing(inputs[0])
     if not inputs:
         if folder is None or args.inputs:
             raise BadSettingError(

@@ -128,7 +128,8 @@ class Parser(argparse.ArgumentParser):
         if match := re.match(r"unrecognized arguments: (.*)", message, re.DOTALL):
             word = next((word for word in match[1].split() if word.startswith("-")), "")
             if not word:
-                return f"unexpected argument {match[1]!r}"
+                after = "; the program comes after --" if self.takes_program else ""
+                return f"unexpected argument {match[1]!r}{after}"
             name = word.partition("=")[0]
             near = nearest(name, self._option_string_actions)
             return f"unknown option {name}." + (f" Did you mean {near}?" if near else "")

@@ -71,13 +71,15 @@ class Output:
         self._span = span
         self._folder = _folder(where, storage_options)
         self._options = manifest.options_of(options)
-        self._text = "" if overwrite else self._folder.get_manifest()
+        # A folder that was deleted is made again.
+        again = overwrite or not self._folder.list()
+        self._text = "" if again else self._folder.get_manifest()
         self._parts: list[Part] = []
         if self._text:
             existing_output = manifest.load(self._text, self.name)
             self._must_agree(existing_output["asked"])
             self._parts = existing_output["parts"]
-        elif not overwrite and self._folder.list():
+        elif not again:
             raise BadSettingError(
                 argument="output",
                 value=self.name,
@@ -162,6 +164,11 @@ class Output:
         for name in self._folder.list():
             if name.endswith(".parquet") and name not in listed:
                 self._folder.remove(name)
+
+
+def is_output(where: str) -> bool:
+    """Returns whether a folder of this machine is the output of an earlier run."""
+    return Path(where.rstrip("/") + manifest.SUFFIX).is_file()
 
 
 def existing(where: str, storage_options: Mapping[str, Any] | None = None) -> pl.LazyFrame:

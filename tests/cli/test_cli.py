@@ -63,6 +63,10 @@ def complaint(
     ("words", "message"),
     [
         ([], "no FILE given\n  Try gctrace-analyze --help."),
+        (["measure"], "COMMAND is missing or empty.\n  Expected the program to measure."),
+        (["measure", "./bench"], "unexpected argument './bench'; the program comes after --"),
+        (["fleet"], "INPUT is missing or empty.\n  Expected an input, or"),
+        (["compare", STEADY], "SIDE is missing or empty.\n  Expected two or more sides: "),
         (["explian"], "explian: no such command or file. Did you mean explain?"),
         (["help", "compre"], "Did you mean compare?"),
         ([STEADY, "--fromat", "csv"], "unknown option --fromat. Did you mean --format?"),

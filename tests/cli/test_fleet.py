@@ -31,3 +31,12 @@ def test_the_suffix_of_a_report_may_be_upper_case(name: str, tmp_path: Path) -> 
     report = tmp_path / name
     assert main(["fleet", "-o", str(tmp_path / "fleet.parquet"), "-o", str(report)]) == 0
     assert "1 process" in report.read_text() or SAMPLE in report.read_text()
+
+
+def test_the_output_of_an_earlier_run_can_be_the_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "fleet.parquet"
+    Output(str(folder), {}).add(rows_of(SAMPLE), 1)
+    assert main(["fleet", f"{folder}/"]) == 0
+    assert "1 file · 1 process" in capsys.readouterr().out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from typing import TYPE_CHECKING
 
@@ -70,6 +71,16 @@ def test_a_missing_part_is_an_error(tmp_path: Path) -> None:
     next(where.iterdir()).unlink()
     with pytest.raises(UnreadableInputError, match="the manifest lists it"):
         existing(str(where))
+
+
+def test_a_folder_that_was_deleted_is_made_again(tmp_path: Path) -> None:
+    where = tmp_path / "out.parquet"
+    Output(str(where), {}).add([row("a")], 1)
+    shutil.rmtree(where)
+    again = Output(str(where), {"other": 1})
+    assert again.done == set()
+    again.add([row("b")], 1)
+    assert set(existing(str(where)).collect()["file"]) == {"b"}
 
 
 def test_a_missing_output_is_an_error(tmp_path: Path) -> None:

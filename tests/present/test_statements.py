@@ -65,6 +65,17 @@ def test_dumps_before_the_first_cycle_are_not_of_1970() -> None:
     assert "gctrace and metrics both cover 2.9 s, and agree within 10 %." in found
 
 
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [("api-go1.24.log", "api-go1.24"), ("api.log.2.gz", "api"), ("api.2024.txt", "api.2024")],
+)
+def test_the_name_of_a_report_is_that_of_the_file_without_suffixes(
+    file: str, name: str, tmp_path: Path
+) -> None:
+    (tmp_path / file).write_bytes(STEADY.read_bytes())
+    assert gca.read(tmp_path / file).report().name == name
+
+
 def test_one_report_names_one_number_of_cpus() -> None:
     run = gca.read(CORPUS / "procs/victoria-metrics/gogc100-procs4/run.log.gz")
     assert run.summary().cpus == 2

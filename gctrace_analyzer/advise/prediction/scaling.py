@@ -166,15 +166,14 @@ class Scaling(Predictor):
         return {}
 
     def confidence(self, row: Row) -> str:
-        """Returns how reliable a prediction is: of few samples, or without GC CPU, not very."""
+        """Returns how reliable a prediction is: without GC CPU, not very."""
+        is_rough = self.summary.gc_cpu_share is None
+        return "low" if self.doubt(row) else "medium" if is_rough else "high"
+
+    def doubt(self, row: Row) -> str:
+        """Returns why the confidence is low; empty if it is not."""
         few = self.samples < ENOUGH_SAMPLES or self.summary.cycles < DEFAULT.short_log_cycles
-        return (
-            "low"
-            if few or self.gogc_is_assumed
-            else "medium"
-            if self.summary.gc_cpu_share is None
-            else "high"
-        )
+        return "few samples" if few else "GOGC is unknown" if self.gogc_is_assumed else ""
 
     @property
     def gogc_is_assumed(self) -> bool:  # noqa: D102

@@ -119,7 +119,7 @@ def _verdict(answers: Answers) -> tuple[str, str]:
     """Returns the severity and the most important statement."""
     t = answers.totals
     if not t.processes:
-        return "none", "no GC cycles were found"
+        return "none", "No GC cycles were found."
     if t.thrashing:
         worst = answers.thrash.row(0, named=True)
         number = count(t.thrashing, "process is thrashing", "processes are thrashing")
@@ -129,8 +129,8 @@ def _verdict(answers: Answers) -> tuple[str, str]:
     if near or len(answers.limits):
         limits = count(len(answers.limits), "memory limit is", "memory limits are")
         thrashed = count(near, "process has", "processes have") + " thrashed or come close"
-        return "warn", f"{thrashed}; {limits} too close to the live heap"
-    return "ok", "no process is thrashing or close to its memory limit"
+        return "warn", f"{thrashed}; {limits} too close to the live heap."
+    return "ok", "No process is thrashing or close to its memory limit."
 
 
 def _bars(answers: Answers, linked: _Linked) -> Iterator[Bar]:

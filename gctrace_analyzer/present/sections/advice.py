@@ -231,9 +231,8 @@ def reasons(rows: pl.DataFrame, predictor: Predictor) -> list[tuple[str, str]]:
     if not first["now"]:
         word = "Try" if first["confidence"] == "low" else "Set"
         sentences.append((word, as_text(Setting.of(first))))
-        sentences.append(
-            ("Confidence", f"{first['confidence']}; 80 % of results lie within the intervals")
-        )
+        why = f": {doubt}" if (doubt := predictor.doubt(first)) else ""
+        sentences.append(("Confidence", f"{first['confidence']}{why}"))
     return sentences
 
 

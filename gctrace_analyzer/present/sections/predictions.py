@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 _LOADS = {
-    "fixed-rate": "a fixed-rate load",
-    "cpu-bound": "a CPU-bound load",
-    "between": "a load between fixed-rate and CPU-bound",
+    "fixed-rate": "fixed rate (allocation does not depend on GC)",
+    "cpu-bound": "as fast as the CPU allows",
+    "between": "between fixed rate and as fast as the CPU allows",
 }
 
 
@@ -124,10 +124,10 @@ def _basis(report: Report, rows: pl.DataFrame, evidence: Sequence[Report]) -> It
     if baseline.load is None:
         return
     # Without a prediction of GC CPU, the load does not matter.
-    load = "" if baseline.refused else f"{_load(baseline)}, "
+    load = "" if baseline.refused else f"load: {_load(baseline)}; "
     text = (
-        f"Predicted from {advice.as_text(baseline.now)}, {load}"
-        f"{baseline.load.cycles} steady cycles{_also(evidence)}; 80 % intervals"
+        f"Predicted from {advice.as_text(baseline.now)}, "
+        f"{baseline.load.cycles} steady cycles{_also(evidence)}; {load}80 % intervals"
         f"{advice.horizon_text(rows)}."
     )
     yield Paragraphs([text], "dim", indent=2)
@@ -137,7 +137,7 @@ def _load(baseline: Predictor) -> str:
     """Returns the kind of the load; that the CPU limits a program is certain only if proven."""
     load = baseline.load
     if baseline.load_model == "cpu-bound" and load is not None and not load.is_surely_bound:
-        return "a load that seems to be CPU-bound"
+        return f"probably {_LOADS[baseline.load_model]}"
     return _LOADS[baseline.load_model]
 
 
