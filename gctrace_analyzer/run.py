@@ -178,7 +178,7 @@ class Run:
         return bool(self._log.profiles) and self.cycles.is_empty() and self.memstats.is_empty()
 
     def with_profiles_of(self, others: Sequence[Run]) -> Run:
-        """Returns the run with the profiles of others too, which are of the same program."""
+        """Returns the run with the profiles of other runs of the same program added."""
         profiles = (*self._log.profiles, *(p for run in others for p in run._log.profiles))
         return self._of(replace(self._log, profiles=profiles))
 
@@ -317,7 +317,7 @@ class Run:
     def between(self, begin: str | float, end: str | float = math.inf) -> Run:
         """Returns the run of the cycles that start from one time on and before another.
 
-        Kills that came later say nothing about them, and have no post-mortem.
+        Kills after the range have no post-mortem.
 
         Args:
             begin: seconds since the start of each process, or a duration such as `"60s"`.

@@ -18,7 +18,7 @@ IN_GIB_FROM_MIB = 10 * 1024
 """MiB. Sizes from here on are shown in GiB."""
 
 PIB_IN_MIB = 1 << 30
-"""No program has so much memory: a number like this is in bytes."""
+"""No program has this much memory: a larger number is in bytes."""
 
 MOST_GOGC = 100_000.0
 """The largest GOGC accepted: with a goal of a thousand times the live heap, GC is in effect off."""

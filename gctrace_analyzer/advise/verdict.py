@@ -196,9 +196,11 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     if growing is not None and growing.process is not None and not analysis.by_dumps:
         growth = analysis.live_growth(growing.process)
     if growing is not None and growth is not None and growth.is_steady:
-        return Verdict("info", f"{sentence} It was still growing at the end.", growing.advice)
+        return Verdict(
+            "info", f"{sentence} The live heap was still growing at the end.", growing.advice
+        )
     if idle:
-        return Verdict("info", sentence, "To see what GC costs under load, record a log then.")
+        return Verdict("info", sentence, "To see what GC costs, record a log under load.")
     if short:
         longer = "Record a longer log, under the usual load."
         if analysis.log.selection:

@@ -33,7 +33,7 @@ BYTES_AT_ONCE = 16 << 20
 small that little is lost if a batch fails."""
 
 BATCHES_AT_ONCE = 64
-"""At most so many batches are fetched together: their rows take about 10 MiB."""
+"""Batches fetched at once (about 10 MiB of rows)."""
 
 SAVE_S = 5.0
 SAVE_ROWS = 2_000

@@ -153,7 +153,7 @@ def _share_pct() -> pl.Expr:
 
 
 def _kind(shape: str) -> str:
-    """Returns the format that a process prints beside this one.
+    """Returns the format that a process prints in addition to this one.
 
     That is only one, except for cycles that check for goroutine leaks.
     """

@@ -49,7 +49,7 @@ _NAMED = "[^\x1f]"
 """Matches an identity (`_key`) that is not empty."""
 
 LOST_CYCLES = 1
-"""A file that continues another one may lack so many cycles: rotation can tear a line."""
+"""Cycles that a file may lack at its start and still continue another: rotation can tear a line."""
 
 
 def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> pl.DataFrame:

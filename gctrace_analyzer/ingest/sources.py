@@ -44,7 +44,7 @@ CHUNK_BYTES = 6 << 20
 """Large enough that the cost per chunk vanishes, small enough to keep a few in memory."""
 
 _TAIL_BYTES = 4096
-"""Blocks of a file end with a line, if one ends in so many bytes before the usual end."""
+"""Bytes. How far back from its usual end a block looks for a line end."""
 
 LONG_LINE_BYTES = 1 << 20
 """Longer lines are truncated, to limit memory; no record is that long."""

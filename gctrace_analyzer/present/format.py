@@ -37,7 +37,7 @@ def width() -> int:
 
 @contextmanager
 def as_wide_as(columns: int) -> Iterator[None]:
-    """Lets texts use so many columns, within limits, for as long as the context lasts."""
+    """Sets the width of texts in columns, within limits, inside the context."""
     token = _WIDTH.set(min(max(columns, NARROWEST), WIDEST))
     try:
         yield

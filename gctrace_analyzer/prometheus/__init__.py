@@ -3,7 +3,7 @@
 address      the base address of the API, without secrets
 credentials  what is sent to prove who asks; never shown
 connection   one request over HTTP: timeouts, bounded answers, proxies, certificates
-problems     what an answer that is no result means, and what to do about it
+problems     what an error answer means, and what to do about it
 server       queries, one at a time; waits when the server asks for it
 selector     label matchers in PromQL
 names        the metrics that are fetched

@@ -38,7 +38,7 @@ MOST_BYTES = 256 << 20
 _BLOCK_BYTES = 1 << 16
 _MOST_REDIRECTS = 3
 _MOST_ERROR_BYTES = 1 << 16
-"""How much is read of an answer that is no result."""
+"""Bytes that are read of an error answer."""
 
 
 class TransportError(Exception):
@@ -73,7 +73,7 @@ class Limits:
 
 @frozen
 class Response:
-    """An answer, whatever its status; the body of one that is no result may be cut."""
+    """An answer, whatever its status; the body of an error answer may be cut."""
 
     url: str
     status: int

@@ -1,4 +1,4 @@
-"""What an answer that is no result means, and what to do about it."""
+"""What an error answer means, and what to do about it."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _elsewhere(url: str, target: str) -> UnreadableInputError:
 
 
 def refused(url: str, response: Response, said: tuple[str, str] | None) -> UnreadableInputError:
-    """Returns the error for an answer that is no result.
+    """Returns the exception for an error answer.
 
     Args:
         url: the base address.

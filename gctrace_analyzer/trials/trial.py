@@ -34,7 +34,7 @@ _URL = re.compile(r"(https?|tcp)://\S+")
 
 
 class _RunFailedError(Exception):
-    """The run is no measurement, for the reason that is its text."""
+    """The run does not count as a measurement; the text is the reason."""
 
 
 @frozen

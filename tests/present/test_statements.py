@@ -500,7 +500,7 @@ def test_an_idle_program_is_called_idle() -> None:
     assert verdict.sentence.startswith(
         "The program is idle, and GC runs only every two minutes:"
     )
-    assert verdict.action == "To see what GC costs under load, record a log then."
+    assert verdict.action == "To see what GC costs, record a log under load."
     two = read_text(idle + log_of(120)).report().verdict
     assert two is not None
     assert "idle" not in two.sentence

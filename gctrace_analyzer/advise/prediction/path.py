@@ -1,7 +1,7 @@
 """The path of a program through its log: live heap and allocation, cycle by cycle.
 
-A path belongs to the program, not to its settings: after so many bytes allocated, so much of the
-heap was live. A replay (`replay.py`) walks along it under another setting.
+A path belongs to the program, not to its settings: how much of the heap was live after each
+number of bytes allocated. A replay (`replay.py`) walks along it under another setting.
 """
 
 from __future__ import annotations

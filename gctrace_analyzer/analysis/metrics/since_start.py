@@ -30,7 +30,7 @@ def since_start(
 
     `gc_cpu_with_idle_s` and `used_cpu_s` are CPU times with idle marking and without idle time.
     `stw_p50_ms` and `stw_max_ms` are of the last cycles, of which the runtime remembers 256;
-    `pauses_are_all` tells whether these are all there were.
+    `pauses_are_all` says whether these are all pauses since the start.
 
     Args:
         dumps: rows of `schema.MEMSTATS`, one of each process.

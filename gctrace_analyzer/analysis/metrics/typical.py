@@ -184,7 +184,7 @@ def _warnings(
         else:
             yield (
                 "GC CPU is unknown: the input has neither GCCPUFraction of MemStats nor the CPU "
-                f"classes of runtime/metrics.{most} Prometheus gets them from "
+                f"classes of runtime/metrics.{most} Prometheus gets these classes from "
                 f"collectors.NewGoCollector with {ENABLE}."
             )
     shown = intervals.filter(pl.col("limit_is_shown"))["memory_limit_mib"].unique().sort()

@@ -56,7 +56,7 @@ USUAL: dict[float, float] = {
 """Cost of the values of GOGC that people set."""
 
 COMMON = 1.2
-"""Highest cost of a GOGC that is believed beside a memory limit that sets other goals."""
+"""Highest cost of a GOGC that is believed next to a memory limit that sets other goals."""
 
 _PARTS, _MOST_GOGC, _MOST_TOPS = 8, 14, 5
 """Parts of a log that each suggest a GOGC; states of each kind."""

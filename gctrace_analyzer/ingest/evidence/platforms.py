@@ -49,7 +49,7 @@ _NEAR_SIZE = 0.9
 """Share of a function's memory. A function that another run of used less was not killed for it."""
 
 _NEAR_LINES = 8
-"""What is said of one end is within so many lines."""
+"""Lines within which all statements about one end are."""
 
 _ERROR_CHARS = 200
 

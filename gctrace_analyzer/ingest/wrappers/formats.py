@@ -82,7 +82,7 @@ class Wrapper:
         message: describes how the message must begin, for a prefix that could be any text. Such
             a format is used only where most records have it.
         before_name: describes the text before the names of host and program, for a prefix that
-            ends with them. What is no name, but the begin of a message (`NO_NAME`), is not cut.
+            ends with them. Text that starts a message (`NO_NAME`) is kept.
     """
 
     name: str

@@ -53,7 +53,7 @@ _SETTERS = {
 
 
 _NEARLY_ALL = 0.9
-"""Share of the goals. What sets so many of them is said to set all."""
+"""Share of the goals. What sets at least this share is said to set all."""
 
 _FEW = 0.2
 """Share of the goals. What sets fewer is not named with the other setter."""

@@ -217,7 +217,7 @@ def test_how_the_live_heap_is_estimated_is_said(
         (
             [{"gc_cycles": 20, "gc_cpu_share": None, "cpu_s": None}],
             ["GC CPU is unknown: the input has neither GCCPUFraction of MemStats nor the CPU "
-             "classes of runtime/metrics. Prometheus gets them from collectors.NewGoCollector with "
+             "classes of runtime/metrics. Prometheus gets these classes from collectors.NewGoCollector with "
              "collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)."],
         ),
         ([{"gc_cycles": 0, "gc_cpu_share": None}], []),

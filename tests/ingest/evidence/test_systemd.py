@@ -235,7 +235,7 @@ def test_pressure_is_explained_as_pressure_also_if_a_terminal_wrapped_it(
     (death,) = run.post_mortems()
     assert (death.victim, death.killer) == ("tmux.service", "systemd-oomd")
     assert death.cause == "by systemd-oomd for memory pressure"
-    assert "waited for memory 56.11 % of the time, above its limit of 50 %" in death.reading[0]
+    assert "waited for memory 56.11 % of the time, above the limit of 50 %" in death.reading[0]
 
 
 @pytest.mark.parametrize("words", ["Killed {} due", "Marked {} for killing due"])
