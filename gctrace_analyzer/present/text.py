@@ -20,7 +20,7 @@ from gctrace_analyzer.present.document import (
     Table,
     Title,
 )
-from gctrace_analyzer.present.format import NONE, shortened, sparkline, width, wrap
+from gctrace_analyzer.present.format import NONE, WIDTH, shortened, sparkline, width, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -127,7 +127,9 @@ def _figure(figure: KeyFigure) -> Line:
     left = f"  {figure.label:<11}"
     value = f"{figure.value:>9}  "
     room = width() - len(left) - len(value) - 5
-    note = f"{sparkline(figure.trend)}  {figure.note}" if figure.trend else figure.note
+    # Below 80 columns, only some rows would have room for a trend.
+    has_trend = figure.trend and width() >= WIDTH
+    note = f"{sparkline(figure.trend)}  {figure.note}" if has_trend else figure.note
     if len(note) > room:
         note = figure.note
     while len(note) > room and (cut := max(note.rfind("; "), note.rfind(" · "))) > 0:

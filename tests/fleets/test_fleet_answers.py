@@ -58,6 +58,15 @@ def test_cores_are_added_across_files_but_not_across_restarts() -> None:
     assert found.services.row(0, named=True)["files"] == 2
 
 
+def test_services_are_ranked_by_the_cores_that_are_shown() -> None:
+    # The last process of a file may be one expensive cycle after a long quiet run.
+    ran = replica(0, service="mixed", gc_cpu_s=1.0, gc_cpu_with_idle_s=1.0)
+    ended = replica(0, service="mixed", process=1, span_s=0.1, gc_cpu_s=0.4, capacity_cpu_s=0.4)
+    found = answers(fleet_of(ran, ended, replica(1)))
+    assert found.services["service"].to_list() == ["api", "mixed"]
+    assert found.services["gc_cores"].is_sorted(descending=True)
+
+
 def test_a_replica_that_differs_from_the_others_is_found() -> None:
     many = [replica(n) for n in range(9)] + [replica(9, live_heap_p50_mib=300.0)]
     (row,) = answers(fleet_of(*many)).outliers.to_dicts()

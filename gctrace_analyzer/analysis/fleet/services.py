@@ -30,6 +30,7 @@ def services(rows: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
         pl.col("stw_max_ms").max(),
         pl.col("gc_per_s").mean(),
         probable_cores=pl.col("probable_cores").sum(),
+        measured=pl.col("gc_cores").is_not_null().all(),
         advised=pl.col("advice_changes").sum(),
         advised_setting=_advised_setting().drop_nulls().mode().sort().first(),
         advised_settings=_advised_setting().drop_nulls().n_unique(),
@@ -37,10 +38,12 @@ def services(rows: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
         **{name: pl.col(name).sum() for name in saved},
     )
     whole = counted.join(_gc_cpu(rows), on="service", how="left")
+    # Where every process is measured, the rank follows the figure that is shown.
+    shown = pl.when("measured").then(pl.coalesce("gc_cores", "probable_cores"))
     ranked = whole.join(now, on="service", how="left").sort(
-        "probable_cores", "service", descending=[True, False], nulls_last=True
+        shown.otherwise("probable_cores"), "service", descending=[True, False], nulls_last=True
     )
-    return ranked.drop("probable_cores")
+    return ranked.drop("probable_cores", "measured")
 
 
 def _gc_cpu(rows: pl.DataFrame) -> pl.DataFrame:
