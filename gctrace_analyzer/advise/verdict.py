@@ -202,7 +202,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     if idle:
         return Verdict("info", sentence, "To see what GC costs, record a log under load.")
     if short:
-        longer = "Record a longer log, under the usual load."
+        what = "metrics of a longer time" if analysis.by_dumps else "a longer log"
+        longer = f"Record {what}, under the usual load."
         if analysis.log.selection:
             longer = "Select a longer range, or report on the whole input."
         return Verdict("info", sentence, longer)
@@ -224,7 +225,8 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
         return "The program is idle, and GC runs only every two minutes"
     if short:
         unclear = headline_levels.costly(analysis.summaries.values(), t)
-        what = "The selected part" if analysis.log.selection else "The log"
+        what = "The input" if analysis.by_dumps else "The log"
+        what = "The selected part" if analysis.log.selection else what
         return f"{what} is {'too short to judge' if unclear else 'short, but shows no problem'}"
     start = "GC is not a problem here" if s.gc_cpu_share is not None else "No problem found"
     if (s.stw_max_ms or 0) > t.stw_bad_ms:

@@ -120,6 +120,14 @@ def test_the_largest_live_heap_of_an_advice_is_that_of_the_figures_or_says_of_wh
     assert "(1.25 × the largest live heap of 134 MiB, and" in tight.action
 
 
+def test_a_short_time_of_metrics_is_no_short_log() -> None:
+    scrapes = CORPUS / "inputs" / "broken" / "json-lines-one-bad.jsonl"
+    verdict = gca.read(scrapes).report().verdict
+    assert verdict is not None
+    assert verdict.sentence.startswith("The input is short, but shows no problem")
+    assert verdict.action == "Record metrics of a longer time, under the usual load."
+
+
 def test_of_several_processes_the_verdict_is_of_the_worst_one() -> None:
     found = of(log_of(40, every=0.5) + log_of(40, every=0.5, mark=60, background=60))
     assert found.level == "ok"

@@ -165,7 +165,8 @@ def _warnings(
             "them separately."
         )
     if 0 < figures["cycles"] < thresholds.short_log_cycles:
-        yield f"With only {figures['cycles']} cycles, rates are imprecise."
+        cycles = "1 cycle" if figures["cycles"] == 1 else f"{figures['cycles']} cycles"
+        yield f"With only {cycles}, rates are imprecise."
     if intervals["gc_cycles"].count() == 0:
         unknown = (
             "there is no frequency and no pauses"

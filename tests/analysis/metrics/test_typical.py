@@ -193,6 +193,7 @@ def test_how_the_live_heap_is_estimated_is_said(
     ("rows", "warnings"),
     [
         ([{"gc_cycles": 20}], []),
+        ([{"gc_cycles": 1}], ["With only 1 cycle, rates are imprecise."]),
         ([{"gc_cycles": 19}], ["With only 19 cycles, rates are imprecise."]),
         ([{"gc_cycles": 0}], []),
         (
