@@ -222,7 +222,7 @@ def _beside_outside(
                 f"{heap.go_most_mib:,.0f} MiB at most. "
             )
         )
-        yield f"{acted}Until it is known, a higher limit helps."
+        yield f"{acted}Until the cause is known, a higher limit helps."
 
 
 def without_size(facts: Evidence, *, grew: bool) -> Iterator[str]:

@@ -183,7 +183,7 @@
     figure, ...data.charts[figure.id], area: figure.querySelector(".area"), svg: figure.querySelector("svg.plotted"),
     cross: figure.querySelector(".cross"), tip: figure.querySelector(".tip"),
   }));
-  // Of processes that run side by side, one is shown; each has a time axis of its own.
+  // Of processes that run side by side, one is shown; each has its own time axis.
   const [first] = data.processes;
   let range = null, current, zero, shift, timed, whole, long;
   function choose(process) {
