@@ -12,7 +12,9 @@ COARSE = (
     "alloc_|num_gc|next_gc|gc_next|gc_count|gc_pause|gc_total|gc_runs|gc_cycles|gc_cpu|GC run|"
     "memory_a|memory_h|memory_s|memstats|"
     "f memory|emory:|VirtualAlloc|usable range|address space c|led process|process exited|"
-    "onsumed |failed|estart|to cgroup|blob data|runtime stats|xitCode:|sending SIG|"
+    "onsumed |failed|ailed with result|estart|holdoff|to cgroup|\\.service - |"
+    "due to memory|due to swap|Killed /|Marked /|/classes/|gc-cycles|container die|non-zero exit|"
+    "exited with|DUE TO|: usage |NextGC|Mallocs|blob data|runtime stats|xitCode:|sending SIG|"
     r'MESSAGE":\[|MESSAGE": \[|MESSAGE" :\[|MESSAGE" : \[|'
     "emory limit|Error R1|running mem=|app\\.crash|"
     "ax Memory Used|axMemoryUsed|signal: killed|memory\\.|running mem|sample#|sysMap|largeAlloc|"

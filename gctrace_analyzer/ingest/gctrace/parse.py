@@ -144,9 +144,11 @@ def _stripped(
     """
     if lines.is_empty():
         return Stripped(lines, Counter(), 0)
-    if not bare:
+    if not bare and not lines["text"].str.contains(patterns.RUNTIME).any():
         return strip_prefixes(where(lines, lines.select(hint=_is_useful()).to_series()))
     maybe = _useful(lines, every_line)
+    if not bare:
+        return strip_prefixes(maybe)
     if maybe.is_empty():
         return Stripped(maybe, Counter(), 0)
     payload = maybe["text"].str.contains(_others())
@@ -199,7 +201,7 @@ def _unframed(
         probes = lines_at(lines, data, framed.probes)
         stripped = strip_prefixes(_in_order(useful, probes), tally)
         is_probe = pl.col("line_no").is_in(pl.Series(framed.probes).implode())
-        looked_at = stripped._replace(lines=stripped.lines.filter(is_probe))
+        looked_at = stripped._replace(lines=_records_alone(stripped.lines.filter(is_probe)))
         known = framing.agreeing(framed, looked_at, _cycles_of(looked_at))
         keys = sorted(known["key"])
         if len(keys) == len(framed.keys):
@@ -214,6 +216,13 @@ def _unframed(
         if not keys:
             return strip_prefixes(useful), [], None
         framed = framed.only(keys)
+
+
+def _records_alone(lines: pl.DataFrame) -> pl.DataFrame:
+    """Returns the lines without those that another reader looks at too."""
+    bare = are_bare(lines)
+    # A record and nothing else is for no other reader.
+    return lines if bare.all() else lines.filter(bare | ~pl.col("text").str.contains(_others()))
 
 
 def _cycles_of(stripped: Stripped) -> pl.DataFrame:
