@@ -22,7 +22,7 @@ _DAY_S = 86_400.0
 _SUFFIX = re.compile(
     # A number is a suffix of rotation only after another suffix: `run.log.1.gz`, not `go1.24.log`.
     r"\.(log|txt|out|err|jsonl?|csv|gz|zst|xz|bz2|zip)"
-    r"(\.(log|txt|out|err|jsonl?|csv|gz|zst|xz|bz2|zip|\d+))*(?= and \d+ more$|$)"
+    r"(\.(log|txt|out|err|jsonl?|csv|gz|zst|xz|bz2|zip|\d{1,9})){0,4}(?= and \d{1,9} more$|$)"
 )
 
 

@@ -68,7 +68,6 @@ def test_a_process_with_one_thread_of_polars_parses_one_chunk_at_a_time(
         ),
         ("| setting | CPU |\n|---|---|\n| GOGC=100 | 491s |\n", "a table"),
         ("goroutine 7 [running]:\nmain.main()\n", "a table of goroutines"),
-        ("BenchmarkSum-8   1000   1234 ns/op\nPASS\n", "go test -bench"),
     ],
 )
 def test_a_refusal_says_what_the_input_is(text: str, seen: str) -> None:

@@ -12,6 +12,7 @@ from gctrace_analyzer.cli import main
 from gctrace_analyzer.present.html import report_page
 from gctrace_analyzer.present.sections import verdict
 from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths
+from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
 
 if TYPE_CHECKING:
@@ -114,3 +115,9 @@ def test_dumps_that_count_nothing_show_their_goals_and_what_is_missing(
         assert "The heap goal was 80.0 to 82.0 MiB within 30 s." in each
         assert "record several dumps with their times" in each
     assert "No prediction. The input has sizes of memory" in shown["whatif"]
+
+
+def test_benchmarks_without_gctrace_are_for_comparing() -> None:
+    said = str(read_text("BenchmarkSum-8   1000   1234 ns/op\nPASS\n").summary())
+    assert "1 run of benchmarks, and no gctrace" in said
+    assert "compare base.log head.log" in " ".join(said.split())

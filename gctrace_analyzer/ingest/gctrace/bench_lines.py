@@ -32,9 +32,9 @@ _NAME = re.compile(
 )
 _FIGURES = re.compile(
     r"(?<!\d)(?P<iterations>\d{1,18})"
-    r"(?P<figures>(?:[ \t]+\d[\d.]{0,30}(?:e[+-]?\d{1,3})? [^\s\d]\S{0,60})+)\s*$"
+    r"(?P<figures>(?:[ \t]+\d[\d.]{0,30}(?:e[+-]?\d{1,3})? [^\s\d]\S{0,60}){1,12})\s{0,9}$"
 )
-_FIGURE = re.compile(r"(\d[\d.]*(?:e[+-]?\d+)?) (\S+)")
+_FIGURE = re.compile(r"(?<![\d.])(\d[\d.]{0,30}(?:e[+-]?\d{1,3})?) (\S{1,61})")
 _PACKAGE = re.compile(r"pkg: (\S{1,300})\s*$")
 _PROCS = re.compile(r"-\d{1,6}$")
 _COLUMNS = {"ns/op": "ns_per_op", "B/op": "bytes_per_op", "allocs/op": "allocs_per_op"}

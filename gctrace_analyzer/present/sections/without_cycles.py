@@ -28,6 +28,10 @@ _KERNEL_LOG = (
     "Add the whole message of the kernel (`journalctl -k` or `dmesg` of that minute): its line "
     '"Killed process" names the victim and its memory.'
 )
+_OF_BENCHMARKS = (
+    "Compare it with another one (`gctrace-analyze compare base.log head.log`), and run both with "
+    "GODEBUG=gctrace=1 to see what GC costs in each benchmark."
+)
 _NOT_KILLABLE = (
     "Find out which processes of the cgroup, or of the host, have an oom_score_adj of -1000 and "
     "are never killed (/proc/PID/oom_score_adj), and whether the limit leaves room for them."
@@ -71,6 +75,11 @@ def no_verdict(report: Report) -> tuple[str, str]:
         return " ".join((*costs(report), *_sizes(report))), _RECORD
     if (profiled := report.analysis.profiled) and (shown := profiled.allocation):
         return f"The profile shows no costs of GC. In it, {shown}.", _RECORD_TOO
+    if runs := len(tables["benchmarks"]):
+        return (
+            f"The input has {count(runs, 'run')} of benchmarks, and no gctrace.",
+            _OF_BENCHMARKS,
+        )
     return "The input does not show how the garbage collector performs.", ""
 
 
