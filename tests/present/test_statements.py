@@ -52,6 +52,14 @@ def test_the_kills_of_a_loop_are_one_statement(loop: Run) -> None:
     assert problem.evidence == "8 times: OOM kill of node."
 
 
+def test_of_several_programs_that_were_killed_the_verdict_names_the_one_it_explains() -> None:
+    events = gca.read(CORPUS / "inputs" / "kernel_oom" / "k4.14-gke-node-events.txt")
+    shown = str(events.summary())
+    assert "prometheus reached the memory limit of its cgroup" in " ".join(shown.split())
+    assert "Meaning" not in shown
+    assert shown.count("Where  ") == 2
+
+
 def test_the_restarts_of_a_container_are_named() -> None:
     log = CORPUS / "wild" / "k8s-describe-pod-oomkilled-restart230.log"
     verdict = gca.read(log).report().verdict

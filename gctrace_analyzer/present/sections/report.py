@@ -134,13 +134,13 @@ def _what_happened(report: Report) -> Iterator[Block]:
 
 
 def _deaths(report: Report, said: str) -> Iterator[Block]:
-    """Yields each death; one screen has of the first one what the verdict has not said."""
+    """Yields each death; one screen has of the first what the verdict has not said, else where."""
     for at, (name, sentences) in enumerate(evidence.deaths(report)):
         if not at:
             yield Gap()
         yield Heading(name, "bad")
         whole = [Sentence(*sentence) for sentence in sentences]
-        brief = [] if at else _unsaid(whole, said)
+        brief = whole[:1] if at else _unsaid(whole, said)
         yield Folded("Post-mortem", partial(_of, whole, 13), _of(brief, 13))
 
 
@@ -150,7 +150,8 @@ def _unsaid(rows: Sequence[Sentence], said: str) -> list[Sentence]:
     label = shown = ""
     for row in rows:
         label = row.label or label
-        if row.text not in said:
+        # The verdict names the program, where several were killed.
+        if row.text.removeprefix("It ") not in said:
             kept.append(replace(row, label="" if label == shown else label))
             shown = label
     return kept
