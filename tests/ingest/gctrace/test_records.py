@@ -158,3 +158,25 @@ def test_a_number_that_is_cut_short_is_no_number(number: str, prefix: str) -> No
     run = read_text(f"{prefix}{whole}\n{prefix}{cut}\n")
     assert len(run.cycles) == 1
     assert run.rejected["line_no"].to_list() == [2]
+
+
+_IN_A_FRAME = (
+    "Mar 29 00:59:58 web-1 leakd[4242]: gc {} @0.{}s 0%: 0.023+0.30+0.036 ms clock, "
+    "0.046+0/0.10/0.053+0.073 ms cpu, 31->31->24 MB, 32 MB goal, 0 MB stacks, 0 MB globals, 2 P\n"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # The start of a unit, with nothing but records inside frames around it.
+        "Mar 29 00:59:58 web-1 systemd[1]: Started leakd.service - Leaky Go daemon.\n"
+        + _IN_A_FRAME.format(5, 101)
+        + _IN_A_FRAME.format(6, 157),
+        # What stands before the record is for another reader.
+        '  "/memory/classes/os-stacks:bytes": 0,' + _IN_A_FRAME.format(1, 16)[35:],
+    ],
+    ids=["a unit starts", "a metric before a record"],
+)
+def test_other_messages_next_to_records_inside_frames_read_the_same(text: str) -> None:
+    assert difference(text.encode()) is None
