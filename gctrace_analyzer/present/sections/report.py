@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 MOST_INPUTS = 3
 MOST_PROBLEMS = 2
 MOST_NOTES = 2
-MOST_REASONS = 8
 """What one screen has room for; the rest is behind `--all`."""
 
 
@@ -116,8 +115,9 @@ def _what_happened(report: Report) -> Iterator[Block]:
             problems[at] = replace(problem, advice="")
         given.add(problem.advice)
     # The story of a death stands above; its finding adds the name and the place.
-    deaths = [problem for problem in problems if problem.id in findings.DEATHS]
-    others = [problem for problem in problems if problem.id not in findings.DEATHS]
+    told = findings.DEATHS if report.analysis.post_mortems else ()
+    deaths = [problem for problem in problems if problem.id in told]
+    others = [problem for problem in problems if problem.id not in told]
     shown, left = others[:MOST_PROBLEMS], others[MOST_PROBLEMS:]
     title: list[Block] = [Gap(), Heading("What happened")]
     if others:
@@ -180,7 +180,7 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
         return
     ranked = report.advice.recommendations
     first = ranked.row(0, named=True)
-    whole = partial(_setting_blocks, report, ranked, MOST_REASONS)
+    whole = partial(_setting_blocks, report, ranked)
     if first["now"]:
         # What does not have to change needs one alternative and one reason.
         yield Folded("Alternatives", whole, _setting_blocks(report, ranked.head(2), 1))
@@ -191,8 +191,8 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
     yield Folded("Copy and paste", lambda: blocks)
 
 
-def _setting_blocks(report: Report, ranked: pl.DataFrame, most: int) -> Document:
-    """Returns a table of settings with reasons, and the legend of its signs."""
+def _setting_blocks(report: Report, ranked: pl.DataFrame, most: int | None = None) -> Document:
+    """Returns a table of settings with `most` reasons, and the legend of its signs."""
     shown = advice.advice(ranked, report.advice.baseline)
     reasons = advice.reasons(ranked, report.advice.baseline)[:most]
     signs = advice.legend(shown)
