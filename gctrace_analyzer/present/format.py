@@ -71,7 +71,7 @@ def nanoseconds(value: float | None) -> str:
     """Formats a duration given in nanoseconds, as short as the time of an operation may be.
 
     >>> nanoseconds(0.42), nanoseconds(669.4), nanoseconds(4641), nanoseconds(5.6e6)
-    ('0.42 ns', '669 ns', '4.64 µs', '5.6 ms')
+    ('0.420 ns', '669 ns', '4.64 µs', '5.6 ms')
     """
     if value is None or value >= 1e6:
         return milliseconds(None if value is None else value / 1e6)
