@@ -20,8 +20,8 @@ from gctrace_analyzer.analysis.summary import FIGURES, Summary
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.predicted import Predictions
 from gctrace_analyzer.present.format import count
+from gctrace_analyzer.present.predicted import Predictions
 from gctrace_analyzer.present.report import Report
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.cli.deliver import Writer
     from gctrace_analyzer.cli.options import Parser
-    from gctrace_analyzer.predicted import Predictions
     from gctrace_analyzer.present.plots.palette import Theme
+    from gctrace_analyzer.present.predicted import Predictions
     from gctrace_analyzer.run import Run
 
 FORMATS = ("text", "csv", "json", "jsonl", "md", "html", "parquet")

@@ -128,6 +128,7 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             for number in in_container
             if _overlap(identifier, kills[number].container_id or "")
         ]
+        at_start = KILLED_AT_START in (row["error"] or "")
         report = Death.of(
             row,
             kind=_ending(row),
@@ -136,8 +137,8 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             name=row["name"] or row["container"],
             limit_bytes=row["memory_limit_bytes"],
             used_bytes=row["memory_used_bytes"],
-            is_inside=_is_inside(row, has_ended=identifier in ended),
-            is_at_start=KILLED_AT_START in (row["error"] or ""),
+            is_inside=not at_start and _is_inside(row, has_ended=identifier in ended),
+            is_at_start=at_start,
             memory_request_bytes=None,
             scope="memcg" if row["oom_killed"] else None,
         )
@@ -162,8 +163,6 @@ def _is_inside(row: Row, *, has_ended: bool) -> bool:
         return not has_ended
     ended = {row["status"], row["last_status"]} & {"exited", "dead", "terminated"}
     code = row["exit_code"]
-    if KILLED_AT_START in (row["error"] or ""):
-        return False
     return bool(row["oom_killed"] and ended and code not in (None, SIGKILL_CODE))
 
 

@@ -68,7 +68,8 @@ def _blocks(report: Report) -> Iterator[Block]:
     yield from _what_happened(report)
     yield from settings(report, said)
     yield from sites.of_profiles(report)
-    yield from filter(None, (overview.service_levels(report),))
+    if levels := overview.service_levels(report):
+        yield levels
     if processes := overview.processes(report):
         in_brief = report.analysis.summary.cycles and _is_sick(statement)
         yield Folded("Processes", lambda: [processes], [processes] if in_brief else [])
