@@ -1,4 +1,4 @@
-"""Generates the pages about columns and findings, and the files for Prometheus and Grafana."""
+"""Generates the pages about columns and findings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import rule_examples
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.rules.registry import RULES, filled
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape
-from gctrace_analyzer.present.monitoring.grafana_dashboard import FILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -117,5 +116,5 @@ def example(rule_id: str) -> Iterator[str]:
         yield "\nNo chart shows it.\n"
 
 
-PAGES = {"data-dictionary.md": data_dictionary, "findings.md": findings, **FILES}
-"""What makes each page of docs, and what people copy from there."""
+PAGES = {"data-dictionary.md": data_dictionary, "findings.md": findings}
+"""What makes each page of docs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -11,11 +12,13 @@ from urllib.request import urlopen
 import pytest
 import yaml
 
+from gctrace_analyzer.analysis.metrics.live_from_goal import LIMIT_MOVES, TRIGGER
+from gctrace_analyzer.analysis.metrics.thrashing import CALM_TIMES
 from gctrace_analyzer.analysis.rules.registry import RULES
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.cli import main
-from gctrace_analyzer.present.monitoring.alerts import ALERTS, Alert, rules_file
-from gctrace_analyzer.present.monitoring.grafana_dashboard import FILES
+from gctrace_analyzer.prometheus.fetch import NO_LIMIT
+from gctrace_analyzer.prometheus.queries import QUERIES, written
 from tests.conftest import ROOT
 from tests.helpers.prometheus import binary, wait_until
 from tests.helpers.scrapes import (
@@ -40,24 +43,22 @@ LONGEST_MIN, SHORT_MIN = 40, 20
 MIB = 1 << 20
 
 
-def rules() -> list[dict[str, Any]]:
-    every: list[dict[str, Any]] = [
-        rule for group in yaml.safe_load(rules_file())["groups"] for rule in group["rules"]
-    ]
-    return every
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_the_files_in_docs_are_those_of_the_registry(name: str) -> None:
-    assert (ROOT / "docs" / name).read_text() == FILES[name](), "run scripts/docs --write"
+FILE = (ROOT / "docs/examples/rules.yml").read_text()
+ALL_RULES: list[dict[str, Any]] = [
+    rule for group in yaml.safe_load(FILE)["groups"] for rule in group["rules"]
+]
+RECORDS = {rule["record"]: rule["expr"] for rule in ALL_RULES if "record" in rule}
+ALERTS = {
+    f"{rule['alert']} {rule['labels']['severity']}": rule
+    for rule in ALL_RULES
+    if "alert" in rule
+}
 
 
 def test_each_alert_has_the_text_of_its_finding_and_the_commands_that_explain_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    alerts = [rule for rule in rules() if "alert" in rule]
-    assert len(alerts) == len(ALERTS)
-    for alert in alerts:
+    for alert in ALERTS.values():
         rule, texts = RULES[alert["labels"]["finding"]], alert["annotations"]
         assert texts["summary"].endswith(rule.meaning)
         assert texts["description"].endswith(rule.advice)
@@ -67,6 +68,59 @@ def test_each_alert_has_the_text_of_its_finding_and_the_commands_that_explain_it
         assert main(texts["explain"].split()[1:]) == 0
         assert rule.name in capsys.readouterr().out
         assert texts["command"].startswith("gctrace-analyze prometheus {{ $externalURL }}")
+
+
+T = DEFAULT
+_RUNS = T.server_min_per_s
+_UNKNOWN_LIMIT = (_RUNS, LIMIT_MOVES, T.thrash_limited_share)
+_GROWS = (
+    3600 * T.alert_hours_to_limit, 3600, T.growth_min_share, 3600, T.growth_min_mib * MIB,
+    T.growth_steady,
+)  # fmt: skip
+THRESHOLDS = {
+    THRASH: (
+        *(T.server_thrash_cycle_share, _RUNS, T.server_at_limit_share),
+        *(T.metrics_thrash_room_unknown, *_UNKNOWN_LIMIT),
+        *(0, T.server_at_limit_share, T.gc_cpu_bad, CALM_TIMES * T.metrics_thrash_room),
+        *(T.server_thrash_gc_cpu_share, T.server_at_limit_share),
+    ),
+    TIGHT: (
+        *(T.server_near_cycle_share, _RUNS, T.server_at_limit_share),
+        *(T.server_near_cycle_share, *_UNKNOWN_LIMIT, T.fleet_limit_share),
+    ),
+    "GoGCHighCPU warning": (T.gc_cpu_warn,),
+    "GoGCHighCPU critical": (T.gc_cpu_bad,),
+    "GoGCMarkAssists warning": (T.assist_warn_cpu_share, T.assist_warn),
+    GROWTH: (*_GROWS, *_GROWS, 1800),
+    PAUSES: (T.stw_single_ms / 1000, T.stw_bad_ms / 1000, _RUNS),
+}
+"""The numbers in the condition of each alert, in their order."""
+
+
+@pytest.mark.parametrize("alert", ALERTS)
+def test_thresholds_are_those_of_the_findings(alert: str) -> None:
+    numbers = re.findall(r"(?<=[<>*] )\d[\d.]*|\d[\d.]*(?= \*)", ALERTS[alert]["expr"])
+    assert [float(number) for number in numbers] == pytest.approx(THRESHOLDS[alert])
+
+
+def test_figures_are_those_that_a_fleet_is_asked_for() -> None:
+    rate = {name: written(query, "", "5m") for name, (query, _) in QUERIES.items()}
+    per_cycle = f"{rate['alloc_mib_per_s']} / {rate['gc_per_s']}"
+    for record, query in {
+        "go_gc_cycles:rate5m": rate["gc_per_s"],
+        "go_gc_pause_seconds:mean5m": f"{rate['stw_share']} / {rate['gc_per_s']}",
+        "go_memstats_alloc_bytes:rate5m": rate["alloc_mib_per_s"],
+        "go_gc_room:ratio5m": f"{per_cycle} / {rate['heap_goal_mib']}",
+        "go_gc_cpu:share5m": f"({rate['gc_cores']}) / {rate['cores']}",
+        "go_gc_assist_cpu:share5m": f"{rate['assist_cores']} / {rate['cores']}",
+        "go_gc_limiter:changes5m": rate["limiter_changes"],
+        "go_gc_memory_limit_bytes": f"go_gc_gomemlimit_bytes < {NO_LIMIT:.3g}",
+        "go_gc_memory_of_limit:ratio5m": f"({rate['go_memory_mib']}) / "
+        f"(go_gc_gomemlimit_bytes < {NO_LIMIT:.3g})",
+    }.items():
+        assert RECORDS[f"instance:{record}"] == query
+    live = RECORDS["instance:go_gc_heap_live_bytes"]
+    assert live.count(f"go_memstats_next_gc_bytes - {per_cycle} / {TRIGGER}") == 2
 
 
 def percent(share: float) -> str:
@@ -85,21 +139,24 @@ NUMBERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: f"{alert.name}-{alert.severity}")
-def test_the_page_about_alerts_has_their_numbers(alert: Alert) -> None:
+@pytest.mark.parametrize("alert", ALERTS)
+def test_the_page_about_alerts_has_their_numbers(alert: str) -> None:
+    name = alert.split()[0]
     page = (ROOT / "docs/tasks/ci-alerts-dashboard.md").read_text()
-    (row,) = (line for line in page.splitlines() if line.startswith(f"| `{alert.name}`"))
-    assert RULES[alert.rule].page.removeprefix("docs/") in row
-    assert f"{alert.within_min} min" in row
-    assert all(number in row for number in NUMBERS[alert.name])
+    (row,) = (line for line in page.splitlines() if line.startswith(f"| `{name}`"))
+    finding = RULES[ALERTS[alert]["labels"]["finding"]]
+    assert finding.page.removeprefix("docs/") in row
+    assert f"{within_min(alert)} min" in row
+    assert all(number in row for number in NUMBERS[name])
+    assert f"# {finding.id} {finding.name}. " in FILE
 
 
 def test_recorded_figures_are_all_used() -> None:
-    text = "".join(rule["expr"] for rule in rules())
+    text = "".join(rule["expr"] for rule in ALL_RULES)
     shown = (ROOT / "docs/examples/dashboard.json").read_text()
-    for rule in rules():
-        if "record" in rule and rule["record"] not in text:
-            assert rule["expr"].split("[")[0] in shown, f"nothing uses {rule['record']}"
+    for record, expression in RECORDS.items():
+        if record not in text:
+            assert expression.split("[")[0] in shown, f"nothing uses {record}"
 
 
 def test_promtool_accepts_the_rules() -> None:
@@ -121,7 +178,7 @@ def run_rules(
             all of which are 1.
     """
     promtool = binary("promtool", "prometheus")
-    (folder / "rules.yml").write_text(rules_file())
+    (folder / "rules.yml").write_text(FILE)
     tests = [
         {
             "expr": query,
@@ -144,8 +201,13 @@ def run_rules(
 
 
 def within_min(alert: str) -> int:
-    """The minutes after which an alert fires, as the file says."""
-    return next(each.within_min for each in ALERTS if alert == f"{each.name} {each.severity}")
+    """The minutes after which an alert fires, as the comment above it says."""
+    name, severity = alert.split()
+    pattern = (
+        rf"Fires within(?:\s|#)+(\d+)(?:\s|#)+minutes\.\s+- alert: {name}\n(.*?)annotations"
+    )
+    alerts = re.findall(pattern, FILE, re.DOTALL)
+    return next(int(minutes) for minutes, rest in alerts if f"severity: {severity}\n" in rest)
 
 
 def firing(alert: str) -> str:
@@ -238,7 +300,7 @@ def test_a_real_server_evaluates_the_rules_without_an_error(backfilled: str) -> 
     wait_until(evaluated, "the rules are evaluated")
     groups = asked(backfilled, "rules")["groups"]
     errors = [rule.get("lastError") for group in groups for rule in group["rules"]]
-    assert len(errors) == len(rules())
+    assert len(errors) == len(ALL_RULES)
     assert not any(errors)
 
 

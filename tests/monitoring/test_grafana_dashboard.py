@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -10,16 +11,16 @@ from urllib.parse import urlencode
 from urllib.request import urlopen
 
 import pytest
+import yaml
 
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.present.monitoring.grafana_dashboard import dashboard_file
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-DASHBOARD: dict[str, Any] = json.loads(dashboard_file())
+DASHBOARD: dict[str, Any] = json.loads((ROOT / "docs/examples/dashboard.json").read_text())
 PANELS: list[dict[str, Any]] = DASHBOARD["panels"]
 QUERIES = [
     pytest.param(target["expr"], panel, id=f"{panel['id']}-{target['refId']}")
@@ -85,9 +86,73 @@ def test_the_verdict_has_the_colour_of_the_state(
     assert colour(panel, value) == expected, value
 
 
+CPU = (DEFAULT.gc_cpu_warn, DEFAULT.gc_cpu_bad)
+PAUSES = (DEFAULT.stw_single_ms / 1000, DEFAULT.stw_bad_ms / 1000)
+STEPS = {
+    ("GC CPU", "stat"): CPU,
+    ("Mark assists", "stat"): (DEFAULT.assist_warn_cpu_share,),
+    ("Pauses per cycle", "stat"): PAUSES,
+    ("Room under GOMEMLIMIT", "stat"): (
+        DEFAULT.server_thrash_cycle_share, DEFAULT.server_near_cycle_share,
+    ),
+    ("Live heap", "stat"): (DEFAULT.fleet_limit_share,),
+    ("Time to GOMEMLIMIT", "stat"): (
+        3600 * DEFAULT.alert_hours_to_limit, 3600 * DEFAULT.hours_to_limit,
+    ),
+    ("GC CPU", "timeseries"): CPU,
+    ("Pauses", "timeseries"): PAUSES,
+}  # fmt: skip
+
+
 def test_thresholds_are_those_of_the_rules() -> None:
-    steps = titled("GC CPU", "timeseries")["fieldConfig"]["defaults"]["thresholds"]["steps"]
-    assert [step["value"] for step in steps] == [None, DEFAULT.gc_cpu_warn, DEFAULT.gc_cpu_bad]
+    for panel in PANELS:
+        first, *steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+        assert first["value"] is None
+        expected = STEPS.get((panel["title"], panel["type"]), ())
+        assert tuple(step["value"] for step in steps) == expected, panel["title"]
+    room, growth = (queries(titled(name))[0] for name in ("Room under GOMEMLIMIT", TIME))
+    assert room.endswith(f"> {DEFAULT.server_at_limit_share:g})")
+    assert f"[1h:1m]) > {DEFAULT.growth_min_share / 3600:.3g} * go_memstats_next_gc" in growth
+    assert (
+        f"last 1 h: by {DEFAULT.growth_min_share:.0%} of the goal"
+        in titled(TIME)["description"]
+    )
+
+
+TIME = "Time to GOMEMLIMIT"
+FIGURES = {
+    "instance:go_gc_cpu:share5m": ("GC CPU",),
+    "instance:go_gc_assist_cpu:share5m": ("Mark assists", "GC CPU"),
+    "instance:go_gc_pause_seconds:mean5m": ("Pauses per cycle", "Pauses"),
+    "instance:go_gc_pause_seconds:p99_1h": ("Pauses",),
+    "instance:go_gc_room:ratio5m": ("Room under GOMEMLIMIT",),
+    "instance:go_gc_memory_of_limit:ratio5m": ("Room under GOMEMLIMIT",),
+    "instance:go_gc_memory_limit_bytes": ("Live heap", TIME, "Heap", "Memory"),
+    "instance:go_gc_heap_live_bytes": ("Live heap", TIME, "Heap"),
+    "instance:go_memstats_alloc_bytes:rate5m": ("Allocation",),
+    "instance:go_gc_cycles:rate5m": ("GC cycles",),
+}
+
+
+@pytest.mark.parametrize("record", FIGURES)
+def test_figures_are_those_of_the_rules(record: str) -> None:
+    groups = yaml.safe_load((ROOT / "docs/examples/rules.yml").read_text())["groups"]
+    rule = next(one for one in groups[0]["rules"] if one["record"] == record)
+    expression = " ".join(rule["expr"].split())
+    for title in FIGURES[record]:
+        shown = [
+            text.replace('{job=~"$job",instance=~"$instance"}', "")
+            for panel in PANELS
+            if panel["title"] == title
+            for text in queries(panel)
+        ]
+        # A dashboard has a range of its own.
+        written = re.sub(r"\[\d+[mh]\]", "[$__rate_interval]", expression)
+        assert any(written in text for text in shown), title
+
+
+def queries(panel: dict[str, Any]) -> list[str]:
+    return [target["expr"] for target in panel["targets"]]
 
 
 def test_panels_are_in_the_order_of_a_report_and_do_not_overlap() -> None:

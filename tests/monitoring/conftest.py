@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gctrace_analyzer.present.monitoring.alerts import rules_file
+from tests.conftest import ROOT
 from tests.helpers.prometheus import binary, free_port, running, wait_until
 from tests.helpers.scrapes import of_corpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+RULES_FILE = ROOT / "docs/examples/rules.yml"
 RECORDINGS = (
     "alerts/growing", "alerts/growing-all", "alerts/thrashing", "alerts/thrashing-all",
     "alerts/straining-all", "alerts/waiting",
@@ -34,7 +35,9 @@ def backfilled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     lines = [line for one in recordings for line in one.samples(now)]
     (folder / "scrapes.om").write_text("\n".join([*lines, "# EOF", ""]))
     # What is a minute in the file is a second here: a test does not wait for minutes.
-    (folder / "rules.yml").write_text(rules_file().replace("interval: 1m", "interval: 1s"))
+    (folder / "rules.yml").write_text(
+        RULES_FILE.read_text().replace("interval: 1m", "interval: 1s")
+    )
     (folder / "prometheus.yml").write_text(CONFIG)
     backfill = [promtool, "tsdb", "create-blocks-from", "openmetrics", "scrapes.om", "data"]
     subprocess.run(backfill, cwd=folder, check=True, capture_output=True)
