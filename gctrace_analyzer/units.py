@@ -13,6 +13,7 @@ from typing import SupportsFloat
 from gctrace_analyzer.errors import BadSettingError
 
 MIB = 1 << 20
+DAY_S = 86_400
 
 IN_GIB_FROM_MIB = 10 * 1024
 """MiB. Sizes from here on are shown in GiB."""
@@ -32,7 +33,7 @@ _BYTES = {
 }  # fmt: skip
 _GO_UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _SECONDS = {
-    "d": 86_400.0, "h": 3600.0, "m": 60.0, "min": 60.0, "s": 1.0, "": 1.0, "ms": 1e-3,
+    "d": DAY_S, "h": 3600.0, "m": 60.0, "min": 60.0, "s": 1.0, "": 1.0, "ms": 1e-3,
     "us": 1e-6,
 }  # fmt: skip
 
@@ -264,7 +265,7 @@ def duration_text(seconds: float) -> str:
     if seconds < 60:
         return f"{digits(seconds, 2)} s"
     for large, small, size, name in (
-        (86_400, 3600, "d", "h"),
+        (DAY_S, 3600, "d", "h"),
         (3600, 60, "h", "m"),
         (60, 1, "m", "s"),
     ):

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise import observed
 from gctrace_analyzer.advise.baseline import Baseline
+from gctrace_analyzer.advise.observed import given_setting
 from gctrace_analyzer.advise.policy import recommend
 from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.advise.present_setting import given_setting
 from gctrace_analyzer.advise.subject import advised_process
 from gctrace_analyzer.advise.whatif import trade_off
 from gctrace_analyzer.analysis.thresholds import DEFAULT

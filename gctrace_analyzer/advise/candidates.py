@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
 HEADROOM = 0.9
 """Share of the container's limit for Go; the rest is for memory that Go does not count."""
-
-TIGHT = 0.95
-"""Share of the container's limit above which a memory limit no longer prevents OOM kills."""
 
 STEPS = (25.0, 35.0, 50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 400.0, 800.0)
 """The GOGC values that are tried."""
@@ -110,7 +108,7 @@ def safe_limit(predictor: Predictor) -> float | None:
 def has_valid_limit(predictor: Predictor) -> bool:
     """Returns whether a memory limit is set that fits into the container."""
     limit, room = predictor.now.limit, predictor.room_mib
-    return bool(limit) and (room is None or (limit or 0.0) <= TIGHT * room)
+    return bool(limit) and (room is None or (limit or 0.0) <= DEFAULT.tight_limit_share * room)
 
 
 def why_no_limit(predictor: Predictor) -> str | None:

@@ -15,10 +15,8 @@ from gctrace_analyzer.advise.prediction.model import (
     CONSTANTS,
     Constants,
     Model,
+    Setting,
 )
-from gctrace_analyzer.advise.prediction.training import longest_calm_part
-from gctrace_analyzer.advise.predictor import SAFE_LIMIT
-from gctrace_analyzer.advise.present_setting import given_setting, present_setting
 from gctrace_analyzer.advise.refusal import (
     FEW_CYCLES,
     IMPOSSIBLE,
@@ -29,11 +27,11 @@ from gctrace_analyzer.advise.refusal import (
 )
 from gctrace_analyzer.analysis.settings.known import go_version
 from gctrace_analyzer.analysis.settings.naming import limit_text, percent_text
-from gctrace_analyzer.analysis.settings.search import COMMON, cost_of
+from gctrace_analyzer.analysis.settings.search import COMMON, DEFAULT_GOGC, cost_of
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.ingest.rows import complete, of_process, since, unforced, without
-from gctrace_analyzer.units import duration_text
+from gctrace_analyzer.ingest.rows import complete, of_process, since, unforced, where, without
+from gctrace_analyzer.units import MIB, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,8 +56,6 @@ DRIFT = 0.15
 
 DRIFT_MIB = 2.5
 """Smaller changes are within the rounding of the printed sizes."""
-
-_MIB = 1 << 20
 
 
 def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baseline:
@@ -154,7 +150,7 @@ def _non_heap_mib(memstats: pl.DataFrame) -> float | None:
     if known.is_empty():
         return None
     rest = known["sys_bytes"] - known["heap_idle_bytes"] - known["heap_alloc_bytes"]
-    return float(rest.median() or 0) / _MIB  # type: ignore[arg-type]  # an integer column
+    return float(rest.median() or 0) / MIB  # type: ignore[arg-type]  # an integer column
 
 
 def _change_warning(regime: Regime | None) -> Iterator[str]:
@@ -225,7 +221,7 @@ def _quota_warning(load: Load) -> Iterator[str]:
         )
 
 
-def more_limit_mib(largest: float, times: float = SAFE_LIMIT) -> float:
+def more_limit_mib(largest: float, times: float = DEFAULT.safe_limit_times) -> float:
     """Returns by how much a limit at the largest live heap must be raised to be `times` it."""
     return float(math.ceil((times - 1) * largest))
 
@@ -263,3 +259,62 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
         f"whose live heap reaches {math.floor(most):,} MiB"
     )
     return replace(baseline, warnings=(*baseline.warnings, time_range))
+
+
+def longest_calm_part(
+    cycles: pl.DataFrame, episodes: pl.DataFrame
+) -> tuple[pl.DataFrame, bool]:
+    """Returns the longest part without limit thrashing, and whether there was any thrashing.
+
+    Returns all cycles if none thrashed, or if too few did not. A program that thrashes allocates
+    less than it otherwise would, so its thrashing cycles do not predict other settings.
+
+    Args:
+        cycles: the cycles of one process (`schema.CYCLES`), in order.
+        episodes: the episodes of the run (`schema.EPISODES`).
+    """
+    if cycles.is_empty():
+        return cycles, False
+    thrash = where(episodes, episodes["kind"] == "limit-thrash")
+    thrash = of_process(thrash, cycles["process"][0])
+    if thrash.is_empty():
+        return cycles, False
+    spans = thrash.select("start_s", "end_s").rows()
+    start = pl.col("start_s")
+    inside = pl.any_horizontal(start.is_between(begin, end) for begin, end in spans)
+    marked = cycles.with_columns(inside=inside.fill_null(value=False)).with_columns(
+        part=pl.col("inside").rle_id()
+    )
+    longest = (
+        marked.filter(~pl.col("inside"))
+        .group_by("part")
+        .agg(pl.len(), span_s=start.max() - start.min())
+        .filter(pl.col("len") >= FEW_CYCLES)
+        .sort("span_s", "part", descending=[True, False])
+    )
+    if longest.is_empty():
+        return cycles, True
+    chosen = marked.filter(part=longest["part"][0])
+    return chosen.select(cycles.columns), True
+
+
+def given_setting(settings: Settings) -> Setting:
+    """Returns the setting as far as it was given or found; GOGC is None if it is unknown."""
+    gogc = settings.value("gogc")
+    return Setting(
+        float(gogc) if isinstance(gogc, int | float) else None,
+        settings.value("memory_limit_mib"),
+        float(settings.value("ballast_mib") or 0.0),
+    )
+
+
+def present_setting(regime: Regime, settings: Settings) -> Setting:
+    """Returns the setting of a regime; a GOGC that a limit hides is the default, if it can be."""
+    gogc, limit = regime.gogc_pct, regime.memory_limit_mib
+    if gogc is None:
+        gogc = DEFAULT_GOGC if (regime.gogc_pct_low or 0.0) <= DEFAULT_GOGC else math.inf
+    return Setting(
+        None if math.isinf(gogc) else max(gogc, 1.0),
+        None if limit is None or math.isinf(limit) else limit,
+        float(settings.value("ballast_mib") or 0.0),
+    )

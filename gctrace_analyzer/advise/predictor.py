@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.trend import LiveGrowth
 
 Row: TypeAlias = dict[str, Any]
-
-SAFE_LIMIT = 1.25
-"""Ratio of memory limit to live heap. Below it GC runs almost all the time."""
 
 
 @frozen
@@ -139,7 +137,9 @@ class Predictor:
         """The lowest memory limit under which the largest live heap does not thrash."""
         if self.live_max_mib is None:
             return None
-        return float(math.ceil(SAFE_LIMIT * self.live_max_mib + self.non_heap_mib))
+        return float(
+            math.ceil(DEFAULT.safe_limit_times * self.live_max_mib + self.non_heap_mib)
+        )
 
     def near_live_heap(self, setting: Setting) -> str | None:
         """Returns the warning for a limit under which a slightly larger live heap would thrash."""

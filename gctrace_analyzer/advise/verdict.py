@@ -16,7 +16,6 @@ import polars as pl
 from gctrace_analyzer.advise.effects import order, present_row, with_effects
 from gctrace_analyzer.advise.observed import ROOMY_LIMIT, more_limit_mib
 from gctrace_analyzer.advise.policy import lasts_text
-from gctrace_analyzer.advise.predictor import SAFE_LIMIT
 from gctrace_analyzer.advise.subject import CURED_BY_SETTINGS, GROWS, root_cause
 from gctrace_analyzer.analysis.postmortem.death import REFUSED
 from gctrace_analyzer.analysis.rules import headline_levels
@@ -27,6 +26,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.long_pauses import FOR_P99
 from gctrace_analyzer.analysis.settings.naming import setting_text
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import changes_at
 from gctrace_analyzer.frozen import Plain, frozen
@@ -437,8 +437,8 @@ def _raise_limit(advice: Advice, *, runs_all_the_time: bool = True) -> str:
     if needed is None:
         return ""
     largest = needed[1]
-    times = SAFE_LIMIT if runs_all_the_time else ROOMY_LIMIT
-    least = needed[0] + math.ceil((times - SAFE_LIMIT) * largest)
+    times = DEFAULT.safe_limit_times if runs_all_the_time else ROOMY_LIMIT
+    least = needed[0] + math.ceil((times - DEFAULT.safe_limit_times) * largest)
     if now and now >= least:
         return ""
     room = "" if advice.baseline.settings.value("container_limit_mib") else ", if there is room"
@@ -450,7 +450,8 @@ def _raise_limit(advice: Advice, *, runs_all_the_time: bool = True) -> str:
         else f" and by at least {more_limit_mib(largest, times):,.0f} MiB"
     )
     rarer = (
-        f" With {ROOMY_LIMIT:g} × instead of {SAFE_LIMIT:g} ×, GC would run half as often."
+        f" With {ROOMY_LIMIT:g} × instead of {DEFAULT.safe_limit_times:g} ×, GC would run half "
+        "as often."
         if runs_all_the_time
         else ""
     )

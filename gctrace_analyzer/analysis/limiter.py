@@ -32,7 +32,7 @@ IN_WORDS = {
 
 _STEPS = ("gap", "first_pause", "mark", "second_pause")
 
-_BACKGROUND = 0.25
+BACKGROUND_SHARE = 0.25
 """gcBackgroundUtilization: the share of the processors that the limiter counts as used by
 marking, whatever the workers really took."""
 
@@ -75,7 +75,7 @@ def _steps() -> list[pl.Expr]:
     steps = {
         "gap": -gap_s.clip(0) * procs,
         "first_pause": pause_s[0] * procs,
-        "mark": 2 * assist_s + idle_s - (1 - 2 * _BACKGROUND) * mark_s * procs,
+        "mark": 2 * assist_s + idle_s - (1 - 2 * BACKGROUND_SHARE) * mark_s * procs,
         "second_pause": pause_s[1] * procs,
     }
     known = pl.col("assist_cpu_ms").is_not_null() & pl.col("stacks_mib").is_not_null()

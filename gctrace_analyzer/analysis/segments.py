@@ -15,10 +15,11 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
-from gctrace_analyzer.analysis.totals import quotients, sums
+from gctrace_analyzer.analysis.totals import quotient, quotients, sums
 from gctrace_analyzer.ingest.rows import (
     before,
     by_number,
+    by_process,
     complete,
     is_one_process,
     not_null,
@@ -79,7 +80,45 @@ def segments(enriched: pl.DataFrame) -> pl.DataFrame:
         enriched: what `episodes.enrich` returns.
     """
     timed = complete(enriched, "start_s")
-    return of_numbered(timed if timed.is_empty() else _numbered(timed, DEFAULT))
+    return _of_numbered(timed if timed.is_empty() else _numbered(timed, DEFAULT))
+
+
+LEAST_INTERVALS = 5
+LEAST_S = 30.0
+"""Intervals, and seconds. A level of dumps that lasts for less is not a phase."""
+
+
+def segments_of_spans(spans: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
+    """Returns the segments of each process between its dumps (`schema.SEGMENTS`).
+
+    A segment ends where GOMAXPROCS or GOGC changes, and where the allocation rate moves to
+    another level for five intervals and 30 s or more.
+
+    Args:
+        spans: what `metrics.intervals.spans` returns.
+        thresholds: how long idle cycles are apart.
+    """
+    if not spans.width or spans.is_empty():
+        return schema.empty("segments")
+    numbered = pl.concat(_numbered_spans(part) for part in by_process(spans))
+    # An idle program collects every two minutes, because the runtime forces it.
+    most = 1 / thresholds.periodic_s[0]
+    is_idle = (quotient("counted_per_s") <= most).over("process", "segment")
+    return _of_numbered(
+        numbered.with_columns(
+            pl.when(is_idle).then(pl.lit("idle")).otherwise(pl.lit("steady")).alias("kind")
+        )
+    )
+
+
+def _numbered_spans(rows: pl.DataFrame) -> pl.DataFrame:
+    usual_s = max(float(rows["length_s"].median() or 0.0), 1e-3)  # type: ignore[arg-type]
+    least = max(LEAST_INTERVALS, math.ceil(LEAST_S / usual_s))
+    boundary = level_changes(rows["alloc_mib_per_s"], OTHER_RATE, least)
+    for name in ("procs", "gogc_pct"):
+        known = rows[name].fill_null(strategy="forward")
+        boundary |= (known != known.shift(1)).fill_null(value=False)
+    return rows.with_columns(segment=boundary.cum_sum())
 
 
 def named(segments: pl.DataFrame, episodes: pl.DataFrame) -> pl.DataFrame:
@@ -114,7 +153,7 @@ def named(segments: pl.DataFrame, episodes: pl.DataFrame) -> pl.DataFrame:
     ).drop("thrashed_s")
 
 
-def of_numbered(spans: pl.DataFrame) -> pl.DataFrame:
+def _of_numbered(spans: pl.DataFrame) -> pl.DataFrame:
     """Returns the segments (`schema.SEGMENTS`) of spans with `segment` and `kind`."""
     types = schema.polars_schema("segments")
     if spans.is_empty():

@@ -392,6 +392,13 @@ class Thresholds:
     fleet_min_replicas: int = 5
     """Replicas. In a smaller service there is no usual value to compare with."""
 
+    safe_limit_times: float = 1.25
+    """Ratio of memory limit to live heap. Below it GC runs almost all the time."""
+
+    tight_limit_share: float = 0.95
+    """Share of the container's limit. A higher GOMEMLIMIT leaves no room for memory that Go does
+    not count, and so no longer prevents OOM kills."""
+
     fleet_outlier_z: float = 3.5
     """Modified z-score (Iglewicz and Hoaglin, 1993). Median and MAD tolerate some replicas."""
 
@@ -400,7 +407,7 @@ class Thresholds:
 
     fleet_limit_share: float = 0.8
     """Live heap divided by the memory limit. Above it, GC cycles run one after the other: a
-    safe limit is at least 1.25 times the live heap (SAFE_LIMIT)."""
+    safe limit is at least 1.25 times the live heap (`safe_limit_times`)."""
 
     server_thrash_cycle_share: float = 0.12
     """Allocation per cycle divided by the heap goal, where a memory limit is set. Below it, the

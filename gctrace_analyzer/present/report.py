@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.advise.subject import process_of_verdict
 from gctrace_analyzer.advise.verdict import Verdict, verdict
 from gctrace_analyzer.present import format
-from gctrace_analyzer.units import cpus_text
+from gctrace_analyzer.units import DAY_S, cpus_text
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.advice import Advice
     from gctrace_analyzer.analysis.analysis import Analysis
 
 
-_DAY_S = 86_400.0
 _SUFFIX = re.compile(
     # A number is a suffix of rotation only after another suffix: `run.log.1.gz`, not `go1.24.log`.
     r"\.(log|txt|out|err|jsonl?|csv|gz|zst|xz|bz2|zip)"
@@ -74,7 +73,7 @@ class Report:
         if begin is None:
             return format.duration(seconds)
         at = begin + timedelta(seconds=seconds)
-        long = (self.analysis.summary.span_s or 0) > _DAY_S
+        long = (self.analysis.summary.span_s or 0) > DAY_S
         if in_ms:
             return f"{at:%H:%M:%S.%f}"[:-3]
         return f"{at:%m-%d %H:%M:%S}" if long else f"{at:%H:%M:%S}"

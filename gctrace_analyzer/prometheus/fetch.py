@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest.metrics.samples import NO_LIMIT
 from gctrace_analyzer.prometheus.discovery import host_of, is_ip
 from gctrace_analyzer.prometheus.fetched_metrics import CONTAINER, GO, SERIES, any_of
 from gctrace_analyzer.prometheus.problems import RefusedError
@@ -37,9 +38,6 @@ _SHORTEST_S = 60
 
 _ASSUMED_INTERVAL_S = 15.0
 _RENAMED = "exported_"
-
-NO_LIMIT = float(1 << 62)
-"""No limit is exported as a number from here on: by Go, and by cAdvisor."""
 
 
 @frozen

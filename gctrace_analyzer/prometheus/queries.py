@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest.metrics.samples import NO_LIMIT
 from gctrace_analyzer.prometheus import discovery, selector
-from gctrace_analyzer.prometheus.fetch import NO_LIMIT
 from gctrace_analyzer.prometheus.problems import RefusedError
 from gctrace_analyzer.units import MIB
 

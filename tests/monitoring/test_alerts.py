@@ -17,7 +17,7 @@ from gctrace_analyzer.analysis.metrics.thrashing import CALM_TIMES
 from gctrace_analyzer.analysis.rules.registry import RULES
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.cli import main
-from gctrace_analyzer.prometheus.fetch import NO_LIMIT
+from gctrace_analyzer.ingest.metrics.samples import NO_LIMIT
 from gctrace_analyzer.prometheus.queries import QUERIES, written
 from tests.conftest import ROOT
 from tests.helpers.prometheus import binary, wait_until

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.load import Load, passed
+from gctrace_analyzer.analysis.limiter import BACKGROUND_SHARE
 
 FULL_ROOM, MUCH_ASSIST = (0.75, 0.9), (0.25, 0.4)
 """Share of the room from trigger to goal that is allocated during marking, and of marking done in
@@ -55,7 +55,7 @@ class Assists:
     @property
     def mark_ms_without(self) -> float:
         """How long marking would take if only workers marked."""
-        return self.load.work_ms / max(self.workers, pacer.BACKGROUND_SHARE * self.load.cpus)
+        return self.load.work_ms / max(self.workers, BACKGROUND_SHARE * self.load.cpus)
 
     def in_mark_of(self, mark_ms: float) -> float:
         """Returns what is allocated while marking runs for so long, in MiB."""

@@ -3,8 +3,7 @@
 The program's path through the log (live heap and allocation) is replayed under both settings with
 the runtime's rules for goal and trigger; the ratio of the two replays, times what was measured,
 is the prediction. What is allocated during marking, the live heap and the CPU of marking depend on
-the result and are settled in two short replays. `Constants` has what neither the log nor the
-runtime's source contains (docs/predictions.md).
+the result: two short replays settle them. `Constants`: what neither log nor source has.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from gctrace_analyzer.advise.prediction.replay import (
     gap_and_work,
     replay,
 )
+from gctrace_analyzer.analysis.settings.limits import LIMIT_HEADROOM_SHARE
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import size_as_set
 
@@ -494,7 +494,7 @@ class Model:
         limited = now.limit and (now.gogc is None or load.effective_gogc < 0.93 * now.gogc)
         if now.limit and limited and load.goal_p50 > 1.03 * load.marked_live_p50:
             goal = load.goal_p50
-            if (measured := now.limit - goal / (1 - pacer.LIMIT_HEADROOM_SHARE)) > 0:
+            if (measured := now.limit - goal / (1 - LIMIT_HEADROOM_SHARE)) > 0:
                 share = min(share, measured / goal)
                 return NonHeap(measured - share * goal, share, "the log's own limit")
         return NonHeap(fixed, share, "assumed", load.stacks, load.variation)

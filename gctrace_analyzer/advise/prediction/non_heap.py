@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gctrace_analyzer.advise.prediction import pacer
+from gctrace_analyzer.analysis.settings.limits import LIMIT_HEADROOM_SHARE
 from gctrace_analyzer.frozen import frozen
 
 PRIOR_LOW = (-4.0, -0.03)
@@ -83,5 +84,5 @@ class NonHeap:
         Part of the non-heap memory grows with the goal, so the equation is solved for the goal.
         """
         room = limit - self.fixed + self.share * ballast
-        kept = 1 - (pacer.LIMIT_HEADROOM_SHARE if go_1_21 else 0.0)
+        kept = 1 - (LIMIT_HEADROOM_SHARE if go_1_21 else 0.0)
         return pacer.goal_from_limit(room / (1 + kept * self.share), 0.0, 0.0, go_1_21=go_1_21)

@@ -6,9 +6,7 @@ Source, unless stated otherwise: runtime/mgcpacer.go of Go 1.26.
 from __future__ import annotations
 
 from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB
-
-LIMIT_HEADROOM_SHARE = 0.03
-"""memoryLimitHeapGoalHeadroomPercent, from Go 1.21 on."""
+from gctrace_analyzer.analysis.settings.limits import LIMIT_HEADROOM_SHARE
 
 LIMIT_HEADROOM_MIB = 1.0
 """memoryLimitMinHeapGoalHeadroom; the only headroom in Go 1.19 and 1.20."""
@@ -24,9 +22,6 @@ GOAL_UTILIZATION_1_17 = 0.30
 
 LEAST_RUNWAY_MIB = 4.0
 """defaultHeapMinimum in a second role: the trigger may always come this close to the goal."""
-
-BACKGROUND_SHARE = 0.25
-"""gcBackgroundUtilization."""
 
 
 def heap_minimum(gogc: float) -> float:

@@ -20,7 +20,7 @@ import polars as pl
 from gctrace_analyzer.advise.observed import thrashing
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.advise.predictor import SAFE_LIMIT, Outcome, Predictor, Row, blank
+from gctrace_analyzer.advise.predictor import Outcome, Predictor, Row, blank
 from gctrace_analyzer.advise.refusal import too_few
 from gctrace_analyzer.advise.subject import (
     advised_process,
@@ -199,8 +199,7 @@ class Scaling(Predictor):
         """Returns the heap goal that a memory limit allows."""
         if not limit:
             return math.inf
-        left = limit - self.non_heap_mib
-        return left - max(pacer.LIMIT_HEADROOM_SHARE * left, pacer.LIMIT_HEADROOM_MIB)
+        return pacer.goal_from_limit(limit, self.non_heap_mib, 0.0)
 
     def at(self, setting: Setting, horizon_s: float = 0.0) -> Outcome:
         """Returns the predicted figures of a setting, now: a horizon is not extrapolated."""
@@ -323,7 +322,7 @@ def needed_limit(analysis: Analysis) -> tuple[float, float] | None:
         return None
     other = own["other_mib"].median()
     outside = float(other) if isinstance(other, int | float) else NON_HEAP_MIB
-    return float(math.ceil(SAFE_LIMIT * largest + outside)), largest
+    return float(math.ceil(DEFAULT.safe_limit_times * largest + outside)), largest
 
 
 def _observed(analysis: Analysis) -> tuple[pl.DataFrame, Summary]:

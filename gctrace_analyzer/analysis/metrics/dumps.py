@@ -12,14 +12,14 @@ from gctrace_analyzer.analysis.metrics import (
     findings,
     intervals,
     pause_bounds,
-    phases,
     since_start,
     thrashing,
 )
 from gctrace_analyzer.analysis.metrics.typical import summarize
 from gctrace_analyzer.analysis.pauses import BOTH
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import programs
-from gctrace_analyzer.analysis.settings.readings import regimes_of_intervals
+from gctrace_analyzer.analysis.segments import segments_of_spans
+from gctrace_analyzer.analysis.settings.regimes import regimes_of_intervals
 from gctrace_analyzer.analysis.summary import ignored
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class Dumps:
     @cached_property
     def segments(self) -> pl.DataFrame:
         """Phases of load and idle times (`schema.SEGMENTS`)."""
-        return phases.segments(self.spans, self._thresholds)
+        return segments_of_spans(self.spans, self._thresholds)
 
     @cached_property
     def pauses(self) -> pl.DataFrame:

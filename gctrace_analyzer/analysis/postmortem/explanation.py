@@ -17,9 +17,9 @@ from gctrace_analyzer.analysis.postmortem.dumps_at_death import (
 from gctrace_analyzer.analysis.postmortem.heap_at_death import MAX_OVERSHOOT
 from gctrace_analyzer.analysis.postmortem.remedies import (
     MOST_OF_LIMIT,
-    TIGHT_LIMIT,
     limit_with_room,
 )
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import duration_text
 
@@ -275,7 +275,7 @@ def _in_spite_of(facts: Evidence, heap: HeapAtDeath, gomemlimit: float | None) -
     room = gomemlimit
     if room is None and facts.minute.limited and facts.minute.goal_mib is not None:
         room = float(facts.minute.goal_mib)
-    if room is None or room > TIGHT_LIMIT * limit:
+    if room is None or room > DEFAULT.tight_limit_share * limit:
         return None
     was = (
         f"GOMEMLIMIT was {room:,.0f} MiB"

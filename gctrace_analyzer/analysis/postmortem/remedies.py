@@ -8,6 +8,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
 from gctrace_analyzer.analysis.postmortem.dumps_at_death import is_not_go
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.units import size_text
 
 if TYPE_CHECKING:
@@ -21,13 +22,6 @@ if TYPE_CHECKING:
 MOST_OF_LIMIT = 0.9
 """Share of the limit. A live heap above it leaves less than a tenth to everything else, and a
 higher GOMEMLIMIT leaves too little to memory that Go does not count."""
-
-TIGHT_LIMIT = 0.95
-"""Share of the container's limit. A higher GOMEMLIMIT leaves no room for memory that Go does
-not count."""
-
-ROOM_TIMES = 1.25
-"""Times what is live. A memory limit below it makes GC run all the time."""
 
 LEAST_LIMIT_MIB = 4.0
 """Less than this is not enough for the code, stacks and tables of the smallest Go program."""
@@ -111,8 +105,8 @@ def limit_with_room(heap: HeapAtDeath, limit_mib: float) -> int | None:
     if heap.is_mostly_outside:
         return None
     if outside > limit_mib - room:
-        room = TIGHT_LIMIT * limit_mib - outside
-    least = ROOM_TIMES * ((heap.live_mib or 0.0) + heap.go_other_mib)
+        room = DEFAULT.tight_limit_share * limit_mib - outside
+    least = DEFAULT.safe_limit_times * ((heap.live_mib or 0.0) + heap.go_other_mib)
     return int(room) if room >= least else None
 
 
@@ -190,7 +184,7 @@ def _limits(
             f"Set GOMEMLIMIT={int(MOST_OF_LIMIT * limit)}MiB, so that GC runs before memory "
             f"reaches the limit of {limit:,.0f} MiB; the live heap of {live:,.0f} MiB fits."
         )
-    elif gomemlimit > TIGHT_LIMIT * limit:
+    elif gomemlimit > DEFAULT.tight_limit_share * limit:
         yield (
             f"Set GOMEMLIMIT={int(MOST_OF_LIMIT * limit)}MiB: it is "
             f"{100 * gomemlimit / limit:.0f} % of the limit now, which leaves no room for "

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-_HEADROOM_SHARE = 0.03
-"""Share of what a limit leaves to the heap that the goal stays below (memoryLimitHeapGoal)."""
+LIMIT_HEADROOM_SHARE = 0.03
+"""Share of what a limit leaves to the heap that the goal stays below, from Go 1.21 on
+(memoryLimitHeapGoalHeadroomPercent, runtime/mgcpacer.go)."""
 
 _STACK_TIMES = 1.8
 """MiB outside the heap per MiB of stacks. Measured in real programs."""
@@ -34,7 +35,8 @@ def limit_range(goal_mib: float, stacks_mib: float) -> LimitRange:
     (108, 120, 133)
     """
     ends = (
-        (goal_mib * (1 + share) + other + _STACK_TIMES * stacks_mib) / (1 - _HEADROOM_SHARE)
+        (goal_mib * (1 + share) + other + _STACK_TIMES * stacks_mib)
+        / (1 - LIMIT_HEADROOM_SHARE)
         for share, other in _OUTSIDE
     )
     return LimitRange(*ends)
@@ -46,6 +48,6 @@ def goal_range(limit_mib: float, stacks_mib: float) -> tuple[float, float]:
     >>> tuple(round(mib) for mib in goal_range(120, 0))
     (88, 111)
     """
-    left = limit_mib * (1 - _HEADROOM_SHARE) - _STACK_TIMES * stacks_mib
+    left = limit_mib * (1 - LIMIT_HEADROOM_SHARE) - _STACK_TIMES * stacks_mib
     low, high = ((left - other) / (1 + share) for share, other in (_OUTSIDE[-1], _OUTSIDE[0]))
     return max(low, 0.0), max(high, 0.0)

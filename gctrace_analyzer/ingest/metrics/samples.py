@@ -28,7 +28,7 @@ MAX_SECONDS, MAX_MS, MAX_US = 1e11, 1e14, 1e17
 """Smaller Unix times are in seconds, milliseconds and microseconds, larger ones in nanoseconds."""
 
 NO_LIMIT = 1 << 62
-"""Limits from here on mean that there is none: the runtime has math.MaxInt64."""
+"""Limits from here on mean that there is none, as Go (math.MaxInt64) and cAdvisor export it."""
 
 GOGC_OFF = -1
 """The runtime's value for GOGC=off. It exports -1 as an unsigned number, 1.8e19."""

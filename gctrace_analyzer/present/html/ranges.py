@@ -10,6 +10,7 @@ from gctrace_analyzer.present.document import Table, TimeRange
 from gctrace_analyzer.present.format import NONE, duration
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.sections import overview
+from gctrace_analyzer.units import DAY_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,7 +25,7 @@ _MOST_RANGES = 200
 _SHORT_S = 60.0
 """Of a shorter run, whole seconds would often be the same at both ends of a range."""
 
-_SHORT_RANGE_S, _DAY_S = 2.0, 86_400.0
+_SHORT_RANGE_S = 2.0
 _SHORT_STEP_S = 0.001
 
 
@@ -99,7 +100,7 @@ def _needs_ms(report: Report, ranges: pl.DataFrame) -> bool:
     lengths = ranges.select(pl.col("end_s") - pl.col("start_s")).to_series()
     span_s, shortest = report.analysis.summary.span_s or 0.0, lengths.min()
     is_short = isinstance(shortest, float) and shortest < _SHORT_RANGE_S
-    return span_s < _SHORT_S or (is_short and span_s < _DAY_S)
+    return span_s < _SHORT_S or (is_short and span_s < DAY_S)
 
 
 def _times_of(report: Report, ranges: pl.DataFrame) -> Callable[[Row], tuple[str, str, str]]:

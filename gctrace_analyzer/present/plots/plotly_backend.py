@@ -12,6 +12,7 @@ from gctrace_analyzer import extras
 from gctrace_analyzer.errors import MissingExtraError
 from gctrace_analyzer.present.plots import matplotlib_backend
 from gctrace_analyzer.present.plots.palette import LIGHT, NEUTRAL
+from gctrace_analyzer.units import DAY_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +36,6 @@ _AXIS = {
     "ticklen": 4,
     "tickcolor": CLEAR,
 }
-_DAY_S = 86_400
 _NOTE_HEIGHT = 18
 _MODES = {"line": "lines", "step": "lines", "points": "markers"}
 _STEM_ALPHA = 0.45
@@ -262,7 +262,7 @@ def _time_axis(panel: Panel) -> dict[str, object]:
     first = panel.marks[0].x
     if first.dtype.is_temporal():
         return {"type": "date", "hoverformat": "%Y-%m-%d %H:%M:%S.%L"}
-    is_long = panel.extent("x")[1] >= _DAY_S
+    is_long = panel.extent("x")[1] >= DAY_S
     # Hours of a second day are beyond what a format for dates can count.
     hours = "day %-j %H:%M:%S" if is_long else "%-H:%M:%S"
     stops = [

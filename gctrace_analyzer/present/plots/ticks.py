@@ -6,15 +6,16 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.units import DAY_S
+
 if TYPE_CHECKING:
     X = float | datetime | str
     """A position on a horizontal axis."""
 
-_DAY_S = 86_400
 STEPS_S = (
     *(step * 10.0**power for power in (-3, -2, -1) for step in (1, 2, 5)),
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 3 * 3600, 6 * 3600,
-    12 * 3600, *(days * _DAY_S for days in (1, 2, 7, 14, 28, 91, 182, 364)),
+    12 * 3600, *(days * DAY_S for days in (1, 2, 7, 14, 28, 91, 182, 364)),
 )  # fmt: skip
 """Distances of ticks on a time axis, in seconds."""
 
@@ -78,7 +79,7 @@ def _steps(low: float, high: float, most: int) -> list[tuple[float, float]]:
 
 
 def _of_day(at: datetime, step_s: float) -> str:
-    if step_s >= _DAY_S or (at.hour, at.minute, at.second, at.microsecond) == (0, 0, 0, 0):
+    if step_s >= DAY_S or (at.hour, at.minute, at.second, at.microsecond) == (0, 0, 0, 0):
         return f"{at:%b} {at.day}"
     if step_s >= 60:
         return f"{at:%H:%M}"

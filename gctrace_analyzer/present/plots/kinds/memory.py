@@ -11,6 +11,7 @@ from gctrace_analyzer.present.format import count
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
 from gctrace_analyzer.present.plots.palette import LOOKS
+from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.report import Report
 
-MIB = 1 << 20
 
 FEWEST_DUMPS = 3
 """One or two dumps are shown in a table, not in a chart."""
