@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "GCTRACE_ANALYZER_CORE"
 
-INTERFACE = 8
+INTERFACE = 9
 """The core must have the same number; an older build in a checkout counts as none."""
 
 _paused = 0
@@ -58,9 +58,9 @@ class Reader(Protocol):
 
         Returns how many lines there are; the records of each format, `line_no` (int64) and its
         numbers (int64 or float64, by their kind), or None without any; the same of records inside a
-        frame, with `key slot_0 slot_1 slot_2` (int64); of each key the frame, how many lines have
-        it, and some of them; and the other lines that the reader keeps: `line_no` (uint32), and
-        their text.
+        frame, with `key slot_0 slot_1 slot_2` (int64) and `unit_0 unit_1 unit_2` (float64); of each
+        key the frame, how many lines have it, and some of them; and the other lines that the reader
+        keeps: `line_no` (uint32), and their text.
         """
 
 

@@ -9,7 +9,7 @@ use memmap2::MmapMut;
 pub type Row = [u64; MOST];
 
 /// The most columns that there may be.
-pub const MOST: usize = 28;
+pub const MOST: usize = 32;
 
 /// How many bytes a number takes.
 pub const SIZE: usize = size_of::<u64>();

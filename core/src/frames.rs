@@ -33,9 +33,6 @@ const ESCAPED: &[u8] = b"\\u003e";
 
 const DAY_US: i64 = 86_400_000_000;
 
-/// Bits of a slot that have the number of digits; the others have microseconds.
-const DIGITS_BITS: u32 = 3;
-
 /// Digits of a second that count.
 const MICROS: usize = 6;
 
@@ -49,6 +46,9 @@ pub enum Change {
     /// Digits of a clock, in microseconds.
     Clock,
 }
+
+/// The most shapes that the next line is compared with.
+const SHAPES: usize = 8;
 
 /// What changes in a frame.
 #[derive(Clone, Debug)]
@@ -79,20 +79,55 @@ pub struct Key {
 pub struct Frames {
     known: HashMap<Vec<u8>, usize>,
     pub keys: Vec<Key>,
-    last: usize,
     text: Vec<u8>,
+    /// Of the last lines, the last one first.
+    shapes: Vec<Shape>,
 }
 
-/// What changes in a frame: from where to where, what stands for it in the key, and its value.
-struct Changing {
-    begin: usize,
-    end: usize,
-    mark: u8,
-    value: Option<i64>,
+/// How something is read that changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Quoted,
+    Digits,
+    Clock,
+    Epoch,
+    /// The number of its layout.
+    Layout(usize),
 }
+
+/// What changes in a frame: where it ends, and its value.
+struct Changing {
+    end: usize,
+    value: Option<Time>,
+}
+
+/// Microseconds, and how many digits of a second are shown.
+pub type Time = (i64, usize);
 
 /// What a frame is: its key, and its times.
-pub type Frame = (usize, [i64; SLOTS]);
+pub type Frame = (usize, [Time; SLOTS]);
+
+/// A frame as its line has it: the next line mostly has the same text between what changes.
+#[derive(Debug)]
+struct Shape {
+    key: usize,
+    before: Side,
+    behind: Side,
+}
+
+/// What is on one side of a record: texts, each followed by something that changes, and the rest.
+#[derive(Debug, Default)]
+struct Side {
+    changes: Vec<(Vec<u8>, Way, Second)>,
+    rest: Vec<u8>,
+}
+
+/// A time that was read, without its fraction: many lines are of the same second.
+#[derive(Debug, Default)]
+struct Second {
+    text: Vec<u8>,
+    micros: i64,
+}
 
 impl Layouts {
     /// Takes the layouts of times, what changes after which literal, and how records begin.
@@ -112,11 +147,21 @@ impl Layouts {
         }
     }
 
-    /// Returns a line of JSON with `>` where Docker and other programs in Go escape it.
+    /// Returns whether a record may begin in a line.
     #[must_use]
-    pub fn unescaped(&self, line: &[u8]) -> Option<Vec<u8>> {
-        let mut at = (line.first() == Some(&b'{')).then(|| self.escaped.find(line))??;
-        let (mut text, mut from) = (Vec::with_capacity(line.len()), 0);
+    pub fn has_head(&self, line: &[u8]) -> bool {
+        self.head.find(line).is_some()
+    }
+
+    /// Writes a line of JSON with `>` where Docker and other programs in Go escape it; returns
+    /// whether there is any.
+    pub fn unescape(&self, line: &[u8], text: &mut Vec<u8>) -> bool {
+        let first = (line.first() == Some(&b'{')).then(|| self.escaped.find(line));
+        let Some(mut at) = first.flatten() else {
+            return false;
+        };
+        let mut from = 0;
+        text.clear();
         loop {
             text.extend_from_slice(&line[from..at]);
             text.push(b'>');
@@ -127,7 +172,7 @@ impl Layouts {
             }
         }
         text.extend_from_slice(&line[from..]);
-        Some(text)
+        true
     }
 
     /// Returns where records may begin inside a line, which is not at its begin.
@@ -142,8 +187,8 @@ impl Layouts {
         rest.first().is_none_or(|byte| CLOSING.contains(byte))
     }
 
-    /// Returns what changes at `at`.
-    fn change(&self, part: &[u8], at: usize, begin: bool) -> Option<Changing> {
+    /// Returns what changes at `at`: where, and how it is read.
+    fn change(&self, part: &[u8], at: usize, begin: bool) -> Option<(usize, Way, Changing)> {
         let byte = part[at];
         let named = part
             .get(at + 1..at + 3)
@@ -154,26 +199,15 @@ impl Layouts {
                     Some(rest) => (rest, begin && at == 0),
                     None => (literal.as_slice(), true),
                 };
-                if !here || !part[at..].starts_with(literal) {
-                    continue;
+                if here && part[at..].starts_with(literal) {
+                    let way = match change {
+                        Change::Quoted => Way::Quoted,
+                        Change::Digits => Way::Digits,
+                        Change::Clock => Way::Clock,
+                    };
+                    let from = at + literal.len();
+                    return Some((from, way, self.changing(way, part, from, None)?));
                 }
-                let from = at + literal.len();
-                let rest = &part[from..];
-                let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-                let (length, value) = match change {
-                    Change::Quoted => (memchr::memchr(b'"', rest)?, None),
-                    Change::Digits => (digits, None),
-                    Change::Clock if (1..=17).contains(&digits) => {
-                        (digits, Some(packed(number(&rest[..digits]), 0)))
-                    }
-                    Change::Clock => return None,
-                };
-                return Some(Changing {
-                    begin: from,
-                    end: from + length,
-                    mark: SKIPPED,
-                    value,
-                });
             }
         }
         let before = at.checked_sub(1).map(|before| part[before]);
@@ -181,28 +215,75 @@ impl Layouts {
             return None;
         }
         if byte.is_ascii_digit() {
-            if let Some((end, value)) = epoch(part, at) {
-                return Some(Changing {
-                    begin: at,
-                    end,
-                    mark: TIME,
-                    value: Some(packed(value, MICROS)),
-                });
+            if let Some(change) = self.changing(Way::Epoch, part, at, None) {
+                return Some((at, Way::Epoch, change));
             }
         } else if !byte.is_ascii_uppercase() {
             return None;
         }
-        for (number, layout) in (b'A'..).zip(&self.times) {
-            if let Some((end, digits, value)) = time(layout, part, at) {
-                return Some(Changing {
-                    begin: at,
-                    end,
-                    mark: number,
-                    value: Some(packed(value, digits.min(MICROS))),
-                });
+        let ways = (0..self.times.len()).map(Way::Layout);
+        let found = |way| Some((at, way, self.changing(way, part, at, None)?));
+        ways.into_iter().find_map(found)
+    }
+
+    /// Returns what changes at `at` and is read in this way.
+    #[inline]
+    fn changing(
+        &self,
+        way: Way,
+        part: &[u8],
+        at: usize,
+        known: Option<&mut Second>,
+    ) -> Option<Changing> {
+        let rest = &part[at..];
+        let digits = || rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (end, value) = match way {
+            Way::Quoted => (at + memchr::memchr(b'"', rest)?, None),
+            Way::Digits => (at + digits(), None),
+            Way::Clock => {
+                let count = digits();
+                let is_clock = (1..=17).contains(&count);
+                let value = is_clock.then(|| number(&rest[..count]))?;
+                (at + count, Some((value, 0)))
+            }
+            Way::Epoch => {
+                let (end, value) = epoch(part, at)?;
+                (end, Some((value, MICROS)))
+            }
+            Way::Layout(layout) => {
+                let (end, digits, value) = time(&self.times[layout], part, at, known)?;
+                (end, Some((value, digits.min(MICROS))))
+            }
+        };
+        Some(Changing { end, value })
+    }
+
+    /// Returns the times of a frame of this shape.
+    ///
+    /// The same text around what changes means the same frame, because of two layouts only one
+    /// fits at a place, and none begins in a text and ends in what follows it.
+    fn fits(&self, shape: &mut Shape, before: &[u8], behind: &[u8]) -> Option<[Time; SLOTS]> {
+        let (mut slots, mut used) = ([(EMPTY, 0); SLOTS], 0);
+        let sides = [(&mut shape.before, before), (&mut shape.behind, behind)];
+        for (side, part) in sides {
+            let mut from = 0;
+            for (text, way, second) in &mut side.changes {
+                if !part[from..].starts_with(text) {
+                    return None;
+                }
+                from += text.len();
+                let change = self.changing(*way, part, from, Some(second))?;
+                if let Some(value) = change.value {
+                    slots[used] = value;
+                    used += 1;
+                }
+                from = change.end;
+            }
+            if part[from..] != side.rest {
+                return None;
             }
         }
-        None
+        Some(slots)
     }
 }
 
@@ -211,58 +292,68 @@ impl Frames {
     ///
     /// There is none if it has more times than slots, or if there are too many keys.
     pub fn of(&mut self, layouts: &Layouts, line: &[u8], at: usize, end: usize) -> Option<Frame> {
-        if line.len() - (end - at) > LONGEST {
+        let (before, behind) = (&line[..at], &line[end..]);
+        for number in 0..self.shapes.len() {
+            if let Some(slots) = layouts.fits(&mut self.shapes[number], before, behind) {
+                self.shapes[..=number].rotate_right(1);
+                return Some((self.shapes[0].key, slots));
+            }
+        }
+        if before.len() + behind.len() > LONGEST {
             return None;
         }
-        let (mut slots, mut used) = ([EMPTY; SLOTS], 0);
+        let (mut slots, mut used) = ([(EMPTY, 0); SLOTS], 0);
+        let mut sides = [Side::default(), Side::default()];
         self.text.clear();
-        for (part, begin) in [(&line[..at], true), (&line[end..], false)] {
-            let mut from = 0;
+        for (side, (part, begin)) in sides.iter_mut().zip([(before, true), (behind, false)]) {
+            let (mut from, mut text) = (0, 0);
             while from < part.len() {
-                if let Some(change) = layouts.change(part, from, begin) {
-                    if let Some(value) = change.value {
-                        *slots.get_mut(used)? = value;
-                        used += 1;
-                    }
-                    self.text.extend_from_slice(&part[from..change.begin]);
-                    self.text.extend_from_slice(&[TIME, change.mark]);
-                    from = change.end;
-                } else {
-                    let next = next_place(part, from);
-                    self.text.extend_from_slice(&part[from..next]);
-                    from = next;
+                let Some((at, way, change)) = layouts.change(part, from, begin) else {
+                    from = next_place(part, from);
+                    continue;
+                };
+                if let Some(value) = change.value {
+                    *slots.get_mut(used)? = value;
+                    used += 1;
                 }
+                let text_before = part[text..at].to_vec();
+                self.text.extend_from_slice(&text_before);
+                self.text.extend_from_slice(&[TIME, way.mark()]);
+                side.changes.push((text_before, way, Second::default()));
+                (from, text) = (change.end, change.end);
             }
+            side.rest = part[text..].to_vec();
+            self.text.extend_from_slice(&side.rest);
             if begin {
                 self.text.push(RECORD);
             }
         }
-        Some((self.key()?, slots))
+        let key = self.key()?;
+        let [before, behind] = sides;
+        self.shapes.truncate(SHAPES - 1);
+        let shape = Shape {
+            key,
+            before,
+            behind,
+        };
+        self.shapes.insert(0, shape);
+        Some((key, slots))
     }
 
     fn key(&mut self) -> Option<usize> {
-        if self
-            .keys
-            .get(self.last)
-            .is_some_and(|key| key.text == self.text)
-        {
-            return Some(self.last);
+        if let Some(number) = self.known.get(&self.text) {
+            return Some(*number);
         }
-        let number = match self.known.get(&self.text) {
-            Some(number) => *number,
-            None if self.keys.len() == KEYS => return None,
-            None => {
-                let number = self.keys.len();
-                self.known.insert(self.text.clone(), number);
-                self.keys.push(Key {
-                    text: self.text.clone(),
-                    lines: 0,
-                    some: vec![],
-                });
-                number
-            }
-        };
-        self.last = number;
+        let number = self.keys.len();
+        if number == KEYS {
+            return None;
+        }
+        self.known.insert(self.text.clone(), number);
+        self.keys.push(Key {
+            text: self.text.clone(),
+            lines: 0,
+            some: vec![],
+        });
         Some(number)
     }
 
@@ -277,9 +368,15 @@ impl Frames {
     }
 }
 
-/// Returns a time and how many digits of a second it shows as one number.
-fn packed(micros: i64, digits: usize) -> i64 {
-    micros << DIGITS_BITS | i64::try_from(digits).unwrap_or_default()
+impl Way {
+    /// Returns what stands for it in a key.
+    fn mark(self) -> u8 {
+        match self {
+            Self::Quoted | Self::Digits | Self::Clock => SKIPPED,
+            Self::Epoch => TIME,
+            Self::Layout(number) => b'A' + u8::try_from(number).unwrap_or_default(),
+        }
+    }
 }
 
 /// Returns where something that changes may begin behind `at`: at a quote mark, or where letters
@@ -317,7 +414,7 @@ fn epoch(part: &[u8], at: usize) -> Option<(usize, i64)> {
         .iter()
         .take_while(|byte| byte.is_ascii_digit())
         .count();
-    if part[at] != b'1' {
+    if part.get(at) != Some(&b'1') {
         return None;
     }
     let value = || number(&part[at..at + count]);
@@ -362,7 +459,36 @@ const YEARLESS: i64 = 2000;
 ///
 /// In a layout, `Y` is a year of four digits, `m d H M S` are two digits, `e` is a day of one or
 /// two, `b` an English month, and `L` a letter of glog's levels; all else is itself.
-fn time(layout: &[u8], part: &[u8], at: usize) -> Option<(usize, usize, i64)> {
+fn time(
+    layout: &[u8],
+    part: &[u8],
+    at: usize,
+    mut known: Option<&mut Second>,
+) -> Option<(usize, usize, i64)> {
+    let same = known
+        .as_ref()
+        .filter(|known| !known.text.is_empty() && part[at..].starts_with(&known.text))
+        .map(|known| (at + known.text.len(), known.micros));
+    let (to, second) = if let Some(same) = same {
+        same
+    } else {
+        let (to, micros) = second_of(layout, part, at)?;
+        if let Some(known) = known.as_mut() {
+            known.text.clear();
+            known.text.extend_from_slice(&part[at..to]);
+            known.micros = micros;
+        }
+        (to, micros)
+    };
+    let (end, count, micros) = fraction(part, to, b".,");
+    if part.get(end).is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    Some((end, count, second + micros))
+}
+
+/// Returns where a time at `at` ends that has no fraction, and its microseconds since 1970.
+fn second_of(layout: &[u8], part: &[u8], at: usize) -> Option<(usize, i64)> {
     let (mut to, mut year, mut month, mut day) = (at, YEARLESS, 0, 0);
     let (mut hour, mut minute, mut second) = (0, 0, 0);
     for step in layout {
@@ -403,16 +529,8 @@ fn time(layout: &[u8], part: &[u8], at: usize) -> Option<(usize, usize, i64)> {
     if !possible || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    let (end, count, micros) = fraction(part, to, b".,");
-    if part.get(end).is_some_and(u8::is_ascii_digit) {
-        return None;
-    }
     let seconds = (hour * 60 + minute) * 60 + second;
-    Some((
-        end,
-        count,
-        days(year, month, day) * DAY_US + seconds * 1_000_000 + micros,
-    ))
+    Some((to, days(year, month, day) * DAY_US + seconds * 1_000_000))
 }
 
 /// Returns the days from 1970 to a date of the years 2000 to 2099.
@@ -454,8 +572,8 @@ mod tests {
         for line in lines {
             let at = layouts.places(line.as_bytes()).next().unwrap();
             let (key, slots) = frames.of(&layouts, line.as_bytes(), at, at + 2).unwrap();
-            let used = slots.into_iter().filter(|slot| *slot != EMPTY);
-            found.push((key, used.map(|slot| slot >> DIGITS_BITS).collect()));
+            let used = slots.into_iter().map(|(micros, _)| micros);
+            found.push((key, used.filter(|micros| *micros != EMPTY).collect()));
         }
         found
     }
@@ -552,7 +670,11 @@ mod tests {
 
     #[test]
     fn escaped_signs_are_those_that_they_stand_for() {
-        let unescaped = |line: &str| layouts().unescaped(line.as_bytes());
+        let unescaped = |line: &str| {
+            let mut text = Vec::new();
+            let any = layouts().unescape(line.as_bytes(), &mut text);
+            any.then_some(text)
+        };
         let line = "{\"log\":\"4-\\u003e5-\\u003e3 MB\"}";
         assert_eq!(unescaped(line).unwrap(), b"{\"log\":\"4->5->3 MB\"}");
         assert_eq!(unescaped("{\"log\":\"4->5\"}"), None);

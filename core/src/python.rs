@@ -25,7 +25,7 @@ mod _core {
 
     /// Raised with every change of what Python calls, so that no old build is used by accident.
     #[pymodule_export]
-    const INTERFACE: u32 = 8;
+    const INTERFACE: u32 = 9;
 
     /// Reads records of some line formats.
     #[pyclass(frozen)]
@@ -88,12 +88,10 @@ mod _core {
                 templates.push(Template::new(&head, &steps).map_err(bad)?);
             }
             let filter = Filter::new(&words, most).map_err(bad)?;
-            let slots = (0..SLOTS).map(|slot| format!("slot_{slot}"));
-            let others: Vec<_> = std::iter::once("key".to_owned()).chain(slots).collect();
-            let framed = columns.iter().map(|own| {
-                let others = others.iter().map(|name| (name.clone(), DataType::Int64));
-                own.iter().cloned().chain(others).collect()
-            });
+            let mut others = vec![("key".to_owned(), DataType::Int64)];
+            others.extend((0..SLOTS).map(|slot| (format!("slot_{slot}"), DataType::Int64)));
+            others.extend((0..SLOTS).map(|slot| (format!("unit_{slot}"), DataType::Float64)));
+            let framed = columns.iter().map(|own| [own.as_slice(), &others].concat());
             Ok(Self {
                 templates,
                 filter,

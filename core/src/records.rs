@@ -4,7 +4,7 @@
 //! is read if it fits a template exactly and if each number is surely what any other reader makes
 //! of it. All other lines are handed back, so this reader never decides that a line is damaged.
 
-use std::{fmt, iter};
+use std::{fmt, iter, mem};
 
 use aho_corasick::packed::{Config, MatchKind, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
@@ -78,6 +78,8 @@ pub struct Chunk {
     pub rest_no: Vec<u32>,
     /// These lines, each with a line end.
     pub rest: Vec<u8>,
+    /// The last line of JSON without escapes.
+    plain: Vec<u8>,
 }
 
 /// Which lines may matter that are no records.
@@ -97,10 +99,11 @@ enum Words {
 const WORD: usize = 8;
 
 /// Words that are searched with vector instructions at once.
-const AT_ONCE: usize = 48;
+const AT_ONCE: usize = 64;
 
-/// Columns of a record in a frame in addition to its own: the number of the key, and times.
-pub const OF_FRAMES: usize = 1 + SLOTS;
+/// Columns of a record in a frame in addition to its own: the number of the key, times, and the
+/// units of their last digits in seconds.
+pub const OF_FRAMES: usize = 1 + 2 * SLOTS;
 
 /// So many bytes are looked at before it is seen whether one of them is odd.
 const PART: usize = 1 << 12;
@@ -284,11 +287,12 @@ impl Template {
     }
 
     /// Returns of each column whether its numbers are decimal; the first has the line numbers, and
-    /// `others` follow.
-    fn are_decimal(&self, others: usize) -> Vec<bool> {
+    /// those of frames follow if there are some.
+    fn are_decimal(&self, framed: bool) -> Vec<bool> {
         let kinds = self.steps.iter().map(|step| step.kind == Kind::Decimal);
-        let whole = iter::repeat_n(false, others);
-        iter::once(false).chain(kinds).chain(whole).collect()
+        let others = (0..OF_FRAMES).map(|index| index > SLOTS);
+        let others = others.take(if framed { OF_FRAMES } else { 0 });
+        iter::once(false).chain(kinds).chain(others).collect()
     }
 
     /// Reads the record that begins at `at` to all values but the first; returns where it ends.
@@ -338,7 +342,11 @@ impl Words {
     fn new(words: &[Vec<u8>]) -> Result<Self, BadTemplate> {
         let (short, long): (Vec<_>, Vec<_>) = words.iter().partition(|word| word.len() < 3);
         // More words at once take the slow way.
-        let packed = long.chunks(AT_ONCE).map(|part| {
+        let at_once = long
+            .len()
+            .div_ceil(long.len().div_ceil(AT_ONCE).max(1))
+            .max(1);
+        let packed = long.chunks(at_once).map(|part| {
             let mut packed = Config::new().match_kind(MatchKind::LeftmostFirst).builder();
             packed.extend(part).build()
         });
@@ -376,13 +384,13 @@ impl Chunk {
         layouts: Option<&Layouts>,
         data: &[u8],
     ) -> Self {
-        let columns = |others: usize| {
-            let of = move |each: &Template| Columns::new(each.are_decimal(others));
+        let columns = |framed: bool| {
+            let of = move |each: &Template| Columns::new(each.are_decimal(framed));
             templates.iter().map(of).collect()
         };
         let mut chunk = Self {
-            records: columns(0),
-            framed: columns(OF_FRAMES),
+            records: columns(false),
+            framed: columns(true),
             ..Self::default()
         };
         chunk.add(templates, filter, layouts, data);
@@ -426,9 +434,8 @@ impl Chunk {
                 let end = line_end(data, at);
                 let line = &data[at..end];
                 let framed = layouts.filter(|_| !may_be_record);
-                let framed = framed.and_then(|layouts| {
-                    self.framed(templates, layouts, usual, line, (end, data.len()))
-                });
+                let framed = framed
+                    .and_then(|layouts| self.framed(templates, layouts, usual, data, (at, end)));
                 if let Some(template) = framed {
                     usual = template;
                 } else if filter.keeps(line) {
@@ -444,45 +451,66 @@ impl Chunk {
         }
     }
 
-    /// Reads the record inside a line; returns its template, the usual one if that fits.
+    /// Reads the record inside the line from `at` to `end`; returns its template, the usual one if
+    /// that fits.
     fn framed(
         &mut self,
         templates: &[Template],
         layouts: &Layouts,
         usual: usize,
-        line: &[u8],
-        (at, total): (usize, usize),
+        data: &[u8],
+        (at, end): (usize, usize),
     ) -> Option<usize> {
-        let mut row = [0; MOST];
-        let plain;
-        let line = match layouts.unescaped(line) {
-            Some(text) => {
-                plain = text;
-                plain.as_slice()
-            }
-            None => line,
+        let line = &data[at..end];
+        if !layouts.has_head(line) {
+            return None;
+        }
+        let mut plain = mem::take(&mut self.plain);
+        // The bytes behind the line let its numbers be read eight bytes at once.
+        let (text, length) = if layouts.unescape(line, &mut plain) {
+            let length = plain.len();
+            plain.extend_from_slice(&[b'\n'; WORD]);
+            (plain.as_slice(), length)
+        } else {
+            (&data[at..], line.len())
         };
+        let found = self.record_in(templates, layouts, usual, (text, length));
+        self.plain = plain;
+        let number = found?;
+        self.framed[number].add(end, data.len());
+        Some(number)
+    }
+
+    /// Reads the record inside the first `length` bytes, a line, to the next row of its template.
+    fn record_in(
+        &mut self,
+        templates: &[Template],
+        layouts: &Layouts,
+        usual: usize,
+        (text, length): (&[u8], usize),
+    ) -> Option<usize> {
+        let line = &text[..length];
         for begin in layouts.places(line) {
-            let mut read = |number: usize| {
-                let end = templates[number].values(line, begin, &mut row)?;
-                Layouts::may_end(&line[end..]).then_some((number, end))
-            };
             let others = (0..templates.len()).filter(|other| *other != usual);
-            let found = iter::once(usual).chain(others).find_map(&mut read);
-            if let Some((number, end)) = found {
-                let (key, slots) = self.frames.of(layouts, line, begin, end)?;
-                self.frames.count(key, self.lines);
-                row[0] = u64::from(self.lines);
-                let own = templates[number].steps.len() + 1;
-                row[own] = key as u64;
-                for (value, slot) in row[own + 1..].iter_mut().zip(slots) {
-                    *value = slot.cast_unsigned();
-                }
-                let columns = &mut self.framed[number];
-                *columns.next_row() = row;
-                columns.add(at, total);
-                return Some(number);
+            let read = |number: usize| {
+                let row = self.framed[number].next_row();
+                let end = templates[number].values(text, begin, row)?;
+                Layouts::may_end(line.get(end..)?).then_some((number, end))
+            };
+            let Some((number, end)) = iter::once(usual).chain(others).find_map(read) else {
+                continue;
+            };
+            let (key, slots) = self.frames.of(layouts, line, begin, end)?;
+            self.frames.count(key, self.lines);
+            let row = self.framed[number].next_row();
+            row[0] = u64::from(self.lines);
+            let own = templates[number].steps.len() + 1;
+            row[own] = key as u64;
+            for (index, (micros, digits)) in slots.into_iter().enumerate() {
+                row[own + 1 + index] = micros.cast_unsigned();
+                row[own + 1 + SLOTS + index] = Decimal::new(1, digits).bits();
             }
+            return Some(number);
         }
         None
     }

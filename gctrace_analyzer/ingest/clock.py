@@ -10,6 +10,7 @@ it, all its cycles get a wall-clock time.
 from __future__ import annotations
 
 from datetime import MAXYEAR, UTC, date, datetime
+from itertools import accumulate
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -18,7 +19,7 @@ import polars as pl
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import end_s, wall_s
-from gctrace_analyzer.ingest.rows import constant, without
+from gctrace_analyzer.ingest.rows import complete, constant, of_each_process, without
 from gctrace_analyzer.ingest.wrappers.timestamps import TIMESTAMP
 
 if TYPE_CHECKING:
@@ -147,17 +148,29 @@ def with_logged_at(
     lines = [_lines(frame) for frame in stamped if len(frame)]
     if not lines:
         return [_undated(frame) for frame in frames], 0
-    every = pl.concat(lines).sort("line_no", "start_s", nulls_last=True, maintain_order=True)
-    every = every.unique("line_no", keep="first", maintain_order=True)
-    if falls(every["local_time"]):
-        every = every.reverse()
-    every = every.with_columns(_instants(every, clock).alias("logged_at"))
-    undated = every["local_time"].count() - every["logged_at"].count()
-    known = every.select("line_no", "logged_at")
-    return [
-        frame.join(known, on="line_no", how="left", maintain_order="left").drop(
-            "local_time", "zone", "yearless", strict=False
+    every = pl.concat(lines)
+    in_order = bool((every["line_no"].diff().drop_nulls() > 0).all())
+    if not in_order:
+        every = every.sort("line_no", "start_s", nulls_last=True, maintain_order=True)
+        every = every.unique("line_no", keep="first", maintain_order=True)
+    backwards = falls(every["local_time"])
+    at = _instants(every.reverse(), clock).reverse() if backwards else _instants(every, clock)
+    undated = every["local_time"].count() - at.count()
+    dated = [frame for frame in frames if "local_time" in frame.columns]
+    if in_order and not any(frame["local_time"].null_count() for frame in dated):
+        # Each row has its own time, so none has to be looked up.
+        ends = accumulate(map(len, dated))
+        times = iter([at[end - len(rows) : end] for rows, end in zip(dated, ends, strict=True)])
+    else:
+        known = pl.DataFrame([every["line_no"], at])
+        times = (
+            rows[["line_no"]].join(known, on="line_no", how="left", maintain_order="left")[
+                "logged_at"
+            ]
+            for rows in dated
         )
+    return [
+        without(frame, "local_time", "zone", "yearless").hstack([next(times)])
         if "local_time" in frame.columns
         else _undated(frame)
         for frame in frames
@@ -180,10 +193,10 @@ def _undated(frame: pl.DataFrame) -> pl.DataFrame:
 def _lines(frame: pl.DataFrame) -> pl.DataFrame:
     started = pl.col("start_s") if "start_s" in frame.columns else pl.lit(None)
     zone = pl.col("zone") if "zone" in frame.columns else pl.lit(None)
-    return frame.drop_nulls("local_time").select(
+    return complete(frame, "local_time").select(
         pl.col("line_no").cast(pl.Int64),
         "local_time",
-        zone.cast(pl.String).alias("zone"),
+        zone.cast(pl.Categorical).alias("zone"),
         "yearless",
         started.cast(pl.Float64).alias("start_s"),
     )
@@ -196,15 +209,18 @@ def _instants(lines: pl.DataFrame, clock: Clock) -> pl.Series:
     naive, zone = pl.col("local_time"), pl.col("zone")
     named = lines["zone"].unique().drop_nulls()
     offset = {name: _OFFSET_MIN[name] for name in named if name in _OFFSET_MIN}
-    minutes = zone.replace_strict(offset, default=None, return_dtype=pl.Int64)
+    minutes = pl.lit(None, pl.Int64)
+    if offset:
+        names = zone.cast(pl.String)
+        minutes = names.replace_strict(offset, default=None, return_dtype=pl.Int64)
     by_zone = (naive - pl.duration(minutes=minutes)).dt.replace_time_zone("UTC")
     if clock.tz is None:
-        return lines.select(by_zone.alias("at")).to_series()
+        return lines.select(by_zone.alias("logged_at")).to_series()
     return lines.select(
         pl.when(minutes.is_not_null())
         .then(by_zone)
         .otherwise(_local(lines, clock.tz))
-        .alias("at")
+        .alias("logged_at")
     ).to_series()
 
 
@@ -316,16 +332,18 @@ def with_wall_time(
     cycles = without(cycles, "resolution_s")
     if not spans["started_at"].count():
         return cycles, spans.drop("drift_s").with_columns(ended_at=pl.lit(None, _UTC)), []
-    starts = spans.select("process", "started_at")
-    cycles = cycles.drop("wall_time", strict=False).join(
-        starts, on="process", how="left", maintain_order="left"
-    )
+    cycles = without(cycles, "wall_time")
+    if len(spans) == 1:
+        begun = cycles.hstack([constant(spans["started_at"], len(cycles))])
+    else:
+        starts = spans.select("process", "started_at")
+        begun = cycles.join(starts, on="process", how="left", maintain_order="left")
     since_start = pl.duration(microseconds=(pl.col("start_s") * 1e6).round().cast(pl.Int64))
-    cycles = cycles.with_columns(wall_time=pl.col("started_at") + since_start)
+    cycles = begun.with_columns(wall_time=pl.col("started_at") + since_start)
     end = pl.col("wall_time") + pl.duration(microseconds=(wall_s() * 1e6).cast(pl.Int64))
-    ends = cycles.group_by("process").agg(end.max().alias("ended_at"))
+    ends = of_each_process(cycles, end.max().alias("ended_at"))
     spans = spans.join(ends, on="process", how="left", maintain_order="left")
-    return cycles.drop("started_at"), spans.drop("drift_s"), _drifts(spans)
+    return without(cycles, "started_at"), spans.drop("drift_s"), _drifts(spans)
 
 
 def _starts(cycles: pl.DataFrame, clock: Clock) -> pl.DataFrame:
@@ -334,18 +352,12 @@ def _starts(cycles: pl.DataFrame, clock: Clock) -> pl.DataFrame:
         microseconds=(end_s() * 1e6).round().cast(pl.Int64)
     )
     unit = pl.duration(microseconds=(pl.col("resolution_s").fill_null(0) * 1e6).cast(pl.Int64))
-    spans = (
-        cycles.lazy()
-        .select("process", low=begun, high=begun + unit)
-        .group_by("process")
-        .agg(
-            pl.col("low").max().alias("latest"),
-            pl.col("low").min().alias("low"),
-            pl.col("high").min().alias("high"),
-        )
-        .sort("process")
-        .collect()
-    )
+    spans = of_each_process(
+        cycles.select("process", low=begun, high=begun + unit),
+        pl.col("low").max().alias("latest"),
+        pl.col("low").min(),
+        pl.col("high").min(),
+    ).sort("process")
     low, high, latest = pl.col("low"), pl.col("high"), pl.col("latest")
     spans = spans.with_columns(
         # The middle of the common interval; if there is none, the earliest start, because

@@ -100,7 +100,7 @@ def whole_column(text: _Numbers) -> _Numbers:
     return _bounded(text.cast(pl.Int64, strict=False))
 
 
-def seconds_of_us(micros: pl.Expr) -> pl.Expr:
+def seconds_of_us(micros: _Numbers) -> _Numbers:
     """Returns microseconds as seconds; Polars divides one number otherwise than many."""
     return (micros.cast(pl.Float64) / 1e6).round(6)
 

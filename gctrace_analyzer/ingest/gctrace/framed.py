@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from gctrace_analyzer.ingest.rows import without
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -43,7 +45,14 @@ CHANGES = (
 Fluent Bit at the begin of a line (`^`)."""
 
 SLOTS = ("slot_0", "slot_1", "slot_2")
+"""Times and clocks of a frame in microseconds."""
+
+UNITS = ("unit_0", "unit_1", "unit_2")
+"""The units of their last digits in seconds."""
+
 EMPTY = -(1 << 63)
+OF_FRAMES = ("key", *SLOTS, *UNITS)
+"""What the core knows of a record's frame."""
 
 INTEGERS = {"key": pl.Int64(), "new": pl.Int64()}
 
@@ -61,7 +70,7 @@ class Framed:
     """The records of a chunk that are inside a frame.
 
     Attributes:
-        cycles: the cycles, in several frames, with the columns `key` and `SLOTS`.
+        cycles: the cycles, in several frames, with the columns `OF_FRAMES`.
         keys: the frames.
     """
 
@@ -70,8 +79,8 @@ class Framed:
 
     @cached_property
     def rows(self) -> pl.DataFrame:
-        """Returns `line_no key` and the slots of all records, in the order of their lines."""
-        columns = ["line_no", "key", *SLOTS]
+        """Returns `line_no` and `OF_FRAMES` of all records, in the order of their lines."""
+        columns = ["line_no", *OF_FRAMES]
         parts = [frame[columns] for frame in self.cycles]
         return parts[0] if len(parts) == 1 else pl.concat(parts).sort("line_no")
 
@@ -83,7 +92,7 @@ class Framed:
     @property
     def bare_cycles(self) -> list[pl.DataFrame]:
         """Returns the cycles alone (`columns.LINE_COLUMNS`)."""
-        return [frame.drop("key", *SLOTS) for frame in self.cycles]
+        return [without(frame, *OF_FRAMES) for frame in self.cycles]
 
     def only(self, keys: Sequence[int]) -> Framed:
         """Returns the records with one of these keys, which get numbers from 0."""

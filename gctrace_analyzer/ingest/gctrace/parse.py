@@ -84,7 +84,7 @@ def _parse(data: bytes) -> ChunkResult:
     tables["cycles"] += read
     suspects += add_by_pattern(unread, tables)
     result = _result(tables, stripped, suspects, context, count, of_framed)
-    if bench_lines.WORD in data:
+    if core.contains_any(data, [bench_lines.WORD]):
         result = replace(result, messages=_with_benchmarks(result.messages, data))
     if len(result.messages):
         return replace(result, messages=_with_table_rows(result.messages, data))
@@ -247,6 +247,8 @@ def _useful(lines: pl.DataFrame, every_line: Callable[[], pl.DataFrame]) -> pl.D
         lines: lines, of which those without a match of `patterns.HINT` and `COARSE` may be missing.
         every_line: returns `lines` with none missing.
     """
+    if lines.is_empty():
+        return lines
     maybe = lines.filter(pl.col("text").str.contains(f"{patterns.HINT}|{COARSE}") | _is_long())
     if maybe.is_empty():
         return maybe
@@ -299,6 +301,8 @@ def _add_stripped(stripped: Stripped, tables: Frames) -> list[Suspect]:
     Returns the lines that may still turn out to be parts of records (suspects).
     """
     lines = stripped.lines[["line_no", "text"]]
+    if lines.is_empty():
+        return []
     if not stripped.is_wrapped:
         return add_by_pattern(_relevant(lines), tables)
     whole, lines = parted(lines, are_bare(lines))
@@ -323,8 +327,8 @@ def _result(
         if table != "cycles"
     }
     if stripped.is_wrapped:
-        parts = [_named(stripped.lines), *([] if of_framed is None else [_named(of_framed)])]
-        known = [part for part in parts if len(part)] or parts[:1]
+        parts = [part for part in (stripped.lines, of_framed) if part is not None and len(part)]
+        known = [_named(part) for part in parts or [stripped.lines]]
         metadata = pl.concat(known) if len(known) > 1 else known[0]
         cycles = _with_metadata(cycles, metadata)
         companions = {
@@ -351,8 +355,11 @@ def _named(lines: pl.DataFrame) -> pl.DataFrame:
     """Returns the line number and the metadata of lines, as the tables have them."""
     texts = [name for name in (*IDENTITY, "zone") if name != "log_pid"]
     names = [name for name in METADATA if name != "native"]
-    cast = [name for name in texts if lines.schema[name] != pl.Categorical]
-    return lines[["line_no", *names]].with_columns(
+    named = lines[["line_no", *names]]
+    cast = [name for name in texts if named[name].dtype != pl.Categorical]
+    if not cast and named["line_no"].dtype == pl.Int64:
+        return named
+    return named.with_columns(
         pl.col("line_no").cast(pl.Int64), pl.col(cast).cast(pl.Categorical)
     )
 

@@ -18,7 +18,7 @@ from gctrace_analyzer.ingest.gctrace.columns import (
     as_cycles,
     fields_of,
 )
-from gctrace_analyzer.ingest.gctrace.framed import CHANGES, HEAD, TIMES, Framed, Key
+from gctrace_analyzer.ingest.gctrace.framed import CHANGES, HEAD, OF_FRAMES, TIMES, Framed, Key
 from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, GCTRACE, Field, Variant
 from gctrace_analyzer.ingest.gctrace.lines import joined, split
 from gctrace_analyzer.ingest.rows import parted, where
@@ -79,8 +79,7 @@ def lines_of(data: bytes, words: Sequence[bytes] = ()) -> Lines:
         ]
         framed = Framed(
             tuple(
-                _cycles(variant, frame).hstack(frame["key", "slot_0", "slot_1", "slot_2"])
-                for variant, frame in frames
+                _cycles(variant, frame).hstack(frame[OF_FRAMES]) for variant, frame in frames
             ),
             tuple(Key(text, count, tuple(some)) for text, count, some in keys),
         )

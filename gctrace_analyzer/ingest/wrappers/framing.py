@@ -14,7 +14,7 @@ import polars as pl
 
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import numbers
-from gctrace_analyzer.ingest.gctrace.framed import EMPTY, INTEGERS, SLOTS
+from gctrace_analyzer.ingest.gctrace.framed import EMPTY, INTEGERS, SLOTS, UNITS
 from gctrace_analyzer.ingest.rows import constant
 from gctrace_analyzer.ingest.wrappers.formats import WRAPPERS
 from gctrace_analyzer.ingest.wrappers.metadata import METADATA, completed
@@ -23,7 +23,7 @@ from gctrace_analyzer.ingest.wrappers.tally import Tally
 from gctrace_analyzer.ingest.wrappers.timestamps import TIMESTAMP
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from gctrace_analyzer.ingest.gctrace.framed import Framed
 
@@ -36,6 +36,8 @@ _QUARTER_US = 900_000_000
 _OWN = ("local_time", "resolution_s", "monotonic_s", "native")
 _SAME = tuple(name for name in METADATA if name not in _OWN)
 """The metadata that all lines of a frame have in common."""
+
+_TEXTS = tuple(name for name in _SAME if METADATA[name] == pl.String)
 
 _NUMBERS = ("gc_num", "heap_end_mib", "procs")
 """Columns by which a record is recognised."""
@@ -72,8 +74,8 @@ def agreeing(framed: Framed, stripped: Stripped, read: pl.DataFrame) -> pl.DataF
     local_us = pl.col("local_time").cast(TIMESTAMP).to_physical()
     clock_us = (pl.col("monotonic_s") * 1e6).round().cast(pl.Int64)
     as_exact = [
-        pl.when((pl.col("resolution_s") - _resolution_s(name)).abs() < _TINY).then(local_us)
-        for name in SLOTS
+        pl.when((pl.col("resolution_s") - pl.col(unit)).abs() < _TINY).then(local_us)
+        for unit in UNITS
     ]
     differences = known.select(
         "key",
@@ -85,8 +87,8 @@ def agreeing(framed: Framed, stripped: Stripped, read: pl.DataFrame) -> pl.DataF
     )
     by_key = differences.group_by("key").agg(_constant())
     slots = pl.col(SLOTS)
-    constant = known.group_by("key").agg(
-        ((slots != EMPTY).any() & (slots.n_unique() == 1)).name.suffix("_same")
+    varied = known.group_by("key").agg(
+        ~pl.any_horizontal((slots != EMPTY).any() & (slots.n_unique() == 1)).alias("varied")
     )
     first = known.group_by("key", maintain_order=True).agg(
         pl.len().alias("probes"),
@@ -98,17 +100,42 @@ def agreeing(framed: Framed, stripped: Stripped, read: pl.DataFrame) -> pl.DataF
         {"key": range(len(framed.keys)), "expected": [len(key.some) for key in framed.keys]},
         schema_overrides=INTEGERS,
     )
-    whole = first.join(expected, on="key").join(by_key, on="key").join(constant, on="key")
+    whole = first.join(expected, on="key").join(by_key, on="key").join(varied, on="key")
     timeless = pl.col("local_time_nulls") == pl.col("probes")
     clockless = pl.col("monotonic_s_nulls") == pl.col("probes")
-    shown = pl.coalesce(f"time_{name}" for name in SLOTS).is_not_null()
-    clock = pl.any_horizontal(pl.col(f"clock_{name}") == 0 for name in SLOTS)
-    return whole.filter(
+    times = [pl.col(f"time_{name}") for name in SLOTS]
+    # A time that is a multiple of a quarter of an hour apart has only another time zone.
+    exact = [time % _QUARTER_US == 0 for time in times]
+    slots_of_time = [
+        *enumerate(exact),
+        *((slot, time.is_not_null()) for slot, time in enumerate(times)),
+    ]
+    slot = pl.coalesce(pl.when(here).then(slot) for slot, here in slots_of_time)
+    apart_us = pl.coalesce(
+        pl.when(slot == index).then(time) for index, time in enumerate(times)
+    )
+    clock = pl.coalesce(
+        pl.when(pl.col(f"clock_{name}") == 0).then(index) for index, name in enumerate(SLOTS)
+    )
+    only = (pl.sum_horizontal(time.is_not_null() for time in times) <= 1) | (
+        pl.sum_horizontal(here.fill_null(value=False) for here in exact) == 1
+    )
+    known_keys = whole.filter(
         (pl.col("probes") == pl.col("expected"))
         & (pl.col("kinds") == 1)
-        & (timeless | (shown & (pl.col("local_time_nulls") == 0)))
-        & (clockless | clock)
-    ).with_columns(has_time=~timeless, has_clock=~clockless)
+        & (timeless | (slot.is_not_null() & (pl.col("local_time_nulls") == 0)))
+        & (clockless | clock.is_not_null())
+    )
+    return known_keys.select(
+        "key",
+        "path",
+        # A text is a category once, not once for each line.
+        *(pl.col(name).cast(pl.Categorical) if name in _TEXTS else name for name in _SAME),
+        time_slot=pl.when(~timeless).then(slot),
+        apart_us=pl.when(~timeless).then(apart_us),
+        clock_slot=pl.when(~clockless).then(clock),
+        is_sure=only & pl.col("varied") & (pl.col("probes") >= _ENOUGH_PROBES),
+    ).sort("key")
 
 
 def metadata(framed: Framed, known: pl.DataFrame) -> pl.DataFrame:
@@ -119,37 +146,45 @@ def metadata(framed: Framed, known: pl.DataFrame) -> pl.DataFrame:
         known: what `agreeing` has returned: all keys of these records.
     """
     rows = framed.rows
-    if len(known) == 1:
-        # A text is a category once, not once for each line.
-        texts = [name for name in _SAME if known.schema[name] == pl.String]
-        one = known.drop("key").with_columns(pl.col(texts).cast(pl.Categorical))
-        rows = rows.hstack([constant(value, len(rows)) for value in one])
-    else:
-        rows = rows.join(known, on="key", maintain_order="left")
-    whole = [f"time_{name}" for name in SLOTS]
-    # A time that is a multiple of a quarter of an hour apart has only another time zone.
-    exact = [pl.col(name) % _QUARTER_US == 0 for name in whole]
-    slots = [
-        *zip(exact, whole, SLOTS, strict=True),
-        *zip((pl.col(name).is_not_null() for name in whole), whole, SLOTS, strict=True),
-    ]
-    local = pl.coalesce(
-        pl.when(here).then(_micros(slot) + pl.col(apart)) for here, apart, slot in slots
-    )
-    exactness = pl.coalesce(pl.when(here).then(_resolution_s(slot)) for here, _, slot in slots)
-    clock = pl.coalesce(
-        pl.when(pl.col(f"clock_{name}") == 0).then(_micros(name)) for name in SLOTS
-    )
-    types = {**METADATA, "path": pl.String()}
+    at = None if len(known) == 1 else rows["key"]
+
+    def of_rows(values: pl.Series) -> pl.Series:
+        return constant(values, len(rows)) if at is None else values[at]
+
+    us, unit = _of_slots(rows, of_rows, known["time_slot"])
+    clock_us, _ = _of_slots(rows, of_rows, known["clock_slot"])
     own = {
-        "local_time": pl.when("has_time").then(local).cast(TIMESTAMP),
-        "resolution_s": pl.when("has_time").then(exactness),
-        "monotonic_s": numbers.seconds_of_us(pl.when("has_clock").then(clock)),
-        "native": pl.lit(None, pl.String),
+        "local_time": (us + of_rows(known["apart_us"])).cast(TIMESTAMP),
+        "resolution_s": unit,
+        "monotonic_s": numbers.seconds_of_us(clock_us)
+        if clock_us.count()
+        else clock_us.cast(pl.Float64),
+        "native": constant(pl.Series([None], dtype=pl.String), len(rows)),
     }
-    return rows.select(
-        "line_no", *(own[name].alias(name) if name in own else name for name in types)
+    columns = [
+        own[name].alias(name) if name in own else of_rows(known[name])
+        for name in (*METADATA, "path")
+    ]
+    return pl.DataFrame([rows["line_no"], *columns])
+
+
+def _of_slots(
+    rows: pl.DataFrame, of_rows: Callable[[pl.Series], pl.Series], slots: pl.Series
+) -> tuple[pl.Series, pl.Series]:
+    """Returns values of a slot of each row, and their units; null for a key without one."""
+    used = slots.unique().to_list()
+    if len(used) == 1:
+        if used[0] is None:
+            none = constant(pl.Series([None], dtype=pl.Int64), len(rows))
+            return none, none.cast(pl.Float64)
+        return rows[SLOTS[used[0]]], rows[UNITS[used[0]]]
+    chosen = rows.with_columns(of_rows(slots).alias("slot")).select(
+        pl.coalesce(
+            pl.when(pl.col("slot") == number).then(name) for number, name in enumerate(names)
+        ).alias(names[0])
+        for names in (SLOTS, UNITS)
     )
+    return chosen.to_series(0), chosen.to_series(1)
 
 
 @frozen
@@ -157,12 +192,14 @@ class Meaning:
     """What the frames of a chunk mean, for chunks with the same ones and no other lines.
 
     Attributes:
-        known: `text` of each frame, and what `agreeing` returns.
+        known: what `agreeing` returns.
+        keys: the text of each frame, and its row in `known`.
         names: the prefixes of each frame, as a tally counts them.
         depth: how many prefixes were nested at most.
     """
 
     known: pl.DataFrame
+    keys: Mapping[bytes, int]
     names: Mapping[bytes, tuple[str, ...]]
     depth: int
 
@@ -183,33 +220,23 @@ def recalled(framed: Framed) -> tuple[Stripped, pl.DataFrame] | None:
     for key in framed.keys:
         for name in meaning.names[key.text]:
             counts[name] += key.lines
-    texts = pl.DataFrame({"text": [key.text for key in framed.keys]}).with_row_index("key")
-    known = meaning.known.join(texts, on="text").with_columns(pl.col("key").cast(pl.Int64))
-    return Stripped(_NO_LINES, counts, meaning.depth), known.drop("text")
+    known = meaning.known[[meaning.keys[key.text] for key in framed.keys]]
+    return Stripped(_NO_LINES, counts, meaning.depth), known
 
 
 def remember(framed: Framed, known: pl.DataFrame, tally: Tally, depth: int) -> None:
     """Keeps what the frames of a chunk mean, if that does not depend on what changes in them."""
-    exact = pl.sum_horizontal(
-        (pl.col(f"time_{name}") % _QUARTER_US == 0).fill_null(value=False) for name in SLOTS
-    )
-    possible = pl.sum_horizontal(pl.col(f"time_{name}").is_not_null() for name in SLOTS)
-    sure = known.select(
-        ((exact == 1) | (possible <= 1))
-        & (pl.col("probes") >= _ENOUGH_PROBES)
-        & ~pl.any_horizontal(f"{name}_same" for name in SLOTS)
-    ).to_series()
-    if not sure.all() or any(MESSAGE_NAMES & tally.names(key.some[0]) for key in framed.keys):
+    if not known["is_sure"].all():
         return
-    texts = pl.Series("text", [key.text for key in framed.keys])
+    if any(MESSAGE_NAMES & tally.names(key.some[0]) for key in framed.keys):
+        return
     names = {
         key.text: tuple(sorted(tally.names(key.some[0]) - {QUOTED})) for key in framed.keys
     }
     while len(_meanings) >= _MOST_MEANINGS:
         _meanings.pop(next(iter(_meanings)), None)
-    _meanings[frozenset(names)] = Meaning(
-        known.with_columns(text=texts[known["key"]]).drop("key"), names, depth
-    )
+    keys = {key.text: row for row, key in enumerate(framed.keys)}
+    _meanings[frozenset(names)] = Meaning(known, keys, names, depth)
 
 
 _ENOUGH_PROBES = 5
@@ -220,22 +247,11 @@ _NO_LINES = completed(pl.DataFrame(schema={"line_no": pl.UInt32(), "text": pl.St
 )
 
 
-_DIGITS = 8
-"""A slot is microseconds times this, and the number of digits that were printed of a second."""
-
 _TINY = 1e-9
 
 
-def _micros(slot: str) -> pl.Expr:
-    return pl.col(slot) // _DIGITS
-
-
-def _resolution_s(slot: str) -> pl.Expr:
-    return pl.lit(10.0).pow(-(pl.col(slot) % _DIGITS).cast(pl.Float64))
-
-
 def _apart(value: pl.Expr, slot: str) -> pl.Expr:
-    return pl.when(pl.col(slot) != EMPTY).then(value - _micros(slot))
+    return pl.when(pl.col(slot) != EMPTY).then(value - pl.col(slot))
 
 
 def _constant() -> pl.Expr:
