@@ -340,6 +340,21 @@ class ProgramError(GctraceError, RuntimeError):
         self.program, self.problem = program, problem
         self.hint, self.output, self.code = hint, output, code
 
+    @classmethod
+    def not_started(
+        cls, program: str, number: int | None, problem: str, *, like_a_shell: bool = False
+    ) -> ProgramError:
+        """Returns the error for a program that the system did not start: its `errno` and why.
+
+        `like_a_shell`: with the exit code that a shell has then.
+        """
+        hint, code = "May this user run it, and is it a program?", 126
+        problem = problem.lower()
+        if number == errno.ENOENT:
+            hint = "Is it built, and in PATH? A program in this folder is ./NAME."
+            problem, code = "no such program", 127
+        return cls(program, problem, hint=hint, code=code if like_a_shell else None)
+
     def message(self, spelled: Spelling = python_argument) -> str:
         """Returns the message."""
         del spelled

@@ -91,7 +91,7 @@ class Side:
         self.analyses = tuple(analysis for analysis, _ in runs)
         self.advices = tuple(advice for _, advice in runs)
         for analysis in self.analyses:
-            if analysis.cycles.is_empty() and not analysis.by_dumps and not may_be_empty:
+            if not analysis.has_figures and not may_be_empty:
                 sources = analysis.log.sources
                 raise NoDataError.no_cycles(sources[0].name if sources else "a frame of cycles")
         self.measured = tuple(_measured(analysis) for analysis in self.analyses)

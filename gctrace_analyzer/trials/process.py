@@ -117,7 +117,8 @@ class Measured:
         first = self._next(None) or {"failed": "1 the process that measures it ended"}
         if "failed" in first:
             self.close()
-            _raise_not_started(command.words[0], first["failed"])
+            number, _, problem = first["failed"].partition(" ")
+            raise ProgramError.not_started(command.words[0], int(number), problem)
         self._pid: int = first["pid"]
 
     def __enter__(self) -> Measured:
@@ -229,15 +230,3 @@ class Measured:
             whole["code"],
             whole["cpu_s"],
         )
-
-
-def _raise_not_started(name: str, problem: str) -> None:
-    code, _, text = problem.partition(" ")
-    missing = code == "2"
-    raise ProgramError(
-        name,
-        "no such program" if missing else text.lower(),
-        hint="Is it built, and in PATH? A program in this folder is ./NAME."
-        if missing
-        else "May this user run it, and is it a program?",
-    )

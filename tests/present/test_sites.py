@@ -133,3 +133,9 @@ def test_no_advice_sends_to_pprof_where_a_profile_is_given(advice: str, tmp_path
     assert "main.decode (json.go:88)" in answer
     assert "pprof" not in answer
     assert ": :" not in answer
+
+
+def test_functions_with_the_same_figures_are_always_in_the_same_order() -> None:
+    path = PROFILES / "leaks" / "goroutine" / "heap-early.pb.gz"
+    orders = {tuple(gca.read(path).sites()["function"]) for _ in range(8)}
+    assert len(orders) == 1

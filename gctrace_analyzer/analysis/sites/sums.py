@@ -69,7 +69,8 @@ def sums(profile: Profile) -> Sums:
         pl.first("function", "file", "line", "standard"), pl.col(flat).sum()
     )
     order = ["function", "file", "line", "standard", *columns]
-    return Sums(by_name.join(of_name, on="name").select(order), by_line.select(order))
+    by_function = by_name.join(of_name, on="name", maintain_order="left")
+    return Sums(by_function.select(order), by_line.select(order))
 
 
 def _first_of_stacks(rows: pl.DataFrame) -> pl.DataFrame:

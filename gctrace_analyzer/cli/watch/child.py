@@ -19,7 +19,7 @@ import sys
 import time
 from contextlib import suppress
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal
 
 from gctrace_analyzer.errors import ProgramError
 from gctrace_analyzer.ingest.follow import GATHER_S
@@ -53,9 +53,6 @@ _RECORD = re.compile(f"^(?:{any_of(MODERN)})\r?\n".encode(), re.MULTILINE)
 _RECORD_START = b"gc "
 _PR_SET_PDEATHSIG = 1
 """From linux/prctl.h."""
-
-_CANNOT_EXECUTE, _NOT_FOUND = 126, 127
-"""The exit codes of a shell if a program cannot be started."""
 
 
 class StderrFilter:
@@ -123,7 +120,10 @@ class Child:
                 preexec_fn=_end_with_parent(),
             )
         except OSError as err:
-            _raise_not_started(command[0], err)
+            problem = err.strerror or str(err)
+            raise ProgramError.not_started(
+                command[0], err.errno, problem, like_a_shell=True
+            ) from err
         self.pid = self._process.pid
         self.code: int | None = None
         self._exited_at = float("inf")
@@ -286,13 +286,3 @@ class _Terminal:
                 os.tcsetpgrp(0, os.getpgrp())
             signal.signal(signal.SIGTTOU, self._on_sigttou)
             self.given = False
-
-
-def _raise_not_started(name: str, err: OSError) -> NoReturn:
-    if isinstance(err, FileNotFoundError):
-        problem = "no such program"
-        hint = "Is it built, and in PATH? A program in this folder is ./NAME."
-        raise ProgramError(name, problem, hint=hint, code=_NOT_FOUND) from err
-    problem = (err.strerror or str(err)).lower()
-    hint = "May this user run it, and is it a program?"
-    raise ProgramError(name, problem, hint=hint, code=_CANNOT_EXECUTE) from err

@@ -81,22 +81,22 @@ def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> Records:
     If there are more rows than `most`, it holds those with the longest pauses.
     """
     frame = axis.cycles.with_columns(t=_position(axis))
-    if not axis.by_dumps and len(frame) < len(report.analysis.enriched):
+    if len(frame) < len(report.analysis.enriched):
         # Processes that run side by side are listed, but only one of them is drawn.
         clock = "wall_time" if axis.is_time else "start_s"
         frame = with_idle(report.analysis.enriched).with_columns(x=pl.col(clock))
         frame = frame.with_columns(t=_position(axis))
-    columns = _INTERVALS if axis.by_dumps else _CYCLES
     total = len(frame)
-    if not axis.by_dumps:
+    if axis.by_dumps:
+        columns, longest = _INTERVALS, "stw_max_ms"
+    else:
+        columns, longest = _CYCLES, "pause_ms"
         frame = frame.with_columns(
             pause_ms=pl.sum_horizontal("stw_sweep_term_ms", "stw_mark_term_ms")
         )
     if total > most:
-        frame = frame[
-            largest(frame["stw_max_ms" if axis.by_dumps else "pause_ms"], most).sort()
-        ]
-    if axis.by_dumps or frame["process"].n_unique() < 2:
+        frame = frame[largest(frame[longest], most).sort()]
+    if frame["process"].n_unique() < 2:
         columns = [column for column in columns if column[1] != "process"]
     shown = [
         RecordColumn(head, kind, _values(frame, name))
@@ -108,7 +108,7 @@ def records(report: Report, axis: Axis, most: int = MOST_ROWS) -> Records:
     heads = [column.head for column in shown]
     numbers = range(len(names) if len(names) > 1 else 0)
     return Records(
-        noun="intervals" if axis.by_dumps else "cycles",
+        noun=axis.noun,
         total=total,
         of_processes=_note_on_processes(frame, axis),
         columns=shown,
@@ -174,7 +174,7 @@ def _off_axis(frame: pl.DataFrame, axis: Axis) -> list[int]:
 
     The list is empty if there is none: on one clock, every row has its place.
     """
-    if axis.is_time or axis.by_dumps:
+    if axis.is_time:
         return []
     off = ~frame["process"].is_in(list(axis.processes))
     return off.cast(pl.Int8).to_list() if off.any() else []
@@ -182,7 +182,7 @@ def _off_axis(frame: pl.DataFrame, axis: Axis) -> list[int]:
 
 def _note_on_processes(frame: pl.DataFrame, axis: Axis) -> str:
     """Returns how to read the times of processes that are not drawn; empty without any."""
-    if axis.by_dumps or frame["process"].n_unique() == len(axis.processes):
+    if frame["process"].n_unique() <= len(axis.processes):
         return ""
     drawn = ", ".join(map(str, axis.processes))
     own = "" if axis.is_time else " Times count from the start of each process."
@@ -233,36 +233,26 @@ _INTERVALS = [
 def figures(report: Report, axis: Axis) -> Mapping[str, Any]:
     """Returns what the figures of a chosen range are added up from: cycles or windows."""
     if axis.by_dumps or len(axis.cycles) <= _EXACT:
-        rows = axis.cycles.with_columns(
-            t=_position(axis), cycles=pl.col("gc_cycles") if axis.by_dumps else pl.lit(1)
-        )
-        pause = (
-            pl.col("stw_max_ms")
-            if axis.by_dumps
-            else pl.max_horizontal("stw_sweep_term_ms", "stw_mark_term_ms")
-        )
-        rows = rows.with_columns(length=pl.col("elapsed_s"), pause=pause)
-        if not axis.by_dumps:
-            # Added up, they are the key figures of the page.
-            rows = rows.with_columns(
-                alloc_mib_per_s=pl.col("allocated_mib_per_s"), gc_cpu_share=_spent_share()
-            )
+        rows = axis.cycles.with_columns(t=_position(axis), length="elapsed_s")
     else:
         whole = (report.analysis.summary.span_s or 1.0) / _WINDOWS
         rows = report.analysis.windows(whole).filter(pl.col("process").is_in(axis.processes))
         rows = rows.with_columns(
             t=pl.col("start_s") + _offset(axis),
             length=pl.col("end_s") - pl.col("start_s"),
-            pause=pl.col("stw_max_ms"),
+            pause_max_ms="stw_max_ms",
+            spent_share="gc_cpu_share",
+            allocated_mib_per_s="alloc_mib_per_s",
         )
     names = {
         "t": "t",
         "length": "length",
         "cycles": "cycles",
-        "cpu": "gc_cpu_share",
-        "pause": "pause",
+        # Added up, they are the key figures of the page.
+        "cpu": "spent_share",
+        "pause": "pause_max_ms",
         "live": "heap_live_mib",
-        "alloc": "alloc_mib_per_s",
+        "alloc": "allocated_mib_per_s",
     }
     several = report.analysis.tables["processes"]["process"].n_unique() > len(axis.processes)
     return {
@@ -271,15 +261,6 @@ def figures(report: Report, axis: Axis) -> Mapping[str, Any]:
         "of": f"Process {axis.processes[0]}" if several and axis.processes else "Whole run",
         **{key: _values(rows, name, _SUM_DIGITS) for key, name in names.items()},
     }
-
-
-def _spent_share() -> pl.Expr:
-    """Returns the GC CPU of a cycle over its time, which adds up to that of the run.
-
-    Of a single short cycle it may be above 1: its start is printed in whole milliseconds.
-    """
-    length_ms = 1000 * pl.col("elapsed_s") * pl.col("cpus")
-    return pl.when(length_ms != 0).then(pl.col("gc_cpu_ms") / length_ms)
 
 
 _TO_THE_MICROSECOND = (

@@ -61,6 +61,11 @@ class Axis:
     leaves_out: int
 
     @property
+    def noun(self) -> str:
+        """What the rows are."""
+        return "intervals" if self.by_dumps else "cycles"
+
+    @property
     def title(self) -> str:
         """The title of the axis, with the date if it is one day."""
         return ticks.title(*self.ends) if self.ends else ""
@@ -90,7 +95,7 @@ class Axis:
         """The start of the process, if the log has its first cycle and that came soon."""
         first = self.cycles.row(0, named=True)
         begin: Any = self.cycles["x"].min()
-        if self.by_dumps or first["gc_num"] != 1 or first["x"] != begin:
+        if first.get("gc_num") != 1 or first["x"] != begin:
             return begin
         last = self.cycles.row(-1, named=True)
         waited_s = first["start_s"]
@@ -111,7 +116,7 @@ class Axis:
         not flatten all that follows. A later peak is always drawn.
         """
         known = [name for name in columns if name in self.cycles.columns]
-        if self.by_dumps or not known:
+        if not known:
             return None
         started = self.cycles["start_s"] >= self.warm_up_s
         early, later = (self.cycles[known].filter(which) for which in (~started, started))
@@ -229,8 +234,18 @@ def with_idle(cycles: pl.DataFrame) -> pl.DataFrame:
     return cycles.with_columns(
         gc_cpu_with_idle_share=share_of_cpu(busy_ms, pl.col("cpus"), elapsed_s),
         allocated_mib_per_s=pl.when(elapsed_s > 0).then(allocated_mib / elapsed_s),
+        spent_share=_spent_share(),
         drawn_gogc=_drawn_gogc(),
     )
+
+
+def _spent_share() -> pl.Expr:
+    """Returns the GC CPU of a cycle over its time, which adds up to that of the run.
+
+    Of a single short cycle it may be above 1: its start is printed in whole milliseconds.
+    """
+    length_ms = 1000 * pl.col("elapsed_s") * pl.col("cpus")
+    return pl.when(length_ms != 0).then(pl.col("gc_cpu_ms") / length_ms)
 
 
 def _drawn_gogc() -> pl.Expr:
@@ -250,6 +265,10 @@ def _intervals(report: Report) -> pl.DataFrame:
         wall_time=pl.col("begin_at"),
         start_s=pl.col("begin_s"),
         elapsed_s=pl.col("end_s") - pl.col("begin_s"),
+        cycles="gc_cycles",
+        pause_max_ms="stw_max_ms",
+        allocated_mib_per_s="alloc_mib_per_s",
+        spent_share="gc_cpu_share",
     )
 
 

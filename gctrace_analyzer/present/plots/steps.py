@@ -22,7 +22,7 @@ _SIZE_OF_FEW, _SIZE = 6, 4
 
 def are_few(axis: Axis) -> bool:
     """Returns whether the axis shows single cycles that can be distinguished."""
-    return not axis.by_dumps and len(axis.cycles) <= FEW
+    return len(axis.cycles) <= FEW
 
 
 def points_of(axis: Axis) -> dict[str, Any]:

@@ -169,7 +169,7 @@ def _goals(dumps: pl.DataFrame) -> Iterator[str]:
 def figures_of_deaths(report: Report) -> list[KeyFigure]:
     """Returns the headline figures of kills without GC cycles; empty without a proven kill."""
     deaths = [death for death in report.analysis.post_mortems if death.proven]
-    if not deaths or report.analysis.summary.cycles or report.analysis.by_dumps:
+    if not deaths or report.analysis.has_figures:
         return []
     victims = sorted({death.victim for death in deaths if death.victim})
     named = victims[0] if len(victims) == 1 else count(len(victims), "program")
