@@ -136,7 +136,7 @@ def some(moments: int, most: int) -> list[int]:
 
 @ON_LINUX
 @pytest.mark.parametrize(
-    ("name", "most"), [("o.csv", 20), ("o.parquet", 20), ("o.json", 12), ("o.html", 12)]
+    ("name", "most"), [("o.csv", 12), ("o.parquet", 12), ("o.json", 9), ("o.html", 9)]
 )
 def test_a_report_killed_while_it_is_written_is_the_old_one_or_the_new(
     name: str, most: int, tmp_path: Path
@@ -172,7 +172,7 @@ def test_a_fleet_killed_while_it_writes_has_whole_rows_and_resumes(tmp_path: Pat
     counts = []
     with Killed("fleet", out, STEADY) as program:
         moments = program.finish()
-        for moment in some(moments, 60):
+        for moment in some(moments, 30):
             shutil.rmtree(out)
             manifest.unlink(missing_ok=True)
             assert program.at(moment) < 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import re
 import warnings
+from dataclasses import fields
+from functools import cache
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -19,9 +21,15 @@ from gctrace_analyzer.ingest.sources import Source, SourceFacts
 from gctrace_analyzer.live import Intervals, Live
 from gctrace_analyzer.present import json
 from tests.conftest import CORPUS, SAMPLES
+from tests.fuzz.inputs import of_every_kind
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from gctrace_analyzer.run import Run
+
+PARTS = 8
+"""Several tests share the logs, so that they run on several processors."""
 
 PIECES = (1, 700, 64, 5000, 13, 30_000, 1)
 """Sizes of the pieces a log comes in, over and over."""
@@ -44,27 +52,25 @@ class Trickle(io.RawIOBase):
         return self._data[begin : self._at]
 
 
-def is_log(path: Path) -> bool:
-    """Whether it can be followed: lines, and something of ours among them."""
+def read_log(path: Path) -> Run | None:
+    """What is read of a file that can be followed: lines, and something of ours among them."""
     try:
         with Source(path) as source:
             if sniff.sniff(*source.head(sniff.SNIFF_BYTES)) != "log":
-                return False
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            # Documents between the lines cannot be followed.
-            return all(source.kind != "mixed" for source in gca.read(path).sources)
+                return None
+        run = gca.read(path)
     except GctraceError:
-        return False
+        return None
+    # Documents between the lines cannot be followed.
+    return None if any(source.kind == "mixed" for source in run.sources) else run
 
 
-def every_log() -> list[Path]:
-    roots = [SAMPLES.rglob("*.log"), CORPUS.glob("*/**/*")]
+@cache
+def logs() -> list[Path]:
     names = {".json", ".md", ".py", ".toml"}
-    return sorted(
+    return of_every_kind(
         path
-        for root in roots
-        for path in root
+        for path in (*SAMPLES.rglob("*.log"), *CORPUS.glob("*/**/*"))
         if path.is_file() and not {path.suffix, path.name} & names
     )
 
@@ -77,35 +83,61 @@ def followed(path: Path, every_s: float) -> tuple[Live, list[dict[str, object]]]
     return seen, reported + intervals.new(ended=True)
 
 
-@pytest.mark.parametrize(
-    "path", every_log(), ids=lambda path: path.relative_to(path.parents[2]).as_posix()
-)
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.filterwarnings("ignore::gctrace_analyzer.GctraceWarning")
+def test_a_log_read_in_pieces_is_the_same_as_the_whole(part: int) -> None:
+    followed_logs = 0
+    for path in logs()[part::PARTS]:
+        if whole := read_log(path):
+            followed_logs += 1
+            every_s = max(1.0, (whole.summary().span_s or 0.0) / 5)
+            seen, reported = followed(path, every_s)
+            assert differences(seen.run(), whole) == [], path
+            if whole.cycles["start_s"].count() and path.name != LEARNT:
+                windows = whole.windows(every_s)
+                rows = pl.DataFrame(reported, schema=windows.schema)
+                assert_same_windows(
+                    rows.sort("process", "start_s"), windows.sort("process", "start_s"), path
+                )
+    assert followed_logs > 20
+
+
+def differences(one: Run, other: Run) -> list[str]:
+    """Which facts, or tables, of two runs differ; all of a report is made of them."""
+    first, second = one.analysis.log, other.analysis.log
+    facts = [each.name for each in fields(first) if each.name not in ("tables", "profiles")]
+    return [
+        *(name for name in facts if getattr(first, name) != getattr(second, name)),
+        *(first.tables.keys() ^ second.tables.keys()),
+        *(
+            name
+            for name, table in first.tables.items()
+            if not table.equals(second.tables[name])
+        ),
+        *(["settings"] if one.settings != other.settings else []),
+    ]
+
+
+@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.log")), ids=lambda path: path.name)
 def test_a_log_read_in_pieces_has_the_same_report_as_the_whole(path: Path) -> None:
-    if not is_log(path):
-        pytest.skip("not a log of lines")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        whole = gca.read(path)
-        every_s = max(1.0, (whole.summary().span_s or 0.0) / 5)
-        seen, reported = followed(path, every_s)
-    assert json.dumps(seen.run().report()) == json.dumps(whole.report())
-    assert_frame_equal(seen.run().cycles, whole.cycles)
-    if whole.cycles["start_s"].count() and path.name != LEARNT:
-        rows = pl.DataFrame(reported, schema=whole.windows(every_s).schema)
-        assert_same_windows(
-            rows.sort("process", "start_s"),
-            whole.windows(every_s).sort("process", "start_s"),
-        )
+        seen, _ = followed(path, 1.0)
+        assert json.dumps(seen.run().report()) == json.dumps(gca.read(path).report())
 
 
 GC_CPU = ("gc_cpu_share", "gc_cpu_with_idle_share", "assist_share_of_gc_cpu")
 """What the percentages of later lines bound too: an interval is reported before they come."""
 
 
-def assert_same_windows(reported: pl.DataFrame, whole: pl.DataFrame) -> None:
-    assert_frame_equal(reported.drop(GC_CPU), whole.drop(GC_CPU), abs_tol=1e-9)
-    last = [frame.group_by("process").last().sort("process") for frame in (reported, whole)]
-    assert_frame_equal(*(frame.select(GC_CPU) for frame in last), abs_tol=1e-9)
+def assert_same_windows(reported: pl.DataFrame, whole: pl.DataFrame, path: Path) -> None:
+    try:
+        assert_frame_equal(reported.drop(GC_CPU), whole.drop(GC_CPU), abs_tol=1e-9)
+        last = [frame.group_by("process").last().sort("process") for frame in (reported, whole)]
+        assert_frame_equal(*(frame.select(GC_CPU) for frame in last), abs_tol=1e-9)
+    except AssertionError as err:
+        err.add_note(f"{path}")
+        raise
 
 
 def intervals_of(
@@ -132,7 +164,7 @@ def test_an_interval_may_have_more_cycles_than_are_kept(
     recent = seen.recent()
     assert recent is not None
     assert len(recent.cycles) < 50 < len(gca.read(path).cycles)
-    assert_same_windows(pl.DataFrame(reported, schema=whole.schema), whole)
+    assert_same_windows(pl.DataFrame(reported, schema=whole.schema), whole, path)
 
 
 STEADY = (SAMPLES / "steady-go1.26.log").read_text()

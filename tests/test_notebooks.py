@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.conftest import ROOT
+from tests.helpers import notebook_runs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-nbformat = pytest.importorskip("nbformat", reason="the extra [notebook] is not installed")
-pytest.importorskip("nbclient")
-
-from tests.helpers import notebook_runs  # noqa: E402  # needs the two above
+if find_spec("nbclient") is None:
+    pytest.skip("the extra [notebook] is not installed", allow_module_level=True)
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 MOST_LINES_OF_A_DEF = 3
@@ -24,8 +25,11 @@ MOST_COLUMNS = 8
 every = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
+@cache
 def read(path: Path) -> Any:
-    return nbformat.read(path, as_version=4)
+    import nbformat  # It takes seconds to load, which other tests need not wait for.
+
+    return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]  # it has no types
 
 
 def code_of(notebook: Any) -> list[Any]:

@@ -350,7 +350,6 @@ def _document(
     from gctrace_analyzer.ingest.wrappers import journal
 
     part = Part(facts)
-    lines = text.split("\n")
     if kind == "journal-verbose":
         records = list(journal.verbose(text))
         part.wrappers["journalctl -o verbose"] += len(records)
@@ -359,23 +358,26 @@ def _document(
         part.memstats, rejected = csv.read(text, facts.name, columns)
         part.rejected += [Reject(number, why, line[:500]) for number, why, line in rejected]
     elif kind == "pprof":
+        lines = text.split("\n")
         part.rows["memstats"] = pprof.read(lines)
         part.profiles += filter(None, (debug_text.read(lines, facts.name),))
     elif kind == "metrics":
         _add_metrics(part, text)
     elif kind == "describe":
+        lines = text.split("\n")
         rows, events = kubernetes.describe(lines)
         part.rows["container_states"] = rows
         part.wrappers["kubectl describe"] += len(rows)
         _add_lines(part, events or list(enumerate(lines, start=1)))
     else:
-        _add_values(part, kind, text, lines)
+        _add_values(part, kind, text)
     return part
 
 
-def _add_values(part: Part, kind: str, text: str, lines: list[str]) -> None:
+def _add_values(part: Part, kind: str, text: str) -> None:
     """Adds the contents of JSON or YAML documents."""
-    from gctrace_analyzer.ingest.evidence import documents
+    from gctrace_analyzer.ingest.evidence import documents, sections
+    from gctrace_analyzer.ingest.evidence.words import JSON_FRAGMENT
 
     read = documents.read_yaml if kind == "yaml" else documents.read
     try:
@@ -384,7 +386,7 @@ def _add_values(part: Part, kind: str, text: str, lines: list[str]) -> None:
         # Text in braces is no JSON, such as what Logstash prints.
         if not re.search(RUNTIME, text):
             raise
-        line_no = err.line_no or 1
+        line_no, lines = err.line_no or 1, text.split("\n")
         why = f"{err.problem}; the input was read as text"
         part.rejected.append(Reject(line_no, why, lines[line_no - 1][:500]))
         _add_lines(part, enumerate(lines, start=1))
@@ -393,7 +395,9 @@ def _add_values(part: Part, kind: str, text: str, lines: list[str]) -> None:
     part.wrappers.update(kind for kind in values.kinds)
     _add_rings(part, values.expvar)
     part.rejected += [Reject(number, why, cut[:500]) for number, why, cut in values.cut]
-    _add_lines(part, values.records)
+    # A text may have thousands of fragments without messages, such as settings of programs.
+    if not JSON_FRAGMENT.match(text) or sections.have_messages(values.records):
+        _add_lines(part, values.records)
 
 
 def _add_rings(part: Part, expvar: list[tuple[int, dict[str, object]]]) -> None:

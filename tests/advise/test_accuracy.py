@@ -20,7 +20,7 @@ MEDIAN_AND_P90 = {
 }
 """What docs/predictions.md claims for real programs, rounded up."""
 
-Found = tuple["ModuleType", list[Any], dict[str, dict[str, float]]]
+Found = tuple["ModuleType", list[Any], dict[str, dict[str, float]], list[Any]]
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def found() -> Found:
     runs = [run for folder in folders for run in predictions.recordings(folder)]
     pairs, factors = predictions.left_out(runs)
     quiet = [pair for pair in pairs if not pair.base.crowded and not pair.target.crowded]
-    return predictions, quiet, factors
+    return predictions, quiet, factors, [run for run in runs if run.promise]
 
 
 def real(pairs: list[Any], *states: str) -> list[Any]:
@@ -46,7 +46,7 @@ def real(pairs: list[Any], *states: str) -> list[Any]:
 
 @pytest.mark.parametrize("name", MEDIAN_AND_P90)
 def test_errors_on_real_programs_are_as_documented(name: str, found: Found) -> None:
-    _, pairs, _ = found
+    _, pairs, *_ = found
     steady = real(pairs, "tight", "healthy")
     errors = sorted(
         abs(pair.predicted(name) / pair.target.measured[name] - 1) for pair in steady
@@ -61,7 +61,7 @@ def test_errors_on_real_programs_are_as_documented(name: str, found: Found) -> N
 def test_80_percent_intervals_hold_about_80_percent_of_real_results(
     name: str, found: Found
 ) -> None:
-    predictions, pairs, factors = found
+    predictions, pairs, factors, _ = found
     steady = real(pairs, "tight", "healthy")
     ends = [predictions.interval_of(pair, name, factors[pair.base.family]) for pair in steady]
     inside = [
@@ -73,14 +73,14 @@ def test_80_percent_intervals_hold_about_80_percent_of_real_results(
 
 
 def test_no_thrashing_setting_is_called_safe(found: Found) -> None:
-    _, pairs, _ = found
+    _, pairs, *_ = found
     thrashing = real(pairs, "thrash")
     assert len(thrashing) > 20
     assert {pair.outcome.row["thrash"] for pair in thrashing} <= {"risk", "certain"}
 
 
 def test_few_healthy_settings_are_called_risky(found: Found) -> None:
-    _, pairs, _ = found
+    _, pairs, *_ = found
     healthy = real(pairs, "healthy")
     alarms = [pair for pair in healthy if pair.outcome.row["thrash"] != "no"]
     assert len(alarms) <= len(healthy) / 15
@@ -88,8 +88,7 @@ def test_few_healthy_settings_are_called_risky(found: Found) -> None:
 
 
 def test_recommended_settings_did_what_was_promised(found: Found) -> None:
-    predictions, _, _ = found
-    runs = [run for run in predictions.recordings(CORPUS / "services") if run.promise]
+    *_, runs = found
     name = "gc_cpu_with_idle_share"
     kept = [
         run.promise[f"{name}_low"] <= run.measured[name] <= run.promise[f"{name}_high"]
@@ -101,7 +100,7 @@ def test_recommended_settings_did_what_was_promised(found: Found) -> None:
 
 @pytest.mark.parametrize("name", MEDIAN_AND_P90)
 def test_intervals_from_logs_under_a_limit_hold_three_quarters(name: str, found: Found) -> None:
-    predictions, pairs, _ = found
+    predictions, pairs, *_ = found
     inside = [
         low <= pair.target.measured[name] <= high
         for pair in pairs

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.conftest import CORPUS, SAMPLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from hypothesis.strategies import DrawFn
@@ -41,6 +41,11 @@ _NUMBER = re.compile(rb"\d+(?:\.\d+)?")
 _DIGIT = re.compile(rb"\d")
 _WORD = re.compile(rb"[A-Za-z_][\w-]*|\"[^\"]{0,40}\"")
 _NOT_LOGS = {".md", ".toml", ".py", ".bin"}
+_RECORDED = {
+    "advice", "contended", "phases", "procs", "profiles", "real", "retuned", "scraped", "services",
+    "settings", "states", "versions",
+}  # fmt: skip
+"""Collections of programs under known settings, recorded by the lab: their logs have one format."""
 _NOTES = ("manifest.json", "expect.json", "index.json")
 
 
@@ -61,6 +66,13 @@ def corpus() -> tuple[Path, ...]:
             and not path.name.endswith(_NOTES)
         )
     )
+
+
+def of_every_kind(paths: Iterable[Path]) -> list[Path]:
+    """Returns every third path of recordings that differ in figures only, and all others."""
+    ordered = sorted(paths)
+    recorded = [path for path in ordered if not _RECORDED.isdisjoint(path.parts)]
+    return sorted({*ordered} - {*recorded} | {*recorded[::3]})
 
 
 @cache

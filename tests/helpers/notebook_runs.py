@@ -8,9 +8,6 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-import nbclient
-import nbformat
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -26,6 +23,10 @@ _STYLE_ID = re.compile(r"T_[0-9a-f]{5}")
 
 def executed(path: Path) -> Any:
     """Returns the notebook as a fresh kernel fills it, without times and random identifiers."""
+    # Both take seconds to load, which other tests need not wait for.
+    import nbclient
+    import nbformat
+
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]  # nbformat has no types for it
     client = nbclient.NotebookClient(
         notebook,
@@ -53,6 +54,8 @@ def executed(path: Path) -> Any:
 
 def written(notebook: Any) -> str:
     """Returns the notebook as text, with one line for each figure instead of one per number."""
+    import nbformat
+
     figures: list[str] = []
     whole = json.loads(nbformat.writes(notebook))  # type: ignore[no-untyped-call]  # the same
     for cell in whole["cells"]:

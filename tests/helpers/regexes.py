@@ -30,6 +30,7 @@ _OF_CATEGORY = {
 Pattern = re.Pattern[str] | re.Pattern[bytes]
 _CALL = re.compile(r"\b(\w+)\.(\w+)\(")
 _CALLS = ("findall", "finditer", "sub", "split", "search", "match", "fullmatch")
+_CALL_OF_RE = re.compile(rf"\bre\.(?:{'|'.join(_CALLS)})\(")
 _COMMON = (
     "a",
     "1",
@@ -69,10 +70,13 @@ def patterns_of(package: ModuleType) -> dict[str, tuple[Pattern, str]]:
     calls = {name: Counter(_CALL.findall(source)) for name, source in sources.items()}
     for module in modules:
         for name, value in vars(module).items():
+            patterns = list(_compiled(value))
+            if not patterns:
+                continue
             users = [each.__name__ for each in modules if vars(each).get(name) is value]
             used = {call for user in users for call in _CALLS if calls[user][name, call]}
             use = next((call for call in _CALLS if call in used), "search")
-            for index, pattern in enumerate(_compiled(value)):
+            for index, pattern in enumerate(patterns):
                 place = f"{module.__name__}.{name}" + (f".{index}" if index else "")
                 found[place] = pattern, use
         for line, call, literal in _literals(sources[module.__name__]):
@@ -92,6 +96,9 @@ def _compiled(value: object) -> Iterator[Pattern]:
 
 
 def _literals(source: str) -> Iterator[tuple[int, str, str | bytes]]:
+    # Most modules pass no pattern to `re`, and parsing them all takes seconds.
+    if not _CALL_OF_RE.search(source):
+        return
     for node in ast.walk(ast.parse(source)):
         if (
             isinstance(node, ast.Call)

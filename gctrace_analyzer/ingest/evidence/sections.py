@@ -17,6 +17,7 @@ from gctrace_analyzer.ingest.evidence.words import YAML_FIRST
 from gctrace_analyzer.ingest.gctrace.patterns import RUNTIME
 from gctrace_analyzer.ingest.metrics import layouts
 from gctrace_analyzer.ingest.sniff import MIXED_BYTES
+from gctrace_analyzer.ingest.wrappers.json_lines import MESSAGE_FIELD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -71,6 +72,9 @@ _LEFT_ALIGNED = ("pprof", "metrics")
 
 _OF_LOG = re.compile(f"{RUNTIME}|{dispatch.HINT}")
 
+_OF_RECORD = re.compile(rf"{MESSAGE_FIELD}|\\")
+"""A record with a message, or with escaped characters, which are only known after decoding."""
+
 _MOST_FAILURES = 100
 """So many lines that seemed to begin JSON and did not end the search for it."""
 
@@ -99,6 +103,11 @@ def is_mixed(kind: str, text: str) -> bool:
 def has_log(text: str) -> bool:
     """Returns whether a text has a line that is read from logs."""
     return _OF_LOG.search(text) is not None
+
+
+def have_messages(records: Iterable[tuple[int, str]]) -> bool:
+    """Returns whether one of the records of a document, as lines of JSON, may be a log's."""
+    return any(_OF_RECORD.search(record) or has_log(record) for _, record in records)
 
 
 def without(text: str, sections: Sequence[Section]) -> str:

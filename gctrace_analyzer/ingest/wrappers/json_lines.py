@@ -59,6 +59,10 @@ _MESSAGES = (
 )
 """The names of the message, the best first; `a/b` is the member b of a."""
 
+_NAMES = {name.rpartition("/")[2] for name in _MESSAGES}
+MESSAGE_FIELD = rf'"(?:{"|".join(sorted(_NAMES))})":'
+"""Every record with a message matches, if `json.dumps` has written it."""
+
 _WITHIN = ("_source", "result", "data", "attributes", "content", "body", "event", "object")
 """Members that log services put an entry into: search indexes, Splunk, SigNoz, Datadog, Quickwit,
 watches of Kubernetes.

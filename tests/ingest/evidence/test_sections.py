@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import json
 import random
 import textwrap
 
@@ -187,3 +188,27 @@ def test_dumps_of_several_formats_are_in_the_order_of_their_lines() -> None:
     assert run.table("memstats")["num_gc"].to_list() == [412, 328, 412]
     assert run.table("memstats")["line_no"].is_sorted()
     assert run.table("memstats").schema["num_gc"] == pl.Int64
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        ({"dir": "retune", "args": ["-for", "3s"]}, False),
+        ({"dir": "retune", "message": "served"}, True),
+        ({"event": {"original": "served"}}, True),
+        ({"shown": "Killed process 12 (api)"}, True),
+        ({"shown": "10 \u2192 20"}, True),
+    ],
+)
+def test_what_has_no_message_is_known_before_it_is_parsed(
+    record: dict[str, object], expected: bool
+) -> None:
+    assert sections.have_messages([(1, json.dumps(record))]) is expected
+
+
+def test_thousands_of_fragments_are_read_with_the_log_between_them() -> None:
+    log = (SAMPLES / "steady-go1.26.log").read_text().splitlines()
+    fragment = ' "dir": "retune",\n "args": ["-for", "3s"]\n'
+    text = "".join(f"{fragment}{line}\n" for line in log * 20)
+    for last in ("", ' "message": "started"\n'):
+        assert len(gca.read(io.StringIO(text + last)).cycles) == 20 * 33
