@@ -209,19 +209,17 @@ class Analysis:
     @cached_property
     def episodes(self) -> pl.DataFrame:
         """Time ranges in which something unusual happened (`schema.EPISODES`)."""
-        if self.by_dumps:
-            return self.dumps.episodes
         return episodes_of.as_table(self._found_episodes)
 
     @cached_property
     def active_ranges(self) -> pl.DataFrame:
         """When the states of the episodes lasted: `process kind severity start_s end_s`."""
-        if self.by_dumps:
-            return self.episodes.select("process", "kind", "severity", "start_s", "end_s")
         return episodes_of.active_ranges(self._found_episodes)
 
     @cached_property
     def _found_episodes(self) -> list[schema.Row]:
+        if self.by_dumps:
+            return self.dumps.found_episodes
         return episodes_of.found_in(self._diagnosed_points, self.thresholds)
 
     @cached_property

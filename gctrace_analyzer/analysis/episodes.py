@@ -198,9 +198,8 @@ def parts(
         yield Part(part, min(active_s / span_s, 1.0) if span_s > 0 else 1.0, lasted)
 
 
-def _episode(
-    lasting: Part, kind: str, severity: str, reason: str, **figures: Any
-) -> schema.Row:
+def episode(lasting: Part, kind: str, severity: str, reason: str, **figures: Any) -> schema.Row:
+    """Returns a row of `schema.EPISODES` with its `ranges`."""
     part = lasting.cycles
     first, last = part.row(0, named=True), part.row(-1, named=True)
     return {
@@ -208,7 +207,7 @@ def _episode(
         "kind": kind,
         "start_s": first["start_s"],
         "end_s": last["end_s"],
-        "first_gc": first["gc_num"],
+        "first_gc": first["first_gc"],
         "last_gc": last["gc_num"],
         "severity": severity,
         "reason": reason,
@@ -296,7 +295,7 @@ def _thrash(thrashing: Part, t: Thresholds) -> schema.Row:
         duty = duty if left_pct else ""
     reason += duty
     reason += limiter.IN_WORDS[state]
-    return _episode(
+    return episode(
         thrashing,
         "limit-thrash",
         "bad",
@@ -326,7 +325,7 @@ def assist_storm(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
             f"Mark assists took {100 * share:.0f} % of GC CPU in {len(part):,} cycles"
             f"{storming.duty}."
         )
-        yield _episode(storming, "assist-storm", "warn", reason, assist_share_of_gc_cpu=share)
+        yield episode(storming, "assist-storm", "warn", reason, assist_share_of_gc_cpu=share)
 
 
 def gc_burst(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
@@ -342,7 +341,7 @@ def gc_burst(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
                 f"GC ran {len(burst.cycles):,} times at {rate:.1f} cycles per second"
                 f"{burst.duty}; the usual rate is {1 / usual:.1f}."
             )
-            yield _episode(burst, "gc-burst", "info", reason, gc_per_s=rate)
+            yield episode(burst, "gc-burst", "info", reason, gc_per_s=rate)
 
 
 def forced_loop(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
@@ -352,7 +351,7 @@ def forced_loop(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
         forced, span_s = int(loop.cycles["forced"].sum()), loop.span_s
         reason = f"The program forced {forced:,} GC cycles in {duration_text(span_s)}."
         rate = (len(loop.cycles) - 1) / span_s if span_s else None
-        yield _episode(loop, "forced-loop", "warn", reason, gc_per_s=rate)
+        yield episode(loop, "forced-loop", "warn", reason, gc_per_s=rate)
 
 
 def pause_outlier(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
@@ -374,7 +373,7 @@ def pause_outlier(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
                 f"pause is {duration_text(typical / 1000)}."
             )
             yield {
-                **_episode(outlier, "pause-outlier", severity, reason, stw_max_ms=longest),
+                **episode(outlier, "pause-outlier", severity, reason, stw_max_ms=longest),
                 "ranges": _longest(
                     outlier.cycles.filter(_is_far(pl.col(name), typical, t)), name
                 ),
@@ -410,7 +409,7 @@ def allocation_surge(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row
             f"The program allocated {rate:,.0f} MiB/s{surging.duty}; the usual rate is "
             f"{usual:,.0f} MiB/s."
         )
-        yield _episode(surging, "allocation-surge", "info", reason, alloc_mib_per_s=rate)
+        yield episode(surging, "allocation-surge", "info", reason, alloc_mib_per_s=rate)
 
 
 def idle(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
@@ -425,7 +424,7 @@ def idle(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
             f"{last - first + 1:,} cycles ran only because two minutes had passed since the "
             "one before."
         )
-        yield _episode(Part(part, 1.0), "idle", "info", reason)
+        yield episode(Part(part, 1.0), "idle", "info", reason)
     gaps = cycles["interval_s"]
     usual = not_null(gaps.filter(cycles["start_s"] >= t.warm_up_s)).median()
     if not isinstance(usual, float):
@@ -439,7 +438,7 @@ def idle(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
             f"No GC cycle ran for {duration_text(gap_s)}; usually there is one every "
             f"{duration_text(usual)}."
         )
-        yield _episode(Part(cycles[at - 1 : at + 1], 1.0), "idle", "info", reason)
+        yield episode(Part(cycles[at - 1 : at + 1], 1.0), "idle", "info", reason)
 
 
 _Find = Callable[[pl.DataFrame, Thresholds], Iterator[schema.Row]]

@@ -215,6 +215,7 @@ def usual_cycles(process: int, count: int, **values: list[Any]) -> pl.DataFrame:
         schema_overrides={"interval_s": pl.Float64, "stw_mark_term_ms": pl.Float64},
     )
     return cycles.with_columns(
+        first_gc="gc_num",
         cycles=pl.lit(1, pl.Int64),
         counted_s="elapsed_s",
         gc_cpu_s=pl.col("gc_cpu_ms") / 1000,

@@ -408,11 +408,10 @@ def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Scaling
     if means["live"] is None:
         missing = "live heap" if summary.alloc_mib_per_s else "allocation rate"
         return f"the metrics do not show the {missing}"
-    thrash = analysis.dumps.episodes.filter(kind="limit-thrash")
-    thrash = thrash.filter(pl.col("process").is_in(own["process"].unique().implode()))
+    thrash = {row["process"] for row in analysis.dumps.found_episodes}
     other = means["other"] if means["other"] is not None else NON_HEAP_MIB
     live_max = summary.live_heap_max_mib or means["live"]
-    if len(thrash) and (needed := needed_limit(analysis)) is not None:
+    if not thrash.isdisjoint(own["process"]) and (needed := needed_limit(analysis)) is not None:
         return thrashing(least=needed[0], largest=needed[1])
     if summary.forced_cycles > DEFAULT.forced_share * summary.cycles:
         share = 100 * summary.forced_cycles / summary.cycles

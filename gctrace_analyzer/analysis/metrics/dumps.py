@@ -156,10 +156,10 @@ class Dumps:
         every = map(self.cycle_pauses, self.detailed["process"].unique())
         return all(pauses is not None and pauses.proven_short for pauses in every)
 
-    @cached_property
-    def episodes(self) -> pl.DataFrame:
-        """Time ranges in which something unusual happened (`schema.EPISODES`)."""
-        return thrashing.episodes(self.spans, self._thresholds)
+    @property
+    def found_episodes(self) -> list[Row]:
+        """Time ranges in which something unusual happened, as rows with their `ranges`."""
+        return thrashing.found_in(self.spans, self._thresholds)
 
     @cached_property
     def segments(self) -> pl.DataFrame:

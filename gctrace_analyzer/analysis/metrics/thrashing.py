@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.episodes import runs
+from gctrace_analyzer.analysis.episodes import Part, episode, runs
 from gctrace_analyzer.analysis.limiter import IN_WORDS
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import quotient, rates_of
@@ -26,24 +25,22 @@ CALM_TIMES = 2.0
 was calm for most of its time if a cycle has more room than this."""
 
 
-def episodes(spans: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> pl.DataFrame:
-    """Returns every episode (`schema.EPISODES`), ordered by process and start."""
-    rows: list[Row] = []
-    if spans.width:
-        for part in spans.partition_by("process", maintain_order=True):
-            rows += _limit_thrash(part, thresholds)
-    return pl.DataFrame(rows, schema=schema.polars_schema("episodes"))
+def found_in(spans: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> list[Row]:
+    """Returns every episode as a row of `schema.EPISODES` with its `ranges`."""
+    several = spans.partition_by("process", maintain_order=True) if spans.width else ()
+    return [row for part in several for row in _limit_thrash(part, thresholds)]
 
 
 def _limit_thrash(part: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     windows = _windows(part, t)
     for first, last in runs(windows["thrash"], min_count=1, gap=1):
         rows = windows[first : last + 1]
-        room, acted, known, gogc = rows.select(
+        room, acted, known, gogc, share = rows.select(
             (pl.col("alloc").sum() / pl.col("cycles").sum() / pl.col("goal").mean()),
             pl.col("limiter").any(),
             pl.col("limiter").count().alias("known"),
             pl.col("gogc").median(),
+            pl.col("thrash").mean(),
         ).row(0)
         own = part.filter(_window(t).is_between(rows["window"][0], rows["window"][-1]))
         rates = rates_of(own, "counted_per_s", "gc_cpu_share", "gc_cpu_nonidle_share")
@@ -54,24 +51,17 @@ def _limit_thrash(part: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
             "memory limit leaves hardly any room above the live heap"
         )
         reason += IN_WORDS[state or "unlikely"]
-        yield {
-            "process": part["process"][0],
-            "kind": "limit-thrash",
-            "start_s": rows["start_s"][0],
-            "end_s": rows["end_s"][-1],
-            "first_gc": rows["first_gc"][0],
-            "last_gc": rows["last_gc"][-1],
-            "severity": "bad",
-            "reason": reason,
-            "active_share": rows["thrash"].mean(),
-            "gc_per_s": rates["counted_per_s"],
-            "gc_cpu_share": rates["gc_cpu_share"],
-            "gc_cpu_nonidle_share": rates["gc_cpu_nonidle_share"],
-            "effective_gogc_p50": gogc,
-            "limiter": state,
-            "source": str(rows["source"][0]),
-            "line_no": rows["line_no"][0],
-        }
+        yield episode(
+            Part(rows, share),
+            "limit-thrash",
+            "bad",
+            reason,
+            gc_per_s=rates["counted_per_s"],
+            gc_cpu_share=rates["gc_cpu_share"],
+            gc_cpu_nonidle_share=rates["gc_cpu_nonidle_share"],
+            effective_gogc_p50=gogc,
+            limiter=state,
+        )
 
 
 def _window(t: Thresholds) -> pl.Expr:
@@ -83,9 +73,8 @@ def _windows(part: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
     table = part.group_by(_window(t).alias("window"), maintain_order=True).agg(
         pl.col("begin_s").first().alias("start_s"),
         pl.col("end_s").last(),
-        pl.col("first_gc").first(),
-        pl.col("gc_num").last().alias("last_gc"),
-        pl.col("source", "line_no").first(),
+        pl.col("process", "first_gc", "source", "line_no").first(),
+        pl.col("gc_num").last(),
         cycles=pl.col("cycles").sum(),
         paced=pl.col("cycles").sum() - pl.col("forced_cycles").sum(),
         alloc=pl.col("alloc_mib").sum(),
