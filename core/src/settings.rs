@@ -104,9 +104,7 @@ fn unexplained(state: &State, ranges: &Ranges, row: usize, costs: &Costs) -> f64
         } else {
             costs.near
         }
-    } else if live > 0.0
-        && (low_raised > costs.far_times * gogc || gogc > costs.far_times * high)
-    {
+    } else if low_raised > costs.far_times * gogc || gogc > costs.far_times * high {
         costs.far
     } else {
         1.0
@@ -138,7 +136,12 @@ fn unexplained(state: &State, ranges: &Ranges, row: usize, costs: &Costs) -> f64
         }
     }
     if goal <= top + wide {
-        set_by_gogc.min(1.0)
+        // Memory outside the heap may have left less, but nothing sets more than GOGC.
+        if raised || gogc.is_infinite() {
+            set_by_gogc.min(1.0)
+        } else {
+            set_by_gogc
+        }
     } else if goal > costs.far_times * top {
         costs.far
     } else {

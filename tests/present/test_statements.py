@@ -521,7 +521,7 @@ def test_the_heap_goal_names_the_gogc_that_predictions_start_from() -> None:
         live=100,
         start=lambda n: 190 if n < 32 else 480,
         end=lambda n: 195 if n < 32 else 490,
-        goal=lambda n: 200 if n < 32 else 500,
+        goal=lambda n: 4 if n == 1 else 200 if n < 32 else 500,
     )
     report = read_text(changed).report()
     assert report.advice.baseline.now.gogc == 400

@@ -26,6 +26,9 @@ _JUMP, _JUMP_CYCLES = 1.3, 5
 _MOSTLY = 0.9
 """Share of the goals that one explanation must cover."""
 
+_SWEPT_MIB = 2.0
+"""Printed MiB between live heap and goal that the sweeper may need, with truncation."""
+
 _NARROW = 1.25
 """Ratio of the ends of an interval of GOGC in which a usual value is hardly there by chance."""
 
@@ -185,14 +188,18 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
         known: what is stated.
         limited: whether a memory limit sets the goals of any part.
     """
-    # The first cycle may follow one large allocation.
-    rows = seen[max(part.begin, 1) : part.end]
+    rows = seen[part.begin : part.end]
     stated = known.limit.value, known.gogc.value
     if part.state.is_limited:
-        low, high = greatest(rows["low"]), -greatest(-rows["high"])
-        if stated != (None, None) or not 0 < low <= high:
-            return part
+        # The sweeper needs room above a small heap, and one large allocation may come first.
+        raised = rows["goal"] - rows["live"] <= _SWEPT_MIB
+        if part.begin == 0 and len(raised):
+            raised[0] = True
+        lows = rows["low_raised"].zip_with(raised, rows["low"])
+        low, high = max(greatest(lows), 0.0), -greatest(-rows["high"])
         usual = search.usual_between(low, high)
+        if stated != (None, None) or (usual is None and not 0 < low <= high):
+            return part
         state = State((low + high) / 2 if usual is None else usual, math.inf, 0.0)
         return part._replace(state=state, both=True)
     gogc = part.state.gogc
@@ -200,7 +207,6 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
     no_limit = known.limit.value == math.inf or not rows["stacks"].count()
     if part.state.is_off or cost == 0 or no_limit:
         return part
-    rows = seen[part.begin : part.end]
     low = greatest(rows["low"].filter(rows["low"] <= gogc))
     high = -greatest(-rows["high"].filter(rows["high"] >= gogc))
     # A wide interval has a usual value by chance: tiny heaps say little.

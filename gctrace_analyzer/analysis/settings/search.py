@@ -4,7 +4,8 @@ A state is what sets the goals for a time: a GOGC, a memory limit (a goal that d
 live heap), or both, the lower of which wins. A goal that its state does not explain costs 1, a
 change of state `SWITCH`, and each state what makes it unlikely from the start: the default nothing,
 usual values of GOGC little, a memory limit and odd values more. A goal that is far from what its
-state allows costs `_FAR`, unless it is the first: truncation does not do that. The cheapest
+state allows costs `_FAR`: truncation does not do that. The first goal is a size that GOGC alone
+decides, so it tells a limit from a GOGC where no later goal does. The cheapest
 sequence is found by dynamic programming (Viterbi), in the compiled core or, with the same result,
 here.
 """
@@ -30,7 +31,7 @@ SWITCH = 6.0
 _NEAR, _DRIFT = 0.12, 0.3
 """Cost of a goal that is near the limit's, and of one that drift of other memory explains."""
 
-_FAR, _FAR_TIMES = 3.0, 2.0
+_FAR, _FAR_TIMES = 3.0, 1.75
 """Cost of a goal that is far from what its state allows, and times from which on it is far."""
 
 _NEAR_SHARE, _NEAR_TIMES = 0.02, 2.0
@@ -57,6 +58,9 @@ USUAL: dict[float, float] = {
 
 COMMON = 1.2
 """Highest cost of a GOGC that is believed next to a memory limit that sets other goals."""
+
+_DRIFTING = 0.75
+"""Quantile of the goals that is tried as a limit's, if no few goals are alike."""
 
 _PARTS, _MOST_GOGC, _MOST_TOPS = 8, 14, 5
 """Parts of a log that each suggest a GOGC; states of each kind."""
@@ -257,6 +261,9 @@ def _tops(ranges: pl.DataFrame) -> list[float]:
             break
         tops.append(float(goal[index]))
         remaining = remaining.filter((goal - tops[-1]).abs() > _NEAR_TIMES * near[index])
+    # Goals that drift are near none of them.
+    if not tops and len(above) >= FEWEST_GOALS:
+        tops = [float(above.quantile(_DRIFTING) or 0.0)]
     return tops
 
 
@@ -299,7 +306,7 @@ def _unexplained(
     set_by_gogc = _NEAR if low_raised <= gogc <= high else 1.0
     if low <= gogc <= high:
         set_by_gogc = 0.0
-    elif live and (low_raised > _FAR_TIMES * gogc or gogc > _FAR_TIMES * high):
+    elif low_raised > _FAR_TIMES * gogc or gogc > _FAR_TIMES * high:
         set_by_gogc = _FAR
     if math.isinf(top):
         return set_by_gogc
@@ -335,5 +342,6 @@ def _under_limit(
         if low < goal < high:
             return _DRIFT
     if goal <= top + wide:
-        return min(set_by_gogc, 1.0)
+        # Memory outside the heap may have left less, but nothing sets more than GOGC.
+        return min(set_by_gogc, 1.0) if is_higher else set_by_gogc
     return _FAR if goal > _FAR_TIMES * top else 1.0

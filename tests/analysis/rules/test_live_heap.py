@@ -147,7 +147,9 @@ def test_a_heap_that_survives_is_reported() -> None:
 
 
 def test_a_constant_live_heap_from_the_first_cycle_on_is_a_ballast() -> None:
-    facts = facts_of(log_of(60, live=200, goal=400, start=350, end=370))
+    facts = facts_of(
+        log_of(60, live=200, goal=lambda n: 4 if n == 1 else 400, start=350, end=370)
+    )
     (finding,) = matches(live_heap.ballast_present, facts)
     assert "GOMEMLIMIT" in finding.advice
     (old,) = matches(live_heap.ballast_present, replace(facts, go_versions=(None, (1, 17))))

@@ -46,13 +46,13 @@ def test_settings_of_programs_with_known_ones_are_seen() -> None:
     """Over 800 stretches of some 700 logs, most of programs that are not ours."""
     found = judged()
     assert len(found) > 800
-    assert share(one.gogc for one in found) >= 0.97
+    assert share(one.gogc for one in found) >= 0.98
     # Of these, two have a limit at another time, and one another limit.
     assert sum(one.false_limit is True for one in found) <= 3
     in_force = [one for one in found if one.limit is not None]
     assert len(in_force) > 300
-    assert share(one.limit for one in in_force) >= 0.9
-    assert share(one.inside for one in in_force) >= 0.9
+    assert share(one.limit for one in in_force) >= 0.94
+    assert share(one.inside for one in in_force) >= 0.94
 
 
 def regimes(text: str, **given: Any) -> tuple[Regime, ...]:
@@ -106,11 +106,18 @@ def test_a_limit_that_only_cuts_the_highest_goals_leaves_gogc_to_be_seen() -> No
 
 
 def test_goals_that_both_explain_are_either() -> None:
-    (regime,) = regimes(log_of(60, live=100, goal=lambda n: 3 if n == 1 else 233, start=209))
+    text = log_of(60, live=100, goal=233, start=209)
+    (regime,) = regimes(text.split("\n", 1)[1])
     assert regime.set_by == "either"
     assert regime.gogc_pct == pytest.approx(132, abs=2)
     assert regime.memory_limit_mib is None
     assert regime.memory_limit_mib_low == pytest.approx(limit_range(233, 0).low, rel=0.01)
+
+
+def test_the_first_goal_shows_a_limit_where_no_later_one_does() -> None:
+    """With GOGC=133 it would be 5 MiB: nothing is live before the first cycle."""
+    (regime,) = regimes(log_of(60, live=100, goal=233, start=209))
+    assert regime.set_by == "memory-limit"
     # That a limit leaves exactly what the default does is far less likely.
     (default,) = regimes(log_of(60, live=100, goal=lambda n: 4 if n == 1 else 200, start=180))
     assert (default.gogc_pct, default.set_by) == (100, "gogc")
