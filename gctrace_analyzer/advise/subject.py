@@ -116,8 +116,9 @@ def unexplained_kill(analysis: Analysis, process: int | None) -> str | None:
         limit = death.limit_mib or resident
         if outside > analysis.thresholds.off_heap_share * limit:
             return (
-                f"at least {outside:,.0f} of the {resident:,.0f} MiB resident at the OOM kill were "
-                "not Go heap: find out what uses them, or specify the off-heap memory"
+                f"at least {outside:,.0f} of the {resident:,.0f} MiB resident at the OOM kill"
+                f"{death.resident_is} were not Go heap: find out what uses them, or specify the "
+                "off-heap memory"
             )
     return None
 

@@ -365,7 +365,8 @@ def _resident(deaths: Sequence[PostMortem]) -> str:
         for end in (min(sizes), max(sizes))
     )
     of_both = low.removesuffix(" MiB") if high.endswith(" MiB") else low
-    return f", with {high if low == high else f'{of_both} to {high}'} resident"
+    what = f"resident{max(death.resident_is for death in deaths)}"
+    return f", with {high if low == high else f'{of_both} to {high}'} {what}"
 
 
 _SETS_LIMIT = re.compile(r"Set GOMEMLIMIT=(\d+)MiB")

@@ -112,6 +112,7 @@ _FOREIGN = (
         "the GC trace of Node.js",
         r"(?:Scavenge|Mark-[Cc]ompact|Mark-sweep) [^\n]*-> [\d.]+ \([\d.]+\) MB",
     ),
+    ("Windows' warning of low memory (its commit limit)", r"a low virtual memory condition"),
     ("a crash of Node.js", r"JavaScript heap out of memory"),
     ("a traceback of Python", r"^Traceback \(most recent call last\)|^MemoryError"),
     ("a crash of .NET", r"System\.OutOfMemoryException"),

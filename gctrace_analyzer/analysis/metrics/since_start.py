@@ -49,7 +49,8 @@ def since_start(
     length = pl.when(length > 0).then(length)
     share = pl.coalesce(pl.when(available > 0).then(gc_cpu / available), fraction)
     nothing = pl.lit(None, pl.Float64)
-    remembered = ("ring_max_ms", pl.col("pause_max_s") * 1000)
+    longest = pl.col("pause_longest_s") * 1000
+    remembered = (longest, "ring_max_ms", pl.col("pause_max_s") * 1000)
     only_one = pl.when(cycles == 1).then(pl.col("pause_total_ns") / 1e6)
     return rows.select(
         "process",
@@ -82,7 +83,7 @@ def since_start(
         stw_p50_ms=pl.coalesce("ring_p50_ms", pl.col("pause_p50_s") * 1000),
         stw_max_ms=pl.coalesce(*remembered, only_one),
         last_pause_ms=pl.col("last_pause_ns") / 1e6,
-        pauses_are_all=(cycles <= RING).fill_null(value=False),
+        pauses_are_all=longest.is_not_null() | (cycles <= RING).fill_null(value=False),
         alloc_mib=pl.col("total_alloc_bytes") / MIB,
         alloc_mib_per_s=pl.col("total_alloc_bytes") / MIB / length,
         heap_live_mib=pl.col("heap_live_bytes") / MIB,

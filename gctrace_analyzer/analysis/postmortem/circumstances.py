@@ -9,6 +9,7 @@ import polars as pl
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR, THRESHOLD_KILLERS
 from gctrace_analyzer.analysis.postmortem.match import listed_tasks
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
+from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS
 from gctrace_analyzer.units import MIB, duration_text, size_text
 
 if TYPE_CHECKING:
@@ -37,14 +38,17 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
         rank = _rank(death, tables)
         yield f"The host ran out of memory; no limit of a container or unit was the reason.{rank}"
     elif death.scope == "memcg" and facts.limit.limit_mib is None:
+        group = short_name(death.oom_memcg or "its cgroup, container or job")
         hits = f" {death.failcnt:,} times" if (death.failcnt or 0) > 1 else ""
-        used = "" if death.used_bytes is None else _with_used(death.used_bytes / MIB)
+        used = _with_used(death.used_bytes)
         yield (
-            f"It reached the memory limit of its cgroup, container or job{hits}{used}; the input "
-            "does not show how high that limit is."
+            f"It reached the memory limit of {group}{hits}{used}; the input does not show how "
+            "high that limit is."
         )
     elif facts.limit.limit_mib is not None and facts.limit.limit_is:
         yield _at_limit(facts, facts.limit.limit_mib)
+    elif death.used_bytes is not None:
+        yield f"It used {size_text(death.used_bytes / MIB)} at most."
 
 
 def _by_killer(facts: Evidence) -> str | None:
@@ -58,6 +62,12 @@ def _by_killer(facts: Evidence) -> str | None:
         return _little_available(death)
     if death.killer == "systemd-oomd" and death.reason is not None:
         return _nearly_full(death)
+    if death.killer in (*SUPERVISORS, "macOS") and death.usage_bytes is not None:
+        limit, used = death.limit_bytes, size_text(death.usage_bytes / MIB)
+        if limit is None:
+            return f"{death.killer} ran low on memory and ended it, with {used} in use."
+        over = f"{used}, more than its limit there, {size_text(limit / MIB)}"
+        return f"{death.killer} ended it: it used {over}."
     return None
 
 
@@ -65,7 +75,7 @@ def _at_limit(facts: Evidence, limit_mib: float) -> str:
     """Returns how near to its limit the program was."""
     death, resident = facts.death, facts.memory.resident_mib
     if death.not_before_at is None or resident is None:
-        used = "" if death.used_bytes is None else _with_used(death.used_bytes / MIB)
+        used = _with_used(death.used_bytes)
         hits = f" The limit was hit {death.failcnt:,} times." if death.failcnt else ""
         own = (
             death.victim and facts.limit.limit_is == f"the limit of {short_name(death.victim)}"
@@ -92,8 +102,8 @@ def _eviction(facts: Evidence) -> str:
     )
 
 
-def _with_used(used_mib: float) -> str:
-    return f", with {size_text(used_mib)} in use"
+def _with_used(used_bytes: int | None) -> str:
+    return "" if used_bytes is None else f", with {size_text(used_bytes / MIB)} in use"
 
 
 def _pressure(death: Death) -> str:
@@ -110,16 +120,12 @@ def _pressure(death: Death) -> str:
 
 def _little_available(death: Death) -> str:
     """Returns how much memory there was when earlyoom acted, by its own threshold."""
-    limit, available, host = (
-        death.available_limit_pct,
-        death.available_bytes,
-        death.host_bytes,
-    )
+    limit, available = death.available_limit_pct, death.available_bytes
     threshold = "the threshold" if limit is None else f"the threshold ({limit:.4g} %)"
     if available is None:
         return f"{death.killer} ends programs at {threshold}, before the kernel runs out of memory."
     size = f"{available / MIB:,.0f} MiB of the host's memory were"
-    if host:
+    if host := death.host_bytes:
         share = f"{100 * available / host:.4g} % of the host's memory"
         size = f"{share} ({available / MIB:,.0f} of {host / MIB:,.0f} MiB) was"
     return (

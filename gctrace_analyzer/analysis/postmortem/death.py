@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
@@ -144,6 +145,8 @@ class Death:
         if self.killer == "systemd-oomd":
             full = "because the host's memory and swap were nearly full"
             return f"by systemd-oomd {full}" if self.reason else "by systemd-oomd"
+        if self.killer in SUPERVISORS:
+            return f"by {self.killer} for its memory use"
         if self.killer in THRESHOLD_KILLERS:
             return f"by {self.killer} because little memory was available"
         return "because memory ran out"

@@ -18,6 +18,7 @@ from gctrace_analyzer.analysis.postmortem.pairing import (
 )
 from gctrace_analyzer.analysis.postmortem.proof import NOTICES, SIGKILL_CODE, is_kill, is_proven
 from gctrace_analyzer.ingest.evidence.message import KILLED_AT_START
+from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
@@ -50,12 +51,15 @@ def deaths(tables: Mapping[str, pl.DataFrame]) -> list[Death]:
     return [*kills, *left, *_fatal(tables["runtime_fatal"])]
 
 
+_KINDS = {EVICTOR: "Eviction", **dict.fromkeys(SUPERVISORS, "Restart")}
+
+
 def _kills(table: pl.DataFrame) -> list[Death]:
     """Returns the recorded kills; one that several inputs contain is returned once."""
     kills = [
         Death.of(
             row,
-            kind="Eviction" if row["killer"] == EVICTOR else "OOM kill",
+            kind=_KINDS.get(row["killer"], "OOM kill"),
             proven=is_proven("oom_kills", row),
         )
         for row in table.iter_rows(named=True)
@@ -198,6 +202,7 @@ def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
             kind="Unit killed for memory",
             proven=is_proven("unit_events", row),
             name=row["unit"],
+            used_bytes=row["memory_peak_bytes"],
             killer="systemd-oomd" if row["event"] == "oomd_killed_processes" else None,
             is_inside=row["event"] == "oom_killed_process",
         )

@@ -191,7 +191,8 @@ def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
             "those of other processes in the group, of files in memory (tmpfs, page cache) or of "
             "the kernel."
         )
-    what = "resident" if facts.memory.resident_mib is not None else "of the limit"
+    is_resident = facts.memory.resident_mib is not None
+    what = f"resident{facts.memory.resident_is}" if is_resident else "of the limit"
     of = f"the {total:,.0f} MiB {what}"
     if heap.live_mib is not None and heap.live_mib > total:
         yield (
@@ -215,7 +216,7 @@ def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
     )
     if outside > NOTABLE * total:
         stacks = "" if facts.memory.go_other_mib is not None else "goroutine stacks, "
-        others = "" if what == "resident" else "other processes, files in memory, "
+        others = "" if is_resident else "other processes, files in memory, "
         yield (
             f"At least {outside:,.0f} of {of} ({outside_most:,.0f} at most) were not Go heap, "
             f"unless one last allocation was that large: {stacks}cgo, mmap, {others}or memory that "

@@ -50,10 +50,14 @@ class LastMinute:
 
 @frozen
 class Resident:
-    """The resident memory at the death, and what of it the Go runtime has outside of its heap."""
+    """The resident memory at the death, and what of it the Go runtime has outside of its heap.
+
+    `resident_is` says which pages it does not count, as the end of a sentence's part.
+    """
 
     resident_mib: float | None = None
     go_other_mib: float | None = None
+    resident_is: str = ""
 
 
 @frozen

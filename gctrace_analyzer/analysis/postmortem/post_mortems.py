@@ -77,6 +77,7 @@ class PostMortem(Plain):
     gc_cpu_share: float | None
     alloc_mib_per_s: float | None
     resident_mib: float | None
+    resident_is: str
     go_heap_mib: float | None
     go_heap_most_mib: float | None
     go_other_mib: float | None
@@ -325,4 +326,6 @@ def _memory_at_death(
         last = cycles.row(-1, named=True)
         roots = [last["stacks_mib"], last["globals_mib"]]
         other = None if None in roots else float(sum(roots))
-    return Resident(None if resident is None else resident / MIB, other)
+    counts_files = death.is_of_files or not death.file_rss_bytes or death.anon_rss_bytes is None
+    resident_is = "" if counts_files else " (without file pages)"
+    return Resident(None if resident is None else resident / MIB, other, resident_is)

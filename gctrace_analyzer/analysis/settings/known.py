@@ -271,7 +271,7 @@ def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
         return {}
     # Metrics say nothing about the state that the container is in, and platforms only its end.
     source = "message of the platform" if row["error"] else "Kubernetes metrics"
-    is_named = row["container_id"] or row["pod"] or not row["error"]
+    is_named = row["container_id"] or (row["name"] if row["pod"] else not row["error"])
     is_state = is_named and (row["status"] or row["last_status"] or row["event"])
     source = "docker or kubectl" if is_state else source
     name = row["name"] or row["container"] or ("" if row["error"] else "container")

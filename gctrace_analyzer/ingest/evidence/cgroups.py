@@ -58,19 +58,21 @@ def short_name(path: str) -> str:
     return pod if pod_uid(last) else path
 
 
+def identity(path: str | None) -> Row:
+    """Returns what the path of a control group names, as columns."""
+    named = {"unit": unit(path), "container_id": container_id(path), "pod_uid": pod_uid(path)}
+    return {"cgroup": path, **named}
+
+
 def _plain(name: str) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), name)
 
 
 _FILES = {
-    "max": "memory_limit_bytes",
-    "limit_in_bytes": "memory_limit_bytes",
-    "peak": "memory_used_bytes",
-    "max_usage_in_bytes": "memory_used_bytes",
-    "current": "current_bytes",
-    "usage_in_bytes": "current_bytes",
-    "failcnt": "failcnt",
-}
+    "max": "memory_limit_bytes", "limit_in_bytes": "memory_limit_bytes",
+    "peak": "memory_used_bytes", "max_usage_in_bytes": "memory_used_bytes",
+    "current": "current_bytes", "usage_in_bytes": "current_bytes", "failcnt": "failcnt",
+}  # fmt: skip
 _FILE = re.compile(
     rf"(?<![\w.])memory\.(?P<file>{'|'.join(_FILES)})\s{{0,40}}[:=]?\s{{0,40}}(?P<value>\d{{1,20}})\b"
 )

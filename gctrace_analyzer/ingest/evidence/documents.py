@@ -54,7 +54,7 @@ class Values:
 
     def add(self, kind: str, table: str, row: Row, line_no: int) -> None:
         """Adds a row that was found in a value of the given kind."""
-        self.kinds.append(kind)
+        self.kinds += [kind] if kind else []
         self.rows.setdefault(table, []).append({"line_no": line_no, **row})
 
     def add_records(self, records: Iterable[dict[str, object]], line_no: int) -> None:
@@ -226,17 +226,37 @@ def _pods(value: dict[str, object]) -> list[Row]:
 
     That may be the status of a container, or its last state alone.
     """
-    kind = value.get("kind")
     if _are_pods(value) or "containerStatuses" in _object(value.get("status")):
         return kubernetes.pods(value)
-    if kind is not None:
+    if "kind" in value:
         return []
-    if isinstance(value.get("terminated"), dict) and len(value) == 1:
-        return kubernetes.pods({"status": {"containerStatuses": [{"state": value}]}})
-    is_status = "restartCount" in value and isinstance(value.get("state"), dict)
-    if is_status or "terminated" in _object(value.get("lastState")):
-        return kubernetes.pods({"status": {"containerStatuses": [value]}})
-    return kubernetes.pods({"status": value}) if "containerStatuses" in value else []
+    is_status = "containerStatuses" in value
+    return kubernetes.pods({"status": value}) if is_status else [*_ended_inside(value, depth=1)]
+
+
+def _ended_inside(value: Any, name: str | None = None, depth: int = _NESTED) -> Iterator[Row]:
+    """Yields the containers inside an object that have ended, and perhaps run again.
+
+    Such as the steps of a Tekton TaskRun, and the tasks of a Nomad allocation, whose events say
+    what its driver says.
+    """
+    for item in objects(value if isinstance(value, list) else [value]) if depth else ():
+        own = next((str(item[key]) for key in ("name", "container") if item.get(key)), name)
+        last, now = _object(item.get("lastState")), _object(item.get("state"))
+        now = {"terminated": item["terminated"]} if "terminated" in item else now
+        if details := _object(item.get("Details")):
+            if details.get("oom_killed") == "true":
+                ended_at = json_values.epoch_utc(numbers.whole(item.get("Time")))
+                code = numbers.whole(details.get("exit_code"))
+                row: Row = {"oom_killed": True, "exit_code": code, "finished_at": ended_at}
+                yield docker.with_signal({"name": own, "status": "terminated", **row})
+        elif {"terminated"} & {*last, *now} or ("restartCount" in item and now):
+            status = {**item, "name": own, "state": now}
+            yield from kubernetes.pods({"status": {"containerStatuses": [status]}})
+        else:
+            for key, inner in item.items():
+                below = key if isinstance(inner, dict) else own
+                yield from _ended_inside(inner, below, depth - 1)
 
 
 def _are_pods(value: dict[str, object]) -> bool:
@@ -413,6 +433,7 @@ _ROWS: tuple[tuple[str, str, Callable[[dict[str, object]], Iterable[Row]]], ...]
     ("crictl inspect", "container_states", kubernetes.inspections),
     ("AWS ECS", "container_states", platforms.ecs_containers),
     ("kubectl get pods -o json", "container_states", _pods),
+    ("", "container_states", _ended_inside),
     ("expvar", "memstats", lambda value: _dump(value.get("memstats"))),
     ("MemStats JSON", "memstats", lambda value: _dump(value.get("MemStats"))),
     (

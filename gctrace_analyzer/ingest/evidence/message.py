@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from gctrace_analyzer.schema import IDENTITY
+from gctrace_analyzer.ingest import numbers
+from gctrace_analyzer.schema import IDENTITY, TABLES
 from gctrace_analyzer.schema import Row as Row
 
 if TYPE_CHECKING:
+    import re
+    from collections.abc import Mapping
     from datetime import datetime
 
 Rows: TypeAlias = "dict[str, list[Row]]"
@@ -55,3 +58,35 @@ class Message(NamedTuple):
     def identity(self) -> Row:
         """Returns `place`, and which process wrote the line."""
         return self.place() | {name: getattr(self, name) for name in IDENTITY}
+
+
+_OF_KILLS = {column.name: column.dtype for column in TABLES["oom_kills"]}
+_FACTORS = {"_kb": 1 << 10, "_mib": 1 << 20}
+
+
+def columns(match: re.Match[str]) -> Row:
+    """Returns the groups of a line about a kill that are columns of `oom_kills`.
+
+    Sizes may be named `_kb` or `_mib` instead, or have a group `_unit`.
+    """
+    row: Row = {}
+    for name, text in match.groupdict().items():
+        ending = name[name.rfind("_") :]
+        if text is None:
+            continue
+        if ending in _FACTORS:
+            row[f"{name.removesuffix(ending)}_bytes"] = numbers.whole(text, _FACTORS[ending])
+        elif f"{name}_unit" in match.groupdict():
+            row[f"{name}_bytes"] = size_bytes(match.groupdict(), name)
+        elif (dtype := _OF_KILLS.get(name)) is not None:
+            number = numbers.real if dtype == "Float64" else numbers.whole
+            row[name] = text if dtype == "String" else number(text)
+    return row
+
+
+def size_bytes(parts: Mapping[str, str | None], name: str) -> int | None:
+    """Returns a size that a platform prints: its MB and GB are binary."""
+    if (number := numbers.real(parts.get(name))) is None:
+        return None
+    unit = (parts[f"{name}_unit"] or "").upper()
+    return numbers.whole(number, 1024 ** " KMGT".index(unit) if unit else 1)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.evidence import cgroups, kubernetes, oom_lines
+from gctrace_analyzer.ingest.evidence.message import columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -109,24 +110,15 @@ class _Reader:
             self.task(row, about)
 
     def invoked(self, match: re.Match[str], about: Row) -> None:
-        self.at("invoked", about, after={"no kill"}).facts.update(
-            invoker_comm=match["comm"],
-            gfp_mask=match["gfp"],
-            order=numbers.whole(match["order"]),
-        )
+        self.at("invoked", about, after={"no kill"}).facts.update(columns(match))
 
     def announced(self, match: re.Match[str], about: Row) -> None:
         words = match.string[: match.end("message")].lower()
-        self.at("announced", about).announced = about | {
-            "pid": numbers.whole(match["pid"]),
-            "comm": match["comm"],
-            "score": numbers.whole(match["score"]),
-            "scope": oom_lines.scope(words),
-        }
+        scope = {"scope": oom_lines.scope(words)}
+        self.at("announced", about).announced = about | columns(match) | scope
 
     def task_in(self, match: re.Match[str], about: Row) -> None:
-        facts = self.at("task in", about).facts
-        facts |= {"task_memcg": match["task"], "oom_memcg": match["oom"]}
+        self.at("task in", about).facts.update(columns(match))
 
     def group(self, _: re.Match[str], about: Row) -> None:
         after = {"killed", "context", "invoked", "announced", "usage"}
@@ -150,11 +142,7 @@ class _Reader:
     def cpu(self, match: re.Match[str], about: Row) -> None:
         incident = self.open.get(about["host"])
         if incident and "invoked" in incident.seen:
-            facts = {
-                "invoker_pid": numbers.whole(match["pid"]),
-                "kernel_release": match["release"],
-            }
-            incident.facts |= facts
+            incident.facts |= columns(match)
 
     def wrapped(self, match: re.Match[str], about: Row) -> None:
         """Adds the second part of a kill line that was wrapped."""
@@ -180,39 +168,33 @@ class _Reader:
     def kill(self, match: re.Match[str], about: Row) -> None:
         before, after = match.string[: match.start()], match.string[match.end() :]
         quoted = '"' in before and not re.search(r'[Mm]essage[=:] ?"$', before)
-        known = self.open.get(about["host"])
-        announced_pid = (
-            known and known.announced and known.announced["pid"] == numbers.whole(match["pid"])
-        )
+        incident = self.open.get(about["host"])
+        announced = (incident and incident.announced) or {}
+        announced_pid = announced.get("pid") == numbers.whole(match["pid"])
         sized = match["message"] or "total-vm:" in after or "anon-rss:" in after
         if not self.kernel and (quoted or not (sized or announced_pid or match["uid1"])):
             return
-        incident = self.open.get(about["host"])
         if not (incident and incident.group and "killed" in incident.seen):
             incident = self.at("killed", about)
         incident.seen.add("killed")
         uid = match["uid1"] or match["uid2"]
-        given = oom_lines.sizes(match.string[match.end("comm") :])
         announced = incident.announced or {}
-        kill_scope = oom_lines.scope(match["message"]) or announced.get("scope")
         row = {
             **{name: value for name, value in incident.facts.items() if name != "line_no"},
             **{name: value for name, value in about.items() if value is not None},
             "killer": "kernel",
-            "pid": numbers.whole(match["pid"]),
-            "comm": match["comm"],
+            **columns(match),
             **({"uid": numbers.whole(uid)} if uid else {}),
-            **given,
+            **oom_lines.sizes(match.string[match.end("comm") :]),
             "score": announced.get("score"),
             "oom_group": incident.group or None,
-            "scope": kill_scope,
+            "scope": oom_lines.scope(match["message"]) or announced.get("scope"),
         }
         for other in self.by_pid.get(row["pid"], []):
             if _is_same(row, other):
                 # The line of a kill is repeated by kills of a whole cgroup, and by the node
                 # problem detector.
-                new = {name: value for name, value in row.items() if other.get(name) is None}
-                other.update(new)
+                other |= {name: row[name] for name in row if other.get(name) is None}
                 if incident.group:
                     other["oom_group"] = True
                 return
@@ -221,29 +203,22 @@ class _Reader:
 
     def context(self, match: re.Match[str], about: Row) -> None:
         incident = self.at("context", about)
-        incident.facts |= {
-            "constraint": match["constraint"],
-            "mems_allowed": match["mems"],
-            "task_memcg": match["task_memcg"],
-            "oom_memcg": match["oom_memcg"],
-            "global_oom": bool(match["global"]),
-        }
+        row = columns(match)
         incident.announced = (incident.announced or about) | {
-            "pid": numbers.whole(match["pid"]),
-            "comm": match["comm"],
-            "uid": numbers.whole(match["uid"]),
+            name: row[name] for name in ("pid", "comm", "uid")
         }
-        incident.facts["uid"] = numbers.whole(match["uid"])
+        del row["pid"], row["comm"]
+        incident.facts |= row | {"global_oom": bool(match["global"])}
 
     def usage(self, match: re.Match[str], about: Row) -> None:
         # Without a limit the kernel prints PAGE_COUNTER_MAX, which is no possible number.
-        size = {name: numbers.whole(match[name], 1024) for name in ("usage", "limit")}
+        row = columns(match)
         if match["what"] == "memory":
-            incident = self.at("usage", about)
-            incident.facts |= {f"{name}_bytes": value for name, value in size.items()}
-            incident.facts["failcnt"] = numbers.whole(match["failcnt"])
+            self.at("usage", about).facts.update(row)
         elif match["what"] == "swap" and (known := self.open.get(about["host"])):
-            known.facts |= {f"swap_{name}_bytes": value for name, value in size.items()}
+            known.facts |= {
+                f"swap_{name}": row[name] for name in ("usage_bytes", "limit_bytes")
+            }
 
     def task(self, row: Row, about: Row) -> None:
         row["line_no"] = about["line_no"]
@@ -253,28 +228,17 @@ class _Reader:
             self.listed.setdefault(about["host"], []).append(row)
 
     def reaped(self, match: re.Match[str], about: Row) -> None:
-        pid = numbers.whole(match["pid"])
-        for kill in reversed(self.by_pid.get(pid, [])):
-            kill["reaped"] = True
-            for name in ("anon", "file", "shmem"):
-                kill[f"reaped_{name}_rss_bytes"] = numbers.whole(match[name], 1024)
+        row = columns(match) | {"reaped": True}
+        if kills := self.by_pid.get(row["pid"]):
+            kills[-1] |= {name: row[name] for name in row if name.startswith("reaped")}
             return
         # The reaper only runs after a kill, whose own line may be missing.
-        self.by_reaper.append(
-            about | {"killer": "kernel", "pid": pid, "comm": match["comm"], "reaped": True}
-        )
+        known = {name: row[name] for name in ("pid", "comm", "reaped")}
+        self.by_reaper.append(about | {"killer": "kernel"} | known)
 
     def kubelet(self, match: re.Match[str], about: Row) -> None:
-        self.by_kubelet.append(
-            about
-            | {
-                "killer": "kernel",
-                "reported_by": "kubelet",
-                "scope": "global",
-                "pid": numbers.whole(match["pid"]),
-                "comm": match["comm"],
-            }
-        )
+        known = {"killer": "kernel", "reported_by": "kubelet", "scope": "global"}
+        self.by_kubelet.append(about | known | columns(match))
 
     def close(self, incident: _Incident) -> None:
         self.open = {host: other for host, other in self.open.items() if other is not incident}
@@ -340,10 +304,7 @@ def _add_derived(kill: Row) -> None:
     elif kill_scope is None and constraint == "CONSTRAINT_MEMCG":
         kill_scope = "memcg"
     kill["scope"] = kill_scope
-    path = kill.get("task_memcg")
-    kill["cgroup"] = path
-    kill["unit"] = cgroups.unit(path)
-    kill["container_id"], kill["pod_uid"] = cgroups.container_id(path), cgroups.pod_uid(path)
+    kill |= cgroups.identity(kill.get("task_memcg"))
     vm, tables = kill.get("total_vm_bytes"), kill.get("pgtables_bytes")
     if vm and tables and tables > vm / 64 and tables // 1024 % oom_lines.PAGE == 0:
         # The first release of Linux 5.4 printed bytes but called them kB.

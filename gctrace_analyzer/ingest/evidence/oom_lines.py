@@ -37,29 +37,31 @@ PREKILL = re.compile(
     re.IGNORECASE,
 )
 INVOKED = re.compile(
-    r"^(?:.*?(?:\] |kernel: ))?(?P<comm>.{1,16}?) invoked oom-killer: "
-    r"gfp_mask=(?P<gfp>0x[0-9a-f]+(?:\([^)]{0,300}\))?).{0,200}?order=(?P<order>-?\d+)"
+    r"^(?:.*?(?:\] |kernel: ))?(?P<invoker_comm>.{1,16}?) invoked oom-killer: "
+    r"gfp_mask=(?P<gfp_mask>0x[0-9a-f]+(?:\([^)]{0,300}\))?).{0,200}?order=(?P<order>-?\d+)"
 )
 CONTEXT = re.compile(
     r"oom-kill:constraint=(?P<constraint>CONSTRAINT_\w+),nodemask=(?P<nodemask>[^=]*),"
-    r"cpuset=(?P<cpuset>[^=]*),mems_allowed=(?P<mems>[\d,-]*)(?:,oom_memcg=(?P<oom_memcg>[^=]*)"
+    r"cpuset=(?P<cpuset>[^=]*),mems_allowed=(?P<mems_allowed>[\d,-]*)(?:,oom_memcg=(?P<oom_memcg>[^=]*)"
     r"|(?P<global>,global_oom))?,task_memcg=(?P<task_memcg>[^=]*),task=(?P<comm>.{0,64}),"
     r"pid=(?P<pid>\d+),uid=(?P<uid>\d+)"
 )
 TASK_IN = re.compile(
-    r"Task in (?P<task>(?:(?!Task in ).)+?) killed as a result of limit of (?P<oom>.*\S)\s*$"
+    r"Task in (?P<task_memcg>(?:(?!Task in ).)+?) killed as a result of limit of "
+    r"(?P<oom_memcg>.*\S)\s*$"
 )
 USAGE = re.compile(
-    r"(?P<what>memory\+swap|memory|swap): usage (?P<usage>\d+)kB, limit (?P<limit>\d+)kB, "
+    r"(?P<what>memory\+swap|memory|swap): usage (?P<usage_kb>\d+)kB, limit (?P<limit_kb>\d+)kB, "
     r"failcnt (?P<failcnt>\d+)"
 )
 CPU = re.compile(
-    r"(?:CPU: \d+ (?:UID: \d+ )?PID|Pid): (?P<pid>\d+),? [Cc]omm: .{0,64}?(?:Not tainted |"
-    r"Tainted: [^\d]{1,64}+(?<= ))(?P<release>\d+\.\d+\S*)"
+    r"(?:CPU: \d+ (?:UID: \d+ )?PID|Pid): (?P<invoker_pid>\d+),? [Cc]omm: .{0,64}?(?:Not tainted |"
+    r"Tainted: [^\d]{1,64}+(?<= ))(?P<kernel_release>\d+\.\d+\S*)"
 )
 REAPED = re.compile(
     r"oom_reaper: reaped process (?P<pid>\d+) \((?P<comm>.{0,64}?)\), "
-    r"now anon-rss:(?P<anon>\d+)kB, file-rss:(?P<file>\d+)kB, shmem-rss:(?P<shmem>\d+)kB"
+    r"now anon-rss:(?P<reaped_anon_rss_kb>\d+)kB, file-rss:(?P<reaped_file_rss_kb>\d+)kB, "
+    r"shmem-rss:(?P<reaped_shmem_rss_kb>\d+)kB"
 )
 HEADER = re.compile(r"\[ *pid *\] +uid +(?P<rest>.{0,200}name)\s*$")
 TASK = re.compile(r"\[ *(?P<pid>\d+)\] +(?P<rest>\d+ +\d+ +\d+.*)$")

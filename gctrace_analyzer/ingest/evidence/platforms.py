@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.evidence import cgroups, wordings
 from gctrace_analyzer.ingest.evidence.docker import with_signal
-from gctrace_analyzer.ingest.evidence.message import AT_LIMIT, KILLED_AT_START
+from gctrace_analyzer.ingest.evidence.message import (
+    AT_LIMIT,
+    KILLED_AT_START,
+    columns,
+    size_bytes,
+)
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
@@ -31,18 +36,17 @@ HINT = (
     r"xit [Cc]ode:? 137|xit status 137|non-zero exit \(137\)"
 )
 
-_HEROKU_SIZE = re.compile(r"Process running mem=(?P<mem>\d{1,9})M\((?P<pct>\d{1,9}\.\d)%\)")
-_HEROKU_SAMPLE = re.compile(
-    r"sample#memory_total=(?P<used>\d{1,9}(?:\.\d{1,4})?)MB.{0,400}?"
+_SIZES = re.compile(
+    # Of Heroku's dynos, and of AWS Lambda's functions
+    r"Process running mem=(?P<used>\d{1,9})M\((?P<pct>\d{1,9}\.\d)%\)"
+    r"|sample#memory_total=(?P<total>\d{1,9}(?:\.\d{1,4})?)MB.{0,400}?"
     r"sample#memory_quota=(?P<quota>\d{1,9}(?:\.\d{1,4})?)MB"
-)
-_LAMBDA = re.compile(
-    r"Memory Size: (?P<size>\d{1,9}) MB\s+Max Memory Used: (?P<used>\d{1,9}) MB"
+    r"|Memory Size: (?P<size>\d{1,9}) MB\s+Max Memory Used: (?P<most>\d{1,9}) MB"
     r"|memorySizeMB\\*\": ?(?P<json_size>\d{1,9}), ?"
-    r"\\*\"maxMemoryUsedMB\\*\": ?(?P<json_used>\d{1,9})"
+    r"\\*\"maxMemoryUsedMB\\*\": ?(?P<json_most>\d{1,9})"
 )
-_LAMBDA_KILLED = re.compile(
-    r"(?:Error Type: |errorType\\*\": ?\\*\")Runtime\.OutOfMemory"
+_KILLED = re.compile(
+    r"Error R15|(?:Error Type: |errorType\\*\": ?\\*\")Runtime\.OutOfMemory"
     r"|Runtime exited.{0,20}signal: killed"
 )
 _NEAR_SIZE = 0.9
@@ -65,8 +69,7 @@ def read(messages: Sequence[Message], stops: Stops) -> Rows:
         "oom_kills": list(_kills(messages)),
         "container_states": [
             *_containers(messages, stops),
-            *_dynos(messages),
-            *_functions(messages),
+            *_sized(messages),
         ],
     }
 
@@ -79,30 +82,20 @@ def _kills(messages: Iterable[Message]) -> Iterator[Row]:
         for killer in wordings.KILLERS:
             if (match := killer.pattern.search(message.text)) is None:
                 continue
-            row = known.get(killer.who, {}) | _columns(match)
+            row = columns(match)
+            before = known.get(killer.who, {})
+            if before.get("comm") in (None, row.get("comm", before.get("comm"))):
+                row = before | row
             victim = (message.host, row.get("pid"), row.get("comm"))
+            is_for_memory = killer.who not in wordings.SUPERVISORS or "usage_bytes" in row
             if not killer.is_kill:
                 known[killer.who] = row
-            elif victim not in ended:
+            elif victim not in ended and is_for_memory:
                 ended.add(victim)
-                row |= {"killer": killer.who, "scope": "global"}
+                scope = "memcg" if row.get("limit_bytes") else "global"
+                row |= {"killer": killer.who, "scope": scope}
                 yield message.place() | row | {"unit": cgroups.unit(row.get("cgroup"))}
             break
-
-
-def _columns(match: re.Match[str]) -> Row:
-    """Returns the groups of a killer's line as columns."""
-    row: Row = {}
-    for name, text in match.groupdict().items():
-        if text is None:
-            continue
-        if name.endswith("_mib"):
-            row[f"{name.removesuffix('_mib')}_bytes"] = numbers.whole(text, MIB)
-        elif name.endswith("_pct"):
-            row[name] = numbers.real(text)
-        else:
-            row[name] = text if name in ("comm", "cgroup") else numbers.whole(text)
-    return row
 
 
 @dataclass(slots=True)
@@ -192,13 +185,9 @@ def _nearby(message: Message, wording: wordings.Wording) -> Row:
 
 
 _OF_GROUPS = {
-    "code": "exit_code",
-    "name": "name",
-    "id": "container_id",
-    "limit": "memory_limit_bytes",
-    "used": "memory_used_bytes",
-    "request": "memory_request_bytes",
-}
+    "code": "exit_code", "name": "name", "id": "container_id", "limit": "memory_limit_bytes",
+    "used": "memory_used_bytes", "request": "memory_request_bytes",
+}  # fmt: skip
 
 
 def _facts(match: re.Match[str]) -> Row:
@@ -209,7 +198,7 @@ def _facts(match: re.Match[str]) -> Row:
         text = parts.get(group)
         if text is not None:
             sized = column.endswith("_bytes")
-            number = _bytes(parts, group) if sized else numbers.whole(text)
+            number = size_bytes(parts, group) if sized else numbers.whole(text)
             row[column] = number if sized or group == "code" else text
     return with_signal(row)
 
@@ -225,14 +214,6 @@ def _of_match(message: Message, match: re.Match[str], wording: wordings.Wording)
     elif wording.word == KILLED_AT_START:
         row["error"] = wording.word
     return row
-
-
-def _bytes(parts: dict[str, str | None], name: str) -> int | None:
-    """Returns a size that a platform prints: its MB and GB are binary."""
-    if (number := numbers.real(parts.get(name))) is None:
-        return None
-    unit = (parts[f"{name}_unit"] or "").upper()
-    return numbers.whole(number, 1024 ** " KMGT".index(unit) if unit else 1)
 
 
 @dataclass(frozen=True)
@@ -311,31 +292,6 @@ def mark_stopped(states: Iterable[Row], stops: Stops, *, everywhere: bool = Fals
         got_kill = state.get("exit_code") == _SIGKILL_CODE and not state.get("oom_killed")
         if got_kill and (cause := stops.of(state, everywhere=everywhere)):
             state |= {"stop_requested": True, "stopped_by": state.get("stopped_by") or cause}
-
-
-def _dynos(messages: Iterable[Message]) -> Iterator[Row]:
-    """Yields the dynos of Heroku: those that it killed, and the most that each other one used."""
-    most: dict[str | None, tuple[Message, float, float]] = {}
-    killed: set[str | None] = set()
-    for message in messages:
-        name = message.container
-        if match := _HEROKU_SIZE.search(message.text):
-            used, share = float(match["mem"]), float(match["pct"]) / 100
-            size = (used, round(used / share) if share else 0.0)
-        elif match := _HEROKU_SAMPLE.search(message.text):
-            size = (float(match["used"]), float(match["quota"]))
-        elif "Error R15" in message.text:
-            killed.add(name)
-            last = most.get(name)
-            yield _killed(message, exit_code=137, **({} if last is None else _sizes(*last[1:])))
-            continue
-        else:
-            continue
-        if size[1] and (name not in most or size[0] >= most[name][1]):
-            most[name] = (message, *size)
-    for name, (message, used, quota) in most.items():
-        if name not in killed:
-            yield _used(message, used, quota)
 
 
 def _sizes(used_mib: float, limit_mib: float) -> dict[str, int | None]:
@@ -418,33 +374,37 @@ _NO_STOPS = ("EssentialContainerExited", "TaskFailedToStart")
 """Why a task of ECS ended that was not stopped from outside."""
 
 
-def _functions(messages: Iterable[Message]) -> Iterator[Row]:
-    """Yields functions of AWS Lambda: those that were killed, and the most that others used.
+def _sized(messages: Iterable[Message]) -> Iterator[Row]:
+    """Yields dynos and functions: those that were killed, and the most that each other one used.
 
     A function that gets SIGKILL ran out of memory, if it or another run of it used nearly all.
     """
-    most: tuple[Message, int, int] | None = None
+    most: dict[str | None, tuple[Message, float, float]] = {}
     ends: list[Message] = []
     for message in messages:
-        if match := _LAMBDA.search(message.text):
-            used = int(match["used"] or match["json_used"])
-            size = int(match["size"] or match["json_size"])
-            if most is None or used / size >= most[1] / most[2]:
-                most = (message, used, size)
-        if _LAMBDA_KILLED.search(message.text) and not (
-            ends and message.line_no - ends[-1].line_no <= _NEAR_LINES
+        name = message.container
+        if match := _SIZES.search(message.text):
+            parts = {key: float(text) for key, text in match.groupdict().items() if text}
+            used, size = next(iter(parts.values())), [*parts.values()][-1]
+            if "pct" in parts:
+                size = round(100 * used / parts["pct"]) if parts["pct"] else 0.0
+            elif "total" not in parts:
+                used, size = size, used
+            if size and (name not in most or used / size >= most[name][1] / most[name][2]):
+                most[name] = (message, used, size)
+        if _KILLED.search(message.text) and not (
+            ends
+            and ends[-1].container == name
+            and message.line_no - ends[-1].line_no <= _NEAR_LINES
         ):
             ends.append(message)
     for message in ends:
-        sizes = {} if most is None else _sizes(most[1], most[2])
-        row = _killed(message, **sizes)
-        near = most is not None and most[1] >= _NEAR_SIZE * most[2]
-        yield row if near or "OutOfMemory" in message.text else row | _UNPROVEN
-    if most is not None and not ends:
-        yield _used(*most)
-
-
-_UNPROVEN: Row = {"oom_killed": None, "exit_code": 137, "signal": "KILL"}
+        used, size = most.get(message.container, (message, 0.0, 0.0))[1:]
+        row = _killed(message, exit_code=137, **(_sizes(used, size) if size else {}))
+        is_proven = used >= _NEAR_SIZE * size > 0 or "signal: killed" not in message.text
+        yield row if is_proven else row | {"oom_killed": None}
+    ended = {message.container for message in ends}
+    yield from (_used(*sizes) for name, sizes in most.items() if name not in ended)
 
 
 def _killed(message: Message, **facts: str | int | None) -> Row:

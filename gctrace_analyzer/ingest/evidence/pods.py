@@ -282,17 +282,8 @@ _RESTARTS = re.compile(r"(?i)\brestart(?:s|\s?_?count)\"?\s?[:=]\s?\"?(?P<n>\d{1
 _AT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)")
 _FINISHED = re.compile(r"(?i)\bfinished(?:at)?\"?\s?[:=]\s")
 _WORDS = {
-    "terminated",
-    "with",
-    "reason",
-    "is",
-    "was",
-    "has",
-    "in",
-    "killed",
-    "oomkilled",
-    "state",
-}
+    "terminated", "with", "reason", "is", "was", "has", "in", "killed", "oomkilled", "state",
+}  # fmt: skip
 _PROVES_NAME = re.compile(
     r"(?i)(?<=[\d-])|[^\w\s]|\s*$|\s+(?:"
     + "|".join(sorted(_WORDS))
@@ -374,7 +365,7 @@ def _is_name(text: str, begin: int, end: int) -> bool:
 
 def _cells(text: str) -> Row:
     """Returns pod, container and restarts of a row of a table without names."""
-    cells = [cell.strip(' "') for cell in re.split(r"[,;|\t]", text)]
+    cells = [cell.strip(' "') for cell in re.split(r"[,;|\t]| {2,}", text)]
     row: Row = {}
     for before, cell, after in zip(["", *cells], cells, [*cells[1:], ""], strict=False):
         if _POD_CELL.fullmatch(cell) and "pod" not in row:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.evidence import cgroups
+from gctrace_analyzer.ingest.evidence.message import columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -21,42 +22,50 @@ HINT = (
     r"OOM killer|[Mm]ain process exited|entered failed|failed\.$|Failed with result|Consumed |"
     r"cheduled restart|holdoff|scheduling restart|systemd-oomd killed|due to (?:memory|swap)|"
     r"SIGKILL to cgroup|(?:Killed|Marked) /\S|% > [0-9]|"
-    r"Result: oom-kill|\.service - "
+    r"Result: oom-kill|[ (]peak: \d|\.service - "
 )
 
 # A unit is a whole word: without the assertion, searching a long line takes quadratic time.
 _UNIT = r"(?<!\S)(?P<unit>\S+\.(?:service|scope|slice|socket|mount|timer))"
-_EXITED = re.compile(
-    rf"{_UNIT}: [Mm]ain process exited, code=(?P<code>\w+), "
-    rf"status=(?P<status>\d{{1,30}})(?:/(?P<signal>[A-Z]\w*))?"
-)
-_KILLED = re.compile(
-    rf"{_UNIT}: (?:A process of this unit has been killed by the OOM killer"
-    r"|The kernel OOM killer killed some processes in this unit)"
-)
-_FAILED = re.compile(rf"{_UNIT}: Failed with result '(?P<result>[^']*)'")
-_FAILED_219 = re.compile(rf"^(?:Unit )?{_UNIT} (?:entered failed state|failed)\.\s*$")
-_OOMD = re.compile(rf"{_UNIT}: systemd-oomd killed (?:(?P<n>\d{{1,30}})|some) process")
+_EVENTS = tuple(
+    (event, re.compile(pattern))
+    for event, pattern in (
+        ("main_exited",
+            rf"{_UNIT}: [Mm]ain process exited, code=(?P<code>\w+), "
+            rf"status=(?P<status>\d{{1,30}})(?:/(?P<signal>[A-Z]\w*))?"),
+        ("oom_killed_process",
+            rf"{_UNIT}: (?:A process of this unit has been killed by the OOM killer"
+            r"|The kernel OOM killer killed some processes in this unit)"),
+        ("failed", rf"{_UNIT}: Failed with result '(?P<result>[^']*)'"),
+        # systemd 219 prints two lines for one failure.
+        ("failed", rf"^(?:Unit )?{_UNIT} (?P<again>entered failed state|failed)\.\s*$"),
+        ("oomd_killed_processes",
+            rf"{_UNIT}: systemd-oomd killed (?:(?P<n>\d{{1,30}})|some) process"),
+        ("restart_scheduled",
+            rf"{_UNIT}:? (?:Scheduled restart job, restart counter is at (?P<n>\d{{1,30}})"
+            r"|.{0,100}scheduling restart)"),
+        ("consumed", rf"{_UNIT}: Consumed (?P<what>.*)$"),
+    )
+)  # fmt: skip
 _SHOWN = re.compile(r"^\W{0,4}(?P<unit>[\w@\\.:-]{1,255}\.(?:service|scope))(?: - |$)")
 _SHOWN_KILL = re.compile(r"Active: failed \(Result: oom-kill\)")
-"""Two lines of `systemctl status`."""
-
-_RESTART = re.compile(
-    rf"{_UNIT}:? (?:Scheduled restart job, restart counter is at (?P<n>\d{{1,30}})"
-    r"|.{0,100}scheduling restart)"
+_SHOWN_PEAK = re.compile(
+    r"^\s{0,40}Mem(?:ory)?(?: |:.{0,99}? )peak: (?P<size>\d{1,9}(?:\.\d)?)(?P<unit>[BKMGT])"
 )
-_CONSUMED = re.compile(rf"{_UNIT}: Consumed (?P<what>.*)$")
+"""Three lines of `systemctl status`."""
+
 _OOMD_ENDS = r"(?:Killed|Marked) (?P<cgroup>/\S+) (?:for killing )?due to"
 _PRESSURE = re.compile(
-    rf"{_OOMD_ENDS} memory pressure for (?P<parent>\S+) being "
-    r"(?P<pct>\d{1,30}(?:\.\d+)?)% > "
-    r"(?P<limit>\d{1,30}(?:\.\d+)?)%(?: for > (?P<window>[\w. ]+?))?(?: with|$)"
+    rf"{_OOMD_ENDS} memory pressure for (?P<pressure_cgroup>\S+) being "
+    r"(?P<pressure_pct>\d{1,30}(?:\.\d+)?)% > "
+    r"(?P<pressure_limit_pct>\d{1,30}(?:\.\d+)?)%(?: for > (?P<window>[\w. ]+?))?(?: with|$)"
 )
 _USED = re.compile(
     rf"{_OOMD_ENDS} (?=memory used|swap used)"
-    r"(?:memory used(?: \((?P<used>\d{1,30})\) / total \((?P<total>\d{1,30})\))?)?"
-    r"(?:(?: and )?swap used(?: \((?P<swap>\d{1,30})\) / total \((?P<swap_total>\d{1,30})\))?)?"
-    r"(?: being more than (?P<limit>\d{1,3}(?:\.\d{1,2})?)%)?"
+    r"(?:memory used(?: \((?P<usage_bytes>\d{1,30})\) / total \((?P<host_bytes>\d{1,30})\))?)?"
+    r"(?:(?: and )?swap used(?: \((?P<swap_usage_bytes>\d{1,30})\) / total "
+    r"\((?P<swap_limit_bytes>\d{1,30})\))?)?"
+    r"(?: being more than (?P<used_limit_pct>\d{1,3}(?:\.\d{1,2})?)%)?"
 )
 _OOMD_CUT = re.compile(
     r"systemd-oomd.{0,40}?(?:Killed|Marked) (?P<cgroup>/\S+\.(?:service|scope|slice))(?: for|\s|$)"
@@ -107,15 +116,14 @@ def read(messages: Sequence[Message]) -> Rows:
         elif match := _OOMD_CUT.search(f"{message.ident} {text}"):
             cut = (message.line_no, text.rstrip())
             kills.append(
-                message.place() | {"killer": "systemd-oomd"} | _of_cgroup(match["cgroup"])
+                message.place() | {"killer": "systemd-oomd"} | cgroups.identity(match["cgroup"])
             )
         elif match := _TALOS.search(text):
             facts = {"killer": "Talos", "reason": "memory_pressure"}
-            kills.append(message.place() | facts | _of_cgroup(match["cgroup"]))
+            kills.append(message.place() | facts | cgroups.identity(match["cgroup"]))
         elif row := _event(text):
             key = (message.host, row["unit"])
             if row.pop("again", False):
-                # systemd 219 prints two lines for one failure, and the second is skipped.
                 if failed.get(key) == len(events) - 1 and events:
                     continue
                 failed[key] = len(events)
@@ -129,39 +137,26 @@ def read(messages: Sequence[Message]) -> Rows:
 def _shown(messages: Iterable[Message]) -> Iterator[Row]:
     """Yields the units that `systemctl status` says were ended for memory."""
     unit = None
+    shown: Row = {}
     for message in messages:
         if match := _SHOWN.search(message.text):
             unit = match["unit"]
         elif unit and _SHOWN_KILL.search(message.text):
-            yield message.place() | {"unit": unit, "event": "failed", "result": "oom-kill"}
+            shown = message.place() | {"event": "failed", "result": "oom-kill", "unit": unit}
+            yield shown
+        elif match := _SHOWN_PEAK.search(message.text):
+            shown["memory_peak_bytes"] = numbers.whole(match["size"], _BINARY[match["unit"]])
 
 
 def _event(text: str) -> Row | None:
-    if match := _EXITED.search(text):
-        return {
-            "unit": match["unit"],
-            "event": "main_exited",
-            "code": match["code"],
-            "status": numbers.whole(match["status"]),
-            "signal": match["signal"] if match["code"] != "exited" else None,
-        }
-    if match := _KILLED.search(text):
-        return {"unit": match["unit"], "event": "oom_killed_process"}
-    if match := _FAILED.search(text):
-        return {"unit": match["unit"], "event": "failed", "result": match["result"]}
-    if match := _FAILED_219.search(text):
-        return {"unit": match["unit"], "event": "failed", "again": True}
-    if match := _OOMD.search(text):
-        return {
-            "unit": match["unit"],
-            "event": "oomd_killed_processes",
-            "n": numbers.whole(match["n"]),
-        }
-    if match := _RESTART.search(text):
-        number = numbers.whole(match["n"])
-        return {"unit": match["unit"], "event": "restart_scheduled", "n": number}
-    if (match := _CONSUMED.search(text)) and (row := consumed(match["what"])):
-        return {"unit": match["unit"], "event": "consumed", **row}
+    for event, pattern in _EVENTS:
+        if match := pattern.search(text):
+            row = {"event": event, **match.groupdict()}
+            if event == "consumed":
+                of_unit = consumed(row.pop("what"))
+                return of_unit and row | of_unit
+            row |= {name: numbers.whole(row[name]) for name in ("n", "status") if name in row}
+            return row | ({"signal": None} if row.get("code") == "exited" else {})
     return None
 
 
@@ -218,31 +213,10 @@ def _native(message: Message) -> Row:
 def _oomd_kill(text: str) -> Row | None:
     if match := _PRESSURE.search(text):
         window = span_s(match["window"]) if match["window"] else None
-        return _of_cgroup(match["cgroup"]) | {
-            "reason": "memory_pressure",
-            "pressure_cgroup": match["parent"],
-            "pressure_pct": numbers.real(match["pct"]),
-            "pressure_limit_pct": numbers.real(match["limit"]),
-            "pressure_window_s": window,
-        }
-    if match := _USED.search(text):
-        # These are of the whole host, not of the unit.
-        sizes = {
-            "usage_bytes": match["used"],
-            "host_bytes": match["total"],
-            "swap_usage_bytes": match["swap"],
-            "swap_limit_bytes": match["swap_total"],
-        }
-        known = {name: numbers.whole(size) for name, size in sizes.items() if size}
-        row = {"reason": "memory_used", "used_limit_pct": numbers.real(match["limit"])}
-        return _of_cgroup(match["cgroup"]) | row | known | {"scope": "global"}
-    return None
-
-
-def _of_cgroup(path: str) -> Row:
-    return {
-        "cgroup": path,
-        "unit": cgroups.unit(path),
-        "container_id": cgroups.container_id(path),
-        "pod_uid": cgroups.pod_uid(path),
-    }
+        row: Row = {"reason": "memory_pressure", "pressure_window_s": window}
+    elif match := _USED.search(text):
+        # Its sizes are of the whole host, not of the unit.
+        row = {"reason": "memory_used", "scope": "global"}
+    else:
+        return None
+    return cgroups.identity(match["cgroup"]) | columns(match) | row

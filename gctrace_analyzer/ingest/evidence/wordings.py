@@ -164,10 +164,10 @@ WORDINGS: tuple[Wording, ...] = (
             rf"(?:cgroup )?memory limit of {_LIMIT}"
             rf"(?:\.\s+(?:Last measured|Peak) usage: {_USED})?"),
         ("killed", "out-of-memory event", r"Job has encountered an out-of-memory event")),
-    *_rows("YARN",
+    *_rows("YARN",  # ContainersMonitorImpl; the older wording has no number and no quotes
         ("killed", "physical memory",
-            r"(?:containerID=(?P<name>\w{1,100})\] is ?running beyond physical memory limits\. "
-            r"Current usage: |"
+            r"(?:containerID=(?P<name>\w{1,100})\] is ?running (?:\d{1,20}B )?beyond (?:the )?'?"
+            r"(?:physical|PHYSICAL)'? memory limits?\. Current usage: |"
             r"Container killed by YARN for exceeding (?:physical )?memory limits\. )"
             rf"{_USED} of {_LIMIT} physical memory used"),
     ),
@@ -255,6 +255,9 @@ class Killer(NamedTuple):
     pattern: re.Pattern[str]
 
 
+SUPERVISORS = ("PM2", "memmon", "Monit")
+"""Programs that restart another one, for memory or any other reason."""
+
 _MIB = r"\d{1,12}(?:\.\d{1,3})?"
 # fmt: off
 KILLERS: tuple[Killer, ...] = tuple(
@@ -292,6 +295,28 @@ KILLERS: tuple[Killer, ...] = tuple(
             r"pid (?P<pid>\d{1,10}) \((?P<comm>[^)]{1,64})\),(?: jid \d{1,9},)? uid "
             r"(?P<uid>\d{1,10}),? (?:was )?killed: (?:out of swap|failed to reclaim memory|"
             r"a thread waited too long to allocate a page)"),
+        # bsd/kern/kern_memorystatus.c of xnu; older kernels print neither the seconds nor the size
+        ("macOS", False,
+            r"memorystatus: (?P<comm>.{1,64}?) \[(?P<pid>\d{1,10})\] exceeded mem limit: "
+            r"\w{1,20} (?P<limit_mib>\d{1,9}) MB \(fatal\)"),
+        ("macOS", True,
+            r"memorystatus: killing_\w{1,40} pid (?P<pid>\d{1,10}) \[(?P<comm>.{1,64}?)\] "
+            r"\((?:per-process-limit|vm-[a-z-]{1,40}|highwater|fc-thrashing|[a-z-]{1,40}-thrashing|"
+            r"zone-map-exhaustion)\b[^)]{0,60}\)(?: (?P<usage_kb>\d{1,15})KB)?"),
+        # Supervisors that restart what uses more than their own threshold
+        ("PM2", True,
+            r"Process (?P<comm>\S{1,64}) restarted because it exceeds --max-memory-restart "
+            r"value \(current_memory=(?P<usage_bytes>\d+) max_memory_limit=(?P<limit_bytes>\d+)"),
+        ("memmon", False, r"Checking any=(?P<limit_bytes>\d{1,15})"),
+        ("memmon", True,
+            r"restarted the process named (?P<comm>\S{1,64}) at .{10,40} because it was consuming "
+            r"too much memory \((?P<usage_bytes>\d{1,15}) bytes RSS\)"),
+        ("Monit", False,
+            r"'(?P<comm>[^']{1,64})' (?:total )?mem(?:ory)? (?:usage|amount) of "
+            r"(?P<usage>\d{1,9}(?:\.\d)?) (?P<usage_unit>[kMG])B matches resource limit "
+            r"\[(?:total )?mem(?:ory)? (?:usage|amount) ?> ?"
+            r"(?P<limit>\d{1,9}(?:\.\d)?) (?P<limit_unit>[kMG])B\]"),
+        ("Monit", True, r"'(?P<comm>[^']{1,64})' trying to restart"),
     )
 )
 # fmt: on
@@ -299,5 +324,7 @@ KILLERS: tuple[Killer, ...] = tuple(
 
 KILLERS_HINT = (
     r"sending SIG|mem avail: |ow [Mm]emory! |MemAvailable \[|Sending SIG\w+ to the victim|"
-    r"PID: +\d+, name: |badness: |Vm, MiB|cgroup_v2: /|killed: (?:out of swap|failed to|a thread)"
+    r"PID: +\d+, name: |badness: |Vm, MiB|cgroup_v2: /|killed: (?:out of swap|failed to|a thread)|"
+    r"memorystatus: |--max-memory-restart|too much memory \(|Checking any=|matches resource limit|"
+    r"' trying to restart"
 )

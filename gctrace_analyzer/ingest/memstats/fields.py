@@ -17,29 +17,13 @@ RING = 256
 
 _UNITS = ("_bytes", "_unix_ns", "_ns", "_s", "_pct")
 _OWN = {
-    "lastgc": "last_gc_unix_ns",
-    "pausetotal": "pause_total_ns",
-    "gcpausetotal": "pause_total_ns",
-    "gcpause": "last_pause_ns",
-    "totalgcpause": "pause_total_ns",
-    "totalgcruns": "num_gc",
-    "gccycles": "num_gc",
-    "malloccount": "mallocs",
-    "freecount": "frees",
-    "numgoroutine": "goroutines",
-    "heapreleased": "heap_released_bytes",
-    "poolsize": "pool_bytes",
-    "pool": "pool_bytes",
-    "rss": "rss_bytes",
-    "maxrss": "rss_bytes",
-    "gogc": "gogc_pct",
-    "gomemlimit": "gomemlimit_bytes",
-    "gcnum": "num_gc",
-    "stackmspaninuse": "mspan_inuse_bytes",
-    "stackmspansys": "mspan_sys_bytes",
-    "stackmcacheinuse": "mcache_inuse_bytes",
+    "lastgc": "last_gc_unix_ns", "pausetotal": "pause_total_ns", "malloccount": "mallocs",
+    "freecount": "frees", "numgoroutine": "goroutines", "poolsize": "pool_bytes",
+    "pool": "pool_bytes", "rss": "rss_bytes", "maxrss": "rss_bytes", "gogc": "gogc_pct",
+    "gomemlimit": "gomemlimit_bytes", "stackmspaninuse": "mspan_inuse_bytes",
+    "stackmspansys": "mspan_sys_bytes", "stackmcacheinuse": "mcache_inuse_bytes",
     "stackmcachesys": "mcache_sys_bytes",
-}
+}  # fmt: skip
 _UNMISTAKABLE = 9
 """Characters. In shorter names, such as `frees`, an ending makes a word of something else."""
 
@@ -47,16 +31,8 @@ NAMES: dict[str, str] = {}
 """The columns by each spelling of their names, without case, `_`, `-`, blanks and unit."""
 
 _TIMES = (
-    "time",
-    "ts",
-    "timestamp",
-    "unix",
-    "unixtime",
-    "datetime",
-    "date",
-    "at",
-    "loggedat",
-)
+    "time", "ts", "timestamp", "unix", "unixtime", "datetime", "date", "at", "loggedat",
+)  # fmt: skip
 ELAPSED = ("elapsed", "elapseds", "seconds", "uptime", "uptimes", "t")
 
 
@@ -64,7 +40,7 @@ _OF_METRICS = {
     "logged_at", "elapsed_s", "source", "line_no", "process", "started_at", "go_version", "procs",
     "heap_live_bytes", "mapped_bytes", "stack_scan_bytes", "globals_scan_bytes", "gc_cpu_s",
     "gc_cpu_idle_s", "gc_cpu_assist_s", "gc_cpu_pause_s", "available_cpu_s", "process_cpu_s",
-    "limiter_last_gc", "idle_cpu_s",
+    "limiter_last_gc", "idle_cpu_s", "pause_longest_s",
 }  # fmt: skip
 """Columns that no dump of MemStats has."""
 

@@ -19,20 +19,20 @@ HINT = (
     # Names of several words, with any signs between them.
     r"(?i:heap|memory|mem|gc)[\w .-]{0,24}(?i:sys|alloc|in.?use|idle|released?|next|goal|pause|"
     r"runs|count|cycles|forced|fraction|gc|times|usage|obtained)[\w ]{0,16}(?:\"?\s?[:=|]|\t|\s\s)|"
-    r"Alloc|HeapSys|HeapIdle|HeapIn[uU]se|HeapRelease|NumG[cC]|runtime stats: |alloc_bytes|"
-    r"NextGC|StackInuse|\bSys\b|heap_(?:sys|inuse|idle|alloc|released?)|num_gc|next_gc|"
-    r"total_alloc|Pause(?:Ns|Total|Quantiles)|gc_cpu_fraction|\b(?:alloc|sys)=\d|"
+    r"Alloc|HeapSys|HeapIdle|HeapIn[uU]se|HeapRelease|(?i:num_?gc|next_?gc|pause_?total)|"
+    r"runtime stats: |alloc_bytes|StackInuse|\bSys\b|heap_(?:sys|inuse|idle|alloc|released?)|"
+    r"total_alloc|Pause(?:Ns|Quantiles)|gc_cpu_fraction|\b(?:alloc|sys)=\d|"
     r"GC uses|GC used|GC takes|GC took|GC spen|GC is us|GC has |GC CPU|gcCPU|gc_cpu|gc cpu|"
     r"^[ \t#>]*[0-9]+,? [0-9]+,? [0-9]+,? [0-9]+,? [0-9]|^[ \t#>]*[0-9]+,(?: ?[0-9]+,)*$|"
     r"alloc_(?:[kmg]i?b)\b|Mallocs|\bFrees\b|\bLookups\b|HeapObject|StackSys|MSpan|MCache|"
-    r"BuckHashSys|GCSys|OtherSys|LastGC|PauseTotalNs|NumForcedGC|GCCPUFraction|BySize|DebugGC|"
+    r"BuckHashSys|GCSys|OtherSys|LastGC|NumForcedGC|GCCPUFraction|BySize|DebugGC|"
     r"(?:heap|stack)-(?:alloc|sys|idle|in-use|released)|stack-m(?:span|cache)-|total-alloc|(?:next|num|forced)-gc|gc-(?:pause|cpu)|"
     r"\b(?:alloc|sys|mallocs|frees|other-sys|gc-sys): \d"
 )
 
 _VALUE = (
     r"(?P<value>0x[0-9a-f]{1,16}|\d[\d,]{0,40}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,2})?)"
-    r"\s?(?P<unit>(?i:[kmgt](?:i?b(?:ytes)?)?|b(?:ytes)?|[nuµm]?s)(?![\w.])|%)?"
+    r"\s?(?P<unit>(?i:[kmgt]i?(?:b(?:ytes)?)?|b(?:ytes)?|[nuµm]?s)(?![\w.])|%)?"
 )
 _PAIR = re.compile(
     r"(?<![\w.-])\"?(?:(?:mem|memory|memstats|runtime|go)\.)?"
@@ -248,8 +248,8 @@ def _in_seconds(duration: re.Match[str]) -> str:
 
 
 _COCKROACH = re.compile(
-    r"runtime stats: (?P<rss>{0}) RSS, (?P<goroutines>\d+) goroutines.{{0,200}}?, "
-    r"(?P<alloc>{0})/(?:(?P<idle>{0})/)?(?P<total>{0}) G[oO] alloc".format(
+    r"runtime stats: (?P<rss_bytes>{0}) RSS, \d{{1,12}} goroutines.{{0,200}}?, "
+    r"(?P<alloc_bytes>{0})/(?:(?P<heap_idle_bytes>{0})/)?(?P<sys_bytes>{0}) G[oO] alloc".format(
         r"\d{1,30}(?:\.\d{1,30})? (?:[KMGT]i?)?B"
     )
 )
@@ -257,20 +257,9 @@ _COCKROACH = re.compile(
 
 def _cockroach(text: str) -> Row:
     """Returns the fields of CockroachDB's line of runtime statistics."""
-    if not (match := _COCKROACH.search(text)):
-        return {}
-    columns = {
-        "rss": "rss_bytes",
-        "alloc": "alloc_bytes",
-        "idle": "heap_idle_bytes",
-        "total": "sys_bytes",
-    }
     row: Row = {}
-    resolution = 1
-    for group, column in columns.items():
-        if given := match[group]:
-            number, unit = given.split(" ")
-            factor = fields.PREFIXES[unit[0].lower()]
-            row[column] = numbers.whole(number, factor)
-            resolution = max(resolution, round(factor / 10 ** len(number.partition(".")[2])))
-    return row | {"resolution_bytes": resolution}
+    for column, size in match.groupdict().items() if (match := _COCKROACH.search(text)) else ():
+        if size:
+            row[column], digit = fields.quantity(column, *size.lower().split(" "))
+            row["resolution_bytes"] = max(row.get("resolution_bytes", 1), digit)
+    return row

@@ -13,7 +13,22 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.ingest.evidence.message import Row
 
-HINTS = ("container_spec_memory_limit_bytes", "kube_pod_container_")
+_COLUMNS = {
+    ("container_spec_memory_limit_bytes", None): "memory_limit_bytes",
+    ("container_oom_events_total", None): "failcnt",
+    ("kube_pod_container_resource_limits", "memory"): "memory_limit_bytes",
+    ("kube_pod_container_resource_limits", "cpu"): "cpu_limit",
+    ("kube_pod_container_resource_requests", "memory"): "memory_request_bytes",
+    ("kube_pod_container_status_restarts_total", None): "restart_count",
+    ("kube_pod_container_status_last_terminated_reason", "OOMKilled"): "oom_killed",
+}
+"""The column that each metric fills, by its name and its resource or reason."""
+
+HINTS = (
+    "container_spec_memory_limit_bytes",
+    "container_oom_events_total",
+    "kube_pod_container_",
+)
 """Every metric that is read has one of these in its name."""
 
 _PAUSE_CONTAINER = "POD"
@@ -24,18 +39,7 @@ def column_of(name: str, labels: Mapping[str, str]) -> str | None:
     """Returns the column of `container_states` that a metric fills; None if it is not read."""
     if identity(labels).get("container", _PAUSE_CONTAINER) == _PAUSE_CONTAINER:
         return None
-    if name == "container_spec_memory_limit_bytes":
-        return "memory_limit_bytes"
-    if name == "kube_pod_container_resource_limits":
-        by_resource = {"memory": "memory_limit_bytes", "cpu": "cpu_limit"}
-        return by_resource.get(labels.get("resource", ""))
-    if name == "kube_pod_container_resource_requests" and labels.get("resource") == "memory":
-        return "memory_request_bytes"
-    if name == "kube_pod_container_status_restarts_total":
-        return "restart_count"
-    if name == "kube_pod_container_status_last_terminated_reason":
-        return "oom_killed" if labels.get("reason") == "OOMKilled" else None
-    return None
+    return _COLUMNS.get((name, labels.get("resource") or labels.get("reason")))
 
 
 def identity(labels: Mapping[str, str]) -> dict[str, str]:
@@ -44,12 +48,15 @@ def identity(labels: Mapping[str, str]) -> dict[str, str]:
     return {name: known[name] for name in ("namespace", "pod", "container") if name in known}
 
 
-def states(samples: pl.DataFrame, containers: list[dict[str, str]]) -> list[Row]:
+def states(
+    samples: pl.DataFrame, containers: list[dict[str, str]], *, is_alone: bool = False
+) -> list[Row]:
     """Returns a row of `container_states` for each container, with its last known values.
 
     Args:
         samples: `container` (a place in `containers`), `column`, `at_us`, `value`, `line_no`.
         containers: namespace, pod and name of each container.
+        is_alone: whether no Go program has metrics next to these, which may run since the kill.
     """
     if samples.is_empty():
         return []
@@ -61,11 +68,13 @@ def states(samples: pl.DataFrame, containers: list[dict[str, str]]) -> list[Row]
         last = part.group_by("column", maintain_order=True).agg(pl.col("value").last())
         row: Row = dict(last.iter_rows())
         # A limit of 0 means that there is none.
-        for name in ("memory_limit_bytes", "memory_request_bytes", "restart_count"):
+        for name in ("memory_limit_bytes", "memory_request_bytes", "restart_count", "failcnt"):
             if name in row:
                 row[name] = int(row[name]) or (None if name == "memory_limit_bytes" else 0)
         if row.pop("oom_killed", None):
-            row["last_reason"] = "OOMKilled"
+            row |= {"last_reason": "OOMKilled"} | ({"oom_killed": True} if is_alone else {})
+        elif is_alone and row.get("failcnt"):
+            row |= {"event": "oom", "oom_killed": True}
         at = part["at_us"].max()
         where = containers[int(key[0])]
         rows.append({"line_no": part["line_no"][0], "at_us": at, **where, **row})

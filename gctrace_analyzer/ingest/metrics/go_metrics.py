@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.ingest.metrics.samples import Rejected, Samples
 
-_JSON = re.compile(r'"Gauges"\s*:\s*\[\s*\{|"[\w.]+"\s*:\s*\{\s*"value"\s*:\s*[-+0-9]')
-_JSON_NAMES = re.compile(r'"Name"\s*:\s*"([^"\\]*)"|"([\w.]+)"\s*:\s*\{')
+_OF_METRICBEAT = r'"golang"\s*:\s*\{\s*"heap"'
+_JSON = re.compile(
+    r'"Gauges"\s*:\s*\[\s*\{|"[\w./]+"\s*:\s*\{\s*"value"\s*:\s*[-+0-9]|' + _OF_METRICBEAT
+)
+_JSON_NAMES = re.compile(r'"Name"\s*:\s*"([^"\\]*)"|"([\w./]+)"\s*:\s*\{')
 _NOT_BLANK = re.compile(r"[^\s,]")
 
 _NUMBER = r"[+-]?[0-9][0-9.eE+-]*"
@@ -29,8 +32,9 @@ _ON_SIGNAL = (
     r"^\[(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]]*)\]\[G\] '(?P<name>[^';]+)(?P<labels>;[^']+)?"
     rf"': (?P<value>{_NUMBER})\s*$"
 )
-_GAUGE = r"^(?P<before>.*?)gauge (?P<name>[^\s:]+)\s*$"
+_GAUGE = r"^(?P<before>.*?)(?P<kind>gauge|histogram) (?P<name>[^\s:]+)\s*$"
 _VALUE = rf"^.*?\bvalue: +(?P<value>{_NUMBER})\s*$"
+_MAX = _VALUE.replace("value", "max", 1)
 _LOGGED_AT = r"(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?)"
 _LINE = re.compile(
     r"^\[\d{4}-\d\d-\d\d [^\]]*\]\[[A-Z]\] '"
@@ -46,7 +50,9 @@ def is_json(head: str) -> bool:
     """Returns whether a text that begins like this is such JSON with Go metrics."""
     if head.lstrip()[:1] not in ("{", "[") or not _JSON.search(head):
         return False
-    return any(metric_names.may_be_read(name or key) for name, key in _JSON_NAMES.findall(head))
+    names = _JSON_NAMES.findall(head)
+    is_read = any(metric_names.may_be_read(name or key) for name, key in names)
+    return is_read or re.search(_OF_METRICBEAT, head) is not None
 
 
 def is_log(head: str) -> bool:
@@ -91,12 +97,19 @@ def _on_timer(lines: pl.DataFrame) -> pl.DataFrame:
     """Returns the gauges of rcrowley/go-metrics: a line with the name, and one with the value."""
     text = pl.col("text")
     gauge = text.str.extract_groups(_GAUGE).struct
-    return lines.select(
-        "line_no",
-        gauge.field("name"),
-        labels=pl.lit(None, pl.String),
-        value=text.shift(-1).str.extract(_VALUE),
-        at=gauge.field("before").str.extract(_LOGGED_AT),
+    # The largest value of a histogram is below its count and its smallest value.
+    parts = (("gauge", "", 1, _VALUE), ("histogram", ".max", 3, _MAX))
+    return pl.concat(
+        lines.select(
+            "line_no",
+            name=pl.when(gauge.field("kind") == kind).then(
+                gauge.field("name") + pl.lit(ending)
+            ),
+            labels=pl.lit(None, pl.String),
+            value=text.shift(-below).str.extract(pattern),
+            at=gauge.field("before").str.extract(_LOGGED_AT),
+        )
+        for kind, ending, below, pattern in parts
     )
 
 
@@ -160,15 +173,25 @@ def _gauges(value: dict[str, object]) -> Iterator[tuple[str, dict[str, str], Any
     """
     gauges = value.get("Gauges")
     if not isinstance(gauges, list):
-        for name, gauge in value.items():
-            if isinstance(gauge, dict) and "value" in gauge:
-                yield name, {}, gauge["value"]
+        yield from ((name, {}, number) for name, number in _named(value))
         return
     for gauge in gauges:
         if isinstance(gauge, dict):
             labels = gauge.get("Labels")
             texts = {k: str(v) for k, v in labels.items()} if isinstance(labels, dict) else {}
             yield str(gauge.get("Name")), texts, gauge.get("Value")
+
+
+def _named(
+    value: dict[str, object], path: str = "", depth: int = 8
+) -> Iterator[tuple[str, Any]]:
+    """Yields the numbers in objects by their paths; a key with a dot or slash begins a new one."""
+    for key, inner in value.items():
+        name = key if not path or re.search("[./]", key) else f"{path}.{key}"
+        if isinstance(inner, dict) and depth:
+            yield from _named(inner, name, depth - 1)
+        else:
+            yield (path if key == "value" else name), inner
 
 
 def _exported(value: Any) -> float | None:

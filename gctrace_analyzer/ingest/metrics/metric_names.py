@@ -89,54 +89,64 @@ _OTEL = {
     "go.memory.gc.cycles": ("num_gc", 1.0),
     "go.processor.limit": ("procs", 1.0),
     "go.config.gogc": ("gogc_pct", 1.0),
-    "process.runtime.go.gc.count": ("num_gc", 1.0),
-    "process.runtime.go.gc.pause_total_ns": ("pause_total_ns", 1.0),
-    "process.runtime.go.mem.heap_alloc": ("heap_alloc_bytes", 1.0),
-    "process.runtime.go.mem.heap_idle": ("heap_idle_bytes", 1.0),
-    "process.runtime.go.mem.heap_inuse": ("heap_inuse_bytes", 1.0),
-    "process.runtime.go.mem.heap_objects": ("heap_objects", 1.0),
-    "process.runtime.go.mem.heap_released": ("heap_released_bytes", 1.0),
-    "process.runtime.go.mem.heap_sys": ("heap_sys_bytes", 1.0),
-    "process.runtime.go.mem.lookups": ("lookups", 1.0),
     "process.memory.usage": ("rss_bytes", 1.0),
 }
-"""OpenTelemetry's names: the semantic conventions, and the deprecated `process.runtime.go.*`."""
+"""The names of OpenTelemetry's semantic conventions."""
 
-_OTELCOL = {
-    "process_runtime_heap_alloc_bytes": ("heap_alloc_bytes", 1.0),
-    "process_runtime_total_alloc_bytes": ("total_alloc_bytes", 1.0),
-    "process_runtime_total_sys_memory_bytes": ("sys_bytes", 1.0),
-    "process_memory_rss": ("rss_bytes", 1.0),
-    "process_cpu_seconds": ("process_cpu_s", 1.0),
-}
-"""The collector's names of its own figures, behind `otelcol_` (service/internal/proctelemetry)."""
+_COLLECTORS: dict[str, dict[str, str]] = {
+    # OpenTelemetry's deprecated names, and those of its collector for its own figures
+    "process_runtime_go_mem_": {},
+    "process_runtime_go_gc_": {"count": "num_gc", "pause_total_ns": "pause_total_ns"},
+    "otelcol_process_runtime_": {"total_sys_memory_bytes": "sys_bytes"},
+    "otelcol_process_": {"memory_rss": "rss_bytes", "cpu_seconds": "process_cpu_s"},
+    # plugin/runmetrics of OpenCensus
+    "process_": {
+        "sys_memory_alloc": "sys_bytes", "total_memory_alloc": "total_alloc_bytes",
+        "memory_alloc": "alloc_bytes", "next_gc_heap_size": "next_gc_bytes",
+        "pause_total": "pause_total_ns",
+    },
+    # Elastic's agent for Go, and the module golang of Metricbeat
+    "golang_heap_allocations_": {
+        "allocated": "heap_alloc_bytes", "idle": "heap_idle_bytes", "active": "heap_inuse_bytes",
+        "total": "total_alloc_bytes", "objects": "heap_objects",
+    },
+    "golang_heap_system_": {
+        "total": "sys_bytes", "obtained": "heap_sys_bytes", "released": "heap_released_bytes",
+    },
+    "golang_heap_gc_": {
+        "total_count": "num_gc", "next_gc_limit": "next_gc_bytes",
+        "cpu_fraction": "gc_cpu_fraction",
+    },
+    # The collectors of m3 and Cadence, of CockroachDB and of go-ethereum
+    "memory_": {"heap": "alloc_bytes", "stack": "stack_inuse_bytes"},
+    "sys_": {
+        "gc_count": "num_gc", "gc_pause_ns": "pause_total_ns", "go_allocbytes": "alloc_bytes",
+        "go_totalbytes": "mapped_bytes", "rss": "rss_bytes",
+    },
+    "system_memory_": {"held": "mapped_bytes", "used": "heap_inuse_bytes"},
+}  # fmt: skip
+"""How the names of collectors begin, with `_` for each sign, and what of the rest is not spelt as
+in MemStats."""
+
+_OF_PAUSES = re.compile(
+    r"(?:.*[._/])?(?:GCStats[._]Pause|memory[._/]pauses|gc[._]pause_ns)[._]max"
+)
+"""The longest of the pauses in a histogram, in ns."""
 
 _OTEL_USED = {"stack": "stack_inuse_bytes", "other": "other_used_bytes"}
 """The parts of `go.memory.used` by their `go.memory.type`."""
 
-_OTEL_TRANSLATED = {
-    **{name.replace(".", "_"): of for name, of in _OTEL.items()},
-    **{f"otelcol_{name}": of for name, of in _OTELCOL.items()},
-}
+_OTEL_TRANSLATED = {name.replace(".", "_"): of for name, of in _OTEL.items()}
 """OpenTelemetry's names as Prometheus stores them, without the unit that it appends."""
-
-_OF_HASHICORP = {
-    "alloc_bytes": "alloc_bytes",
-    "sys_bytes": "sys_bytes",
-    "malloc_count": "mallocs",
-    "free_count": "frees",
-    "heap_objects": "heap_objects",
-    "total_gc_pause_ns": "pause_total_ns",
-    "total_gc_runs": "num_gc",
-}
-"""hashicorp/go-metrics (before: armon/go-metrics), which Consul, Nomad and Vault use."""
 
 _OF_DEBUG = {"NumGC": "num_gc", "PauseTotal": "pause_total_ns"}
 """`debug.GCStats` of rcrowley/go-metrics."""
 
 _GO_METRICS = re.compile(
     r"(?P<before>|.*[._])"
-    rf"(?:runtime[._](?P<hashicorp>{'|'.join(_OF_HASHICORP)})"
+    # hashicorp/go-metrics (before: armon/go-metrics), which Consul, Nomad and Vault use; its gauge
+    # of goroutines and its samples of pauses are of no use.
+    r"(?:runtime[._](?P<hashicorp>(?:alloc|sys|malloc|free|heap|total_gc)_\w+)"
     # These are what was added since the last time, not the total.
     r"|runtime[._]MemStats[._](?P<memstats>(?!(?:NumGC|Mallocs|Frees|Lookups)$)\w+)"
     rf"|debug[._]GCStats[._](?P<debug>{'|'.join(_OF_DEBUG)}))$"
@@ -148,16 +158,16 @@ _GO_METRICS_RANK = 1 << 16
 """Rank after all others: a gauge of hashicorp/go-metrics has seven digits."""
 
 HINTS = (
-    "go_gc_", "go_memstats_", "go_cpu_classes_", "go_memory_", "go_sched_gomaxprocs",
-    "go_info", "go_gomaxprocs", "go_memlimit_bytes", "go_config_gogc", "go_processor_limit",
-    "process_resident_memory_bytes", "otelcol_process_",
-    "process_cpu_seconds_total", "process_start_time_seconds", "process_runtime_go_",
-    "go.memory.", "go.config.gogc", "go.processor.limit", "process.runtime.go.",
-    "runtime_alloc_bytes", "runtime_sys_bytes", "runtime_malloc_count", "runtime_free_count",
-    "runtime_heap_objects", "runtime_total_gc_", "runtime_MemStats_", "debug_GCStats_",
-    "runtime.alloc_bytes", "runtime.sys_bytes", "runtime.malloc_count", "runtime.free_count",
-    "runtime.heap_objects", "runtime.total_gc_", "runtime.MemStats.", "debug.GCStats.",
-    *containers.HINTS,
+    "go_gc_", "go_memstats_", "go_cpu_classes_", "go_memory_", "go_sched_gomaxprocs", "go_info",
+    "go_gomaxprocs", "go_memlimit_bytes", "go_config_gogc", "go_processor_limit", "go.memory.",
+    "go.config.gogc", "go.processor.limit", "process.runtime.go.", "otelcol_process_",
+    "process_resident_memory_bytes", "process_cpu_seconds_total", "process_start_time_seconds",
+    *(f"process_{name}_" for name in ("runtime_go", "heap", "num", "pause", "gc", "sys")),
+    "process_memory_", "process_total_", "process_next_",
+    "golang", "memory_heap", "memory_num_gc", "memory_stack", "sys_gc_", "sys_go_", "sys_rss",
+    *(f"runtime{sign}{name}" for sign in "._" for name in ("alloc_bytes", "sys_bytes", "malloc_c",
+    "free_count", "heap_objects", "total_gc_", "MemStats")), "debug.GCStats", "debug_GCStats",
+    "system/memory/", *containers.HINTS,
 )  # fmt: skip
 """Every metric that is read has one of these in its name; lines without them are skipped."""
 
@@ -244,11 +254,31 @@ def _by_name(name: str) -> Metric | None:
         name.removesuffix("_total")
     ):
         return Metric(*translated)
+    if of_collector := _of_collector(name):
+        return of_collector
     inner = _PREFIXED.search(name)
     if inner and inner.start():
         found_inside = metric(inner[0], {})
         return found_inside and found_inside._replace(rank=len(_RANK) + len(name))
     return _of_go_metrics(name)
+
+
+def _of_collector(name: str) -> Metric | None:
+    """Returns what a name fills of which only the part behind that of the collector is known."""
+    if _OF_PAUSES.fullmatch(name):
+        return Metric("pause_longest_s", 1 / NS)
+    plain = re.sub(r"[./]", "_", name)
+    for prefix, own in _COLLECTORS.items():
+        rest = plain.removeprefix(prefix)
+        if rest == plain:
+            continue
+        if column := own.get(rest) or own.get(_UNIT.sub("", rest)):
+            # OpenCensus counts them in ms.
+            return Metric(column, 1e6 if rest == "pause_total" else 1.0, _GO_METRICS_RANK)
+        known, factor = fields.scaled(rest)
+        if known in fields.OF_GO and not fields.is_vague(rest):
+            return Metric(known, factor, _GO_METRICS_RANK)
+    return None
 
 
 def _of_go_metrics(name: str) -> Metric | None:
@@ -258,9 +288,8 @@ def _of_go_metrics(name: str) -> Metric | None:
     if parts["debug"]:
         # From another moment than MemStats.
         return Metric(_OF_DEBUG[parts["debug"]], rank=_GO_METRICS_RANK + 1)
-    field = parts["memstats"] or ""
-    column = _OF_HASHICORP.get(parts["hashicorp"]) or fields.NAMES.get(fields.plain(field))
-    return Metric(column, rank=_GO_METRICS_RANK) if column in fields.KNOWN and column else None
+    column, factor = fields.scaled(parts["memstats"] or parts["hashicorp"])
+    return Metric(column, factor, _GO_METRICS_RANK) if column in fields.KNOWN else None
 
 
 def service_of(name: str) -> str:
@@ -274,13 +303,7 @@ def service_of(name: str) -> str:
 
 
 PER_METRIC = (
-    "__name__",
-    "quantile",
-    "le",
-    "go.memory.type",
-    "go_memory_type",
-    "otel_scope_name",
-    "otel_scope_version",
-    "otel_scope_schema_url",
-)
+    "__name__", "quantile", "le", "go.memory.type", "go_memory_type", "otel_scope_name",
+    "otel_scope_version", "otel_scope_schema_url",
+)  # fmt: skip
 """Labels that differ between the metrics of one process."""

@@ -105,6 +105,8 @@ def _points(metric: dict[str, object]) -> Iterator[tuple[dict[str, object], str,
         value = _value(point)
         if value is not None:
             yield point, name, value * factor, is_delta
+        if (longest := numbers.real(point.get("max"))) is not None:
+            yield point, f"{name}.max", longest, False
 
 
 def _value(point: Mapping[str, Any]) -> float | None:

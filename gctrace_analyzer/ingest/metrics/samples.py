@@ -44,7 +44,7 @@ _MOVED_MS = 1000
 _ENOUGH = 2
 _ENOUGH_ALONE = (
     "num_gc", "total_alloc_bytes", "next_gc_bytes", "heap_alloc_bytes", "gc_cpu_fraction",
-    "pause_total_ns", "gc_cpu_s",
+    "pause_total_ns", "gc_cpu_s", "pause_max_s", "pause_longest_s",
 )  # fmt: skip
 """Columns that only a Go program has, so that one of them is enough for a row."""
 
@@ -251,7 +251,8 @@ def of_containers(samples: Samples, of_go: pl.DataFrame) -> dict[str, list[Row]]
     Args:
         samples: everything that was read.
         of_go: what `rows` returns. If its pods are known, only containers in them count;
-            otherwise a container only counts if it is the only one.
+            otherwise a container only counts if it is the only one, or, without
+            metrics of a Go program, was killed for memory.
     """
     which = _is_of_container(samples)
     if not samples.frames or not which.any():
@@ -266,19 +267,24 @@ def of_containers(samples: Samples, of_go: pl.DataFrame) -> dict[str, list[Row]]
         if target.items[:1] == (_IS_CONTAINER,)
         and (not pods or dict(target.items).get("pod") in pods)
     }
-    if not own or (not pods and len(own) > 1):
-        return {}
     targets = pl.Series([target for target, _ in samples.series], dtype=pl.Int64)
     columns = pl.Series([metric.column for _, metric in samples.series], dtype=pl.String)
     every = every.with_columns(
         targets.gather(every["series"]).alias("container"),
         columns.gather(every["series"]).alias("column"),
-    ).filter(pl.col("container").is_in(list(own)))
+    )
+    if not pods and len(own) > 1:
+        is_oom = pl.col("column").is_in(["oom_killed", "failcnt"]) & (pl.col("value") > 0)
+        killed = {*every.filter(is_oom)["container"]} if of_go.is_empty() else set()
+        own = {number: names for number, names in own.items() if number in killed}
+    if not own:
+        return {}
+    every = every.filter(pl.col("container").is_in(list(own)))
     place = {number: at for at, number in enumerate(own)}
     every = every.with_columns(pl.col("container").replace_strict(place, return_dtype=pl.Int64))
     places = list(own.values())
     return {
-        "container_states": containers.states(every, places),
+        "container_states": containers.states(every, places, is_alone=of_go.is_empty()),
         "oom_kills": containers.kills(every, places, _restarts(of_go, places)),
     }
 

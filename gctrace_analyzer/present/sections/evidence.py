@@ -136,7 +136,7 @@ def _story_of(deaths: list[PostMortem]) -> Iterator[tuple[str, str]]:
         yield "When", f"{times[0]:%Y-%m-%d %H:%M:%S} to {times[-1]:%Y-%m-%d %H:%M:%S} UTC"
     sizes = [death.resident_mib for death in deaths if death.resident_mib is not None]
     if sizes:
-        yield "Memory", f"{_range(min(sizes), max(sizes))} resident"
+        yield "Memory", f"{_range(min(sizes), max(sizes))} resident{first.resident_is}"
     yield from (
         labelled for labelled in _story(first) if labelled[0] not in ("Where", "Memory")
     )
@@ -208,7 +208,8 @@ def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
 
 
 def _memory_parts(death: PostMortem, resident_mib: float) -> Iterator[str]:
-    yield f"{mib(resident_mib)} resident{' at the last scrape' if death.not_before_at else ''}"
+    at = " at the last scrape" if death.not_before_at else ""
+    yield f"{mib(resident_mib)} resident{at}{death.resident_is}"
     heap, most = death.go_heap_mib, death.go_heap_most_mib
     if heap is not None and most is not None:
         yield f"{heap:,.0f} to {mib(most)} Go heap" if most > heap else f"{mib(heap)} Go heap"

@@ -133,6 +133,7 @@ def _sizes(report: Report) -> Iterator[str]:
         held = {memory.sys_mib for memory in report.analysis.memory} - {None}
         if len(held) == 1:
             yield f"The runtime holds {mib(held.pop())} from the OS."
+        yield from _goals(report.analysis.tables["memstats"])
         return
     if len(known) != 1:
         return
@@ -179,7 +180,13 @@ def figures_of_deaths(report: Report) -> list[KeyFigure]:
     sizes = [death.resident_mib for death in deaths if death.resident_mib is not None]
     if sizes:
         least = "" if len(sizes) == 1 else f"; the smallest was {mib(min(sizes))}"
-        figures.append(KeyFigure("Resident at the kill", mib(max(sizes)), f"RSS{least}"))
+        figures.append(
+            KeyFigure(
+                "Resident at the kill",
+                mib(max(sizes)),
+                f"RSS{max(death.resident_is for death in deaths)}{least}",
+            )
+        )
     limits = {death.limit_mib for death in deaths}
     of = {death.limit_is for death in deaths}
     limit = limits.pop() if len(limits) == 1 else None
