@@ -13,8 +13,9 @@ here.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, compress
 from operator import sub
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -246,22 +247,23 @@ def _most_explaining(change: list[int], stated: float | None) -> tuple[int, int]
 
 def _tops(ranges: pl.DataFrame) -> list[float]:
     """Returns the goals that are most common, each with what is near it: a limit's, perhaps."""
-    above = ranges.filter(pl.col("goal") > pl.col("live"))["goal"]
-    remaining = above.value_counts().sort("goal")
+    above = ranges["goal"].filter(ranges["goal"] > ranges["live"])
+    common = above.value_counts().sort("goal")
+    goals, counts = common["goal"].to_list(), common["count"].to_list()
     tops: list[float] = []
-    while len(remaining) and len(tops) < _MOST_TOPS:
-        goal = remaining["goal"]
-        total = pl.concat([pl.Series([0]), remaining["count"].cast(pl.Int64).cum_sum()])
-        near = (_NEAR_SHARE * goal).clip(lower_bound=1.0)
-        low = goal.search_sorted(goal - near, side="left")
-        high = goal.search_sorted(goal + near, side="right")
-        counts = total.gather(high) - total.gather(low)
-        index = int(counts.arg_max() or 0)
-        if counts[index] < FEWEST_GOALS:
+    while goals and len(tops) < _MOST_TOPS:
+        total = [0, *accumulate(counts)]
+        widths = [max(_NEAR_SHARE * goal, 1.0) for goal in goals]
+        near = [
+            total[bisect_right(goals, goal + width)] - total[bisect_left(goals, goal - width)]
+            for goal, width in zip(goals, widths, strict=True)
+        ]
+        best = near.index(max(near))
+        if near[best] < FEWEST_GOALS:
             break
-        tops.append(float(goal[index]))
-        remaining = remaining.filter((goal - tops[-1]).abs() > _NEAR_TIMES * near[index])
-    # Goals that drift are near none of them.
+        tops.append(goals[best])
+        far = [abs(goal - tops[-1]) > _NEAR_TIMES * widths[best] for goal in goals]
+        goals, counts = (list(compress(values, far)) for values in (goals, counts))
     if not tops and len(above) >= FEWEST_GOALS:
         tops = [float(above.quantile(_DRIFTING) or 0.0)]
     return tops
