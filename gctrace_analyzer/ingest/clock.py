@@ -18,7 +18,7 @@ import polars as pl
 
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.gctrace.columns import end_s, wall_s
+from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s, wall_s
 from gctrace_analyzer.ingest.rows import complete, constant, of_each_process, without
 from gctrace_analyzer.ingest.wrappers.timestamps import TIMESTAMP
 
@@ -333,17 +333,22 @@ def with_wall_time(
     if not spans["started_at"].count():
         return cycles, spans.drop("drift_s").with_columns(ended_at=pl.lit(None, _UTC)), []
     cycles = without(cycles, "wall_time")
+    rows = cycles[["process", "start_s", *WALL_PHASES]]
     if len(spans) == 1:
-        begun = cycles.hstack([constant(spans["started_at"], len(cycles))])
+        rows = rows.hstack([constant(spans["started_at"], len(rows))])
     else:
         starts = spans.select("process", "started_at")
-        begun = cycles.join(starts, on="process", how="left", maintain_order="left")
+        rows = rows.join(starts, on="process", how="left", maintain_order="left")
     since_start = pl.duration(microseconds=(pl.col("start_s") * 1e6).round().cast(pl.Int64))
-    cycles = begun.with_columns(wall_time=pl.col("started_at") + since_start)
-    end = pl.col("wall_time") + pl.duration(microseconds=(wall_s() * 1e6).cast(pl.Int64))
-    ends = of_each_process(cycles, end.max().alias("ended_at"))
+    lasted = pl.duration(microseconds=(wall_s() * 1e6).cast(pl.Int64))
+    times = rows.select(
+        "process",
+        wall_time=pl.col("started_at") + since_start,
+        end=pl.col("started_at") + since_start + lasted,
+    )
+    ends = of_each_process(times, pl.col("end").max().alias("ended_at"))
     spans = spans.join(ends, on="process", how="left", maintain_order="left")
-    return without(cycles, "started_at"), spans.drop("drift_s"), _drifts(spans)
+    return cycles.hstack([times["wall_time"]]), spans.drop("drift_s"), _drifts(spans)
 
 
 def _starts(cycles: pl.DataFrame, clock: Clock) -> pl.DataFrame:

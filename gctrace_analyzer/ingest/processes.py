@@ -26,7 +26,7 @@ from gctrace_analyzer.ingest.chains import (
 from gctrace_analyzer.ingest.clock import MOSTLY, falls
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, version_key
-from gctrace_analyzer.ingest.rows import constant, is_one_process
+from gctrace_analyzer.ingest.rows import constant, is_one_process, of_each_process
 from gctrace_analyzer.schema import IDENTITY
 
 if TYPE_CHECKING:
@@ -390,19 +390,16 @@ def _identities(frames: list[pl.DataFrame], processes: list[pl.Series]) -> pl.Da
     for frame, process in zip(frames, processes, strict=True):
         given = [name for name in IDENTITY if name in frame.columns]
         if given:
-            firsts.append(
-                frame.select(given)
-                .with_columns(process.alias("process"))
-                .group_by("process", maintain_order=True)
-                .agg(pl.all().drop_nulls().first())
-            )
+            rows = frame[given].hstack([process.alias("process")])
+            firsts.append(of_each_process(rows, *(_first_known(name) for name in given)))
     types = schema.polars_schema("processes")
-    whole = (
-        pl.concat(firsts, how="diagonal")
-        .group_by("process", maintain_order=True)
-        .agg(pl.all().drop_nulls().first())
-    )
+    every = pl.concat(firsts, how="diagonal")
+    whole = of_each_process(every, *(_first_known(name) for name in every.columns[1:]))
     return whole.cast({name: types[name] for name in whole.columns})
+
+
+def _first_known(name: str) -> pl.Expr:
+    return pl.col(name).drop_nulls().first()
 
 
 def longest_process(processes: pl.DataFrame) -> int | None:
