@@ -10,7 +10,7 @@ from gctrace_analyzer.advise.objective import QUANTITY
 from gctrace_analyzer.advise.prediction.gain import Gain, gain, run_time
 from gctrace_analyzer.advise.prediction.model import SOMETIMES, Prediction, Setting
 from gctrace_analyzer.advise.prediction.widths import FACTORS, QUANTITIES, interval, terms_of
-from gctrace_analyzer.advise.predictor import Outcome, Predictor, Row, blank
+from gctrace_analyzer.advise.predictor import Outcome, Predictor, blank
 from gctrace_analyzer.advise.refusal import FEW_CYCLES
 from gctrace_analyzer.analysis.settings.known import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.analysis.trend import LiveGrowth
+    from gctrace_analyzer.schema import Row
 
 
 @frozen

@@ -11,17 +11,17 @@ from gctrace_analyzer.units import digits, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     from gctrace_analyzer.advise.advice import Advice
+    from gctrace_analyzer.schema import Row
 
 
-def present_row(advice: Advice) -> dict[str, Any]:
+def present_row(advice: Advice) -> Row:
     """Returns the figures of the present setting, which are always among the recommended ones."""
     return advice.recommendations.filter(now=True).row(0, named=True)
 
 
-def order(first: dict[str, Any], advice: Advice) -> str:
+def order(first: Row, advice: Advice) -> str:
     """Returns what to set; where the evidence is thin, a test instead of an order."""
     setting, is_thin = with_effects(first, advice), first["confidence"] == "low"
     if is_thin and present_row(advice)["thrash"] == "no":
@@ -31,7 +31,7 @@ def order(first: dict[str, Any], advice: Advice) -> str:
     return f"Set {setting}."
 
 
-def with_effects(first: dict[str, Any], advice: Advice) -> str:
+def with_effects(first: Row, advice: Advice) -> str:
     """Returns a setting with what it does, as `GOGC=200 (GC CPU 4 % instead of 19 %, …)`."""
     present = present_row(advice)
     room = ""
@@ -45,7 +45,7 @@ def with_effects(first: dict[str, Any], advice: Advice) -> str:
     return f"{Setting.of(first)}{room} ({effects})"
 
 
-def _changes_nothing(first: dict[str, Any], present: dict[str, Any]) -> bool:
+def _changes_nothing(first: Row, present: Row) -> bool:
     """Returns whether GC CPU and heap peak of a setting are printed as those of the present one."""
     names = ("gc_cpu_with_idle_share", "heap_peak_mib")
     pairs = [(first[name], present[name]) for name in names]
@@ -53,9 +53,7 @@ def _changes_nothing(first: dict[str, Any], present: dict[str, Any]) -> bool:
     return known and all(abs(then / now - 1) < _SAME for then, now in pairs)
 
 
-def _effects(
-    first: dict[str, Any], present: dict[str, Any], whole: float | None
-) -> Iterator[str]:
+def _effects(first: Row, present: Row, whole: float | None) -> Iterator[str]:
     """Yields what a setting changes; `whole` is the share of GC CPU that was measured."""
     if sooner := sooner_text(first):
         yield sooner

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from gctrace_analyzer.advise.prediction.gain import Gain
-    from gctrace_analyzer.advise.predictor import Row
+    from gctrace_analyzer.schema import Row
 
 Aim = Literal["balanced", "cpu", "memory", "latency"]
 

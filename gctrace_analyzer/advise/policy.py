@@ -47,7 +47,8 @@ from gctrace_analyzer.units import duration_text, share_of
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.objective import Aim, Failed
-    from gctrace_analyzer.advise.predictor import Predictor, Row
+    from gctrace_analyzer.advise.predictor import Predictor
+    from gctrace_analyzer.schema import Row
 
 TWICE = 2.0
 """How many times longer a setting must last to be worth a change."""

@@ -7,7 +7,7 @@ settings, and the tables of what-if, only know what is here.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.analysis.trend import LiveGrowth
-
-Row: TypeAlias = dict[str, Any]
+    from gctrace_analyzer.schema import Row
 
 
 @frozen

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.rules.finding import Finding, Severity
     from gctrace_analyzer.analysis.sites.profiled import Profiled
     from gctrace_analyzer.analysis.summary import Summary
+    from gctrace_analyzer.schema import Row
 
 _IDLE = "GC025"
 _SHORT = "GC042"
@@ -410,9 +411,7 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
     return root.advice
 
 
-def _about_leak(
-    root: Finding, first: dict[str, Any] | None, advice: Advice, *, thrashes: bool
-) -> str:
+def _about_leak(root: Finding, first: Row | None, advice: Advice, *, thrashes: bool) -> str:
     if first is not None:
         lasts = ""
         if first["lasts_h"]:
@@ -471,7 +470,7 @@ def _in_steady(largest: float, advice: Advice) -> str:
     return " in steady cycles" if highest is not None and highest > largest else ""
 
 
-def _advised(advice: Advice) -> dict[str, Any] | None:
+def _advised(advice: Advice) -> Row | None:
     """Returns the recommended setting; None if there is none or it is the present one."""
     if not advice.is_available:
         return None

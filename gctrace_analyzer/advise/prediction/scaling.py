@@ -20,7 +20,7 @@ import polars as pl
 from gctrace_analyzer.advise.observed import thrashing
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.advise.predictor import Outcome, Predictor, Row, blank
+from gctrace_analyzer.advise.predictor import Outcome, Predictor, blank
 from gctrace_analyzer.advise.refusal import too_few
 from gctrace_analyzer.advise.subject import (
     advised_process,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.analysis.trend import LiveGrowth
+    from gctrace_analyzer.schema import Row
 
 ENOUGH_SAMPLES = 20
 """With fewer samples the means of live heap and goal are rough (measured with 4 and with 60)."""

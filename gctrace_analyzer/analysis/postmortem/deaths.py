@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.analysis.postmortem.match import Row
+    from gctrace_analyzer.schema import Row
+
 
 SAME_PID_S = 600
 """Seconds. Two killers that name one pid within this time mean one process."""

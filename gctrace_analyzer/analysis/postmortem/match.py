@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gctrace_analyzer.analysis.postmortem.death import Death
+    from gctrace_analyzer.schema import Row
 
 Confidence = Literal["high", "medium", "low"]
-Row = dict[str, Any]
 
 NEAR = timedelta(seconds=60)
 """A process that logged nothing for this long before a kill need not be the one killed."""

@@ -8,7 +8,7 @@ Proof of an OOM kill is a record of the kernel or of systemd-oomd, a container s
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.postmortem.death import Death
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.ingest.read import Log
+    from gctrace_analyzer.schema import Row
 
-
-Row = dict[str, Any]
 
 _RECENT = 5
 """Intervals between cycles at the end, which may be longer than those before."""

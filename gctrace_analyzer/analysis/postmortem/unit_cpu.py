@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.postmortem.death import Death
-from gctrace_analyzer.analysis.postmortem.match import Row, match_process
+from gctrace_analyzer.analysis.postmortem.match import match_process
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import MIB, duration_text
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from gctrace_analyzer.ingest.read import Log
+    from gctrace_analyzer.schema import Row
 
 
 @frozen
