@@ -1,13 +1,14 @@
 """The policy: which setting to recommend, from candidates ranked by an objective, or no change.
 
-What must not be recommended at all is decided in `turned_down`. What a replay predicts has a gain
-whose certainty was measured. What is scaled from metrics has none, so there the number of cycles
-decides: a change has to make GC clearly rarer, or the heap clearly smaller.
+What must not be recommended at all is decided by `is_turned_down`. What a replay predicts has a
+gain whose certainty was measured. What is scaled from metrics has none, so there the number of
+cycles decides: a change has to make GC clearly rarer, or the heap clearly smaller.
 """
 
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -144,9 +145,10 @@ def _best(
     present_fits = fits(present, predictor)
     if not present_fits or present["thrash"] == "certain":
         # Where only the limit is wrong, GOGC stays if any setting with it fits.
-        same = [row for row in scored if row["gogc"] == predictor.now.gogc and present_fits]
-        best = next(iter(same or scored))
-        if not present_fits:
+        best = scored[0]
+        if present_fits:
+            best = _first(scored, predictor) or best
+        else:
             best["why"] += (
                 f"; the present peak of {present['memory_peak_mib']:,.0f} MiB does not fit into "
                 f"90 % of the container's {predictor.room_mib:,.0f} MiB"
@@ -189,11 +191,16 @@ def _off_the_limit(scored: list[Row], predictor: Predictor) -> tuple[Row | None,
         least = predictor.least_limit_mib or 0.0
         return None, f"{near}. Raise it to at least {least:,.0f} MiB if there is room"
     # GOGC does not help here.
-    same = [row for row in scored if row["gogc"] == predictor.now.gogc]
-    best = next(iter(same or scored), None)
+    best = _first(scored, predictor)
     if best is not None:
         best["why"] = near
     return best, "no other setting fits"
+
+
+def _first(scored: list[Row], predictor: Predictor) -> Row | None:
+    """Returns the first setting with the present GOGC, or else the first one."""
+    same = (row for row in scored if row["gogc"] == predictor.now.gogc)
+    return next(chain(same, scored), None)
 
 
 def _towards(best: Row, target: float | None) -> Row:
@@ -278,8 +285,7 @@ def _longer(scored: list[Row], present: Row, predictor: Predictor) -> Row | None
     longest = max((row["lasts_h"] for row in lasting), default=0.0)
     # GOGC hardly changes how long a setting lasts, so prefer a setting with the present GOGC.
     similar = [row for row in lasting if row["lasts_h"] >= HEADROOM * longest]
-    same = [row for row in similar if row["gogc"] == predictor.now.gogc]
-    best = next(iter(same or similar), None)
+    best = _first(similar, predictor)
     if best is not None:
         best["why"] += "; it lasts longer while the live heap grows"
     return best

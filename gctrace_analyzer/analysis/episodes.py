@@ -274,10 +274,15 @@ def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]
     return [(int(a), int(b)) for a, b in tight.select("first", "last").iter_rows()]
 
 
+def costs(spans: pl.DataFrame) -> dict[str, float | None]:
+    """Returns what GC costs while a program thrashes: its frequency and its shares of the CPU."""
+    rates = rates_of(spans, "counted_per_s", "gc_cpu_share", "gc_cpu_nonidle_share")
+    return {"gc_per_s": rates.pop("counted_per_s"), **rates}
+
+
 def _thrash(thrashing: Part, t: Thresholds) -> schema.Row:
     part = thrashing.cycles
     share = float(part["below"].mean() or 0)  # type: ignore[arg-type]  # a boolean column
-    rates = rates_of(part, "counted_per_s", "gc_cpu_share", "gc_cpu_nonidle_share")
     gogc, fill = part.select(
         not_null(pl.col("effective_gogc")).median(), pl.col("limiter_fill").max()
     ).row(0)
@@ -300,9 +305,7 @@ def _thrash(thrashing: Part, t: Thresholds) -> schema.Row:
         "limit-thrash",
         "bad",
         reason,
-        gc_per_s=rates["counted_per_s"],
-        gc_cpu_share=rates["gc_cpu_share"],
-        gc_cpu_nonidle_share=rates["gc_cpu_nonidle_share"],
+        **costs(part),
         effective_gogc_p50=gogc,
         goal_at_or_below_live_share=share,
         limiter=state,

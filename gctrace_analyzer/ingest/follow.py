@@ -17,6 +17,7 @@ from threading import Event
 from typing import IO, TYPE_CHECKING
 
 from gctrace_analyzer.errors import UnreadableInputError
+from gctrace_analyzer.ingest.sources import not_opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -219,8 +220,7 @@ class Followed:
             problem, hint = "a folder, not a log", f"Name the file: {self._path / 'run.log'}"
             raise UnreadableInputError(self._given, problem, hint) from err
         except OSError as err:
-            problem, hint = (err.strerror or str(err)).lower(), "May this user read it?"
-            raise UnreadableInputError(self._given, problem, hint) from err
+            raise not_opened(self._given, err) from err
 
 
 def standard_input(stop: Stop) -> Pipe:

@@ -421,8 +421,13 @@ def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
         problem, hint = "a folder, not a log", f"Name the files in it: {path / _pattern(path)}"
         raise UnreadableInputError(str(origin), problem, hint) from err
     except OSError as err:
-        problem, hint = (err.strerror or str(err)).lower(), "May this user read it?"
-        raise UnreadableInputError(str(origin), problem, hint) from err
+        raise not_opened(str(origin), err) from err
+
+
+def not_opened(name: str, err: OSError) -> UnreadableInputError:
+    """Returns the error for an input that the system does not open."""
+    problem = (err.strerror or str(err)).lower()
+    return UnreadableInputError(name, problem, "May this user read it?")
 
 
 def _pattern(folder: Path) -> str:

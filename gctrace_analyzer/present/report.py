@@ -100,7 +100,7 @@ class Report:
             self.title,
             *([f"only {part.text}"] if part else []),
             *self.program,
-            *self._cpus(),
+            *self.other_cpus,
             *self._time(),
             *self._begin(),
             self._counted,
@@ -115,8 +115,9 @@ class Report:
             *([f"{procs} procs" if procs != "1" else "1 proc"] if procs else []),
         ]
 
-    def _cpus(self) -> list[str]:
-        """Returns the number of CPUs if it is not GOMAXPROCS."""
+    @property
+    def other_cpus(self) -> list[str]:
+        """The number of CPUs if it is not GOMAXPROCS."""
         cpus, procs = self.analysis.summary.cpus, self.analysis.procs
         if cpus is None or len(procs) != 1 or round(cpus, 2) == procs[0]:
             return []

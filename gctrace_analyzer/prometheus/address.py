@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.sources import SERVER
@@ -48,18 +48,27 @@ def parse(text: str) -> Address:
     rest = text[match.end() :] if match else text
     try:
         parts = urlsplit(f"{scheme}://{rest}")
-        host, port = parts.hostname, parts.port
+        found = without_query(parts, _PAGE.sub("", parts.path).rstrip("/"))
     except ValueError as err:
         raise _not_a_server(value="an invalid address") from err
-    if not host or re.search(r"[\s\x00-\x1f\x7f]", text):
+    if not parts.hostname or re.search(r"[\s\x00-\x1f\x7f]", text):
         raise _not_a_server(value="an invalid address")
+    return found
+
+
+def without_query(parts: SplitResult, path: str) -> Address:
+    """Returns the address of a path of the server; its user and password are apart.
+
+    Raises:
+        ValueError: its port is not a number.
+    """
+    host = parts.hostname or ""
     shown = f"[{host}]" if ":" in host else host
-    path = _PAGE.sub("", parts.path).rstrip("/")
-    url = urlunsplit((scheme, shown + (f":{port}" if port else ""), path, "", ""))
+    port = f":{parts.port}" if parts.port else ""
     secret = [
         None if part is None else unquote(part) for part in (parts.username, parts.password)
     ]
-    return Address(url, *secret)
+    return Address(urlunsplit((parts.scheme, shown + port, path, "", "")), *secret)
 
 
 def _not_a_server(value: str) -> BadSettingError:

@@ -13,6 +13,7 @@ from urllib3.exceptions import HTTPError
 from urllib3.exceptions import TimeoutError as NoAnswerError
 
 from gctrace_analyzer.errors import BadSettingError, UnreadableInputError
+from gctrace_analyzer.files import without_secrets
 from gctrace_analyzer.prometheus.connection import ElsewhereError, TooLargeError, TooSlowError
 from gctrace_analyzer.units import duration_text
 
@@ -115,11 +116,9 @@ def _connection_problem(
 
 
 def _elsewhere(url: str, target: str) -> UnreadableInputError:
-    parts = urlsplit(target)
-    there = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
     return NotTheApiError(
         url,
-        f"the server redirects to {there}",
+        f"the server redirects to {without_secrets(target)}",
         "It was not followed, because that is another server. If Prometheus has moved, use its "
         "new address; if that is a login page, give credentials:",
         argument="token_file",

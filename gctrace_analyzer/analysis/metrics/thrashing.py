@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.episodes import Part, episode, runs
+from gctrace_analyzer.analysis.episodes import Part, costs, episode, runs
 from gctrace_analyzer.analysis.limiter import IN_WORDS
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
-from gctrace_analyzer.analysis.totals import quotient, rates_of
+from gctrace_analyzer.analysis.totals import quotient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,11 +43,11 @@ def _limit_thrash(part: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
             pl.col("thrash").mean(),
         ).row(0)
         own = part.filter(_window(t).is_between(rows["window"][0], rows["window"][-1]))
-        rates = rates_of(own, "counted_per_s", "gc_cpu_share", "gc_cpu_nonidle_share")
+        spent = costs(own)
         state = "certain" if acted else "unlikely" if known else None
         reason = (
             f"A cycle allocates only {100 * (room or 0):.0f} % of the heap goal before "
-            f"the next one starts ({rates['counted_per_s'] or 0:.1f} cycles per second): the "
+            f"the next one starts ({spent['gc_per_s'] or 0:.1f} cycles per second): the "
             "memory limit leaves hardly any room above the live heap"
         )
         reason += IN_WORDS[state or "unlikely"]
@@ -56,9 +56,7 @@ def _limit_thrash(part: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
             "limit-thrash",
             "bad",
             reason,
-            gc_per_s=rates["counted_per_s"],
-            gc_cpu_share=rates["gc_cpu_share"],
-            gc_cpu_nonidle_share=rates["gc_cpu_nonidle_share"],
+            **spent,
             effective_gogc_p50=gogc,
             limiter=state,
         )

@@ -150,15 +150,18 @@ class Profiled:
         parts = [f"{place(site)} {percent(site['attributed_share'])}" for site in named]
         return f"most is allocated by {', '.join(parts)}"
 
+    def holding(self, column: str) -> pl.DataFrame:
+        """Returns the functions of which a column is above 0, the largest first."""
+        held = self.of_last_heap.filter(pl.col(column) > 0)
+        return held.sort(column, descending=True, maintain_order=True)
+
     @property
     def growth(self) -> str:
         """Returns which function holds most of what grew, or of the live heap; empty if unknown."""
         if goroutines := self._goroutines:
             return goroutines
         column = "attributed_growth_bytes" if self.has_growth else "attributed_inuse_bytes"
-        sites = self.of_last_heap.filter(pl.col(column) > 0).sort(
-            column, descending=True, maintain_order=True
-        )
+        sites = self.holding(column)
         if sites.is_empty():
             return ""
         first, total = sites.row(0, named=True), int(sites[column].sum())

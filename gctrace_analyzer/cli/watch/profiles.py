@@ -10,11 +10,12 @@ import time
 import zlib
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from gctrace_analyzer.cli.screen import say
 from gctrace_analyzer.errors import BadSettingError, UnwritableOutputError
 from gctrace_analyzer.files import write_atomically
+from gctrace_analyzer.prometheus.address import without_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,23 +69,18 @@ def address(text: str) -> Address:
     whole = text if "://" in text else f"http://{text}"
     try:
         parts = urlsplit(whole)
+        path = parts.path.rstrip("/")
+        if not path or path.endswith(_INDEX):
+            path = f"{path.removesuffix(_INDEX)}{_INDEX}/heap"
+        url, user, password = without_query(parts, path)
         is_server = parts.scheme in ("http", "https") and bool(parts.hostname)
-        host, port = parts.hostname or "", parts.port
     except ValueError:
         is_server = False
     if not is_server or any(character.isspace() for character in text):
         # The value may have a password in it.
         shown = "an invalid address" if "@" in text else text
         raise BadSettingError(argument="pprof", value=shown, expected=_ADDRESS)
-    path = parts.path.rstrip("/")
-    if not path or path.endswith(_INDEX):
-        path = f"{path.removesuffix(_INDEX)}{_INDEX}/heap"
-    netloc = f"[{host}]" if ":" in host else host
-    url = urlunsplit((parts.scheme, netloc + (f":{port}" if port else ""), path, "", ""))
-    secret = [
-        None if part is None else unquote(part) for part in (parts.username, parts.password)
-    ]
-    return Address(url, dict(parse_qsl(parts.query)), *secret)
+    return Address(url, dict(parse_qsl(parts.query)), user, password)
 
 
 def is_heap_profile(data: bytes) -> bool:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.cli.watch.profiles import HeapProfiles
     from gctrace_analyzer.cli.watch.views import View, ViewOptions
     from gctrace_analyzer.ingest.follow import Pipe, Segment
-    from gctrace_analyzer.live import Live
+    from gctrace_analyzer.live import Live, Readable
 
 _NICE = 5
 """On a full machine, a third of the processor time of a thread of the program."""
@@ -113,7 +113,7 @@ class _ReaderThread:
     """Reads an input in a thread of its own.
 
     Args:
-        read: reads the input to its end; it calls `reader.news.set()` after each piece.
+        read: reads the input to its end, with the `follow` of the reader that it gets.
     """
 
     def __init__(self, read: Callable[[_ReaderThread], None]) -> None:
@@ -122,6 +122,15 @@ class _ReaderThread:
         self._read = read
         self._thread = Thread(target=self._run, daemon=True)
         self._thread.start()
+
+    def follow(self, live: Live, origin: Readable, view: View) -> None:
+        """Reads an input to its end, and says of each piece that it is there."""
+
+        def added() -> None:
+            view.added()
+            self.news.set()
+
+        live.follow(origin, added)
 
     @property
     def is_done(self) -> bool:
@@ -162,12 +171,8 @@ def _watch_log(
     on_signal = _StopOnSignal(stop)
 
     def read(reader: _ReaderThread) -> None:
-        def added() -> None:
-            view.added()
-            reader.news.set()
-
         for origin in _origins(source.name, stop, view):
-            live.follow(origin, added)
+            reader.follow(live, origin, view)
 
     with handling(on_signal, ("SIGINT", "SIGTERM", "SIGHUP")), _suspending(view):
         reader = _ReaderThread(read)
@@ -285,12 +290,8 @@ def _watch_child(
     debug: bool,
 ) -> None:
     def read(reader: _ReaderThread) -> None:
-        def added() -> None:
-            view.added()
-            reader.news.set()
-
         try:
-            live.follow(child, added)
+            reader.follow(live, child, view)
         except Exception as err:
             reader.error = err
             # The rest is read and discarded: the program would block if nobody read it.

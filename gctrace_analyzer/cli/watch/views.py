@@ -104,29 +104,31 @@ class View(Protocol):
 
 def create_view(options: ViewOptions, live: Live) -> View:
     """Returns the view that the options ask for."""
-    logs = [_IntervalLog(live, options.every_s, options.intervals)] if options.intervals else []
+    log = _IntervalLog(live, options.every_s, options.intervals)
     if options.kind == "dashboard":
-        return _DashboardView(options, live, logs)
-    return _LinesView(options, live, logs)
+        return _DashboardView(options, live, log)
+    return _LinesView(options, live, log)
 
 
 class _IntervalLog:
-    """Writes intervals to a file as JSON lines."""
+    """Writes intervals to a file as JSON lines, if there is one."""
 
-    def __init__(self, live: Live, every_s: float, file: IO[bytes]) -> None:
+    def __init__(self, live: Live, every_s: float, file: IO[bytes] | None) -> None:
         self._intervals, self._file = Intervals(live, every_s), file
 
     def write(self, *, ended: bool = False) -> None:
+        if (file := self._file) is None:
+            return
         for row in self._intervals.new(ended=ended):
             with suppress(OSError):
-                self._file.write(json.line("interval", row).encode())
+                file.write(json.line("interval", row).encode())
 
 
 class _LinesView:
     """Prints a line per interval, and one when an episode begins."""
 
-    def __init__(self, options: ViewOptions, live: Live, logs: list[_IntervalLog]) -> None:
-        self._options, self._live, self._logs = options, live, logs
+    def __init__(self, options: ViewOptions, live: Live, log: _IntervalLog) -> None:
+        self._options, self._live, self._log = options, live, log
         self._intervals = Intervals(live, options.every_s)
         self._lock = RLock()
         self._midline = self._ended = False
@@ -138,8 +140,7 @@ class _LinesView:
         self.gather_s = max(GATHER_S, min(options.every_s / 20, MOST_GATHER_S))
 
     def added(self) -> None:
-        for log in self._logs:
-            log.write()
+        self._log.write()
         self._report(self._intervals.new())
 
     def tick(self) -> None:
@@ -170,8 +171,7 @@ class _LinesView:
     def end(self) -> None:
         if not self._ended:
             self._ended = True
-            for log in self._logs:
-                log.write(ended=True)
+            self._log.write(ended=True)
             rows = self._intervals.new(ended=True)
             self._report(rows if self._options.kind == "jsonl" else self._ending(rows))
 
@@ -222,10 +222,10 @@ class _LinesView:
 class _DashboardView:
     """Draws a dashboard; what the program writes goes above it."""
 
-    def __init__(self, options: ViewOptions, live: Live, logs: list[_IntervalLog]) -> None:
+    def __init__(self, options: ViewOptions, live: Live, log: _IntervalLog) -> None:
         from gctrace_analyzer.cli.watch.terminal import BottomLines
 
-        self._options, self._live, self._logs = options, live, logs
+        self._options, self._live, self._log = options, live, log
         self._notice = ""
         self._newest: tuple[int, int] | None = None
         self._arrived_at = self._next_at = self._drawn_at = self._redraw_at = 0.0
@@ -237,8 +237,7 @@ class _DashboardView:
         self.owns_standard_output = options.out is sys.stderr and sys.stdout.isatty()
 
     def added(self) -> None:
-        for log in self._logs:
-            log.write()
+        self._log.write()
 
     def tick(self) -> None:
         self._screen.flush()
@@ -275,8 +274,7 @@ class _DashboardView:
         self._screen.start()
 
     def end(self) -> None:
-        for log in self._logs:
-            log.write(ended=True)
+        self._log.write(ended=True)
         with suppress(OSError):
             self._screen.end()
 

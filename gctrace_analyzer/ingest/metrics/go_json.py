@@ -87,10 +87,7 @@ def read(lines: Iterable[tuple[int, str]]) -> tuple[pl.DataFrame, pl.DataFrame, 
 def figures(dumps: list[Mapping[str, Any]]) -> pl.DataFrame:
     """Returns the columns that dumps fill, one row each, and those that follow from others."""
     columns, _ = json_records.columns(dumps)
-    types = schema.polars_schema("memstats")
-    return completed(
-        pl.DataFrame([_series(key, values, types.get(key)) for key, values in columns.items()])
-    )
+    return completed(_plain(columns))
 
 
 def pauses_of(documents: Iterable[tuple[int, Mapping[str, Any]]]) -> pl.DataFrame:
@@ -163,11 +160,15 @@ def _ring(line_no: int, dump: Mapping[str, Any]) -> Row:
     }
 
 
-def _frame(columns: dict[str, list[Any]]) -> pl.DataFrame:
+def _plain(columns: dict[str, list[Any]]) -> pl.DataFrame:
     types = schema.polars_schema("memstats")
-    frame = pl.DataFrame(
-        {key: _series(key, values, types.get(key)) for key, values in columns.items()}
+    return pl.DataFrame(
+        [_series(key, values, types.get(key)) for key, values in columns.items()]
     )
+
+
+def _frame(columns: dict[str, list[Any]]) -> pl.DataFrame:
+    frame = _plain(columns)
     at = pl.lit(None, pl.Int64)
     if "at" in frame.columns:
         at = pl.lit(unix_us(frame["at"]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present.format import duration
-from gctrace_analyzer.units import cpus_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,11 +48,12 @@ def _sentences(report: Report) -> Iterator[tuple[str, str]]:
         yield from _of_dumps(report)
     elif s.cycles:
         if s.gc_cpu_share is not None:
+            cpus = next(iter(report.other_cpus), "GOMAXPROCS")
             yield (
                 "GC CPU",
-                "CPU time of pauses, mark assists and background marking, divided by "
-                f"{_cpus(report)} × the time between the ends of cycles ({duration(s.span_s)} in "
-                "total). Idle marking is shown separately. From Go 1.23 on, the runtime counts "
+                f"CPU time of pauses, mark assists and background marking, divided by {cpus} × "
+                f"the time between the ends of cycles ({duration(s.span_s)} in total). Idle "
+                "marking is shown separately. From Go 1.23 on, the runtime counts "
                 "the time to stop the world only as far as CPU time is lost, while the lines "
                 "print it for every processor. The percentages that gctrace prints limit how much "
                 "of that time counts; the middle of the possible range is used. The start of a "
@@ -105,14 +105,6 @@ def _sentences(report: Report) -> Iterator[tuple[str, str]]:
             "from lines of the kernel, systemd or the container runtime; exit code 137 alone "
             "does not prove an OOM kill.",
         )
-
-
-def _cpus(report: Report) -> str:
-    """Returns what GC CPU is a share of: GOMAXPROCS, or fewer CPUs if there are fewer."""
-    cpus, procs = report.analysis.summary.cpus, report.analysis.procs
-    if cpus is None or len(procs) != 1 or round(cpus, 2) == procs[0]:
-        return "GOMAXPROCS"
-    return cpus_text(cpus)
 
 
 def _difference(points: float) -> str:

@@ -93,8 +93,7 @@ def advice(rows: pl.DataFrame, predictor: Predictor, *, wide: bool = False) -> T
             (f"{_mark(row)} {word:<7} {name_of(row, predictor)}", *_figures(row, cpu, times))
         )
     name = "Setting" if wide else "Recommended settings"
-    head = (name, *_head(cpu, unit, wide=wide))
-    return Table(head, "l" + "r" * (len(head) - 1), body, spare=(head.index(_HEAD[0]),))
+    return _table((name, *_head(cpu, unit, wide=wide)), body)
 
 
 def predictions(rows: pl.DataFrame, predictor: Predictor) -> Table:
@@ -106,7 +105,10 @@ def predictions(rows: pl.DataFrame, predictor: Predictor) -> Table:
     for row in rows.iter_rows(named=True):
         name = name_of(row, predictor) + (" (now)" if is_measured(row) else "")
         body.append((f"{_mark(row)} {name}" if marks else name, *_figures(row, cpu, times)))
-    head = ("What if", *_head(cpu, unit, wide=False))
+    return _table(("What if", *_head(cpu, unit, wide=False)), body)
+
+
+def _table(head: tuple[str, ...], body: list[tuple[str, ...]]) -> Table:
     return Table(head, "l" + "r" * (len(head) - 1), body, spare=(head.index(_HEAD[0]),))
 
 

@@ -84,11 +84,7 @@ def _two_sides(pair: Pair) -> Iterator[Block]:
 
 
 def _several_sides(pairs: Sequence[Pair]) -> Iterator[Block]:
-    sides = sides_of(pairs)
-    yield Title("Go garbage collection by setting")
-    yield Paragraphs([source(side, label=True) for side in sides], "bold", hanging=2)
-    yield Gap()
-    yield Statement("none", "", verdict(pairs))
+    yield from _opening("Go garbage collection by setting", pairs)
     if differences := all_differences(pairs):
         yield Gap()
         yield _labelled(
@@ -101,20 +97,21 @@ def _several_sides(pairs: Sequence[Pair]) -> Iterator[Block]:
         )
     yield from settings(pairs)
     yield Gap()
-    yield _labelled(Sentence("Note", text, "bold") for text in notes(sides))
+    yield _labelled(Sentence("Note", text, "bold") for text in notes(sides_of(pairs)))
     yield _remark(method(pairs))
 
 
-def _measured(pairs: Sequence[Pair], measurement: Measurement) -> Iterator[Block]:
-    sides = sides_of(pairs)
-    yield Title(
-        "Go benchmarks, measured"
-        if pairs[0].benchmarks
-        else "Go garbage collection by setting, measured"
-    )
-    yield Paragraphs([source(side, label=True) for side in sides], "bold", hanging=2)
+def _opening(title: str, pairs: Sequence[Pair]) -> Iterator[Block]:
+    yield Title(title)
+    sides = [source(side, label=True) for side in sides_of(pairs)]
+    yield Paragraphs(sides, "bold", hanging=2)
     yield Gap()
     yield Statement("none", "", verdict(pairs))
+
+
+def _measured(pairs: Sequence[Pair], measurement: Measurement) -> Iterator[Block]:
+    what = "Go benchmarks" if pairs[0].benchmarks else "Go garbage collection by setting"
+    yield from _opening(f"{what}, measured", pairs)
     yield from measured.failures(measurement)
     if len(pairs) == 1:
         yield from _figures(pairs[0])
@@ -134,7 +131,8 @@ def _measured(pairs: Sequence[Pair], measurement: Measurement) -> Iterator[Block
                 f"{printable(pair.after.label)} was not predicted: {pair.no_expectation}."
             )
     yield Gap()
-    yield _labelled(Sentence("Note", text, "bold") for text in notes(sides, measurement))
+    several = notes(sides_of(pairs), measurement)
+    yield _labelled(Sentence("Note", text, "bold") for text in several)
     yield _remark(method(pairs))
 
 

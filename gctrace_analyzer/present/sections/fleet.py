@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.metrics.typical import ENABLE
 from gctrace_analyzer.present.document import (
     Figures,
     Gap,
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.document import Block, Document
 
 MOST_ROWS = 10
-_GO_LINE = "collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)"
-"""The option of `collectors.NewGoCollector` with which a program exports its GC CPU."""
 
 
 def document(answers: Answers, most: int = MOST_ROWS) -> Document:
@@ -134,7 +133,7 @@ def notes(answers: Answers) -> list[str]:
         order = "its" if t.unmeasured == 1 else "their"
         sentences.append(
             f"{whose} not export GC CPU, and {order} order follows cycles/s × live heap. One line "
-            f"of Go in place of the default collector exports it: {_GO_LINE}."
+            f"of Go in place of the default collector exports it: {ENABLE}."
         )
     if t.unnamed and t.files:
         sentences.append(

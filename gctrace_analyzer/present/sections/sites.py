@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from gctrace_analyzer.analysis.sites.functions import place
 from gctrace_analyzer.analysis.sites.gc_functions import ALL_GC, ASSISTS, MARKING, SWEEPING
 from gctrace_analyzer.present.document import Paragraphs, Table
@@ -14,6 +12,8 @@ from gctrace_analyzer.units import MIB, digits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    import polars as pl
 
     from gctrace_analyzer.analysis.sites.profiled import Profiled
     from gctrace_analyzer.present.report import Report
@@ -79,7 +79,7 @@ CHANGES_NOTE = (
 def growth(profiled: Profiled, most: int) -> Table | None:
     """Returns the sites that hold most of what grew; None if nothing did."""
     column = "attributed_growth_bytes"
-    grown = profiled.of_last_heap.filter(pl.col(column) > 0).sort(column, descending=True)
+    grown = profiled.holding(column)
     if grown.is_empty():
         return None
     total = int(grown[column].sum())

@@ -44,7 +44,7 @@ def sites(report: Report, _axis: Axis) -> Figure:
 def _panels(profiled: Profiled) -> Iterator[Panel]:
     if profiled.has_growth:
         column = "attributed_growth_bytes"
-        grown = profiled.of_last_heap.filter(pl.col(column) > 0)
+        grown = profiled.holding(column)
         total = int(grown[column].sum())
         yield _bars(
             "growth",
