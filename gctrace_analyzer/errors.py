@@ -220,20 +220,18 @@ class NoDataError(GctraceError, ValueError):
         """Returns the error for an input in which no line was recognised; `seen` is what it is."""
         count = "1 line" if lines == 1 else f"{lines:,} lines"
         problem = f"{count}, none of them gctrace output, MemStats, Go metrics or an OOM kill"
-        start = (
-            "Start the program" if seen is None else "If the program is a Go program, start it"
-        )
+        start = "Start the program" if seen is None else "If it is a Go program, start it"
         hint = (
             f"{start} with GODEBUG=gctrace=1 and keep its standard error:\n"
             "    GODEBUG=gctrace=1 ./server 2> run.log"
         )
-        if seen is None:
+        if seen is not None:
+            problem = f"this looks like {seen}. It has {problem}"
+        elif not first.startswith(("{", "[", "<")):
             hint += (
                 "\n  If this is its standard error, GC never ran: it never does with GOGC=off and"
                 "\n  no memory limit, and otherwise starts at a heap of 4 MiB (with GOGC=100)."
             )
-        else:
-            problem = f"this looks like {seen}. It has {problem}"
         return cls(path, problem, hint, lines=lines, first=first)
 
     @classmethod

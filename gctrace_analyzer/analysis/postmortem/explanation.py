@@ -218,7 +218,7 @@ def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
         stacks = "" if facts.memory.go_other_mib is not None else "goroutine stacks, "
         others = "" if is_resident else "other processes, files in memory, "
         yield (
-            f"At least {outside:,.0f} of {of} ({outside_most:,.0f} at most) were not Go heap, "
+            f"At least {outside:,.0f} and at most {outside_most:,.0f} of {of} were not Go heap, "
             f"unless one last allocation was that large: {stacks}cgo, mmap, {others}or memory that "
             "the runtime had not returned."
         )

@@ -156,7 +156,8 @@ def off_heap_heavy(facts: DeathFacts) -> Iterator[Evidence]:
     if off_heap > facts.thresholds.off_heap_share * resident:
         yield Evidence(
             "info",
-            f"At least {off_heap:,.0f} of {resident:,.0f} MiB of resident memory were not Go heap.",
+            f"At least {off_heap:,.0f} of {resident:,.0f} MiB resident{death.resident_is} were not "
+            "Go heap.",
             {"off_heap_mib": off_heap},
             process=death.process,
             at=death.logged_at,

@@ -270,6 +270,7 @@ _POD_NAMED = re.compile(
     r"\b[Pp]ods?(?:_?[Nn]ame)?[\"']?\s?[/=: ]\s?\\*[\"']?"
     rf"(?:(?P<namespace>{_NAME})/)?(?P<pod>{_NAME})"
 )
+_STATE_NAMED = re.compile(rf"^(?P<pod>{_NAME}) \{{\"")
 _CONTAINER_NAMED = re.compile(
     rf"\b[Cc]ontainer(?:_?[Nn]ame)?[\"']?\s?[=: ]\s?\\*[\"']?(?P<container>{_NAME})"
 )
@@ -341,7 +342,7 @@ def _row_of(message: Message) -> Row:
 def _facts_of(text: str) -> Row:
     """Returns the names and numbers that a line has about a container."""
     row: Row = {}
-    for pattern in (_NAMESPACE, _POD_NAMED, _CONTAINER_NAMED):
+    for pattern in (_NAMESPACE, _STATE_NAMED, _POD_NAMED, _CONTAINER_NAMED):
         if match := pattern.search(text):
             row |= {
                 name: value

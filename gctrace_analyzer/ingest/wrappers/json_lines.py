@@ -107,8 +107,9 @@ _FIELDS = tuple(
 _MEMSTATS = (
     r'"(?i:heap_?(?:alloc|sys|inuse|idle|released)|total_?alloc|next_?gc|num_?gc|alloc_?[mk]i?b)'
     r'(?i:_?(?:bytes|[kmg]i?b))?"\s*:\s*"?\d|"/(?:gc/heap|memory/classes)/[\w/-]+:\w+"\s*:\s*\d'
+    r'|"(?i:mem_?stats)"\s*:\s*\{'
 )
-_MEMSTATS_WORDS = ["alloc", "heap", "/memory/", "nextgc", "next_gc", "numgc", "num_gc"]
+_MEMSTATS_WORDS = ["alloc", "heap", "/memory/", "nextgc", "next_gc", "numgc", "num_gc", "stats"]
 """Every match of `_MEMSTATS` has one of these; most lines of a log have none."""
 _CYCLE = r"gc \d+ @"
 _CYCLE_FIELD = r'"([^"\\]*gc \d+ @(?:[^"\\]|\\u003[eE])*)'

@@ -180,13 +180,8 @@ def figures_of_deaths(report: Report) -> list[KeyFigure]:
     sizes = [death.resident_mib for death in deaths if death.resident_mib is not None]
     if sizes:
         least = "" if len(sizes) == 1 else f"; the smallest was {mib(min(sizes))}"
-        figures.append(
-            KeyFigure(
-                "Resident at the kill",
-                mib(max(sizes)),
-                f"RSS{max(death.resident_is for death in deaths)}{least}",
-            )
-        )
+        rss = f"RSS{max(death.resident_is for death in deaths)}{least}"
+        figures.append(KeyFigure("Resident at the kill", mib(max(sizes)), rss))
     limits = {death.limit_mib for death in deaths}
     of = {death.limit_is for death in deaths}
     limit = limits.pop() if len(limits) == 1 else None
