@@ -11,7 +11,7 @@ EXTRA_OF = {
     "pandas": "pandas",
     "pyarrow": "pandas",
     "matplotlib": "plot",
-    **dict.fromkeys(("dask", "distributed", "fsspec", "s3fs", "aiohttp"), "fleet"),
+    **dict.fromkeys(("dask", "distributed", "s3fs", "aiohttp"), "fleet"),
     "gcsfs": "gcs",
     "adlfs": "azure",
 }

@@ -45,8 +45,8 @@ settings would save, and which replicas differ from the others.
 
   gctrace-analyze fleet 'logs/**/*.log*' -o fleet.parquet
 
-Runs on all processors of this machine, or on a Dask cluster. Needs:
-pip install 'gctrace-analyzer[fleet]'
+Runs on all processors of this machine, or on a Dask cluster, with
+pip install 'gctrace-analyzer[fleet]'; without it, on one processor.
 
 Inputs are files, folders, globs (in quotes, so that the shell does not expand
 them) and URLs: s3:// gs:// abfs:// http(s)://, compressed or not. @FILE names

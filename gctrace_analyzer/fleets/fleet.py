@@ -8,15 +8,16 @@ import io
 import os
 import shutil
 import tempfile
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer import extras, units
+from gctrace_analyzer import units
 from gctrace_analyzer.analysis.settings.known import ProgramFacts
 from gctrace_analyzer.errors import BadSettingError, NoDataError, UnreadableInputError
 from gctrace_analyzer.fleets import identity, inputs, manifest
 from gctrace_analyzer.fleets.cluster import connected
 from gctrace_analyzer.fleets.output import Output
-from gctrace_analyzer.fleets.scheduler import FleetRun
+from gctrace_analyzer.fleets.scheduler import FleetRun, RunHere
 from gctrace_analyzer.fleets.stretches import STRETCH_BYTES
 from gctrace_analyzer.fleets.worker import WorkerOptions
 from gctrace_analyzer.ingest.read import InputOptions
@@ -61,7 +62,8 @@ def fleet(
     In place of files it takes the address of a Prometheus server, which computes the rows.
 
     Without `client` and `scheduler`, a local Dask cluster of processes is started and stopped.
-    A script that does so needs `if __name__ == "__main__":`, like every use of processes.
+    A script that does so needs `if __name__ == "__main__":`, like every use of processes. Where
+    Dask is not installed, the files are read in this process, one after another.
 
     Args:
         paths: files, folders, globs and URLs (`s3://`, `gs://`, `abfs://`, `http(s)://`), or
@@ -101,8 +103,6 @@ def fleet(
         return _of_server(several, where, asked, read, worst, progress, overwrite=overwrite)
     if asked:
         raise without_server(asked)
-    for library in ("dask", "distributed", "fsspec"):
-        extras.load(library)
     _validate(read, id, memory)
     options = storage_options or {}
     left_out = [where, *(os.fspath(path) for path in ignore)]
@@ -129,6 +129,10 @@ def fleet(
     how = WorkerOptions(read, id, options, size)
     if all(item.name in target.done for item in items):
         target.finish(len(items))
+        return target.frame()
+    asks_for_workers = any(given is not None for given in (client, scheduler, workers, memory))
+    if not asks_for_workers and find_spec("distributed") is None:
+        RunHere(None, target, items, how, progress).run()
         return target.frame()
     with connected(client, scheduler, workers, memory) as connection:
         FleetRun(connection, target, items, how, progress).run()

@@ -188,8 +188,10 @@ def filesystem(
         BadSettingError: there is no such kind of URL; `argument` is what it was given as.
         MissingExtraError: the library for the store is not installed.
     """
+    # It takes as long to load as a short report.
+    import fsspec
+
     scheme = urlsplit(url).scheme
-    fsspec = extras.load("fsspec")
     if scheme in _LIBRARIES:
         extras.load(_LIBRARIES[scheme])
     elif scheme not in fsspec.available_protocols():

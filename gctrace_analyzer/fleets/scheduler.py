@@ -333,6 +333,25 @@ class FleetRun:
         )
 
 
+class RunHere(FleetRun):
+    """The same in this process, one file after another, where there is no Dask."""
+
+    def _workers(self) -> int:
+        self.progress.workers = 1
+        return 1
+
+    def _outcomes(
+        self, many: Sequence[Batch], *, retries: int
+    ) -> Iterator[tuple[Batch, list[Any] | BaseException]]:
+        del retries
+        for batch in many:
+            try:
+                outcome: list[Any] | BaseException = worker.batch_rows(batch)
+            except worker.StoreUnreachableError as err:
+                outcome = err
+            yield batch, outcome
+
+
 def _outcome(future: Any) -> list[Any] | BaseException:
     """Returns the rows of a finished batch, or the exception with which it failed.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -123,3 +124,23 @@ def test_a_profile_names_the_top_site_of_its_service() -> None:
     share = found.sites["top_site_share"][1]
     assert found.sites["gc_cpu_cores"][1] == pytest.approx(share * cores)
     assert found.totals.processes == 2
+
+
+def test_without_dask_the_files_are_read_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gctrace_analyzer.fleets.fleet.find_spec", lambda name: None)
+    damaged = tmp_path / "damaged.log.gz"
+    damaged.write_bytes(b"\x1f\x8b damaged")
+    logs = [SAMPLES / "steady-go1.26.log", SAMPLES / "thrash-go1.19.log", damaged]
+    seen = []
+    frame = gca.fleet(logs, stretch="1MiB", progress=lambda now: seen.append(now.workers))
+    rows = frame.collect()
+    assert [row for row in rows.iter_rows(named=True) if row["error"] is None] == [
+        row for log in logs[:2] for row in rows_of(log)
+    ]
+    assert rows["error_kind"].drop_nulls().to_list() == ["damaged"]
+    assert set(seen) == {1}
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(gca.MissingExtraError, match="fleet"):
+        gca.fleet(logs, workers=2)
