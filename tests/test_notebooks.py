@@ -13,12 +13,17 @@ from tests.conftest import ROOT
 from tests.helpers import notebook_runs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from jupyter_client.manager import KernelManager
 
 if find_spec("nbclient") is None:
     pytest.skip("the extra [notebook] is not installed", allow_module_level=True)
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+ALONE = {"08_fleet"}
+"""Notebooks with a kernel of their own, because they start processes that import its main module."""
 MOST_LINES_OF_A_DEF = 3
 MOST_COLUMNS = 8
 
@@ -67,10 +72,17 @@ def test_it_ends_with_what_to_do(path: Path) -> None:
     assert any(word in headings[-1] for word in ("What to set", "What to do", "Tables for"))
 
 
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[KernelManager]:
+    with notebook_runs.shared_kernel() as started:
+        yield started
+
+
 @every
-def test_it_shows_what_a_run_of_it_shows(path: Path) -> None:
+def test_it_shows_what_a_run_of_it_shows(path: Path, kernel: KernelManager) -> None:
     """After a change that is meant, `scripts/docs --notebooks` writes the new outputs."""
-    committed, fresh = read(path), notebook_runs.executed(path)
+    shared = None if path.stem in ALONE else kernel
+    committed, fresh = read(path), notebook_runs.executed(path, shared)
     assert list(notebook_runs.differences(committed, fresh)) == []
     shown = [output for cell in code_of(committed) for output in cell.outputs]
     kinds = {kind for output in shown for kind in output.get("data", {})}

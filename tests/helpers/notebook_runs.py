@@ -6,11 +6,14 @@ import base64
 import json
 import math
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from jupyter_client.manager import KernelManager
 
 SECONDS = 300
 """A cell may take that long on a busy machine; all take seconds."""
@@ -21,8 +24,35 @@ _ADDRESS = re.compile(r"0x[0-9a-f]+")
 _STYLE_ID = re.compile(r"T_[0-9a-f]{5}")
 
 
-def executed(path: Path) -> Any:
-    """Returns the notebook as a fresh kernel fills it, without times and random identifiers."""
+_FORGET = """\
+import matplotlib, polars
+matplotlib.rcdefaults()
+polars.Config.restore_defaults()
+%reset -f
+"""
+"""Removes what the notebook before has left in the kernel, except modules."""
+
+
+@contextmanager
+def shared_kernel() -> Iterator[KernelManager]:
+    """A kernel for several notebooks, which load the libraries once."""
+    from jupyter_client.manager import KernelManager
+
+    kernel = KernelManager()
+    try:
+        yield kernel
+    finally:
+        if kernel.has_kernel:
+            kernel.shutdown_kernel(now=True)
+
+
+def executed(path: Path, kernel: KernelManager | None = None) -> Any:
+    """Returns the notebook as a kernel fills it, without times and random identifiers.
+
+    Args:
+        path: the notebook.
+        kernel: a kernel that other notebooks have used; a fresh one without it.
+    """
     # Both take seconds to load, which other tests need not wait for.
     import nbclient
     import nbformat
@@ -30,11 +60,20 @@ def executed(path: Path) -> Any:
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]  # nbformat has no types for it
     client = nbclient.NotebookClient(
         notebook,
+        km=kernel,
         timeout=SECONDS,
         record_timing=False,
         resources={"metadata": {"path": str(path.parent)}},
     )
-    client.execute()
+    if kernel is None:
+        client.execute()
+    else:
+        forget = nbformat.v4.new_code_cell(_FORGET)  # type: ignore[no-untyped-call]  # the same
+        notebook.cells.insert(0, forget)
+        client.execute()
+        del notebook.cells[0]
+        assert client.kc is not None
+        client.kc.stop_channels()
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
