@@ -28,62 +28,62 @@ RELEASES = (
     Release("1.9.7"),
     Release(
         "1.10.8",
-        "Allocation waits less for GC, which uses less CPU while it runs, but may run for longer. "
-        "Marking may take 30 % of the CPU, of which background workers take 25 and mark assists "
-        "the rest.",
+        "Allocation waits less for GC. GC uses less CPU while it runs, but may run for longer. "
+        "Marking may take 30 % of the CPU: 25 % in background workers, the rest in mark assists.",
         "gcGoalUtilization and gcBackgroundUtilization in runtime/mgc.go",
     ),
     Release(
         "1.11.13",
-        "The heap can be larger than 512 GiB; nothing about the cost of GC.",
+        "The heap can be larger than 512 GiB. The notes mention no change to the cost of GC.",
     ),
     Release(
         "1.12.17",
-        "Sweeping is faster if much of the heap stays live, so allocation waits less after a "
-        "cycle. Marking has one phase instead of two.",
+        "Sweeping is faster if much of the heap stays live, so allocations right after a cycle "
+        "wait less. Marking has one phase instead of two.",
         "“mark 2” is gone from runtime/mgc.go",
     ),
-    Release("1.13.15", "Memory that a smaller heap no longer needs is returned sooner."),
+    Release("1.13.15", "After the heap shrinks, unused memory is returned to the OS sooner."),
     Release(
         "1.14.15",
-        "Loops without function calls can be stopped, so they no longer delay a pause. The page "
+        "Loops without function calls can be preempted, so they no longer delay a pause. The page "
         "allocator is faster on many processors.",
     ),
     Release("1.15.15"),
     Release(
-        "1.16.15", "On Linux, memory is returned at once instead of when the system needs it."
+        "1.16.15",
+        "On Linux, memory is returned to the OS at once, not only when it runs short.",
     ),
     Release("1.17.13"),
     Release(
         "1.18.10",
-        "A new pacer decides when cycles start. It also counts stacks and global variables, and "
-        "plans without mark assists.",
+        "A new pacer decides when cycles start. It counts stacks and global variables as GC work, "
+        "and no longer plans for mark assists.",
         "gcGoalUtilization in runtime/mgcpacer.go fell from 30 to 25 %",
     ),
     Release(
         "1.19.13",
-        "A memory limit (GOMEMLIMIT), and a limiter that leaves half of the CPU to the program. "
-        "This load sets no limit.",
+        "A memory limit (GOMEMLIMIT), which this load does not set, and a limiter that leaves half "
+        "of the CPU to the program.",
     ),
     Release(
         "1.20.14",
-        "Data structures of the collector take less memory and CPU. Mark assists are less "
+        "The collector's own data structures take less memory and CPU. Mark assists are less "
         "erratic in some circumstances.",
     ),
     Release(
         "1.21.13",
-        "The collector was tuned for tail latency (up to 40 % less), for a little less memory and, "
-        "in some programs, a little less throughput.",
+        "The collector was tuned: tail latency falls by up to 40 %, memory use slightly, and some "
+        "programs lose a little throughput.",
     ),
     Release(
         "1.22.12",
-        "What the collector knows about types lies nearer to the objects: 1 to 3 % less CPU.",
+        "The type information that GC needs is stored nearer to each object: 1 to 3 % less CPU.",
     ),
-    Release("1.23.12", "Timers that nothing refers to are collected at once."),
+    Release("1.23.12", "Timers without references are collected at once."),
     Release("1.24.10"),
     Release(
         "1.25.5",
-        "The Green Tea collector is an experiment, which these programs do not use.",
+        "The Green Tea collector is available as an experiment, which is off here.",
     ),
     Release(
         "1.26.8",

@@ -102,8 +102,8 @@ def _introduction(found: Recording) -> Iterator[str]:
     yield (
         f"One program, built with {len(RELEASES)} releases of Go, under the same load: a live heap "
         f"of {LIVE_MIB} MiB, {RATE_MIB_PER_S} MiB allocated per second, {GOROUTINES} waiting "
-        f"goroutines, GOMAXPROCS={PROCS} and GOGC=100. What each release did to its pauses, to how "
-        "often GC runs, and to what it costs."
+        f"goroutines, GOMAXPROCS={PROCS} and GOGC=100. This page shows how each release changed "
+        "the pauses, the frequency and the cost of GC."
     )
     yield ""
     yield from _disturbed(found)
@@ -113,11 +113,11 @@ def _introduction(found: Recording) -> Iterator[str]:
     yield "![GC cycles, GC CPU and mark assist by Go version](go-versions/cost.svg)"
     yield ""
     yield (
-        f"A point is the median of {runs} runs of {seconds} seconds, a line reaches from the "
-        "lowest run to the highest. Versions took turns. Recorded on "
+        f"Points are medians of {runs} runs of {seconds} seconds, and lines reach from the lowest "
+        "run to the highest. The versions were run in turn. Recorded on "
         f"{' and '.join(sorted({row['recorded_on'] for row in found.rows}))} on a shared virtual "
-        f"machine ({machine}): a long pause can also come from the machine. `lab/record releases` "
-        "records again, in ten minutes if the machine has nothing else to do."
+        f"machine ({machine}), which can itself cause a long pause. `lab/record releases` repeats "
+        "the recording, which takes ten minutes on an idle machine."
     )
 
 
@@ -127,7 +127,7 @@ def _disturbed(found: Recording) -> Iterator[str]:
     if found.is_comparable:
         yield _overall(found)
         yield ""
-        yield f"The runs allocated {_percent(least)} of the load or more."
+        yield f"Every run allocated at least {_percent(least)} of the load."
         return
     yield (
         f"**This recording compares nothing yet**: the machine was busy with other work, and "
@@ -149,7 +149,10 @@ def _overall(found: Recording) -> str:
         return (
             f"Go {last.minor} does not differ from Go {first.minor} by more than its runs do."
         )
-    return f"Go {last.minor} compared with Go {first.minor}: {'; '.join(changed)}."
+    return (
+        f"From Go {first.minor} to Go {last.minor}, this changed by more than the runs of one "
+        f"version differ: {'; '.join(changed)}."
+    )
 
 
 def _changes(found: Recording, before: Release, after: Release) -> Iterator[str]:
@@ -174,8 +177,8 @@ def _table(found: Recording) -> Iterator[str]:
         yield f"| {release.version} | {' | '.join(cells)} |"
     yield ""
     yield (
-        "Median of the runs, with the lowest and the highest. GC CPU and mark assist are shares of "
-        "all CPUs. [runs.csv](go-versions/runs.csv) has every run."
+        "Medians of the runs, with the lowest and the highest in brackets. GC CPU and mark assist "
+        "are shares of all CPUs. [runs.csv](go-versions/runs.csv) lists every run."
     )
 
 
@@ -195,8 +198,8 @@ def _range(low: str, high: str) -> str:
 
 
 _HERE = (
-    " “Here” are the figures that differ from the release before by more than the runs of either "
-    "differ among themselves; the change may be the cause, which this does not prove."
+    " “Here” lists the figures that differ from the previous release by more than the runs of "
+    "either release do. The change may be the cause, but this does not prove it."
 )
 
 
@@ -204,8 +207,8 @@ def _releases(found: Recording) -> Iterator[str]:
     yield "## What each release changed"
     yield ""
     yield (
-        "What changed is from the release notes, and from the runtime's source where that is "
-        "named." + (_HERE if found.is_comparable else "")
+        "Changes are taken from the release notes and, where it is named, from the runtime's "
+        "source." + (_HERE if found.is_comparable else "")
     )
     for before, release in pairwise(RELEASES):
         changed = list(_changes(found, before, release)) if found.is_comparable else []
@@ -216,7 +219,7 @@ def _releases(found: Recording) -> Iterator[str]:
         yield ""
         yield f"### Go {release.minor}"
         yield ""
-        yield release.changed or "The release notes name nothing about the collector."
+        yield release.changed or "The release notes mention no change to the collector."
         yield f"([release notes]({notes}){source})"
         if found.is_comparable:
             yield ""
