@@ -345,7 +345,7 @@ OOM_KILLS = (
     _LOGGED_AT,
     _MONOTONIC,
     Column("host", "String", "", "host", "the log prefix"),
-    Column("killer", "String", "", "kernel, systemd-oomd, earlyoom, nohang, kubelet (evictions) or Talos", "writer of the line"),
+    Column("killer", "String", "", "kernel, macOS, systemd-oomd, earlyoom, nohang, kubelet (evictions), Talos, or a supervisor: PM2, Monit, memmon", "writer of the line"),
     Column("reported_by", "String", "", "program that reported the kill: kubelet, node-problem-detector, kube-state-metrics; null: the killer itself", "the log prefix"),
     Column("scope", "String", "", "global, memcg, cpuset or mempolicy: where memory ran out", "message, oom_memcg, constraint, in this order"),
     Column("constraint", "String", "", "the constraint as printed by the kernel", _K),

@@ -244,13 +244,14 @@ def _ended_inside(value: Any, name: str | None = None, depth: int = _NESTED) -> 
         own = next((str(item[key]) for key in ("name", "container") if item.get(key)), name)
         last, now = _object(item.get("lastState")), _object(item.get("state"))
         now = {"terminated": item["terminated"]} if "terminated" in item else now
+        ended = _object(last.get("terminated") or now.get("terminated"))
         if details := _object(item.get("Details")):
             if details.get("oom_killed") == "true":
                 ended_at = json_values.epoch_utc(numbers.whole(item.get("Time")))
                 code = numbers.whole(details.get("exit_code"))
                 row: Row = {"oom_killed": True, "exit_code": code, "finished_at": ended_at}
                 yield docker.with_signal({"name": own, "status": "terminated", **row})
-        elif {"terminated"} & {*last, *now} or ("restartCount" in item and now):
+        elif "exitCode" in ended or ("restartCount" in item and now):
             status = {**item, "name": own, "state": now}
             yield from kubernetes.pods({"status": {"containerStatuses": [status]}})
         else:

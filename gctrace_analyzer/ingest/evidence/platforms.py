@@ -77,20 +77,20 @@ def read(messages: Sequence[Message], stops: Stops) -> Rows:
 def _kills(messages: Iterable[Message]) -> Iterator[Row]:
     """Yields the processes that a killer ended; all signals to one are the same kill."""
     ended: set[tuple[object, ...]] = set()
-    known: dict[str, Row] = {}
+    known: dict[str, tuple[int, Row]] = {}
     for message in messages:
         for killer in wordings.KILLERS:
             if (match := killer.pattern.search(message.text)) is None:
                 continue
-            row = columns(match)
-            before = known.get(killer.who, {})
-            if before.get("comm") in (None, row.get("comm", before.get("comm"))):
+            row, supervises = columns(match), killer.who in wordings.SUPERVISORS
+            line_no, before = known.get(killer.who, (message.line_no, {}))
+            is_near = not supervises or message.line_no - line_no <= _NEAR_LINES
+            if is_near and before.get("comm") in (None, row.get("comm", before.get("comm"))):
                 row = before | row
             victim = (message.host, row.get("pid"), row.get("comm"))
-            is_for_memory = killer.who not in wordings.SUPERVISORS or "usage_bytes" in row
             if not killer.is_kill:
-                known[killer.who] = row
-            elif victim not in ended and is_for_memory:
+                known[killer.who] = (message.line_no, row)
+            elif "usage_bytes" in row if supervises else victim not in ended:
                 ended.add(victim)
                 scope = "memcg" if row.get("limit_bytes") else "global"
                 row |= {"killer": killer.who, "scope": scope}

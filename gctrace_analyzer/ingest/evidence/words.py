@@ -22,7 +22,7 @@ COARSE = (
     "ow on resource: m|iction manager: |Evicted|CrashLoop|"
     "TERM_|being killed|exceeded limit|hard limit|gone over|out-of-mem|too much mem|physical mem|"
     "OUT_OF_ME|Out Of Mem|kill event|limit exceeded|limit at least|exit_status|TaskExit|"
-    "to the victim|killed: |MemAvail|"
+    "to the victim|killed: |MemAvail|memorystatus|matches res|Checking any|peak: |"
     "OutOfMemory|Exited |xited with code 137|"
     "total:bytes|goal:bytes|live:bytes|allocs:bytes|total:gc-"
 )

@@ -71,10 +71,11 @@ def states(
         for name in ("memory_limit_bytes", "memory_request_bytes", "restart_count", "failcnt"):
             if name in row:
                 row[name] = int(row[name]) or (None if name == "memory_limit_bytes" else 0)
+        hits = row.pop("failcnt", 0)
         if row.pop("oom_killed", None):
             row |= {"last_reason": "OOMKilled"} | ({"oom_killed": True} if is_alone else {})
-        elif is_alone and row.get("failcnt"):
-            row |= {"event": "oom", "oom_killed": True}
+        elif is_alone and hits:
+            row |= {"event": "oom", "oom_killed": True, "failcnt": hits}
         at = part["at_us"].max()
         where = containers[int(key[0])]
         rows.append({"line_no": part["line_no"][0], "at_us": at, **where, **row})

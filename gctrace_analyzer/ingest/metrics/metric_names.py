@@ -129,7 +129,7 @@ _COLLECTORS: dict[str, dict[str, str]] = {
 in MemStats."""
 
 _OF_PAUSES = re.compile(
-    r"(?:.*[._/])?(?:GCStats[._]Pause|memory[._/]pauses|gc[._]pause_ns)[._]max"
+    r"(?:.*[._/])?(?:GCStats[._]Pause|system[._/]memory[._/]pauses|go[._]gc[._]pause_ns)[._]max"
 )
 """The longest of the pauses in a histogram, in ns."""
 

@@ -453,6 +453,30 @@ def test_earlyoom_acts_at_its_own_threshold() -> None:
     )
 
 
+MONIT = "Jun  4 03:11:22 web1 monit[1612]: 'api' "
+
+
+@pytest.mark.parametrize(("lines_between", "kills"), [(1, 1), (20, 0)])
+def test_a_restart_long_after_an_alert_for_memory_is_not_for_memory(
+    lines_between: int, kills: int
+) -> None:
+    alert = f"{MONIT}mem amount of 1.2 GB matches resource limit [mem amount>1.0 GB]\n"
+    between = "GET / 200\n" * lines_between
+    run = read_text(f"gc 1 @0.1s\n{alert}{between}{MONIT}trying to restart\n")
+    assert len(run.oom_kills) == kills
+    if kills:
+        (death,) = run.post_mortems()
+        assert (death.kind, death.cause) == ("Restart", "by Monit for its memory use")
+
+
+def test_a_supervisor_restarts_a_program_as_often_as_it_says() -> None:
+    line = (
+        "[PM2][WORKER] Process 3 restarted because it exceeds --max-memory-restart value "
+        "(current_memory=178716672 max_memory_limit=146800640 [octets])\n"
+    )
+    assert read_text(line * 3).oom_kills["usage_bytes"].to_list() == [178716672] * 3
+
+
 CONTAINER = {
     "containerArn": "arn:aws:ecs:eu:1:container/a",
     "name": "api",
