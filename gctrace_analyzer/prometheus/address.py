@@ -48,12 +48,12 @@ def parse(text: str) -> Address:
     rest = text[match.end() :] if match else text
     try:
         parts = urlsplit(f"{scheme}://{rest}")
-        found = without_query(parts, _PAGE.sub("", parts.path).rstrip("/"))
+        address = without_query(parts, _PAGE.sub("", parts.path).rstrip("/"))
     except ValueError as err:
         raise _not_a_server(value="an invalid address") from err
     if not parts.hostname or re.search(r"[\s\x00-\x1f\x7f]", text):
         raise _not_a_server(value="an invalid address")
-    return found
+    return address
 
 
 def without_query(parts: SplitResult, path: str) -> Address:
