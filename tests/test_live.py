@@ -90,7 +90,7 @@ def test_a_log_read_in_pieces_is_the_same_as_the_whole(part: int) -> None:
     for path in logs()[part::PARTS]:
         if whole := read_log(path):
             followed_logs += 1
-            every_s = max(1.0, (whole.summary().span_s or 0.0) / 5)
+            every_s = max(1.0, (whole.summary().span_s or 0.0) / 3)
             seen, reported = followed(path, every_s)
             assert differences(seen.run(), whole) == [], path
             if whole.cycles["start_s"].count() and path.name != LEARNT:

@@ -37,7 +37,7 @@ LOGS = {
 }
 """Logs, and which of their lines: few, but with every kind of line and prefix."""
 
-MOST_BYTES = 2500
+MOST_BYTES = 1800
 
 
 def content(name: str) -> bytes:

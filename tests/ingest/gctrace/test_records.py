@@ -82,7 +82,7 @@ def test_every_table_of_a_run_is_the_same(path: Path) -> None:
     assert (one.impossible, one.notes) == (other.impossible, other.notes)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(
     st.lists(
         st.tuples(
@@ -105,7 +105,7 @@ def test_any_numbers_read_the_same(
     assert difference(text.encode()) is None
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(
     st.lists(cycles(), min_size=1, max_size=6),
     st.lists(st.sampled_from([*LINES.values(), "", "text"]), max_size=4),
