@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from gctrace_analyzer.advise.objective import Aim
-    from gctrace_analyzer.advise.predictor import Predictor
+    from gctrace_analyzer.advise.prediction.outcome import Predictor
     from gctrace_analyzer.advise.whatif import GogcValues, Present, SizeValues
     from gctrace_analyzer.analysis.checks import Check
     from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory

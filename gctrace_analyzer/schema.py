@@ -666,7 +666,7 @@ WHATIF = (
     Column("true_live_heap_mib", "Float64", "MiB", "live heap without what is allocated during marking", _MODEL),
     Column("memory_peak_mib", "Float64", "MiB", "peak memory of the process: heap, other memory of Go, and off-heap memory if it is known, without an untouched ballast", _MODEL),
     Column("fits", "Boolean", "", "whether memory_peak_mib fits the container; null: unknown limit", _MODEL),
-    Column("warnings", "String", "", "what makes the figures less certain than their intervals; null: nothing", "gctrace_analyzer.advise.baseline"),
+    Column("warnings", "String", "", "what makes the figures less certain than their intervals; null: nothing", "gctrace_analyzer.advise.predictor"),
     Column("horizon_s", "Float64", "s", "how far ahead the prediction is; 0: now", "the caller"),
     Column("lasts_h", "Float64", "h", "hours until the growing live heap causes thrashing under the limit or fills the container; null: no growth, no bound, or the log is too short", "gctrace_analyzer.advise.horizon"),
     Column("lasts_h_low", "Float64", "h", "if it grows as fast as the upper end of its 95 % interval", "gctrace_analyzer.advise.horizon"),

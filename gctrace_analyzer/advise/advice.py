@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise import observed
-from gctrace_analyzer.advise.baseline import Baseline
 from gctrace_analyzer.advise.observed import given_setting
 from gctrace_analyzer.advise.policy import recommend
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.advise.predictor import Baseline
 from gctrace_analyzer.advise.subject import advised_process
 from gctrace_analyzer.advise.whatif import trade_off
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.advise.predictor import Predictor
+    from gctrace_analyzer.advise.prediction.outcome import Predictor
     from gctrace_analyzer.analysis.analysis import Analysis
 
 

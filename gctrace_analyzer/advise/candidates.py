@@ -18,7 +18,7 @@ from gctrace_analyzer.frozen import frozen
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gctrace_analyzer.advise.predictor import Predictor
+    from gctrace_analyzer.advise.prediction.outcome import Predictor
 
 HEADROOM = 0.9
 """Share of the container's limit for Go; the rest is for memory that Go does not count."""

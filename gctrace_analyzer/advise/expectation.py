@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
 
-    from gctrace_analyzer.advise.predictor import Predictor
+    from gctrace_analyzer.advise.prediction.outcome import Predictor
 
 SAME_GOGC = 0.08
 """Relative difference below which two values of GOGC, if inferred, are the same setting."""

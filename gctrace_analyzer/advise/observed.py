@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.advise import subject
-from gctrace_analyzer.advise.baseline import Baseline
 from gctrace_analyzer.advise.prediction.load import load_of, with_hidden_roots
 from gctrace_analyzer.advise.prediction.model import (
     CONSTANTS,
@@ -17,6 +16,7 @@ from gctrace_analyzer.advise.prediction.model import (
     Model,
     Setting,
 )
+from gctrace_analyzer.advise.predictor import Baseline
 from gctrace_analyzer.advise.refusal import (
     FEW_CYCLES,
     IMPOSSIBLE,

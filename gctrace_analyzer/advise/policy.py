@@ -1,6 +1,6 @@
 """The policy: which setting to recommend, from candidates ranked by an objective, or no change.
 
-What must not be recommended at all is decided by `is_turned_down`. What a replay predicts has a
+What must not be recommended at all is decided in `turned_down`. What a replay predicts has a
 gain whose certainty was measured. What is scaled from metrics has none, so there the number of
 cycles decides: a change has to make GC clearly rarer, or the heap clearly smaller.
 """
@@ -24,7 +24,6 @@ from gctrace_analyzer.advise.candidates import (
 )
 from gctrace_analyzer.advise.objective import (
     AIMS,
-    LITTLE_GC_CPU,
     NEAR_EQUAL,
     QUANTITY,
     SMALLER,
@@ -41,6 +40,7 @@ from gctrace_analyzer.advise.objective import (
 )
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.refusal import FEW_CYCLES
+from gctrace_analyzer.advise.turned_down import costs_too_much, fits, is_turned_down
 from gctrace_analyzer.advise.whatif import agree
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError
@@ -48,7 +48,7 @@ from gctrace_analyzer.units import duration_text, share_of
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.objective import Aim, Failed
-    from gctrace_analyzer.advise.predictor import Predictor
+    from gctrace_analyzer.advise.prediction.outcome import Predictor
     from gctrace_analyzer.schema import Row
 
 TWICE = 2.0
@@ -425,50 +425,3 @@ def _step(predicted: Row, present: Row) -> str:
 def _frame(rows: list[Row]) -> pl.DataFrame:
     types = schema.polars_schema("recommendations")
     return pl.DataFrame([{name: row.get(name) for name in types} for row in rows], schema=types)
-
-
-def is_turned_down(row: Row, predictor: Predictor) -> bool:
-    """Returns whether a setting must not be recommended, whatever it gains."""
-    squeezed = row["rule"] == "squeezed"
-    thrashes = row["thrash"] != "no" and not (squeezed and row["thrash"] == "risk")
-    if row["refused"] is not None or thrashes or not fits(row, predictor):
-        return True
-    # After thrashing, a limit must leave room for the largest live heap of the whole log.
-    limit, least = row["memory_limit_mib"], predictor.least_limit_mib
-    return bool(predictor.whole is not None and limit and least is not None and limit < least)
-
-
-MORE_PEAK_TIMES, MORE_PEAK_MIB = 2.0, 64.0
-"""Without a known ceiling: ratio to the present peak, and MiB above it, whichever is more."""
-
-MORE_STOPPED = 1.25
-"""Ratio of the time in pauses and assists to the present one that less GC CPU is worth."""
-
-
-def costs_too_much(row: Row, present: Row, predictor: Predictor, aim: str) -> bool:
-    """Returns whether a setting worsens what its aim does not ask for beyond a bound.
-
-    GC CPU for a smaller heap, latency for less CPU, and memory where nothing limits it.
-    """
-    if present["thrash"] != "no" or not fits(present, predictor):
-        return False
-    peak, now = peak_of(row), peak_of(present)
-    has_ceiling = predictor.room_mib is not None or row["memory_limit_mib"]
-    if not has_ceiling and peak > max(MORE_PEAK_TIMES * now, now + MORE_PEAK_MIB):
-        return True
-    if aim in ("memory", "latency") and not is_cheap(row, present):
-        return True
-    stopped, before = cost(row, "latency"), cost(present, "latency")
-    return aim == "cpu" and stopped > MORE_STOPPED * before and stopped > LITTLE_GC_CPU
-
-
-def fits(row: Row, predictor: Predictor) -> bool:
-    """Returns whether the memory stays within what the container leaves to this process."""
-    room = predictor.room_mib
-    if room is None or row["heap_peak_mib_high"] is None:
-        return True
-    if row["memory_limit_mib"] and not row["now"]:
-        # The limit bounds the heap, even if the interval extends beyond it.
-        return bool(row["fits"]) and row["memory_limit_mib"] <= DEFAULT.tight_limit_share * room
-    other = row["memory_peak_mib"] - row["heap_peak_mib"]
-    return bool(row["heap_peak_mib_high"] + other <= HEADROOM * room)

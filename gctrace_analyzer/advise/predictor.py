@@ -1,22 +1,26 @@
-"""What predicts a program's figures under another setting, whatever it was observed by.
-
-`Baseline` replays a log, `prediction.scaling` scales what metrics show. The policy that recommends
-settings, and the tables of what-if, only know what is here.
-"""
+"""A log as the baseline of predictions: they replay its cycles, with 80 % intervals."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from dataclasses import field
+from typing import TYPE_CHECKING
 
-from gctrace_analyzer import schema
+from gctrace_analyzer.advise.objective import QUANTITY
+from gctrace_analyzer.advise.prediction.gain import Gain, gain, run_time
+from gctrace_analyzer.advise.prediction.model import SOMETIMES, Prediction, Setting
+from gctrace_analyzer.advise.prediction.outcome import Outcome, Predictor, blank
+from gctrace_analyzer.advise.prediction.widths import FACTORS, QUANTITIES, interval, terms_of
+from gctrace_analyzer.advise.refusal import FEW_CYCLES
+from gctrace_analyzer.analysis.settings.known import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.advise.prediction.gain import Gain
+    from collections.abc import Mapping, Sequence
+
     from gctrace_analyzer.advise.prediction.load import Load
-    from gctrace_analyzer.advise.prediction.model import Prediction, Setting
+    from gctrace_analyzer.advise.prediction.model import Model
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.analysis.trend import LiveGrowth
@@ -24,160 +28,379 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Outcome:
-    """What a setting would do.
+class Baseline(Predictor):
+    """What predictions start from.
 
     Attributes:
-        row: its row of `schema.WHATIF`, in which `refused` is the reason if there are no figures.
-        center: the prediction of a replay; None if there is none.
-        others: predictions under other plausible assumptions.
-    """
-
-    row: Row
-    center: Prediction | None = None
-    others: tuple[Prediction, ...] = ()
-
-
-class Predictor:
-    """A program that was observed under one setting.
-
-    Attributes:
-        now: that setting, as given or as inferred.
-        settings: all that is known about the program's settings.
-        refused: why nothing can be predicted; None if something can.
+        load: what the program does to the heap; None if the log does not show it.
+        now: the setting the log was recorded under, as given or as inferred from the goals.
+        non_heap: memory outside the heap that counts towards GOMEMLIMIT, in MiB; None if
+            unknown.
+        refused: why cycles and CPU cannot be predicted; None if they can.
         warnings: what makes the predictions less certain than their intervals.
-        other_cause: what to mend before GC CPU shows what another setting saves; None: nothing.
-        load: what the program does to the heap, cycle by cycle; None without gctrace.
-        load_model: `fixed-rate`, `cpu-bound` or `between`.
-        no_evidence: why it does not help to predict another log's program; None if it does.
-        whole: the load of all cycles, if some of them thrashed.
+        settings: all that is known about the program's settings.
+        whole: the load of all cycles, if some of them thrashed; `load` is then that of the
+            longest time range without thrashing.
         growth: the growth of the live heap, if it is significant.
-        has_limit: whether this Go version has GOMEMLIMIT.
-        live_mib: the usual marked live heap; None if it is unknown.
-        live_max_mib: the largest one.
-        effective_gogc: the GOGC that explains the goals.
-        non_heap_mib: memory outside the heap that counts towards the limit.
-        non_heap_is_known: whether that was measured.
-        most_times: how many times the present GOGC may be predicted from it, at most.
-        regime: what the heap goals show of the present setting; None if they are not looked at.
+        observed_s: how long the program was observed.
+        model: the load, ready for predictions; None if there is no load.
+        heaviest: that of the whole log, for its peaks, if `load` is of a part.
+        factors: factor on the width of the intervals, by quantity.
+        evidence: other logs of the same program, at other settings.
+        other_cause: what to mend before GC CPU shows what another setting saves; None: nothing.
+        most_times: how many times the present GOGC a replay is valid for: any.
+        regime: what the heap goals show of the present setting; None without a load.
     """
 
-    __slots__ = ()
-
-    now: Setting
-    settings: Settings
-    refused: str | None
-    other_cause: str | None
     load: Load | None
-    whole: Load | None
-    growth: LiveGrowth | None
-    most_times: float
+    now: Setting
+    non_heap: float | None
+    refused: str | None
+    warnings: tuple[str, ...]
+    settings: Settings
+    whole: Load | None = None
+    growth: LiveGrowth | None = None
+    observed_s: float = 0.0
+    model: Model | None = None
+    heaviest: Model | None = None
+    factors: Mapping[str, float] = field(default_factory=lambda: FACTORS)
+    evidence: tuple[Baseline, ...] = ()
+    other_cause: str | None = None
+    most_times: float = math.inf
     regime: Regime | None = None
 
-    if TYPE_CHECKING:  # Some are fields of one predictor and follow from the log in another.
+    @property
+    def no_evidence(self) -> str | None:
+        """Why this log does not help to predict another log's program; None if it does."""
+        if self.load is None or self.refused:
+            return self.refused
+        either = self.regime is not None and self.regime.set_by == "either"
+        if self.settings.gogc is None and either:
+            return "its goals do not show GOGC: a memory limit may set them"
+        return None
 
-        @property
-        def warnings(self) -> tuple[str, ...]: ...  # noqa: D102
-        @property
-        def load_model(self) -> str: ...  # noqa: D102
-        @property
-        def no_evidence(self) -> str | None: ...  # noqa: D102
-        @property
-        def has_limit(self) -> bool: ...  # noqa: D102
-        @property
-        def live_mib(self) -> float | None: ...  # noqa: D102
-        @property
-        def live_max_mib(self) -> float | None: ...  # noqa: D102
-        @property
-        def effective_gogc(self) -> float | None: ...  # noqa: D102
-        @property
-        def non_heap_mib(self) -> float: ...  # noqa: D102
-        @property
-        def non_heap_is_known(self) -> bool: ...  # noqa: D102
+    @property
+    def has_limit(self) -> bool:
+        """Whether this Go version has GOMEMLIMIT: Go 1.18 prints the same lines without it."""
+        if self.load is None or not self.load.new_pacer:
+            return False
+        version = go_version(self.settings.value("go_version"))
+        return version is None or version >= FIRST_WITH_LIMIT
+
+    @property
+    def measured(self) -> Load | None:
+        """The load of all cycles under the present setting, thrashing included."""
+        return self.whole or self.load
+
+    @property
+    def non_heap_mib(self) -> float:
+        """Non-heap memory that counts towards the limit, at the present goals."""
+        if self.model is None:
+            return self.non_heap or 0.0
+        return self.model.non_heap.at(self.model.load.goal, self.now.ballast)
+
+    @property
+    def live_mib(self) -> float | None:
+        """The mean of the marked live heap."""
+        return None if self.load is None else self.load.marked_live
+
+    @property
+    def live_max_mib(self) -> float | None:
+        """The largest marked live heap of the whole log."""
+        return None if self.measured is None else self.measured.marked_live_max
+
+    @property
+    def effective_gogc(self) -> float | None:
+        """The GOGC that explains the goals."""
+        return None if self.load is None else self.load.effective_gogc
+
+    @property
+    def non_heap_is_known(self) -> bool:
+        """Whether MemStats or metrics show it."""
+        return self.load is None or self.non_heap is not None
 
     def at(self, setting: Setting, horizon_s: float = 0.0) -> Outcome:
         """Returns what a setting would do, now or at the horizon."""
-        raise NotImplementedError
+        return _outcome(self, setting, horizon_s)
 
     def gains(self, outcome: Outcome, present: Row) -> dict[str, Gain]:
-        """Returns the gains over the present setting by quantity; empty if none is certain."""
-        raise NotImplementedError
+        """Returns the gains over the present setting by quantity."""
+        load, center = self.load, outcome.center
+        if load is None or center is None or outcome.row["refused"]:
+            return {}
+        return {
+            name: gain(name, present[name], outcome.row[name], load, center, outcome.others)
+            for name in dict.fromkeys(QUANTITY.values())
+        }
 
     def confidence(self, row: Row) -> str:
-        """Returns how reliable a prediction is: `high`, `medium` or `low`."""
-        raise NotImplementedError
+        """Returns how reliable a prediction is: of few cycles, or far from the log, not very."""
+        return "low" if self.doubt(row) else "medium" if self.warnings else "high"
 
     def doubt(self, row: Row) -> str:
         """Returns why the confidence is low; empty if it is not."""
-        raise NotImplementedError
-
-    @property
-    def gogc_is_assumed(self) -> bool:
-        """Whether the present GOGC is what fits the allocation, and neither known nor seen."""
-        return False
-
-    @property
-    def off_heap_mib(self) -> float:
-        """Memory of the process that the Go runtime does not count, as far as it is known."""
-        return float(self.settings.value("off_heap_mib") or 0.0)
-
-    @property
-    def room_mib(self) -> float | None:
-        """The memory that the container leaves to this process; None if there is no limit."""
-        return self.settings.room_mib
-
-    @property
-    def growth_is_known(self) -> bool:
-        """Whether the growth is steady, and was observed for long enough to be extrapolated."""
-        return self.growth is not None and self.growth.is_lasting
-
-    @property
-    def least_limit_mib(self) -> float | None:
-        """The lowest memory limit under which the largest live heap does not thrash."""
-        if self.live_max_mib is None:
-            return None
-        return float(
-            math.ceil(DEFAULT.safe_limit_times * self.live_max_mib + self.non_heap_mib)
-        )
-
-    def near_live_heap(self, setting: Setting) -> str | None:
-        """Returns the warning for a limit under which a slightly larger live heap would thrash."""
-        least, most = self.least_limit_mib, self.live_max_mib
-        if not setting.limit or least is None or most is None or setting.limit >= least:
-            return None
+        load = self.load
+        if load is None or load.cycles < DEFAULT.short_log_cycles:
+            return "few steady cycles"
+        if load.span_s < DEFAULT.short_log_s:
+            return f"only {load.span_s:.1f} s of steady cycles"
+        far = row["gc_per_s"] and not 0.2 <= row["gc_per_s"] / load.gc_per_s <= 5
         return (
-            f"less than 25 % above the largest live heap of {math.floor(most):,} "
-            "MiB: the program may thrash"
+            "GC would run over five times as often, or as rarely, as in the log" if far else ""
         )
 
-    def impossible(self, setting: Setting) -> str | None:
-        """Returns why a setting cannot be, whatever the program does; None if it can."""
-        if setting.gogc is None and not setting.limit:
-            return "GOGC=off without a memory limit: GC never runs and the heap grows without bound"
-        if setting.limit and not self.has_limit:
-            return "this Go version has no memory limit: upgrade to Go 1.19 or later"
-        return None
-
-    def memory_mib(self, heap_peak: float, non_heap: float, ballast: float) -> float:
-        """Returns the memory of the process; an untouched ballast is only address space."""
-        return heap_peak + non_heap + self.off_heap_mib - ballast
-
-    def memory(self, heap_peak: float, non_heap: float, ballast: float) -> Row:
-        """Returns the columns on the memory of the process, and whether it fits the container."""
-        peak = self.memory_mib(heap_peak, non_heap, ballast)
-        return {
-            "memory_peak_mib": peak,
-            "fits": None if self.room_mib is None else peak <= self.room_mib,
-        }
+    @property
+    def load_model(self) -> str:
+        """The load model: `fixed-rate`, `cpu-bound` or `between`."""
+        bound = self.load.cpu_bound if self.load else 0.0
+        return "fixed-rate" if bound <= 0.1 else "cpu-bound" if bound >= 0.9 else "between"
 
 
-def blank(setting: Setting, **known: Any) -> Row:
-    """Returns a row of `schema.WHATIF` without predicted figures."""
-    return {
-        **dict.fromkeys(schema.names("whatif")),
-        "gogc": setting.gogc,
-        "memory_limit_mib": setting.limit,
-        "ballast_mib": setting.ballast,
-        "allocation": setting.allocation,
-        **known,
+def _outcome(baseline: Baseline, setting: Setting, horizon_s: float = 0.0) -> Outcome:
+    """Returns what one setting would do, now or at the horizon."""
+    predicted = _predicted(baseline, setting, horizon_s)
+    if predicted.center is None:
+        return predicted
+    row_ = predicted.row
+    as_now = not horizon_s or baseline.growth is None
+    if not row_["refused"]:
+        row_ |= lasts(baseline, setting)
+        if baseline.evidence and not horizon_s:
+            _with_evidence(baseline, predicted, setting)
+        if setting == baseline.now and as_now:
+            row_ |= _measured(baseline)
+    row_ |= baseline.memory(row_["heap_peak_mib"], predicted.center.non_heap, setting.ballast)
+    return predicted
+
+
+def _predicted(baseline: Baseline, setting: Setting, horizon_s: float) -> Outcome:
+    """Returns what one setting would do, predicted from one log."""
+    impossible = None if baseline.load is None else baseline.impossible(setting)
+    refused = impossible or baseline.refused or _horizon_refusal(baseline, horizon_s)
+    row = blank(
+        setting,
+        load=baseline.load_model if baseline.load else None,
+        horizon_s=horizon_s,
+        refused=refused,
+        warnings="; ".join(filter(None, (baseline.near_live_heap(setting), *baseline.warnings)))
+        or None,
+    )
+    if baseline.load is None or impossible:
+        return Outcome(row)
+    if horizon_s and row["refused"]:
+        return Outcome(row)
+    center, others = _alternatives(baseline, setting, horizon_s)
+    row["refused"] = row["refused"] or _too_few(baseline.load, center)
+    row |= {
+        "thrash": _thrash(center, others),
+        "thrash_share": center.thrash_share,
+        "heap_goal_mib": center.goal,
+        "effective_gogc": center.effective_gogc,
+        "goal_set_by": center.set_by,
+        "true_live_heap_mib": center.true_live,
     }
+    terms = terms_of(baseline.load, center)
+    for name in QUANTITIES:
+        if row["refused"] and name not in ("heap_peak_mib", "live_heap_mib"):
+            continue
+        low, middle, high = interval(
+            name, baseline.load, center, others, baseline.factors, terms
+        )
+        row |= {name: middle, f"{name}_low": low, f"{name}_high": high}
+    if not horizon_s:
+        _keep_possible(row, baseline, setting, center)
+    if baseline.load_model == "cpu-bound" and not horizon_s and not row["refused"]:
+        ends = run_time(baseline.load, center)
+        row |= zip(
+            ("run_time_ratio_low", "run_time_ratio", "run_time_ratio_high"), ends, strict=True
+        )
+    return Outcome(row, center, others)
+
+
+_PEAKS = ("heap_peak_mib_low", "heap_peak_mib", "heap_peak_mib_high")
+
+
+def _keep_possible(row: Row, baseline: Baseline, setting: Setting, center: Prediction) -> None:
+    """Takes the heap peak from the heaviest stretch, and narrows its interval to what is possible.
+
+    The heap holds at least the largest live heap, and a limit that causes no thrashing holds. With
+    less room than now, less of what is marked was allocated during marking.
+    """
+    assert baseline.measured is not None
+    assert baseline.load is not None
+    if baseline.heaviest is not None:
+        # A peak is that of the heaviest stretch, wherever the other figures come from.
+        peak = baseline.heaviest.predict(setting).heap_peak
+        times = max(peak / max(row["heap_peak_mib"], 1e-9), 1.0)
+        row |= {name: times * row[name] for name in _PEAKS}
+    live = baseline.measured.marked_live_max - baseline.now.ballast + setting.ballast
+    if center.gap >= baseline.load.gap_mib:
+        if not setting.limit:
+            # With more room, no peak is lower than the one that was measured.
+            live = max(
+                live, baseline.measured.heap_end_max - baseline.now.ballast + setting.ballast
+            )
+        for name in ("heap_peak_mib", "heap_peak_mib_high"):
+            row[name] = max(row[name], live)
+    peak = row["heap_peak_mib"]
+    row["heap_peak_mib_low"] = max(row["heap_peak_mib_low"], min(live, peak))
+    if setting.limit and row["thrash"] == "no":
+        high = row["heap_peak_mib_high"]
+        row["heap_peak_mib_high"] = min(high, max(setting.limit, peak))
+
+
+def _with_evidence(baseline: Baseline, own: Outcome, setting: Setting) -> None:
+    """Changes a row's predictions to the mean of those from several logs of the program.
+
+    A log gets more weight the closer its setting is to the predicted one, measured in MiB allocated
+    per cycle. The intervals do not get narrower, because the errors of the logs have common causes.
+    """
+    usable = [each for each in baseline.evidence if each.no_evidence is None]
+    predicted = [(each, _predicted(each, setting, 0.0)) for each in usable]
+    outcomes = [(baseline, own), *(one for one in predicted if not one[1].row["refused"])]
+    if len(outcomes) == 1:
+        return
+    weights = []
+    for each, other in outcomes:
+        assert each.load is not None
+        assert other.center is not None
+        distance = math.log(other.center.gap / each.load.gap_mib)
+        weights.append(1 / (distance**2 + SAME_SETTING))
+    nearest = outcomes[max(range(len(outcomes)), key=weights.__getitem__)][1].row
+    own.row.update({name: nearest[name] for name in ("thrash", "thrash_share")})
+    for name in QUANTITIES:
+        for end in ("", "_low", "_high"):
+            values = [max(other.row[f"{name}{end}"] or 0.0, 1e-9) for _, other in outcomes]
+            logs = (
+                weight * math.log(value) for weight, value in zip(weights, values, strict=True)
+            )
+            own.row[f"{name}{end}"] = math.exp(sum(logs) / sum(weights))
+
+
+FAR = 5.0
+"""Ratio of MiB allocated per cycle, now and then, beyond which few cycles say too little."""
+
+SAME_SETTING = 0.1
+"""What a log of the very setting is worth: its weight is 1 / this. A log at a distance of ×2 in MiB
+allocated per cycle has a sixth of it."""
+
+
+def _measured(baseline: Baseline) -> Row:
+    """Returns the measured figures of the present setting, which replace the predicted ones."""
+    load = baseline.measured
+    assert load is not None
+    values = load.figures
+    if baseline.load_model == "cpu-bound":
+        values["run_time_ratio"] = 1.0
+    ends = {
+        f"{name}{end}": value for name, value in values.items() for end in ("_low", "_high")
+    }
+    thrash = "no"
+    if baseline.whole:
+        thrash = "certain"
+    elif baseline.now.limit and load.no_room_share >= SOMETIMES:
+        thrash = "risk"
+    return values | ends | {"thrash": thrash, "thrash_share": load.no_room_share}
+
+
+def _alternatives(
+    baseline: Baseline, setting: Setting, horizon_s: float
+) -> tuple[Prediction, tuple[Prediction, ...]]:
+    """Returns the prediction, and those under other plausible assumptions."""
+    model = baseline.model
+    assert model is not None
+    grown_low, middle, grown_high = _grown_mib(baseline, horizon_s)
+    grown = middle if horizon_s and baseline.growth is not None else None
+    center = model.predict(setting, grown_mib=grown)
+    others = []
+    if setting.limit:
+        others = [
+            model.predict(setting, shift=shift, grown_mib=grown)
+            for shift in model.non_heap.ranges
+        ]
+    if grown is not None:
+        others += [
+            model.predict(setting, grown_mib=grown_mib) for grown_mib in (grown_low, grown_high)
+        ]
+    return center, tuple(others)
+
+
+def _thrash(center: Prediction, others: Sequence[Prediction]) -> str:
+    """Returns whether the setting thrashes, or may do so under a plausible assumption."""
+    if center.thrash == "no" and any(other.thrash != "no" for other in others):
+        return "risk"
+    if center.thrash == "certain" and any(other.thrash != "certain" for other in others):
+        return "risk"
+    return center.thrash
+
+
+def _too_few(load: Load, center: Prediction) -> str | None:
+    """Returns why a log with few cycles says too little about a setting with many; else None."""
+    if load.cycles >= FEW_CYCLES or center.gap * FAR >= load.gap_mib:
+        return None
+    return (
+        f"{load.cycles} steady cycles are too few to predict a setting with more than {FAR:.0f} "
+        f"times as many cycles per MiB: record at least {FEW_CYCLES}"
+    )
+
+
+_HALVINGS = 10
+"""Steps of the bisection: to a thousandth of the available memory."""
+
+
+def _horizon_refusal(baseline: Baseline, horizon_s: float) -> str | None:
+    """Returns why the horizon cannot be predicted; None if it can."""
+    if not horizon_s or baseline.growth_is_known:
+        return None
+    observed_s = baseline.observed_s if baseline.growth is None else baseline.growth.span_s
+    if baseline.growth is None and observed_s >= DEFAULT.growth_min_span_s:
+        return None
+    grows = "the live heap grows, but " if baseline.growth is not None else ""
+    return (
+        f"{grows}{observed_s:.0f} s is too short to extrapolate the live heap: record several "
+        "minutes"
+    )
+
+
+def _grown_mib(baseline: Baseline, horizon_s: float) -> tuple[float, float, float]:
+    """Returns the live heap's growth from the log's end until the horizon: low, middle, high.
+
+    The interval is that of the growth (95 %).
+    """
+    growth = baseline.growth
+    if growth is None or not horizon_s:
+        return 0.0, 0.0, 0.0
+    hours = horizon_s / 3600
+    return hours * growth.low, hours * growth.mib_per_h, hours * growth.high
+
+
+def lasts(baseline: Baseline, setting: Setting) -> dict[str, float]:
+    """Returns the hours until the growing live heap thrashes or fills the container.
+
+    Empty if the heap does not grow, if nothing bounds it, or if the log is too short. The
+    interval is that of the growth (95 %).
+    """
+    growth = baseline.growth
+    if growth is None or not baseline.growth_is_known:
+        return {}
+    most = max(setting.limit or 0.0, baseline.room_mib or 0.0)
+    if not most or not _fails(baseline, setting, most):
+        return {}
+    low, high = 0.0, most
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _fails(baseline, setting, middle) else (middle, high)
+    rates = {"": growth.mib_per_h, "_low": growth.high, "_high": growth.low}
+    return {f"lasts_h{end}": low / rate for end, rate in rates.items()}
+
+
+def _fails(baseline: Baseline, setting: Setting, grown: float) -> bool:
+    """Returns whether the grown heap would thrash or no longer fit into the container."""
+    model = baseline.model
+    assert model is not None
+    replayed = model.look(setting, grown)
+    if setting.limit and replayed.no_room >= SOMETIMES:
+        return True
+    non_heap = model.non_heap.at(replayed.goal, setting.ballast)
+    memory = baseline.memory_mib(replayed.peak, non_heap, setting.ballast)
+    return baseline.room_mib is not None and memory > baseline.room_mib

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from gctrace_analyzer.advise.advice import Advice
-    from gctrace_analyzer.advise.predictor import Predictor
+    from gctrace_analyzer.advise.prediction.outcome import Predictor
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.compare.change import Change
     from gctrace_analyzer.analysis.compare.compare import Measured

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.advise.effects import order, present_row, with_effects
 from gctrace_analyzer.advise.observed import ROOMY_LIMIT, more_limit_mib
+from gctrace_analyzer.advise.phrases import order, present_row, with_effects
 from gctrace_analyzer.advise.policy import lasts_text
 from gctrace_analyzer.advise.subject import CURED_BY_SETTINGS, GROWS, root_cause
 from gctrace_analyzer.analysis.postmortem.death import REFUSED

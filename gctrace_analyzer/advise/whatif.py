@@ -18,7 +18,7 @@ from gctrace_analyzer.errors import BadSettingError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gctrace_analyzer.advise.predictor import Predictor
+    from gctrace_analyzer.advise.prediction.outcome import Predictor
     from gctrace_analyzer.schema import Row
 
 

@@ -9,10 +9,8 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis import cycles as derived
-from gctrace_analyzer.analysis import episodes as episodes_of
 from gctrace_analyzer.analysis import mmu
 from gctrace_analyzer.analysis import pauses as pauses_of
-from gctrace_analyzer.analysis import segments as segments_of
 from gctrace_analyzer.analysis import spans as spans_of
 from gctrace_analyzer.analysis import windows as windows_of
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
@@ -28,6 +26,8 @@ from gctrace_analyzer.analysis.settings.known import (
 from gctrace_analyzer.analysis.settings.regimes import as_table, goals_of
 from gctrace_analyzer.analysis.summary import Summary, diagnosed, summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds, with_promises
+from gctrace_analyzer.analysis.timeline import episodes as episodes_of
+from gctrace_analyzer.analysis.timeline import segments as segments_of
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
 from gctrace_analyzer.ingest.processes import longest_process
 from gctrace_analyzer.ingest.rows import of_process, where

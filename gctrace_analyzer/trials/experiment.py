@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from gctrace_analyzer.advise.prediction.model import Setting
-    from gctrace_analyzer.advise.predictor import Predictor
+    from gctrace_analyzer.advise.prediction.outcome import Predictor
     from gctrace_analyzer.advise.whatif import GogcValues, Present, SizeValues
     from gctrace_analyzer.analysis.compare.rounds import SettingValue, TrialRun
     from gctrace_analyzer.comparison import Comparison

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from gctrace_analyzer.advise.baseline import Baseline
     from gctrace_analyzer.advise.prediction.load import Load
-    from gctrace_analyzer.advise.predictor import Outcome
+    from gctrace_analyzer.advise.prediction.outcome import Outcome
+    from gctrace_analyzer.advise.predictor import Baseline
 
 FEWEST_TARGET_CYCLES = 3
 FEWEST_LIMITS = 3

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis.cycles import with_metrics
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
-from gctrace_analyzer.analysis.episodes import as_table, enrich, found_in
 from gctrace_analyzer.analysis.rules.finding import ProcessFacts
 from gctrace_analyzer.analysis.settings.explained import stated_in
 from gctrace_analyzer.analysis.settings.known import Known, Settings
@@ -15,6 +14,7 @@ from gctrace_analyzer.analysis.settings.regimes import regimes
 from gctrace_analyzer.analysis.spans import of_cycles
 from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.timeline.episodes import as_table, enrich, found_in
 from gctrace_analyzer.analysis.trend import live_growth
 from gctrace_analyzer.testing import read_text
 

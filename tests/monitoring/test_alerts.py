@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from gctrace_analyzer.analysis.metrics.live_from_goal import LIMIT_MOVES, TRIGGER
-from gctrace_analyzer.analysis.metrics.thrashing import CALM_TIMES
 from gctrace_analyzer.analysis.rules.registry import RULES
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.timeline.thrashing import CALM_TIMES
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.ingest.metrics.samples import NO_LIMIT
 from gctrace_analyzer.prometheus.queries import QUERIES, written

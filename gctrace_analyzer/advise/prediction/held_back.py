@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from gctrace_analyzer.advise.prediction.load import Load, passed
-from gctrace_analyzer.analysis.limiter import BACKGROUND_SHARE
+from gctrace_analyzer.analysis.timeline.limiter import BACKGROUND_SHARE
 
 FULL_ROOM, MUCH_ASSIST = (0.75, 0.9), (0.25, 0.4)
 """Share of the room from trigger to goal that is allocated during marking, and of marking done in

@@ -20,7 +20,7 @@ import polars as pl
 from gctrace_analyzer.advise.observed import thrashing
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.advise.predictor import Outcome, Predictor, blank
+from gctrace_analyzer.advise.prediction.outcome import Outcome, Predictor, blank
 from gctrace_analyzer.advise.refusal import too_few
 from gctrace_analyzer.advise.subject import (
     advised_process,
@@ -38,9 +38,9 @@ from gctrace_analyzer.units import duration_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gctrace_analyzer.advise.baseline import Baseline
     from gctrace_analyzer.advise.prediction.gain import Gain
     from gctrace_analyzer.advise.prediction.load import Load
+    from gctrace_analyzer.advise.predictor import Baseline
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.analysis.summary import Summary

@@ -13,14 +13,14 @@ from gctrace_analyzer.analysis.metrics import (
     intervals,
     pause_bounds,
     since_start,
-    thrashing,
 )
 from gctrace_analyzer.analysis.metrics.typical import summarize
 from gctrace_analyzer.analysis.pauses import BOTH
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import programs
-from gctrace_analyzer.analysis.segments import segments_of_spans
 from gctrace_analyzer.analysis.settings.regimes import regimes_of_intervals
 from gctrace_analyzer.analysis.summary import ignored
+from gctrace_analyzer.analysis.timeline import thrashing
+from gctrace_analyzer.analysis.timeline.segments import segments_of_spans
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -159,7 +159,7 @@ class Dumps:
     @property
     def found_episodes(self) -> list[Row]:
         """Time ranges in which something unusual happened, as rows with their `ranges`."""
-        return thrashing.found_in(self.spans, self._thresholds)
+        return thrashing.between_dumps(self.spans, self._thresholds)
 
     @cached_property
     def segments(self) -> pl.DataFrame:

@@ -17,7 +17,7 @@ from gctrace_analyzer.units import IN_GIB_FROM_MIB
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gctrace_analyzer.advise.predictor import Predictor
+    from gctrace_analyzer.advise.prediction.outcome import Predictor
     from gctrace_analyzer.schema import Row
 
 MOST_ROWS = 3

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis.segments import segments_of_spans as segments
+from gctrace_analyzer.analysis.timeline.segments import segments_of_spans as segments
 from tests.helpers.intervals import interval_spans
 from tests.helpers.metrics import CORPUS
 

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.advise.baseline import Baseline, lasts
 from gctrace_analyzer.advise.candidates import without_ballast
 from gctrace_analyzer.advise.expectation import expectation
 from gctrace_analyzer.advise.observed import baseline_of, longest_calm_part, present_setting
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.advise.predictor import Baseline, lasts
 from gctrace_analyzer.advise.whatif import trade_off
 from gctrace_analyzer.analysis.settings.explained import stated_in
 from gctrace_analyzer.analysis.settings.known import Known, Settings

@@ -16,8 +16,8 @@ from polars.testing import assert_frame_equal
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.durations import COUNTED
-from gctrace_analyzer.analysis.segments import level_changes, named, segments
 from gctrace_analyzer.analysis.spans import of_cycles
+from gctrace_analyzer.analysis.timeline.segments import level_changes, named, segments
 from tests.conftest import CORPUS, ROOT
 from tests.helpers.corpus import live, run_of
 from tests.helpers.logs import logfile

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis import limiter
-from gctrace_analyzer.analysis.cycles import gc_cpu, wall_ms
-from gctrace_analyzer.analysis.segments import idle_gap, may_idle
+from gctrace_analyzer.analysis.cycles import gc_cpu
 from gctrace_analyzer.analysis.thresholds import Thresholds
+from gctrace_analyzer.analysis.timeline import limiter
+from gctrace_analyzer.analysis.timeline.lasting import Part, episode, parts, runs
+from gctrace_analyzer.analysis.timeline.segments import idle_gap, may_idle
+from gctrace_analyzer.analysis.timeline.thrashing import limit_thrash
 from gctrace_analyzer.analysis.totals import rates_of
-from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES
 from gctrace_analyzer.ingest.rows import (
     before,
     by_process,
     complete,
     is_one_process,
     not_null,
-    the_process,
     within_process,
 )
 from gctrace_analyzer.units import duration_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _SEVERAL_BURSTS = 4
 """A log needs this many times the cycles of the shortest burst. In a shorter log there is no
@@ -97,220 +91,6 @@ def enrich(metrics: pl.DataFrame, durations: pl.DataFrame, spans: pl.DataFrame) 
         if column.name.endswith("_ms") or column.name not in metrics.columns
     )
     return metrics.with_columns(*own, limiter.fills(durations), *gc_cpu(spans))
-
-
-def runs(flags: pl.Series, *, min_count: int, gap: int = 0) -> list[tuple[int, int]]:
-    """Returns the first and last index of each run of true values.
-
-    Args:
-        flags: null counts as false.
-        min_count: runs with fewer true values are dropped.
-        gap: a run continues over this many false values.
-
-    >>> runs(pl.Series([True, False, True, False, False, True]), min_count=1, gap=1)
-    [(0, 2), (5, 5)]
-    """
-    if flags.sum() < min_count:
-        return []
-    at = flags.arg_true()
-    # In most logs no run is long enough, which is quick to see.
-    steps = min_count - 1
-    if not (at[steps:] - at[: len(at) - steps] <= steps * (gap + 1)).any():
-        return []
-    far = at[1:] - at[:-1] > gap + 1
-    if not far.any():
-        return [(int(at[0]), int(at[-1]))]
-    last = far.arg_true().append(pl.Series([len(at) - 1], dtype=pl.UInt32))
-    first = pl.Series([0], dtype=pl.UInt32).append(last[:-1] + 1)
-    long = last - first + 1 >= min_count
-    return list(zip(at[first.filter(long)], at[last.filter(long)], strict=True))
-
-
-_NEARLY_ALL = 0.95
-"""Share of an episode's time. A state that lasts longer needs no mention of its interruptions."""
-
-
-@frozen
-class Part:
-    """The cycles of an episode, and the share of its time in which its state lasted.
-
-    `ranges` is when it lasted, as `start_s` and `end_s`; None if all the time.
-    """
-
-    cycles: pl.DataFrame
-    active_share: float
-    ranges: list[schema.Row] | None = None
-
-    @property
-    def span_s(self) -> float:
-        """From the start of the first cycle to the end of the last one."""
-        return float(self.cycles["end_s"][-1] - self.cycles["start_s"][0])
-
-    @property
-    def duty(self) -> str:
-        """How much of its time the state lasted, as words for a reason; empty if nearly all."""
-        if self.active_share >= _NEARLY_ALL:
-            return ""
-        share = f"{100 * self.active_share:.0f} %"
-        return f", on and off: in {share} of the {duration_text(self.span_s)}"
-
-
-def parts(
-    cycles: pl.DataFrame, spans: Sequence[tuple[int, int]], t: Thresholds
-) -> Iterator[Part]:
-    """Yields the episodes that ranges of cycles form: one state may come and go.
-
-    Ranges at most `episode_join_cycles` cycles or `episode_join_s` seconds apart are one episode.
-
-    Args:
-        cycles: the cycles of one process.
-        spans: the indices of the first and the last cycle of each range.
-        t: how far apart ranges may be.
-    """
-    if not spans:
-        return
-    ordered = pl.DataFrame(spans, schema=["first", "last"], orient="row").sort("first", "last")
-    end_s, last = pl.col("end_s").cum_max(), pl.col("last").cum_max()
-    ranges = (
-        ordered.with_columns(
-            begin_s=cycles["start_s"].gather(ordered["first"]),
-            end_s=cycles["end_s"].gather(ordered["last"]),
-        )
-        .with_columns(
-            # Of ranges that overlap, only what those before do not cover.
-            active_s=(pl.col("end_s") - pl.max_horizontal("begin_s", end_s.shift(1))).clip(0),
-            far=(pl.col("begin_s") - end_s.shift(1) > t.episode_join_s)
-            & (pl.col("first") - last.shift(1) - 1 > t.episode_join_cycles),
-        )
-        .group_by(pl.col("far").fill_null(value=False).cum_sum(), maintain_order=True)
-        .agg(
-            pl.col("first").min(),
-            pl.col("last").max(),
-            pl.col("active_s").sum(),
-            pl.struct("end_s", start_s="begin_s").alias("ranges"),
-        )
-    )
-    for begin, end, active_s, lasted in ranges.select(
-        "first", "last", "active_s", "ranges"
-    ).iter_rows():
-        part = cycles[begin : end + 1]
-        span_s = part["end_s"][-1] - part["start_s"][0]
-        yield Part(part, min(active_s / span_s, 1.0) if span_s > 0 else 1.0, lasted)
-
-
-def episode(lasting: Part, kind: str, severity: str, reason: str, **figures: Any) -> schema.Row:
-    """Returns a row of `schema.EPISODES` with its `ranges`."""
-    part = lasting.cycles
-    first, last = part.row(0, named=True), part.row(-1, named=True)
-    return {
-        "process": first["process"],
-        "kind": kind,
-        "start_s": first["start_s"],
-        "end_s": last["end_s"],
-        "first_gc": first["first_gc"],
-        "last_gc": last["gc_num"],
-        "severity": severity,
-        "reason": reason,
-        "active_share": lasting.active_share,
-        "source": first["source"],
-        "line_no": first["line_no"],
-        "ranges": lasting.ranges or [{"start_s": first["start_s"], "end_s": last["end_s"]}],
-        **figures,
-    }
-
-
-def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
-    """Yields the episodes in which the live heap does not fit under the memory limit.
-
-    Either goals are at or below the previous live heap, or the limit sets the goals a few per
-    cent above the live heap and GC is running most of the time.
-    """
-    live = cycles.select(before("heap_live_mib", the_process)).to_series()
-    # GOGC leaves at least 1 MiB for sweeping: only a limit sets such goals, at every size.
-    below = cycles["heap_goal_mib"] <= live
-    if below.any():
-        newer = cycles["stacks_mib"].is_not_null()
-        below &= newer & ~cycles["forced"]
-    large = below & (live >= t.thrash_min_live_mib)
-    spans = runs(large, min_count=t.thrash_min_cycles, gap=t.thrash_gap_cycles)
-    spans += runs(below & ~large, min_count=t.thrash_small_cycles, gap=1)
-    spans += _tight_windows(cycles, t)
-    if spans:
-        below = below.fill_null(value=False)
-        for thrashing in parts(cycles.with_columns(below=below), spans, t):
-            yield _thrash(thrashing, t)
-
-
-def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]:
-    """Returns the windows in which the memory limit leaves little headroom.
-
-    GC is also running most of the time in them. Each window is given by the indices of its
-    first and last cycle.
-    """
-    by_limit = cycles["goal_set_by"] == "memory-limit"
-    if by_limit.sum() < t.thrash_limited_share * t.thrash_min_cycles:
-        return []
-    needed = ("start_s", "effective_gogc", "elapsed_s", *WALL_PHASES)
-    windows = (
-        cycles.select(*needed, by_limit.alias("by_limit"))
-        .with_row_index("row")
-        .with_columns(window=(pl.col("start_s") / t.thrash_window_s).floor())
-        .group_by("window", maintain_order=True)
-        .agg(
-            first=pl.col("row").min(),
-            last=pl.col("row").max(),
-            count=pl.len(),
-            gogc=not_null(pl.col("effective_gogc")).median(),
-            limited=pl.col("by_limit").fill_null(value=False).mean(),
-            active=wall_ms().sum() / 1000 / pl.col("elapsed_s").sum(),
-        )
-    )
-    tight = windows.filter(
-        (pl.col("gogc") <= t.thrash_gogc)
-        & (pl.col("limited") > t.thrash_limited_share)
-        & (pl.col("active") >= t.thrash_active_share)
-        & (pl.col("count") >= t.thrash_min_cycles)
-    )
-    return [(int(a), int(b)) for a, b in tight.select("first", "last").iter_rows()]
-
-
-def costs(spans: pl.DataFrame) -> dict[str, float | None]:
-    """Returns what GC costs while a program thrashes: its frequency and its shares of the CPU."""
-    rates = rates_of(spans, "counted_per_s", "gc_cpu_share", "gc_cpu_nonidle_share")
-    return {"gc_per_s": rates.pop("counted_per_s"), **rates}
-
-
-def _thrash(thrashing: Part, t: Thresholds) -> schema.Row:
-    part = thrashing.cycles
-    share = float(part["below"].mean() or 0)  # type: ignore[arg-type]  # a boolean column
-    gogc, fill = part.select(
-        not_null(pl.col("effective_gogc")).median(), pl.col("limiter_fill").max()
-    ).row(0)
-    state, duty = limiter.verdict(fill, t), thrashing.duty
-    if share >= t.thrash_limited_share:
-        reason = (
-            f"The heap goal was at or below the live heap in {100 * share:.0f} % of "
-            f"{len(part):,} cycles"
-        )
-    else:
-        left_pct = round(max(gogc or 0, 0))
-        room = f"room for only {left_pct} % more than" if left_pct else "no room above"
-        reason = f"The memory limit left {room} the live heap (median of {len(part):,} cycles)"
-        # Of heaps of a few MiB, cycles without room are not marked one by one.
-        duty = duty if left_pct else ""
-    reason += duty
-    reason += limiter.IN_WORDS[state]
-    return episode(
-        thrashing,
-        "limit-thrash",
-        "bad",
-        reason,
-        **costs(part),
-        effective_gogc_p50=gogc,
-        goal_at_or_below_live_share=share,
-        limiter=state,
-        limiter_fill_max=fill,
-    )
 
 
 def assist_storm(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gctrace_analyzer.analysis.durations import correct_durations
-from gctrace_analyzer.analysis.limiter import fills, verdict
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.timeline.limiter import fills, verdict
 from gctrace_analyzer.testing import read_text
 from tests.helpers.tables import cycle_tables, few
 

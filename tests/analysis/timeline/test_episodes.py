@@ -13,24 +13,22 @@ from hypothesis import strategies as st
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.cycles import with_metrics
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
-from gctrace_analyzer.analysis.episodes import (
+from gctrace_analyzer.analysis.spans import of_cycles
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.timeline.episodes import (
     KINDS,
-    Part,
     allocation_surge,
     assist_storm,
     enrich,
     forced_loop,
     gc_burst,
     idle,
-    limit_thrash,
-    parts,
     pause_outlier,
     possible_kinds,
-    runs,
 )
-from gctrace_analyzer.analysis.segments import segments
-from gctrace_analyzer.analysis.spans import of_cycles
-from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.timeline.lasting import Part, parts, runs
+from gctrace_analyzer.analysis.timeline.segments import segments
+from gctrace_analyzer.analysis.timeline.thrashing import limit_thrash
 from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
 from tests.helpers.facts import episodes, facts_of, log_of

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis.metrics.thrashing import found_in
+from gctrace_analyzer.analysis.timeline.thrashing import between_dumps
 from tests.helpers.intervals import interval_spans
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ NO_LIMIT: dict[str, Any] = {"memory_limit_mib": None, "by_limit": None, "by_limi
     ],
 )
 def test_thrashing_is_on_one_side_of_its_limit(values: dict[str, Any], thrashes: bool) -> None:
-    assert len(found_in(interval_spans(values))) == thrashes
+    assert len(between_dumps(interval_spans(values))) == thrashes
 
 
 @pytest.mark.parametrize(("active", "thrashes"), [("TFTFF", False), ("TFTFT", True)])
@@ -188,7 +188,7 @@ def test_a_limiter_that_acts_now_and_then_is_no_thrashing(active: str, thrashes:
     rows = interval_spans(*({"limiter_active": each == "T"} for each in active))
     within = [each - 5 * at * 0.8 for at, each in enumerate(rows["begin_s"])]
     rows = rows.with_columns(begin_s=pl.Series(within), end_s=pl.Series(within) + 1)
-    assert len(found_in(rows)) == thrashes
+    assert len(between_dumps(rows)) == thrashes
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_a_limiter_that_acted_once_needs_more_evidence(active: str, thrashes: bo
             for n, each in enumerate(active)
         )
     )  # fmt: skip
-    assert len(found_in(rows)) == thrashes
+    assert len(between_dumps(rows)) == thrashes
 
 
 def test_one_act_of_the_limiter_between_two_scrapes_is_a_note(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_the_figures_of_thrashing_intervals_by_hand() -> None:
         {},
         {"alloc_mib": 40.0},
     )
-    first, second = found_in(rows)
+    first, second = between_dumps(rows)
     assert (first["start_s"], first["end_s"]) == (5.0, 20.0)
     assert (first["first_gc"], first["last_gc"], first["line_no"]) == (101, 130, 7)
     assert first["active_share"] == pytest.approx(2 / 3)
@@ -270,17 +270,17 @@ def test_short_intervals_are_taken_together_in_windows_of_five_seconds() -> None
          "alloc_mib": 10.0 if n % 5 == 2 else 160.0, "num_gc": 100 + 10 * n}
         for n in range(10)
     ]  # fmt: skip
-    assert not found_in(interval_spans(*second))
+    assert not between_dumps(interval_spans(*second))
     for row in second[5:]:
         row["alloc_mib"] = 30.0
-    (row,) = found_in(interval_spans(*second))
+    (row,) = between_dumps(interval_spans(*second))
     assert (row["start_s"], row["end_s"], row["first_gc"], row["last_gc"]) == (5, 10, 141, 190)
 
 
 def test_without_gc_cpu_the_shares_of_an_episode_are_unknown() -> None:
     unknown = {"alloc_mib": 20.0, "gc_cpu_share": None}
-    (row,) = found_in(interval_spans(unknown))
+    (row,) = between_dumps(interval_spans(unknown))
     assert (row["gc_cpu_share"], row["gc_cpu_nonidle_share"]) == (None, None)
     two = pl.concat([interval_spans(unknown), interval_spans({**unknown, "process": 1})])
-    assert [row["process"] for row in found_in(two)] == [0, 1]
-    assert not found_in(pl.DataFrame())
+    assert [row["process"] for row in between_dumps(two)] == [0, 1]
+    assert not between_dumps(pl.DataFrame())

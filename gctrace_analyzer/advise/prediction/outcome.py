@@ -1,0 +1,183 @@
+"""What predicts a program's figures under another setting, whatever it was observed by.
+
+`Baseline` replays a log, `prediction.scaling` scales what metrics show. The policy that recommends
+settings, and the tables of what-if, only know what is here.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.frozen import frozen
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.advise.prediction.gain import Gain
+    from gctrace_analyzer.advise.prediction.load import Load
+    from gctrace_analyzer.advise.prediction.model import Prediction, Setting
+    from gctrace_analyzer.analysis.settings.known import Settings
+    from gctrace_analyzer.analysis.settings.regimes import Regime
+    from gctrace_analyzer.analysis.trend import LiveGrowth
+    from gctrace_analyzer.schema import Row
+
+
+@frozen
+class Outcome:
+    """What a setting would do.
+
+    Attributes:
+        row: its row of `schema.WHATIF`, in which `refused` is the reason if there are no figures.
+        center: the prediction of a replay; None if there is none.
+        others: predictions under other plausible assumptions.
+    """
+
+    row: Row
+    center: Prediction | None = None
+    others: tuple[Prediction, ...] = ()
+
+
+class Predictor:
+    """A program that was observed under one setting.
+
+    Attributes:
+        now: that setting, as given or as inferred.
+        settings: all that is known about the program's settings.
+        refused: why nothing can be predicted; None if something can.
+        warnings: what makes the predictions less certain than their intervals.
+        other_cause: what to mend before GC CPU shows what another setting saves; None: nothing.
+        load: what the program does to the heap, cycle by cycle; None without gctrace.
+        load_model: `fixed-rate`, `cpu-bound` or `between`.
+        no_evidence: why it does not help to predict another log's program; None if it does.
+        whole: the load of all cycles, if some of them thrashed.
+        growth: the growth of the live heap, if it is significant.
+        has_limit: whether this Go version has GOMEMLIMIT.
+        live_mib: the usual marked live heap; None if it is unknown.
+        live_max_mib: the largest one.
+        effective_gogc: the GOGC that explains the goals.
+        non_heap_mib: memory outside the heap that counts towards the limit.
+        non_heap_is_known: whether that was measured.
+        most_times: how many times the present GOGC may be predicted from it, at most.
+        regime: what the heap goals show of the present setting; None if they are not looked at.
+    """
+
+    __slots__ = ()
+
+    now: Setting
+    settings: Settings
+    refused: str | None
+    other_cause: str | None
+    load: Load | None
+    whole: Load | None
+    growth: LiveGrowth | None
+    most_times: float
+    regime: Regime | None = None
+
+    if TYPE_CHECKING:  # Some are fields of one predictor and follow from the log in another.
+
+        @property
+        def warnings(self) -> tuple[str, ...]: ...  # noqa: D102
+        @property
+        def load_model(self) -> str: ...  # noqa: D102
+        @property
+        def no_evidence(self) -> str | None: ...  # noqa: D102
+        @property
+        def has_limit(self) -> bool: ...  # noqa: D102
+        @property
+        def live_mib(self) -> float | None: ...  # noqa: D102
+        @property
+        def live_max_mib(self) -> float | None: ...  # noqa: D102
+        @property
+        def effective_gogc(self) -> float | None: ...  # noqa: D102
+        @property
+        def non_heap_mib(self) -> float: ...  # noqa: D102
+        @property
+        def non_heap_is_known(self) -> bool: ...  # noqa: D102
+
+    def at(self, setting: Setting, horizon_s: float = 0.0) -> Outcome:
+        """Returns what a setting would do, now or at the horizon."""
+        raise NotImplementedError
+
+    def gains(self, outcome: Outcome, present: Row) -> dict[str, Gain]:
+        """Returns the gains over the present setting by quantity; empty if none is certain."""
+        raise NotImplementedError
+
+    def confidence(self, row: Row) -> str:
+        """Returns how reliable a prediction is: `high`, `medium` or `low`."""
+        raise NotImplementedError
+
+    def doubt(self, row: Row) -> str:
+        """Returns why the confidence is low; empty if it is not."""
+        raise NotImplementedError
+
+    @property
+    def gogc_is_assumed(self) -> bool:
+        """Whether the present GOGC is what fits the allocation, and neither known nor seen."""
+        return False
+
+    @property
+    def off_heap_mib(self) -> float:
+        """Memory of the process that the Go runtime does not count, as far as it is known."""
+        return float(self.settings.value("off_heap_mib") or 0.0)
+
+    @property
+    def room_mib(self) -> float | None:
+        """The memory that the container leaves to this process; None if there is no limit."""
+        return self.settings.room_mib
+
+    @property
+    def growth_is_known(self) -> bool:
+        """Whether the growth is steady, and was observed for long enough to be extrapolated."""
+        return self.growth is not None and self.growth.is_lasting
+
+    @property
+    def least_limit_mib(self) -> float | None:
+        """The lowest memory limit under which the largest live heap does not thrash."""
+        if self.live_max_mib is None:
+            return None
+        return float(
+            math.ceil(DEFAULT.safe_limit_times * self.live_max_mib + self.non_heap_mib)
+        )
+
+    def near_live_heap(self, setting: Setting) -> str | None:
+        """Returns the warning for a limit under which a slightly larger live heap would thrash."""
+        least, most = self.least_limit_mib, self.live_max_mib
+        if not setting.limit or least is None or most is None or setting.limit >= least:
+            return None
+        return (
+            f"less than 25 % above the largest live heap of {math.floor(most):,} "
+            "MiB: the program may thrash"
+        )
+
+    def impossible(self, setting: Setting) -> str | None:
+        """Returns why a setting cannot be, whatever the program does; None if it can."""
+        if setting.gogc is None and not setting.limit:
+            return "GOGC=off without a memory limit: GC never runs and the heap grows without bound"
+        if setting.limit and not self.has_limit:
+            return "this Go version has no memory limit: upgrade to Go 1.19 or later"
+        return None
+
+    def memory_mib(self, heap_peak: float, non_heap: float, ballast: float) -> float:
+        """Returns the memory of the process; an untouched ballast is only address space."""
+        return heap_peak + non_heap + self.off_heap_mib - ballast
+
+    def memory(self, heap_peak: float, non_heap: float, ballast: float) -> Row:
+        """Returns the columns on the memory of the process, and whether it fits the container."""
+        peak = self.memory_mib(heap_peak, non_heap, ballast)
+        return {
+            "memory_peak_mib": peak,
+            "fits": None if self.room_mib is None else peak <= self.room_mib,
+        }
+
+
+def blank(setting: Setting, **known: Any) -> Row:
+    """Returns a row of `schema.WHATIF` without predicted figures."""
+    return {
+        **dict.fromkeys(schema.names("whatif")),
+        "gogc": setting.gogc,
+        "memory_limit_mib": setting.limit,
+        "ballast_mib": setting.ballast,
+        "allocation": setting.allocation,
+        **known,
+    }

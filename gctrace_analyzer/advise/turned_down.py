@@ -1,0 +1,60 @@
+"""Where a candidate is turned down: it thrashes, does not fit, or costs more than its aim may."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.advise.candidates import HEADROOM
+from gctrace_analyzer.advise.objective import LITTLE_GC_CPU, cost, is_cheap, peak_of
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.advise.prediction.outcome import Predictor
+    from gctrace_analyzer.schema import Row
+
+
+def is_turned_down(row: Row, predictor: Predictor) -> bool:
+    """Returns whether a setting must not be recommended, whatever it gains."""
+    squeezed = row["rule"] == "squeezed"
+    thrashes = row["thrash"] != "no" and not (squeezed and row["thrash"] == "risk")
+    if row["refused"] is not None or thrashes or not fits(row, predictor):
+        return True
+    # After thrashing, a limit must leave room for the largest live heap of the whole log.
+    limit, least = row["memory_limit_mib"], predictor.least_limit_mib
+    return bool(predictor.whole is not None and limit and least is not None and limit < least)
+
+
+MORE_PEAK_TIMES, MORE_PEAK_MIB = 2.0, 64.0
+"""Without a known ceiling: ratio to the present peak, and MiB above it, whichever is more."""
+
+MORE_STOPPED = 1.25
+"""Ratio of the time in pauses and assists to the present one that less GC CPU is worth."""
+
+
+def costs_too_much(row: Row, present: Row, predictor: Predictor, aim: str) -> bool:
+    """Returns whether a setting worsens what its aim does not ask for beyond a bound.
+
+    GC CPU for a smaller heap, latency for less CPU, and memory where nothing limits it.
+    """
+    if present["thrash"] != "no" or not fits(present, predictor):
+        return False
+    peak, now = peak_of(row), peak_of(present)
+    has_ceiling = predictor.room_mib is not None or row["memory_limit_mib"]
+    if not has_ceiling and peak > max(MORE_PEAK_TIMES * now, now + MORE_PEAK_MIB):
+        return True
+    if aim in ("memory", "latency") and not is_cheap(row, present):
+        return True
+    stopped, before = cost(row, "latency"), cost(present, "latency")
+    return aim == "cpu" and stopped > MORE_STOPPED * before and stopped > LITTLE_GC_CPU
+
+
+def fits(row: Row, predictor: Predictor) -> bool:
+    """Returns whether the memory stays within what the container leaves to this process."""
+    room = predictor.room_mib
+    if room is None or row["heap_peak_mib_high"] is None:
+        return True
+    if row["memory_limit_mib"] and not row["now"]:
+        # The limit bounds the heap, even if the interval extends beyond it.
+        return bool(row["fits"]) and row["memory_limit_mib"] <= DEFAULT.tight_limit_share * room
+    other = row["memory_peak_mib"] - row["heap_peak_mib"]
+    return bool(row["heap_peak_mib_high"] + other <= HEADROOM * room)

@@ -1,0 +1,220 @@
+"""Whether a program thrashes at its memory limit, from cycles and from intervals between dumps.
+
+Under a limit that the live heap does not fit, goals are at or below it. Between two dumps, each
+cycle can allocate only a small part of the heap goal; GC CPU alone does not show it: it was 22 and
+28 % in two runs that thrashed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.analysis.cycles import wall_ms
+from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.analysis.timeline import limiter
+from gctrace_analyzer.analysis.timeline.lasting import Part, episode, parts, runs
+from gctrace_analyzer.analysis.totals import quotient, rates_of
+from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES
+from gctrace_analyzer.ingest.rows import before, not_null, the_process
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.schema import Row
+
+CALM_TIMES = 2.0
+"""Times the room of thrashing. An interval in which the limiter acted, and whose GC CPU is unknown,
+was calm for most of its time if a cycle has more room than this."""
+
+
+def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
+    """Yields the episodes in which the live heap does not fit under the memory limit.
+
+    Either goals are at or below the previous live heap, or the limit sets the goals a few per
+    cent above the live heap and GC is running most of the time.
+    """
+    live = cycles.select(before("heap_live_mib", the_process)).to_series()
+    # GOGC leaves at least 1 MiB for sweeping: only a limit sets such goals, at every size.
+    below = cycles["heap_goal_mib"] <= live
+    if below.any():
+        newer = cycles["stacks_mib"].is_not_null()
+        below &= newer & ~cycles["forced"]
+    large = below & (live >= t.thrash_min_live_mib)
+    spans = runs(large, min_count=t.thrash_min_cycles, gap=t.thrash_gap_cycles)
+    spans += runs(below & ~large, min_count=t.thrash_small_cycles, gap=1)
+    spans += _tight_windows(cycles, t)
+    if spans:
+        below = below.fill_null(value=False)
+        for thrashing in parts(cycles.with_columns(below=below), spans, t):
+            yield _thrash(thrashing, t)
+
+
+def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]:
+    """Returns the windows in which the memory limit leaves little headroom.
+
+    GC is also running most of the time in them. Each window is given by the indices of its
+    first and last cycle.
+    """
+    by_limit = cycles["goal_set_by"] == "memory-limit"
+    if by_limit.sum() < t.thrash_limited_share * t.thrash_min_cycles:
+        return []
+    needed = ("start_s", "effective_gogc", "elapsed_s", *WALL_PHASES)
+    windows = (
+        cycles.select(*needed, by_limit.alias("by_limit"))
+        .with_row_index("row")
+        .with_columns(window=(pl.col("start_s") / t.thrash_window_s).floor())
+        .group_by("window", maintain_order=True)
+        .agg(
+            first=pl.col("row").min(),
+            last=pl.col("row").max(),
+            count=pl.len(),
+            gogc=not_null(pl.col("effective_gogc")).median(),
+            limited=pl.col("by_limit").fill_null(value=False).mean(),
+            active=wall_ms().sum() / 1000 / pl.col("elapsed_s").sum(),
+        )
+    )
+    tight = windows.filter(
+        (pl.col("gogc") <= t.thrash_gogc)
+        & (pl.col("limited") > t.thrash_limited_share)
+        & (pl.col("active") >= t.thrash_active_share)
+        & (pl.col("count") >= t.thrash_min_cycles)
+    )
+    return [(int(a), int(b)) for a, b in tight.select("first", "last").iter_rows()]
+
+
+def costs(spans: pl.DataFrame) -> dict[str, float | None]:
+    """Returns what GC costs while a program thrashes: its frequency and its shares of the CPU."""
+    rates = rates_of(spans, "counted_per_s", "gc_cpu_share", "gc_cpu_nonidle_share")
+    return {"gc_per_s": rates.pop("counted_per_s"), **rates}
+
+
+def _thrash(thrashing: Part, t: Thresholds) -> Row:
+    part = thrashing.cycles
+    share = float(part["below"].mean() or 0)  # type: ignore[arg-type]  # a boolean column
+    gogc, fill = part.select(
+        not_null(pl.col("effective_gogc")).median(), pl.col("limiter_fill").max()
+    ).row(0)
+    state, duty = limiter.verdict(fill, t), thrashing.duty
+    if share >= t.thrash_limited_share:
+        reason = (
+            f"The heap goal was at or below the live heap in {100 * share:.0f} % of "
+            f"{len(part):,} cycles"
+        )
+    else:
+        left_pct = round(max(gogc or 0, 0))
+        room = f"room for only {left_pct} % more than" if left_pct else "no room above"
+        reason = f"The memory limit left {room} the live heap (median of {len(part):,} cycles)"
+        # Of heaps of a few MiB, cycles without room are not marked one by one.
+        duty = duty if left_pct else ""
+    reason += duty
+    reason += limiter.IN_WORDS[state]
+    return episode(
+        thrashing,
+        "limit-thrash",
+        "bad",
+        reason,
+        **costs(part),
+        effective_gogc_p50=gogc,
+        goal_at_or_below_live_share=share,
+        limiter=state,
+        limiter_fill_max=fill,
+    )
+
+
+def between_dumps(spans: pl.DataFrame, thresholds: Thresholds = DEFAULT) -> list[Row]:
+    """Returns every episode as a row of `schema.EPISODES` with its `ranges`."""
+    several = spans.partition_by("process", maintain_order=True) if spans.width else ()
+    return [row for part in several for row in _between_dumps(part, thresholds)]
+
+
+def _between_dumps(part: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
+    windows = _windows(part, t)
+    for first, last in runs(windows["thrash"], min_count=1, gap=1):
+        rows = windows[first : last + 1]
+        room, acted, known, gogc, share = rows.select(
+            (pl.col("alloc").sum() / pl.col("cycles").sum() / pl.col("goal").mean()),
+            pl.col("limiter").any(),
+            pl.col("limiter").count().alias("known"),
+            pl.col("gogc").median(),
+            pl.col("thrash").mean(),
+        ).row(0)
+        own = part.filter(_window(t).is_between(rows["window"][0], rows["window"][-1]))
+        spent = costs(own)
+        state = "certain" if acted else "unlikely" if known else None
+        reason = (
+            f"A cycle allocates only {100 * (room or 0):.0f} % of the heap goal before "
+            f"the next one starts ({spent['gc_per_s'] or 0:.1f} cycles per second): the "
+            "memory limit leaves hardly any room above the live heap"
+        )
+        reason += limiter.IN_WORDS[state or "unlikely"]
+        yield episode(
+            Part(rows, share),
+            "limit-thrash",
+            "bad",
+            reason,
+            **spent,
+            effective_gogc_p50=gogc,
+            limiter=state,
+        )
+
+
+def _window(t: Thresholds) -> pl.Expr:
+    return (pl.col("begin_s") / t.metrics_thrash_window_s).floor()
+
+
+def _windows(part: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
+    """Returns windows of some seconds, or of one interval each if that is longer."""
+    table = part.group_by(_window(t).alias("window"), maintain_order=True).agg(
+        pl.col("begin_s").first().alias("start_s"),
+        pl.col("end_s").last(),
+        pl.col("process", "first_gc", "source", "line_no").first(),
+        pl.col("gc_num").last(),
+        cycles=pl.col("cycles").sum(),
+        paced=pl.col("cycles").sum() - pl.col("forced_cycles").sum(),
+        alloc=pl.col("alloc_mib").sum(),
+        has_alloc=pl.col("alloc_mib").count() > 0,
+        goal=pl.col("heap_goal_mib").mean(),
+        limit=pl.col("memory_limit_mib").last(),
+        limit_known=pl.col("limit_known").last(),
+        by_limit=pl.any_horizontal("by_limit", "by_limit_before").mean(),
+        above=(pl.col("heap_alloc_mib") >= pl.col("goal_mib")).mean(),
+        limiter=pl.col("limiter_active").any(),
+        limiter_share=pl.col("limiter_active").mean(),
+        limiter_known=pl.col("limiter_active").count() > 0,
+        gogc=pl.col("effective_gogc").median(),
+        share=quotient("gc_cpu_share"),
+    )
+    room = pl.when(pl.col("has_alloc") & (pl.col("cycles") >= t.thrash_min_cycles)).then(
+        pl.col("alloc") / pl.col("cycles") / pl.col("goal")
+    )
+    has_limit = pl.col("limit").is_not_null()
+    least = (
+        pl.when(has_limit)
+        .then(t.metrics_thrash_room)
+        # A low GOGC leaves as little room, without a limit.
+        .when(~pl.col("limit_known"))
+        .then(t.metrics_thrash_room_unknown)
+    )
+    # Only a limit that the live heap does not fit makes a goal that the heap is always above.
+    by_limit = pl.coalesce("by_limit", "above", 1.0)
+    at_limit = by_limit > t.thrash_limited_share
+    mostly_paced = pl.col("paced") * 2 > pl.col("cycles")
+    starved = (room < least) & at_limit & mostly_paced
+    share = pl.col("share")
+    under_limit = (has_limit | ~pl.col("limit_known")) & at_limit
+    busy = (share > t.metrics_thrash_gc_cpu) & under_limit
+    # Under a limit that is tight but fits, the limiter acts now and then, for a few cycles. That
+    # alone is all that scrapes far apart show of it, so GC CPU or the room must agree.
+    acted = ((pl.col("limiter_share") > t.thrash_limited_share) & under_limit).fill_null(
+        value=False
+    )
+    again = acted.shift(1, fill_value=False) | acted.shift(-1, fill_value=False)
+    limited = acted & pl.coalesce(
+        share > t.gc_cpu_bad, room < CALM_TIMES * t.metrics_thrash_room, again
+    )
+    flag = pl.any_horizontal(each.fill_null(value=False) for each in (starved, busy, limited))
+    return table.with_columns(
+        thrash=flag, limiter=pl.when(pl.col("limiter_known")).then("limiter")
+    )
