@@ -10,7 +10,7 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.present.html import report_page
-from gctrace_analyzer.present.sections import verdict
+from gctrace_analyzer.present.sections import evidence, verdict
 from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
@@ -57,6 +57,12 @@ def test_a_few_sizes_of_memory_say_what_to_record() -> None:
         in found.sentence
     )
     assert found.action.startswith("Run the program with GODEBUG=gctrace=1")
+
+
+def test_a_heap_in_use_that_is_not_given_is_not_the_allocated_heap() -> None:
+    table = evidence.memory(read_text("Alloc=5242880 Sys=73400320 NumGC=8").report())
+    assert table is not None
+    assert table.rows[0][2:6] == ("–", "–", "5.0 MiB", "70.0 MiB")
 
 
 def test_the_page_of_a_kill_has_its_figures_once() -> None:

@@ -30,7 +30,8 @@ def since_start(
 
     `gc_cpu_with_idle_s` and `used_cpu_s` are CPU times with idle marking and without idle time.
     `stw_p50_ms` and `stw_max_ms` are of the last cycles, of which the runtime remembers 256;
-    `pauses_are_all` says whether these are all pauses since the start.
+    `pauses_are_all` says whether these are all pauses since the start, and `stw_is_least` whether
+    their sum is a lower bound.
 
     Args:
         dumps: rows of `schema.MEMSTATS`, one of each process.
@@ -51,6 +52,7 @@ def since_start(
     nothing = pl.lit(None, pl.Float64)
     longest = pl.col("pause_longest_s") * 1000
     remembered = (longest, "ring_max_ms", pl.col("pause_max_s") * 1000)
+    stopped_ms = pl.coalesce(pl.col("pause_total_ns") / 1e6, pl.col("pause_least_s") * 1000)
     only_one = pl.when(cycles == 1).then(pl.col("pause_total_ns") / 1e6)
     return rows.select(
         "process",
@@ -77,12 +79,13 @@ def since_start(
         pause_cpu_s="gc_cpu_pause_s",
         idle_cpu_s="gc_cpu_idle_s",
         cpu_s="process_cpu_s",
-        stw_total_ms=pl.col("pause_total_ns") / 1e6,
-        stw_mean_ms=pl.when(cycles > 0).then(pl.col("pause_total_ns") / 1e6 / cycles),
+        stw_total_ms=stopped_ms,
+        stw_mean_ms=pl.when(cycles > 0).then(stopped_ms / cycles),
         stw_min_ms=pl.col("pause_min_s") * 1000,
         stw_p50_ms=pl.coalesce("ring_p50_ms", pl.col("pause_p50_s") * 1000),
         stw_max_ms=pl.coalesce(*remembered, only_one),
         last_pause_ms=pl.col("last_pause_ns") / 1e6,
+        stw_is_least=pl.col("pause_total_ns").is_null() & stopped_ms.is_not_null(),
         pauses_are_all=longest.is_not_null() | (cycles <= RING).fill_null(value=False),
         alloc_mib=pl.col("total_alloc_bytes") / MIB,
         alloc_mib_per_s=pl.col("total_alloc_bytes") / MIB / length,
@@ -96,9 +99,13 @@ def since_start(
         gogc_pct=pl.col("gogc_pct").cast(pl.Float64),
         since_start=pl.lit(value=True),
     ).with_columns(
-        estimated=pl.when(pl.col("stw_max_ms").is_not_null() & ~pl.col("pauses_are_all"))
-        .then(pl.lit(["stw_max_ms"]))
-        .otherwise(pl.lit([], pl.List(pl.String)))
+        estimated=pl.concat_list(
+            pl.when(is_so).then(pl.lit([name])).otherwise(pl.lit([], pl.List(pl.String)))
+            for name, is_so in (
+                ("stw_max_ms", pl.col("stw_max_ms").is_not_null() & ~pl.col("pauses_are_all")),
+                ("stw_total_ms", pl.col("stw_is_least")),
+            )
+        )
     )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _NAMES = tuple(
     name for name in IDENTITY if name not in ("host", "log_pid", "unit", "namespace", "stream")
 )
+_ALLOCATED = "heap allocated"
 _IDENTITY = ("source", "host", *_NAMES)
 """The columns that distinguish programs; a restarted program still counts as the same."""
 
@@ -28,7 +29,8 @@ class Memory(Plain):
 
     `held` is the heap that was obtained from the OS and not returned; None if the dumps do not
     say what was returned. `needed` is what the
-    program keeps: its buffer pool if the dumps have one, otherwise the heap in use.
+    program keeps: its buffer pool if the dumps have one, otherwise the heap in use, or if that is
+    unknown the heap allocated; `needed_is` says which.
     `spare_mib` is the idle heap that was not returned, without what the program allocates until
     the heap goal: right after a cycle that is half of the goal under GOGC=100.
     `resolution_mib` is the unit of the last printed digit.
@@ -59,6 +61,11 @@ class Memory(Plain):
     pool_hit_share: float | None
     resolution_mib: float | None
     advice: tuple[str, ...] = ()
+
+    @property
+    def in_use_max_mib(self) -> float | None:
+        """What is in use at most, in MiB; None if only the allocated heap is known."""
+        return None if self.needed_is == _ALLOCATED else self.needed_max_mib
 
 
 HELD_TIMES = 1.5
@@ -122,7 +129,7 @@ def _memory(part: pl.DataFrame) -> Memory:
     elif in_use.count():
         needed, needed_is = in_use, "heap in use"
     else:
-        needed, needed_is = alloc, "heap allocated"
+        needed, needed_is = alloc, _ALLOCATED
     sys = mib("sys_bytes")
     resolution = part["resolution_bytes"].max()
     memory = Memory(

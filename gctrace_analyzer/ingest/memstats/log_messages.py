@@ -21,7 +21,7 @@ HINT = (
     r"runs|count|cycles|forced|fraction|gc|times|usage|obtained)[\w ]{0,16}(?:\"?\s?[:=|]|\t|\s\s)|"
     r"Alloc|HeapSys|HeapIdle|HeapIn[uU]se|HeapRelease|(?i:num_?gc|next_?gc|pause_?total)|"
     r"runtime stats: |alloc_bytes|StackInuse|\bSys\b|heap_(?:sys|inuse|idle|alloc|released?)|"
-    r"total_alloc|Pause(?:Ns|Quantiles)|gc_cpu_fraction|\b(?:alloc|sys)=\d|"
+    r"total_alloc|Pause(?:Ns|Quantiles|: \[)|\.\.\. \d+ more|gc_cpu_fraction|\b(?:alloc|sys)=\d|"
     r"GC uses|GC used|GC takes|GC took|GC spen|GC is us|GC has |GC CPU|gcCPU|gc_cpu|gc cpu|"
     r"^[ \t#>]*[0-9]+,? [0-9]+,? [0-9]+,? [0-9]+,? [0-9]|^[ \t#>]*[0-9]+,(?: ?[0-9]+,)*$|"
     r"alloc_(?:[kmg]i?b)\b|Mallocs|\bFrees\b|\bLookups\b|HeapObject|StackSys|MSpan|MCache|"
@@ -35,8 +35,8 @@ _VALUE = (
     r"\s?(?P<unit>(?i:[kmgt]i?(?:b(?:ytes)?)?|b(?:ytes)?|[nuµm]?s)(?![\w.])|%)?"
 )
 _PAIR = re.compile(
-    r"(?<![\w.-])\"?(?:(?:mem|memory|memstats|runtime|go)\.)?"
-    r"(?P<key>[A-Za-z][A-Za-z_.]*+(?:[ -][A-Za-z][A-Za-z_]*+){0,3}+)\"?\s*"
+    r"(?<![\w.-])[\"']?(?:(?:mem|memory|memstats|runtime|go)\.)?"
+    r"(?P<key>[A-Za-z][A-Za-z_.]*+(?:[ -][A-Za-z][A-Za-z_]*+){0,3}+)[\"']?\s*"
     # go-spew prints the type, gops the condition of the next cycle and the exact size.
     r"(?:=|:|＝|\|)\s*(?:\(\w{1,10}\) |when heap-alloc >= )?\"?"
     rf"{_VALUE}(?![\w.]*\w|-\d)(?:\s\((?P<exact>\d{{1,20}}) bytes\))?"
@@ -57,13 +57,17 @@ _OF_CPU = re.compile(
 )
 """How programs write GCCPUFraction in words."""
 
-_LENGTH = r"\d{1,20}+(?:\.\d{1,9}+)?(?:[nuµm]?s\b)?"
-_LENGTHS = rf"[\s,]{{0,9}}{_LENGTH}(?:[\s,]{{1,9}}{_LENGTH}){{0,300}}"
+_LENGTH = r"\d{1,20}+(?:\.\d{1,9}+)?+(?:[nuµm]?s\b)?+"
+# Of a list that was cut, the longest is unknown.
+_LENGTHS = (
+    rf"[\s,]{{0,9}}{_LENGTH}(?:[\s,]{{1,9}}{_LENGTH}){{0,300}}+(?![\s,]{{0,9}}(?:\.\.|…))"
+)
 _PAUSES = re.compile(
-    r"\b(?:PauseNs|Pause|PauseQuantiles)\"?\s{0,9}[:=]\s{0,9}(?:\(\w{1,20}\) ?)?"
+    r"\b(?:PauseNs|Pause|PauseQuantiles)[\"']?\s{0,9}[:=]\s{0,9}(?:\(\w{1,20}\) ?)?"
     rf"(?:\[\d{{0,9}}\][\w.]{{1,20}} ?)?[\[{{(]?(?P<lengths>{_LENGTHS}|\s{{0,9}}$)"
 )
-_MORE_PAUSES = re.compile(rf"[^\w,]{{0,9}}{_LENGTHS}[^\w]{{0,9}}")
+_CUT = "more item"
+_MORE_PAUSES = re.compile(rf"[^\w,]{{0,9}}{_LENGTHS}(?: {_CUT}s?)?[^\w]{{0,9}}")
 """The pauses of MemStats or of `debug.GCStats`, on the line of their name or on the next ones."""
 
 
@@ -103,7 +107,7 @@ def _built(messages: Iterable[Message]) -> list[Row]:
         stream = tuple(key.values())
         row = building.get(stream)
         if row is not None and listed == stream and _MORE_PAUSES.fullmatch(message.text):
-            row["pauses_ns"] += _lengths_ns(message.text)
+            _add_pauses(row["pauses_ns"], message.text)
             row["last_line"] = message.line_no
             continue
         listed = stream if pauses else None
@@ -132,6 +136,13 @@ def _lengths_ns(text: str) -> list[int]:
     pairs = re.findall(r"(\d+(?:\.\d+)?)([nuµm]?s\b)?", text)
     lengths = (numbers.whole(value, fields.DURATIONS[unit or "ns"]) for value, unit in pairs)
     return [length for length in lengths if length is not None]
+
+
+def _add_pauses(lengths_ns: list[int], text: str) -> None:
+    """Adds those of one more line, or removes all if it says that the list was cut."""
+    lengths_ns += _lengths_ns(text)
+    if _CUT in text:
+        lengths_ns.clear()
 
 
 def _of_pauses(lengths_ns: Sequence[int]) -> Row:

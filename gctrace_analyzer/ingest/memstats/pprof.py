@@ -33,7 +33,9 @@ def _fields_of(key: str, value: str, row: Row) -> Row:
             f"{_IN_USE_AND_SYS[key]}_sys_bytes": numbers.whole(both[2]),
         }
     if key == "PauseNs":
-        pauses = [numbers.whole(pause) for pause in re.findall(r"\d+", value)]
+        # Of a list that somebody cut, the longest is unknown.
+        listed = re.fullmatch(r"\[([\d ]*)\]", value)
+        pauses = [numbers.whole(pause) for pause in listed[1].split()] if listed else []
         return {"pauses": pauses, **fields.pauses(pauses)}
     column = fields.NAMES.get(fields.plain(key))
     if column is None:

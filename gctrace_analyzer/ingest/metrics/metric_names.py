@@ -60,6 +60,9 @@ _COUNTERS = re.compile(r"/gc/cycles/|/gc/heap/(?:allocs|frees)|/cpu/")
 _PROMETHEUS: dict[str, tuple[str, float]] = {
     "go_gc_duration_seconds_count": ("num_gc", 1),
     "go_gc_duration_seconds_sum": ("pause_total_ns", NS),
+    # From Go 1.22 on, and before.
+    "go_sched_pauses_total_gc_seconds_sum": ("pause_least_s", 1),
+    "go_gc_pauses_seconds_sum": ("pause_least_s", 1),
     "go_memstats_last_gc_time_seconds": ("last_gc_unix_ns", NS),
     "go_memstats_alloc_bytes_total": ("total_alloc_bytes", 1),
     "go_memstats_next_gc_bytes": ("next_gc_bytes", 1),
@@ -158,7 +161,7 @@ _GO_METRICS_RANK = 1 << 16
 """Rank after all others: a gauge of hashicorp/go-metrics has seven digits."""
 
 HINTS = (
-    "go_gc_", "go_memstats_", "go_cpu_classes_", "go_memory_", "go_sched_gomaxprocs", "go_info",
+    "go_gc_", "go_memstats_", "go_cpu_classes_", "go_memory_", "go_sched_", "go_info",
     "go_gomaxprocs", "go_memlimit_bytes", "go_config_gogc", "go_processor_limit", "go.memory.",
     "go.config.gogc", "go.processor.limit", "process.runtime.go.", "otelcol_process_",
     "process_resident_memory_bytes", "process_cpu_seconds_total", "process_start_time_seconds",

@@ -247,7 +247,7 @@ def _memory(memory: Memory) -> tuple[str, ...]:
         name if len(name) <= 20 else "…" + name[-19:],
         f"{memory.dumps:,}",
         held,
-        mib(memory.needed_max_mib),
+        mib(memory.in_use_max_mib),
         mib(memory.alloc_mib),
         mib(memory.sys_mib),
         "–" if memory.num_gc is None else f"{memory.num_gc:,}",

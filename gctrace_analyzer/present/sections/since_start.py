@@ -10,7 +10,7 @@ from gctrace_analyzer.present.format import count, duration, mib, share
 from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from typing import Any
 
     from gctrace_analyzer.present.report import Report
@@ -53,7 +53,7 @@ def _since_start(report: Report) -> Iterator[str]:
     elif (s := report.analysis.figures).cycles:
         yield (
             f"Since they started, the {len(rows):,} programs have run {s.cycles:,} GC cycles"
-            f"{_stopped(s.stw_total_ms)}."
+            f"{_stopped(s.stw_total_ms, s.estimated)}."
         )
 
 
@@ -74,11 +74,11 @@ def _pauses_since_start(row: Mapping[str, Any]) -> str:
     cycles, longest = row["gc_cycles"], row["stw_max_ms"]
     what = "GC" if cycles is None else count(cycles, "GC cycle")
     have = "have" if cycles is not None and cycles != 1 else "has"
-    total = _stopped(row["stw_total_ms"]).removeprefix(", ")
-    mean = row["stw_mean_ms"]
+    total = _stopped(row["stw_total_ms"], row["estimated"]).removeprefix(", ")
+    mean, least = row["stw_mean_ms"], _least(row["estimated"])
     parts = [
         *([total.replace("stopped", f"{have} stopped", 1)] if total else []),
-        *([f"{_pause(mean)} on average"] if mean and cycles > 1 else []),
+        *([f"{least}{_pause(mean)} on average"] if mean and cycles > 1 else []),
     ]
     text = f"{what} {', '.join(parts)}" if parts else "" if cycles is None else f"{what} ran"
     if cycles == 0:
@@ -89,9 +89,9 @@ def _pauses_since_start(row: Mapping[str, Any]) -> str:
     if cycles == 1:
         return text or f"a pause took {_pause(longest)}"
     of = "" if row["pauses_are_all"] else f" of the last {fields.RING} cycles"
-    middle, least = row["stw_p50_ms"], row["stw_min_ms"]
+    middle, shortest = row["stw_p50_ms"], row["stw_min_ms"]
     median = "" if middle is None else f" (median {_pause(middle)})"
-    low = "" if least is None else f", the shortest {_pause(least)}"
+    low = "" if shortest is None else f", the shortest {_pause(shortest)}"
     return (
         f"{text}{'; ' if text else ''}the longest pause{of} took {_pause(longest)}{median}{low}"
     )
@@ -101,10 +101,13 @@ def _pause(length_ms: float) -> str:
     return f"{digits(length_ms, 3)} ms" if length_ms < 1000 else duration(length_ms / 1000)
 
 
-def _stopped(total_ms: float | None) -> str:
-    return (
-        "" if not total_ms else f", stopped the program for {duration(total_ms / 1000)} in all"
-    )
+def _stopped(total_ms: float | None, estimated: Collection[str]) -> str:
+    length = f"{_least(estimated)}{duration((total_ms or 0) / 1000)}"
+    return "" if not total_ms else f", stopped the program for {length} in all"
+
+
+def _least(estimated: Collection[str]) -> str:
+    return "at least " if "stw_total_ms" in estimated else ""
 
 
 def _forced(row: Mapping[str, Any]) -> Iterator[str]:

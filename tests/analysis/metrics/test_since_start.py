@@ -172,6 +172,18 @@ def test_costs_are_read_in_every_spelling(dump: str, said: str) -> None:
     assert said in shown(read_text(dump))
 
 
+@pytest.mark.parametrize(
+    "name", ["go_gc_pauses_seconds_sum", "go_sched_pauses_total_gc_seconds_sum"]
+)
+def test_the_sum_of_a_histogram_is_a_lower_bound(name: str) -> None:
+    known = read_text(exposition(METRICS | {name: 2.8}))
+    assert "for 3.0 s in all, 15.0 ms on average" in shown(known)
+    unknown = {k: v for k, v in METRICS.items() if k != "go_gc_duration_seconds_sum"}
+    run = read_text(exposition(unknown | {name: 2.8}))
+    assert "for at least 2.8 s in all, at least 14.0 ms on average" in shown(run)
+    assert "stw_total_ms" in run.summary().estimated
+
+
 def test_a_pause_that_a_small_heap_does_not_explain_is_named() -> None:
     small = METRICS | {"go_memstats_alloc_bytes": 3 << 20, "go_gc_duration_seconds_sum": 0.6}
     small |= {'go_gc_duration_seconds{quantile="0.5"}': 0.0002}

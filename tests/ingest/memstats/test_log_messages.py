@@ -341,3 +341,24 @@ def test_a_table_of_names_values_and_meanings_is_a_dump() -> None:
     names = ("alloc_bytes", "mallocs", "heap_sys_bytes", "heap_released_bytes")
     assert [row[name] for name in names] == [81920, 15967, 901120, 0]
     assert row["resolution_bytes"] == 1024
+
+
+@pytest.mark.parametrize(
+    ("listed", "longest_s"),
+    [
+        (["[3000 7000]"], 7e-6),
+        (["[3000 7000.5 ... 254 more]"], None),
+        (["[", "3000, 7000,", "5000", "]"], 7e-6),
+        (["[", "3000, 7000,", "... 254 more items", "]"], None),
+    ],
+)
+def test_pauses_that_were_cut_say_nothing_of_the_longest(
+    listed: list[str], longest_s: float | None
+) -> None:
+    (row,) = dumps("Alloc: 5", "HeapSys: 7", f"PauseNs: {listed[0]}", *listed[1:])
+    assert row.get("pause_max_s") == longest_s
+
+
+def test_the_dict_of_an_interactive_session_is_a_dump() -> None:
+    (row,) = dumps("{'HeapSys': 7, 'NumGC': 2, 'EnableGC': True}")
+    assert (row["heap_sys_bytes"], row["num_gc"]) == (7, 2)

@@ -31,6 +31,13 @@ def test_a_heap_profile_has_pairs_pauses_and_fractions() -> None:
     assert (row["gc_cpu_fraction"], row["heap_alloc_bytes"]) == (0.25, 1_000_000)
 
 
+def test_pauses_that_were_cut_say_nothing_of_the_longest() -> None:
+    for cut in ("[... 256 values cut ...]", "[5 7 ... 254 more]", "[5 7"):
+        head = ["# runtime.MemStats", "# HeapSys = 7"]
+        (row,) = pprof.read([*head, f"# PauseNs = {cut}", "# NumGC = 2"])
+        assert not {"last_pause_ns", "pause_max_s"} & row.keys()
+
+
 def test_a_damaged_number_of_a_heap_profile_leaves_the_others() -> None:
     lines = [
         "# runtime.MemStats",
