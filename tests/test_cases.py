@@ -16,10 +16,6 @@ NOT_YET = {
     "k5-runtime-metrics-free-c",
     # Refused: the debug exporter of the OpenTelemetry Collector; 1,284 cycles, 0.75 ms each.
     "k1-otelcol-debug-exporter-d",
-    # Refused: the console exporter of the OpenTelemetry SDK; 640 cycles, 3.5 ms each.
-    "k1-otel-stdoutmetric-d",
-    # Refused: Telegraf's JSON; 7,312 cycles, 0.30 ms each, 6.1 ms at most.
-    "k1-telegraf-json-d",
     # Refused: "process within container … died due to OOM" of the ECS agent.
     "k14-ecs-agent-log-d",
     # Refused: the message of Robusta; import was OOMKilled at its limit of 512 MB.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.ingest import json_values, numbers
-from gctrace_analyzer.ingest.metrics import metric_names
+from gctrace_analyzer.ingest.metrics import influx, metric_names
 from gctrace_analyzer.ingest.metrics.exposition import numbered
 
 if TYPE_CHECKING:
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 _OF_METRICBEAT = r'"golang"\s*:\s*\{\s*"heap"'
 _JSON = re.compile(
-    r'"Gauges"\s*:\s*\[\s*\{|"[\w./]+"\s*:\s*\{\s*"value"\s*:\s*[-+0-9]|' + _OF_METRICBEAT
+    r'"Gauges"\s*:\s*\[\s*\{|"fields"\s*:\s*\{|"[\w./]+"\s*:\s*\{\s*"value"\s*:\s*[-+0-9]|'
+    + _OF_METRICBEAT
 )
-_JSON_NAMES = re.compile(r'"Name"\s*:\s*"([^"\\]*)"|"([\w./]+)"\s*:\s*\{')
+_JSON_NAMES = re.compile(r'"[Nn]ame"\s*:\s*"([^"\\]*)"|"([\w./]+)"\s*:\s*\{')
 _NOT_BLANK = re.compile(r"[^\s,]")
 
 _NUMBER = r"[+-]?[0-9][0-9.eE+-]*"
@@ -147,20 +148,20 @@ def _rejected(others: pl.DataFrame) -> list[Rejected]:
 def read_json(text: str, samples: Samples) -> list[Rejected]:
     """Adds the gauges of every document; returns the one that is damaged."""
     rejected: list[Rejected] = []
+    rows: list[tuple[int, int, str | None, float | None]] = []
     for line_no, document in json_values.documents(text, _NOT_BLANK, rejected):
-        for value in document if isinstance(document, list) else [document]:
-            if not isinstance(value, dict):
-                continue
-            at = value.get("Timestamp")
-            at_us = samples.times(
-                pl.Series([at if isinstance(at, str) else None], dtype=pl.String)
-            )
+        listed = document.get("metrics") if isinstance(document, dict) else document
+        for value in json_values.objects(listed) or json_values.objects([document]):
+            at = value.get("Timestamp", value.get("timestamp"))
             for name, labels, number in _gauges(value):
                 series = _series(name, labels, samples)
                 if series is not None:
-                    values = pl.Series([_exported(number)], dtype=pl.Float64)
-                    has_time = bool(at_us.count())
-                    samples.add(series, at_us, values, line_no, has_time=has_time)
+                    rows.append((line_no, series, at and str(at), _exported(number)))
+    types = {"line_no": pl.Int64, "series": pl.Int64, "at": pl.String, "value": pl.Float64}
+    frame = pl.DataFrame(rows, types, orient="row")
+    at_us = samples.times(frame["at"])
+    has_time = at_us.is_not_null()
+    samples.add(frame["series"], at_us, frame["value"], frame["line_no"], has_time=has_time)
     return rejected
 
 
@@ -169,17 +170,27 @@ def _gauges(value: dict[str, object]) -> Iterator[tuple[str, dict[str, str], Any
 
     hashicorp/go-metrics shows `{"Gauges": [{"Name": …, "Value": …}]}` at /v1/metrics,
     /v1/agent/metrics or /v1/sys/metrics; rcrowley/go-metrics writes
-    `{"runtime.MemStats.Sys": {"value": 7}}`.
+    `{"runtime.MemStats.Sys": {"value": 7}}`; and Telegraf
+    `{"fields": {"gauge": 7}, "name": "go_memstats_sys_bytes", "tags": {…}, "timestamp": …}`.
     """
+    if isinstance(given := value.get("fields"), dict):
+        is_dump = sum(map(influx.is_of_memstats, given)) >= influx.ENOUGH
+        for field, number in given.items():
+            name, own = influx.named(str(value.get("name")), field, is_dump=is_dump)
+            if name:
+                yield name, {**_texts(value.get("tags")), **own}, number
+        return
     gauges = value.get("Gauges")
     if not isinstance(gauges, list):
         yield from ((name, {}, number) for name, number in _named(value))
         return
     for gauge in gauges:
         if isinstance(gauge, dict):
-            labels = gauge.get("Labels")
-            texts = {k: str(v) for k, v in labels.items()} if isinstance(labels, dict) else {}
-            yield str(gauge.get("Name")), texts, gauge.get("Value")
+            yield str(gauge.get("Name")), _texts(gauge.get("Labels")), gauge.get("Value")
+
+
+def _texts(labels: object) -> dict[str, str]:
+    return {k: str(v) for k, v in labels.items()} if isinstance(labels, dict) else {}
 
 
 def _named(

@@ -140,19 +140,19 @@ def _numbers(pairs: pl.DataFrame, samples: Samples) -> list[int | None]:
     numbers = []
     for head, field in pairs.iter_rows():
         measurement, tags = parsed[head]
-        name, own = _named(measurement, field, is_dump=of_memstats[head] >= ENOUGH)
+        name, own = named(measurement, field, is_dump=of_memstats[head] >= ENOUGH)
         numbers.append(samples.series_of(name, {**tags, **own}) if name else None)
     return numbers
 
 
-def _named(measurement: str, field: str, *, is_dump: bool) -> tuple[str | None, dict[str, str]]:
+def named(measurement: str, field: str, *, is_dump: bool) -> tuple[str | None, dict[str, str]]:
     """Returns the name of a field's metric, and its labels besides the tags.
 
-    >>> _named("go_goroutines", "gauge", is_dump=False)
+    >>> named("go_goroutines", "gauge", is_dump=False)
     (None, {})
-    >>> _named("go_gc_duration_seconds", "0.5", is_dump=False)
+    >>> named("go_gc_duration_seconds", "0.5", is_dump=False)
     ('go_gc_duration_seconds', {'quantile': '0.5'})
-    >>> _named("runtime", "NumGC", is_dump=True)
+    >>> named("runtime", "NumGC", is_dump=True)
     ('go_memstats_NumGC', {})
     """
     if field in _VALUES:

@@ -104,7 +104,7 @@ def _layout_of_metrics(head: str) -> Layout | None:
     # Loading the readers takes longer than reading a short log.
     from gctrace_analyzer.ingest.metrics import go_metrics, grafana, influx, otlp
 
-    if otlp.HEAD.search(head[:4096]) and head.lstrip()[:1] in ("{", "["):
+    if otlp.HEAD.search(head[:4096]) and re.search(r"(?m)^[ \t]{0,9}[{\[]", head):
         return "otlp"
     if _are_dumps(head):
         return "go-json"

@@ -1,4 +1,8 @@
-"""Reads samples from OTLP in JSON, as the OpenTelemetry Collector's file exporter writes it."""
+"""Reads samples from OTLP in JSON, as the OpenTelemetry Collector's file exporter writes it.
+
+The SDK's console exporter (stdoutmetric) writes the same with names that begin with a capital,
+without an array of resources and with dates.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +21,10 @@ if TYPE_CHECKING:
 Point = tuple[int, int, float, int]
 """Series, time in µs, value, line."""
 
-HEAD = re.compile(r'"resource_?[mM]etrics"\s*:\s*\[')
+HEAD = re.compile(r'"(?:resource_?[mM]|ScopeM)etrics"\s*:\s*\[')
+_CAPITAL = re.compile(r'(?<=[{,\s])"([A-Z])(\w{1,40}"\s{0,9}:)')
 _BEGINS = re.compile(r"\{")
-_DELTA = (1, "AGGREGATION_TEMPORALITY_DELTA")
+_DELTA = (1, "AGGREGATION_TEMPORALITY_DELTA", "DeltaTemporality")
 _PAUSES = ("go.memory.gc.pause.duration",)
 _STARTED = "process_start_time_seconds"
 _SAME_EXPORT_US = 500_000
@@ -31,8 +36,10 @@ def read(text: str, samples: Samples) -> list[Rejected]:
     rejected: list[Rejected] = []
     points: list[Point] = []
     deltas: set[int] = set()
+    if '"ScopeMetrics"' in text:
+        text = _CAPITAL.sub(lambda key: f'"{key[1].lower()}{key[2]}', text)
     for line_no, value in json_values.documents(text, _BEGINS, rejected):
-        for resource in _list(value, "resourceMetrics", "resource_metrics"):
+        for resource in _list(value, "resourceMetrics", "resource_metrics") or [value]:
             points += _of_resource(resource, samples, deltas, line_no)
     if points:
         _add(points, samples, deltas)
@@ -67,7 +74,7 @@ def _add(points: list[Point], samples: Samples, deltas: set[int]) -> None:
 def _of_resource(
     resource: Any, samples: Samples, deltas: set[int], line_no: int
 ) -> Iterator[Point]:
-    labels = _attributes(resource.get("resource"))
+    labels = _attributes(resource.get("resource")) | _attributes(resource, "resource")
     first = True
     for scope in _list(
         resource, "scopeMetrics", "scope_metrics", "instrumentationLibraryMetrics"
@@ -75,13 +82,13 @@ def _of_resource(
         for metric in _list(scope, "metrics"):
             for point, name, value, is_delta in _points(metric):
                 series = samples.series_of(name, labels | _attributes(point))
-                at = _nanoseconds(point.get("timeUnixNano"))
+                at = _nanoseconds(point, "time")
                 if series is None or at is None:
                     continue
                 if is_delta:
                     deltas.add(series)
                 yield series, at // 1000, value, line_no
-                start = _nanoseconds(point.get("startTimeUnixNano"))
+                start = _nanoseconds(point, "startTime")
                 # The SDK starts with the process; of delta sums it is the last export.
                 if first and start is not None and not is_delta:
                     number = samples.series_of(_STARTED, labels)
@@ -98,9 +105,11 @@ def _points(metric: dict[str, object]) -> Iterator[tuple[dict[str, object], str,
     if name in _PAUSES:
         name, factor = "process.runtime.go.gc.pause_total_ns", 1e9
     data: Any = next(
-        (metric[kind] for kind in ("sum", "gauge", "histogram") if kind in metric), {}
+        (metric[kind] for kind in ("sum", "gauge", "histogram", "data") if kind in metric), {}
     )
-    is_delta = isinstance(data, dict) and data.get("aggregationTemporality") in _DELTA
+    is_delta = isinstance(data, dict) and any(
+        data.get(key) in _DELTA for key in ("aggregationTemporality", "temporality")
+    )
     for point in _list(data, "dataPoints", "data_points"):
         value = _value(point)
         if value is not None:
@@ -111,7 +120,7 @@ def _points(metric: dict[str, object]) -> Iterator[tuple[dict[str, object], str,
 
 def _value(point: Mapping[str, Any]) -> float | None:
     # Not through the gate of `numbers`: GOGC=off is exported as 1.8e19, which it refuses.
-    for key in ("asInt", "asDouble", "sum"):
+    for key in ("asInt", "asDouble", "sum", "value"):
         try:
             return float(point[key])
         except (KeyError, TypeError, ValueError):
@@ -119,18 +128,20 @@ def _value(point: Mapping[str, Any]) -> float | None:
     return None
 
 
-def _nanoseconds(value: Any) -> int | None:
-    """Returns a time since 1970; None if there is none, as 0 means."""
-    nanoseconds = numbers.whole(value)
+def _nanoseconds(point: Mapping[str, Any], name: str) -> int | None:
+    """Returns a time of a point, since 1970; None if there is none, as 0 means."""
+    if isinstance(date := point.get(name), str) and (at := json_values.iso_utc(date)):
+        return round(at.timestamp() * 1e9)
+    nanoseconds = numbers.whole(point.get(f"{name}UnixNano"))
     return nanoseconds if nanoseconds is not None and nanoseconds > 0 else None
 
 
-def _attributes(holder: Any) -> dict[str, str]:
+def _attributes(holder: Any, name: str = "attributes") -> dict[str, str]:
     attributes = {}
-    for each in _list(holder, "attributes"):
+    for each in _list(holder, name):
         value = each.get("value")
         if isinstance(value, dict) and isinstance(each.get("key"), str):
-            attributes[each["key"]] = str(next(iter(value.values()), ""))
+            attributes[each["key"]] = str(next(reversed(value.values()), ""))
     return attributes
 
 

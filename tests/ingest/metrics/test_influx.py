@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -154,3 +155,28 @@ def test_any_text_is_read_or_rejected(text: str) -> None:
     influx.read(text, samples)
     layouts.layout_of(text)
     assert all(isinstance(each, pl.DataFrame) for each in samples.frames)
+
+
+def test_the_json_of_telegraf_reads_like_its_lines() -> None:
+    lines = [
+        f"go_memstats_heap_inuse_bytes,host=web\\ 1 gauge=7000000 {AT}",
+        f"go_gc_duration_seconds,host=web\\ 1 0.5=0.0001,1=0.003,count=9,sum=0.004 {AT}",
+    ]
+    metrics: list[dict[str, object]] = [
+        {"fields": {"gauge": 7_000_000}, "name": "go_memstats_heap_inuse_bytes"},
+        {
+            "fields": {"0.5": 0.0001, "1": 0.003, "count": 9, "sum": 0.004},
+            "name": "go_gc_duration_seconds",
+        },
+    ]
+    metrics = [each | {"tags": {"host": "web 1"}, "timestamp": AT // 10**9} for each in metrics]
+    expected = read_text("\n".join(lines) + "\n").memstats
+    assert len(expected) == 1
+    texts = [
+        json.dumps(each, separators=(",", ":")) for each in (*metrics, {"metrics": metrics})
+    ]
+    for text in ("\n".join(texts[:2]), texts[2]):
+        assert_frame_equal(read_text(text).memstats, expected)
+    run = read_text("\n".join([*texts[:2], texts[0][:60]]))
+    assert_frame_equal(run.memstats, expected)
+    assert len(run.rejected) == 1

@@ -160,3 +160,27 @@ def test_a_file_that_is_cut_anywhere_keeps_the_exports_before() -> None:
         assert (line_no, reason) == (3, "JSON that ends inside a value")
         (frame,) = samples.frames
         assert frame["value"].to_list() == [1, 2]
+
+
+def test_the_console_exporter_of_the_sdk_is_read() -> None:
+    times = {"StartTime": "2026-06-04T02:00:00+02:00", "Time": "2026-06-04T03:00:00.5+02:00"}
+
+    def metric(
+        name: str, value: int, temporality: str = "CumulativeTemporality"
+    ) -> dict[str, Any]:
+        points = [{"Attributes": [], **times, "Value": value}]
+        return {"Name": name, "Data": {"DataPoints": points, "Temporality": temporality}}
+
+    text = json.dumps(
+        {
+            "Resource": [{"Key": "service.name", "Value": {"Type": "STRING", "Value": "api"}}],
+            "ScopeMetrics": [{"Metrics": [metric(CYCLES, 9), metric(GOAL, 4 << 20)]}],
+        }
+    )
+    (row,) = read_text(f"2026/06/04 02:00:00 api: listening\n{text}\n").memstats.to_dicts()
+    assert (row["num_gc"], row["next_gc_bytes"], row["ident"]) == (9, 4 << 20, "api")
+    assert (row["logged_at"] - row["started_at"]).total_seconds() == 3600.5
+    several = json.dumps(json.loads(text), indent=2) + text.replace("03:00:00.5", "03:00:10.5")
+    assert read_text(several).memstats["num_gc"].to_list() == [9, 9]
+    deltas = several.replace("CumulativeTemporality", "DeltaTemporality")
+    assert read_text(deltas).memstats["num_gc"].to_list() == [9, 18]
