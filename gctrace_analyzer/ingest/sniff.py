@@ -45,7 +45,7 @@ KINDS = {
     "pprof": "a profile of Go: heap, allocs, CPU or goroutines, also with debug=1",
     "metrics": "Go metrics: Prometheus API JSON, Prometheus or OpenMetrics text, promtool output, "
     "VictoriaMetrics export, Grafana CSV, OTLP JSON, Influx line protocol, "
-    "go-metrics, lines of expvar or runtime/metrics JSON",
+    "JSON of Telegraf, go-metrics, lines of expvar or runtime/metrics JSON",
     "describe": "kubectl describe pod",
     "csv-export": "CSV of a log service, with a log line in one column of each row",
     "yaml": "YAML documents: kubectl get pod -o yaml, gcloud logging read",
