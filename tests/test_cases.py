@@ -16,18 +16,6 @@ NOT_YET = {
     "k5-runtime-metrics-free-c",
     # Refused: the debug exporter of the OpenTelemetry Collector; 1,284 cycles, 0.75 ms each.
     "k1-otelcol-debug-exporter-d",
-    # Refused: "process within container … died due to OOM" of the ECS agent.
-    "k14-ecs-agent-log-d",
-    # Refused: the message of Robusta; import was OOMKilled at its limit of 512 MB.
-    "k14-robusta-oomkilled-d",
-    # False: 3 kills; the container of the job repeats the second attempt. No job, no limit.
-    "k14-aws-batch-describe-jobs-d",
-    # False: killed in 2001; a time of the year 1 is no time.
-    "k14-containerstatusunknown-137-d",
-    # Missing: the task (api) and its limit of 256 MiB.
-    "k14-nomad-alloc-status-docker-d",
-    # Missing: exit code 137, and when it ended.
-    "k14-docker-state-unquoted-d",
 }  # fmt: skip
 """What is not right yet; whoever mends one takes it out."""
 

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer.ingest.numbers import EARLIEST, LATEST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _SURROGATE = re.compile(r"\\u[dD]")
 _DECODER = json.JSONDecoder()
 TOO_DEEP = "nested too deeply"
 CUT = "JSON that ends inside a value"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NEVER = "0001-01-01"
-"""Go prints the zero time for something that never happened."""
 
 
 def loads(text: str) -> Any:
@@ -96,13 +94,23 @@ def _encodable(value: Any) -> Any:
     return value
 
 
-def iso_utc(text: str | None) -> datetime | None:
-    """Returns a timestamp in UTC; None if it is unset, invalid or without a time zone."""
-    if not text or text.startswith(_NEVER):
+def iso_utc(
+    text: str | None, read: Callable[[str], datetime] = datetime.fromisoformat
+) -> datetime | None:
+    """Returns a timestamp in UTC; None if it is unset, invalid or without a time zone.
+
+    Go prints the zero time, of the year 1, for something that never happened.
+
+    Args:
+        text: the timestamp.
+        read: reads its format; some readers take the year 1 for 2001.
+    """
+    if not text:
         return None
     try:
-        time = datetime.fromisoformat(text)
-        return plausible(time.astimezone(UTC)) if time.tzinfo else None
+        time = read(text)
+        is_read = time.tzinfo and str(time.year) in text
+        return plausible(time.astimezone(UTC)) if is_read else None
     except (ValueError, OverflowError):
         return None
 

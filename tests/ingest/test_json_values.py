@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 import pytest
 
@@ -25,6 +26,13 @@ from gctrace_analyzer.ingest.json_values import iso_utc
 )
 def test_a_time_that_is_not_an_instant_is_unknown(text: str | None) -> None:
     assert iso_utc(text) is None
+
+
+@pytest.mark.parametrize(
+    ("year", "expected"), [("2001", datetime(2001, 1, 1, tzinfo=UTC)), ("0001", None)]
+)
+def test_the_year_1_is_no_time(year: str, expected: datetime | None) -> None:
+    assert iso_utc(f"Mon, 01 Jan {year} 00:00:00 +0000", parsedate_to_datetime) == expected
 
 
 def test_a_time_is_converted_to_utc() -> None:

@@ -35,6 +35,12 @@ WILD = CORPUS / "wild"
             "prometheus.service was ended by SIGKILL",
             "`journalctl -k`",
         ),
+        (
+            "../written/k14-systemd-137-na-d",
+            "ledger.service ended with the exit status of SIGKILL; the input does not show whether "
+            "memory was the reason.",
+            "`journalctl -k`",
+        ),
     ],
 )
 def test_parts_of_a_kill_say_what_is_missing(name: str, shows: str, to_add: str) -> None:

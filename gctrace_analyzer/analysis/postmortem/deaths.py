@@ -22,6 +22,7 @@ from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
+    from datetime import datetime
 
     import polars as pl
 
@@ -104,7 +105,7 @@ def _is_of_another_input(one: Death, other: Death) -> bool:
 
 def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
     """Yields containers that were killed, unless a record of that kill names the container."""
-    seen_ids: set[str] = set()
+    ends: dict[str, list[datetime | None]] = {}
     by_pod: dict[Hashable, list[int]] = {}
     in_container = [number for number, kill in enumerate(kills) if kill.container_id]
     for number, kill in enumerate(kills):
@@ -152,10 +153,16 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             at = ("logged_at",) if len(known) == 1 else ()
             names = ("name", "limit_bytes", "used_bytes", "failcnt", "restart_count", *at)
             kills[number] = kills[number].completed(report, names)
-        if known or (identifier and identifier in seen_ids):
+        ended_at, before = row["finished_at"], ends.setdefault(identifier, [])
+        if known or (identifier and not all(_is_later(ended_at, end) for end in before)):
             continue
-        seen_ids.add(identifier)
+        before.append(ended_at)
         yield report
+
+
+def _is_later(one: datetime | None, other: datetime | None) -> bool:
+    """Returns whether a container or job ended again: events have no such time."""
+    return bool(one and other and abs((one - other).total_seconds()) > NESTED_S)
 
 
 def _is_inside(row: Row, *, has_ended: bool) -> bool:

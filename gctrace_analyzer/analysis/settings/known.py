@@ -272,7 +272,8 @@ def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
     # Metrics say nothing about the state that the container is in, and platforms only its end.
     source = "message of the platform" if row["error"] else "Kubernetes metrics"
     is_named = row["container_id"] or (row["name"] if row["pod"] else not row["error"])
-    is_state = is_named and (row["status"] or row["last_status"] or row["event"])
+    about_state = ("status", "last_status", "event", "reason")
+    is_state = is_named and any(row[name] for name in about_state)
     source = "docker or kubectl" if is_state else source
     name = row["name"] or row["container"] or ("" if row["error"] else "container")
     where = f"{source}, {name}" if name else source

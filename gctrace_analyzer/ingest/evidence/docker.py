@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer import units
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import json_values, numbers
+from gctrace_analyzer.ingest.evidence.message import given
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -130,11 +131,11 @@ def _event(action: str, container_id: str | None, attributes: Mapping[str, str])
     }
     if action == "oom":
         row["oom_killed"] = True
-    given = with_signal(row)
+    row = with_signal(row)
     if (number := attributes.get("signal")) is not None:
         known = numbers.whole(number)
-        given["signal"] = number if known is None else _SIGNALS.get(128 + known)
-    return given
+        row["signal"] = number if known is None else _SIGNALS.get(128 + known)
+    return row
 
 
 def _from_json(value: dict[str, object]) -> Row:
@@ -168,8 +169,6 @@ def read(messages: Iterable[Message]) -> list[Row]:
             row = _from_json(value)
         else:
             continue
-        given = {name: value for name, value in row.items() if value is not None}
-        if not given:
-            continue
-        rows.append({"logged_at": message.logged_at, "line_no": message.line_no, **given})
+        if known := given(row):
+            rows.append({"logged_at": message.logged_at, "line_no": message.line_no, **known})
     return rows

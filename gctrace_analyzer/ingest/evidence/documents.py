@@ -15,6 +15,7 @@ from gctrace_analyzer.ingest.evidence import (
     platforms,
     yaml_documents,
 )
+from gctrace_analyzer.ingest.evidence.message import given
 from gctrace_analyzer.ingest.evidence.words import JSON_FRAGMENT
 from gctrace_analyzer.ingest.json_values import array, objects
 from gctrace_analyzer.ingest.memstats import json_records
@@ -299,8 +300,7 @@ def _kubernetes_event(item: dict[str, object]) -> dict[str, object]:
     if about.get("kind") == "Node":
         record["nodeName"] = about.get("name")
     elif about.get("kind") == "Pod":
-        names = {"podName": about.get("name"), "namespace": about.get("namespace")}
-        record |= {key: name for key, name in names.items() if name is not None}
+        record |= given({"podName": about.get("name"), "namespace": about.get("namespace")})
     return record
 
 
@@ -308,8 +308,8 @@ def _cloudwatch_events(value: dict[str, object]) -> list[dict[str, object]]:
     events = objects(value.get("events")) or objects(value.get("logEvents"))
     # A subscription names the stream once for all events.
     stream = {"logStreamName": value["logStream"]} if "logStream" in value else {}
-    given = [stream | event for event in events if "message" in event]
-    return sorted(given, key=lambda event: numbers.real(event.get("timestamp")) or 0)
+    records = [stream | event for event in events if "message" in event]
+    return sorted(records, key=lambda event: numbers.real(event.get("timestamp")) or 0)
 
 
 def _loki_query(value: dict[str, object]) -> list[dict[str, object]]:

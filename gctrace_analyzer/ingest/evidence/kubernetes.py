@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.evidence.docker import go_settings, with_signal
 from gctrace_analyzer.ingest.evidence.message import KILLED_AT_START
 from gctrace_analyzer.ingest.evidence.words import may_be_described
-from gctrace_analyzer.ingest.json_values import iso_utc, plausible
+from gctrace_analyzer.ingest.json_values import iso_utc
 
 if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Row
@@ -312,15 +311,16 @@ class _Described:
             "last_reason": fields.get("last state reason"),
             **_killed(fields.get(f"{ended} reason"), fields.get(f"{ended} message")),
             "exit_code": numbers.whole(fields.get(f"{ended} exit code")),
-            "started_at": _date(fields.get(f"{ended} started") or fields.get("state started")),
-            "finished_at": _date(fields.get(f"{ended} finished")),
+            "started_at": iso_utc(
+                fields.get(f"{ended} started") or fields.get("state started"),
+                parsedate_to_datetime,
+            ),
+            "finished_at": iso_utc(fields.get(f"{ended} finished"), parsedate_to_datetime),
             "restart_count": numbers.whole(fields.get("restart count")),
             **_resources(
                 {
-                    "limits": {
-                        name: fields.get(f"limits {name}", "") for name in ("memory", "cpu")
-                    },
-                    "requests": {"memory": fields.get("requests memory", "")},
+                    section: {name: fields.get(f"{section} {name}", "") for name in _OF_LIMITS}
+                    for section in ("limits", "requests")
                 }
             ),
             **go_settings(environment),
@@ -352,13 +352,3 @@ def is_described(text: str) -> bool:
     if not may_be_described(text):
         return False
     return len(_DESCRIBES.findall(text)) >= 2 or _ENDED.search(text) is not None
-
-
-def _date(text: str | None) -> datetime | None:
-    if not text:
-        return None
-    try:
-        time = parsedate_to_datetime(text)
-        return plausible(time.astimezone(UTC)) if time.tzinfo else None
-    except (ValueError, OverflowError):
-        return None

@@ -55,9 +55,19 @@ class Message(NamedTuple):
             "host": self.host,
         }
 
+    def about(self) -> Row:
+        """Returns the line and time, and which pod and container it is about, where known."""
+        names = ("line_no", "logged_at", "pod", "namespace", "container", "container_id")
+        return given({name: getattr(self, name) for name in names})
+
     def identity(self) -> Row:
         """Returns `place`, and which process wrote the line."""
         return self.place() | {name: getattr(self, name) for name in IDENTITY}
+
+
+def given(row: Mapping[str, object]) -> Row:
+    """Returns the columns of a row that are not null."""
+    return {name: value for name, value in row.items() if value is not None}
 
 
 _OF_KILLS = {column.name: column.dtype for column in TABLES["oom_kills"]}

@@ -19,6 +19,7 @@ from gctrace_analyzer.ingest.evidence.message import (
     AT_LIMIT,
     KILLED_AT_START,
     columns,
+    given,
     size_bytes,
 )
 from gctrace_analyzer.units import MIB
@@ -112,8 +113,11 @@ class _Reports:
     by_number: dict[tuple[str, str], Row] = field(default_factory=dict)
     last: dict[str, tuple[int, Row, set[wordings.Wording]]] = field(default_factory=dict)
 
-    def add(self, wording: wordings.Wording, row: Row) -> None:
-        """Adds a row, or its facts to that of another line about the same death."""
+    def add(self, wording: wordings.Wording, row: Row, nearby: Row) -> None:
+        """Adds a row, or its facts to that of another line about the same death.
+
+        A name on a line nearby may be that of several deaths.
+        """
         line_no, who = row["line_no"], wording.who
         name = row.get("container_id") or row.get("name")
         number = re.search(r"\d+", name) if name else None
@@ -124,6 +128,7 @@ class _Reports:
         is_unnamed = not name or not (last.get("name") or last.get("container_id"))
         if same is None and last is not row and is_near and is_unnamed:
             same = last
+        row = nearby | row
         if same is None:
             self.rows.append(row)
             self.last[who] = (line_no, row, {wording})
@@ -154,9 +159,7 @@ def _containers(messages: Sequence[Message], stops: Stops) -> Iterator[Row]:
             elif wording.says == "from the code" and stops.of(row):
                 anyones.append(row | {"oom_killed": None})
             else:
-                for near in messages[max(at - _NEAR_LINES, 0) : at + _NEAR_LINES + 1]:
-                    row = _nearby(near, wording) | row
-                reports.add(wording, row)
+                reports.add(wording, row, _nearby(messages, at, wording))
             break
     yield from reports.rows
     taken = {row["line_no"] for row in reports.rows}
@@ -178,10 +181,16 @@ def _matches(
             yield wording, match
 
 
-def _nearby(message: Message, wording: wordings.Wording) -> Row:
-    """Returns what a line near a kill adds to it."""
-    own = (near for near in wordings.NEARBY if near.who == wording.who)
-    return next((_facts(match) for _, match in _matches(own, message.text)), {})
+def _nearby(messages: Sequence[Message], at: int, wording: wordings.Wording) -> Row:
+    """Returns what lines near a kill add to it, from the last one on that begins a report."""
+    own = [near for near in wordings.NEARBY if near.who == wording.who]
+    row: Row = {}
+    for near in messages[max(at - _NEAR_LINES, 0) : at + _NEAR_LINES + 1]:
+        for known, match in _matches(own, near.text):
+            begins = known is own[0] and near.line_no <= messages[at].line_no
+            row = _facts(match) if begins else _facts(match) | row
+            break
+    return row
 
 
 _OF_GROUPS = {
@@ -211,6 +220,8 @@ def _of_match(message: Message, match: re.Match[str], wording: wordings.Wording)
         row |= {"oom_killed": None, "status": "running", "event": AT_LIMIT}
     elif wording.says == "ended":
         row["oom_killed"] = None
+    elif wording.says == "from the code":
+        row["finished_at"] = message.logged_at
     elif wording.word == KILLED_AT_START:
         row["error"] = wording.word
     return row
@@ -324,12 +335,13 @@ def _of_ecs_in(message: Message) -> Iterator[Row]:
 def ecs_containers(value: dict[str, object]) -> list[Row]:
     """Returns the containers of `aws ecs describe-tasks`, or of ECS's event about one task.
 
-    Returns nothing for other documents.
+    AWS Batch has a task of ECS for each attempt of a job. Returns nothing for other documents.
     """
-    tasks = value.get("tasks") or [value.get("detail", value)]
+    tasks = value.get("tasks") or value.get("jobs") or [value.get("detail", value)]
     return [
         _of_ecs(container, task)
-        for task in json_values.objects(tasks)
+        for whole in json_values.objects(tasks)
+        for task in (_attempts(whole) if "jobName" in whole else [whole])
         for container in json_values.objects(task.get("containers"))
         if "lastStatus" in container and _OF_ECS & {*container, *task}
     ]
@@ -338,11 +350,28 @@ def ecs_containers(value: dict[str, object]) -> list[Row]:
 _OF_ECS = {"taskArn", "containerArn", "stopCode", "stoppedReason"}
 
 
+def _attempts(job: Row) -> list[Row]:
+    """Returns the tasks of a job of AWS Batch, whose own container repeats the last one."""
+    own = job.get("container") or {}
+    sizes = json_values.objects(own.get("resourceRequirements"))
+    about = {
+        **own,
+        **{str(size.get("type")).lower(): size.get("value") for size in sizes},
+        "name": job["jobName"],
+        "lastStatus": job.get("status"),
+    }
+    attempts = json_values.objects(job.get("attempts")) or [job]
+    return [
+        {**task, "containers": [about | (task.get("container") or {})]} for task in attempts
+    ]
+
+
 def _time(value: Any) -> datetime | None:
-    """Returns a time as version 1 (seconds since 1970) or 2 of the AWS command line prints it."""
+    """Returns a time as AWS prints it: in ISO 8601, or since 1970 in s, or in ms as Batch."""
     if isinstance(value, str):
         return json_values.iso_utc(value)
-    return json_values.epoch_utc(numbers.whole(value, 10**9))
+    seconds = json_values.epoch_utc(numbers.whole(value, 10**9))
+    return seconds or json_values.epoch_utc(numbers.whole(value, 10**6))
 
 
 def _of_ecs(container: dict[str, object], task: dict[str, object]) -> Row:
@@ -364,10 +393,10 @@ def _of_ecs(container: dict[str, object], task: dict[str, object]) -> Row:
         "cpu_limit": units / 1024 if units else None,
     }
     if row["exit_code"] == _SIGKILL_CODE and not row["oom_killed"]:
-        why = str(task.get("stoppedReason") or "")
+        why = str(task.get("stoppedReason") or task.get("statusReason") or "")
         if why and task.get("stopCode") not in _NO_STOPS and not why.startswith("Essential"):
             row |= {"stop_requested": True, "stopped_by": f"AWS ECS stopped its task ({why})"}
-    return with_signal({name: value for name, value in row.items() if value is not None})
+    return with_signal(given(row))
 
 
 _NO_STOPS = ("EssentialContainerExited", "TaskFailedToStart")
@@ -409,13 +438,5 @@ def _sized(messages: Iterable[Message]) -> Iterator[Row]:
 
 def _killed(message: Message, **facts: str | int | None) -> Row:
     """Returns the row of a container that was killed for memory."""
-    about = {
-        "logged_at": message.logged_at,
-        "line_no": message.line_no,
-        "pod": message.pod,
-        "container": message.container,
-        "container_id": message.container_id,
-        "oom_killed": True,
-        "error": message.text.strip()[:_ERROR_CHARS],
-    }
-    return with_signal({**about, **facts})
+    proven = {"oom_killed": True, "error": message.text.strip()[:_ERROR_CHARS]}
+    return with_signal({**message.about(), **proven, **facts})

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.evidence import kubernetes
 from gctrace_analyzer.ingest.evidence.docker import with_signal
+from gctrace_analyzer.ingest.evidence.message import given, size_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 HINT = (
     r"low on resource: memory|viction manager: must evict|viction manager: pod .+ evicted|"
     r"\d/\d+ +(?:Init:)?(?:OOMKilled|Evicted|CrashLoopBackOff) |"
-    r"xitCode:-?\d+[ ,](?:finishedAt|Signal):|OOMKilled"
+    r"xitCode:-?\d+(?:[ ,](?:finishedAt|Signal):|,$)|inishedAt:\"|OOMKilled|"
+    r"Container (?:name|memory|finished at) +\|"
 )
 
 _LOW = re.compile(r"The node was low on resource: memory\.")
@@ -100,7 +102,7 @@ def _by_message(message: Message) -> Row:
     """Returns the eviction of which a message names the container that used most."""
     row = _row(message)
     if event := kubernetes.event(message.text):
-        row |= {name: value for name, value in event.facts().items() if value is not None}
+        row |= given(event.facts())
     if of_log := _POD_OF_LOG.search(message.text):
         row |= of_log.groupdict()
     sizes = [
@@ -140,7 +142,7 @@ def _listed(messages: Iterable[Message]) -> list[Row]:
             "restart_count": numbers.whole(listed["restarts"]),
         }
         key = tuple(listed[name] for name in ("namespace", "pod", "reason", "restarts"))
-        rows.setdefault(key, {name: value for name, value in row.items() if value is not None})
+        rows.setdefault(key, given(row))
     return list(rows.values())
 
 
@@ -187,16 +189,8 @@ def _printed(messages: Iterable[Message]) -> list[Row]:
         if "xitCode:" not in message.text:
             continue
         for row in _states(message.text):
-            known = {
-                name: value
-                for name in ("pod", "namespace", "container", "container_id")
-                if (value := getattr(message, name)) is not None
-            }
-            place = {"line_no": message.line_no, "logged_at": message.logged_at}
             key = (row["container_id"], row["finished_at"], row["exit_code"], row.get("name"))
-            rows.setdefault(
-                key, place | known | {k: v for k, v in row.items() if v is not None}
-            )
+            rows.setdefault(key, message.about() | given(row))
     return list(rows.values())
 
 
@@ -257,7 +251,7 @@ _ENDED = re.compile(
     r"|\b(?:and|with)\s{1,9}reason\s{1,9}[\"']?OOMKilled"
     r"|OOMKilled\s{0,9}\(exit code \d{1,3}\)"
     r"|OOMKilled\"?\s{0,9}[:=]\s{0,9}\"?[Tt]rue"
-    r"|\b(?:[Cc]ontainer|[Pp]od)\s{1,9}\S{1,253}\s{1,9}OOMKilled"
+    r"|\b(?:[Cc]ontainer|[Pp]od)\s{1,9}\S{1,253}\s{1,9}(?:in namespace \S{1,253} )?OOMKilled"
     r")"
 )
 _NOT = re.compile(
@@ -272,7 +266,7 @@ _POD_NAMED = re.compile(
 )
 _STATE_NAMED = re.compile(rf"^(?P<pod>{_NAME}) \{{\"")
 _CONTAINER_NAMED = re.compile(
-    rf"\b[Cc]ontainer(?:_?[Nn]ame)?[\"']?\s?[=: ]\s?\\*[\"']?(?P<container>{_NAME})"
+    rf"\b[Cc]ontainer(?:[_ ]?[Nn]ame)?[\"']?\s{{0,30}}[=:| ]\s?\\*[\"']?(?P<container>{_NAME})"
 )
 _NAMESPACE = re.compile(rf"\bnamespace[\"']?\s?[=: ]\s?\\*[\"']?(?P<namespace>{_NAME})")
 _POD_CELL = re.compile(r"[a-z0-9][a-z0-9-]*-(?:[a-f0-9]{8,10}-[a-z0-9]{5}|\d{1,4})")
@@ -281,7 +275,11 @@ _EXIT = re.compile(
 )
 _RESTARTS = re.compile(r"(?i)\brestart(?:s|\s?_?count)\"?\s?[:=]\s?\"?(?P<n>\d{1,6})\b")
 _AT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)")
-_FINISHED = re.compile(r"(?i)\bfinished(?:at)?\"?\s?[:=]\s")
+_FINISHED = re.compile(r"(?i)\bfinished(?: ?at)?\"?\s{0,30}[:=|]\s?")
+_LIMIT = re.compile(
+    r"(?i)\bmemory (?:(?P<named>limit)\W{1,9}|.{0,60}?\b)(?P<limit>\d{1,12}(?:\.\d{1,3})?) ?"
+    r"(?P<limit_unit>[KMG])i?B?\b(?(named)| limit\b)"
+)
 _WORDS = {
     "terminated", "with", "reason", "is", "was", "has", "in", "killed", "oomkilled", "state",
 }  # fmt: skip
@@ -292,8 +290,8 @@ _PROVES_NAME = re.compile(
 )
 """What comes after a name of plain letters that only a blank separates from `container`."""
 
-_NEXT_LINES = 3
-"""Fields of the same state that follow on lines of their own."""
+_NEXT_LINES, _ROWS = 3, 16
+"""Fields of the same state that are on lines of their own, and in rows of a table: name | value."""
 
 
 def read_words(messages: Sequence[Message], taken: Collection[int]) -> list[Row]:
@@ -314,29 +312,41 @@ def read_words(messages: Sequence[Message], taken: Collection[int]) -> list[Row]
         ):
             continue
         row = _row_of(message)
-        for near in messages[at + 1 : at + 1 + _NEXT_LINES]:
-            if near.line_no - message.line_no > _NEXT_LINES or "OOMKilled" in near.text:
-                break
+        for near in _fields(messages, at):
             row = _facts_of(near.text) | row
         key = tuple(
             row.get(name) for name in ("pod", "container", "logged_at", "restart_count")
         )
+        row.setdefault("name", row.get("container"))
         rows.setdefault(key if any(key) else (message.line_no,), with_signal(row))
     return list(rows.values())
 
 
+def _fields(messages: Sequence[Message], at: int) -> Iterator[Message]:
+    """Yields the lines after a reason that have further fields, and those before, up to a comma."""
+    line_no = messages[at].line_no
+    for near in messages[at + 1 : at + 1 + _ROWS]:
+        most = _ROWS if near.text.count("|") == 1 else _NEXT_LINES
+        if near.line_no - line_no > most or _ENDED.search(near.text) or _NOT.search(near.text):
+            break
+        yield near
+    for near in reversed(messages[max(at - _NEXT_LINES, 0) : at]):
+        if line_no - near.line_no > _NEXT_LINES or not near.text.endswith(","):
+            break
+        yield near
+
+
 def _row_of(message: Message) -> Row:
-    known = {
-        "logged_at": message.logged_at,
-        "namespace": message.namespace,
-        "pod": message.pod,
-        "container": message.container,
-    }
-    place = {"line_no": message.line_no, "oom_killed": True, "reason": "OOMKilled"}
-    given = {name: value for name, value in known.items() if value is not None}
+    proven = {"oom_killed": True, "reason": "OOMKilled"}
     at = _AT.search(message.text)
     dated = {"logged_at": json_values.iso_utc(at[0])} if at else {}
-    return {**dated, **_cells(message.text), **_facts_of(message.text), **given, **place}
+    return {
+        **dated,
+        **_cells(message.text),
+        **_facts_of(message.text),
+        **message.about(),
+        **proven,
+    }
 
 
 def _facts_of(text: str) -> Row:
@@ -351,6 +361,8 @@ def _facts_of(text: str) -> Row:
             }
     if match := _EXIT.search(text):
         row["exit_code"] = numbers.whole(match["code"] or match["cell"])
+    if match := _LIMIT.search(text):
+        row["memory_limit_bytes"] = size_bytes(match.groupdict(), "limit")
     if match := _RESTARTS.search(text):
         row["restart_count"] = numbers.whole(match["n"])
     if _FINISHED.search(text) and (at := _AT.search(text)):
@@ -360,7 +372,7 @@ def _facts_of(text: str) -> Row:
 
 def _is_name(text: str, begin: int, end: int) -> bool:
     """Returns whether a word is a name: `container limit 2Gi` names none."""
-    is_set_apart = not text[begin - 1].isspace() or text[: begin - 1].endswith((":", "="))
+    is_set_apart = not text[begin - 1].isspace() or text[: begin - 1].endswith((":", "=", "|"))
     return is_set_apart or _PROVES_NAME.match(text, end) is not None
 
 

@@ -105,6 +105,9 @@ WORDINGS: tuple[Wording, ...] = (
         ("stopped", "User requested", r"User requested task to stop", ASKED)),
     *_rows("runc",  # libcontainer/process_linux.go; `kubectl describe` has it as a message
         ("killed", KILLED_AT_START, rf"^(?!\s*Message:).*?{KILLED_AT_START}")),
+    *_rows("AWS ECS",  # agent/dockerclient/dockerapi/docker_client.go of its agent
+        ("in a group", "died due to OOM",
+            rf"process within container {_ID}(?: \(name: \\*\"{_NAME}\\*\"\))? died due to OOM")),
     *_rows("containerd",  # internal/cri/server/events.go prints the protobuf messages
         ("in a group", "TaskOOM",
             rf"TaskOOM event .{{0,16}}?[Cc]ontainer_?(?:id|ID):\s?\\*\"?{_ID}"),
@@ -228,10 +231,14 @@ NEARBY: tuple[Wording, ...] = (
         ("killed", "Exited with", rf"Exited with exit code {_CODE}"),
         ("killed", "Max Memory", rf"^\s*Max Memory :\s+{_USED}"),
         ("killed", "Total Requested Memory", rf"Total Requested Memory :\s+{_size('request')}")),
+    *_rows("Nomad",  # `nomad alloc status`
+        ("killed", "Task \"", r"^Task \"(?P<name>[^\"]{1,100})\" is \""),
+        ("killed", " MHz ",
+            rf"^\d{{1,9}}/\d{{1,9}} MHz +\d{{1,9}}(?:\.\d)? [KMG]iB/{_LIMIT}")),
     *_rows("Render", ("killed", "Instance failed", r"Instance failed: (?P<name>\w{1,40})")),
 )
 # fmt: on
-"""What platforms say of a kill on other lines near it."""
+"""What platforms say of a kill on other lines near it; the first begins what is about one end."""
 
 HINT = "|".join(
     sorted(

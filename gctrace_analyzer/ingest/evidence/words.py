@@ -30,6 +30,7 @@ COARSE = (
 
 OF_DOCUMENTS = (
     b"OOMKilled",
+    b'"taskArn"',
     b'"PauseTotalNs"',
     b"go_memstats_alloc_bytes",
     b"runtime.MemStats",

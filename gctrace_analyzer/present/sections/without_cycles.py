@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.postmortem.proof import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT
 from gctrace_analyzer.present.document import KeyFigure
 from gctrace_analyzer.present.format import count, duration, mib, place, share
@@ -48,7 +49,8 @@ def no_verdict(report: Report) -> tuple[str, str]:
     """Returns what an input without a verdict shows, and what to add; both are sentences."""
     tables = report.analysis.tables
     units = tables["unit_events"]
-    killed = units.filter(event="main_exited", signal="KILL")
+    is_killed = (pl.col("signal") == "KILL") | (pl.col("status") == SIGKILL_CODE)
+    killed = units.filter(is_killed, event="main_exited")
     if len(ran := tables["oom_invocations"]):
         nothing = ran["nothing_killable"].fill_null(value=False).all()
         return _ran(ran, nothing=nothing), _NOT_KILLABLE if nothing else _KERNEL_LOG
@@ -65,8 +67,9 @@ def no_verdict(report: Report) -> tuple[str, str]:
         for result, why in _SYSTEMD_KILLS.items():
             if result in results:
                 return f"systemd ended {unit} by SIGKILL: {why}. Memory was not the reason.", ""
+        how = "was ended by" if killed["signal"][0] else "ended with the exit status of"
         return (
-            f"{unit} was ended by SIGKILL; the input does not show whether memory was the reason.",
+            f"{unit} {how} SIGKILL; the input does not show whether memory was the reason.",
             _KERNEL_LOG,
         )
     if used := " ".join(islice(_used_of_limits(tables["container_states"]), _MOST_CONTAINERS)):

@@ -567,3 +567,66 @@ def test_a_text_about_a_kill_by_ecs_is_a_death(text: str) -> None:
     reason = "OutOfMemoryError: Container killed due to memory usage"
     (death,) = read_text(text.format(reason) + "\n").post_mortems()
     assert death.proven
+
+
+BATCH: dict[str, Any] = {
+    "jobName": "reindex",
+    "status": "FAILED",
+    "startedAt": 1780541500000,
+    "stoppedAt": 1780541912000,
+    "container": {
+        "taskArn": "arn:aws:ecs:eu-west-1:000000000000:task/2",
+        "exitCode": 137,
+        "reason": "OutOfMemoryError: Container killed due to memory usage",
+        "resourceRequirements": [
+            {"value": "4", "type": "VCPU"},
+            {"value": "2048", "type": "MEMORY"},
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("of_job", "deaths"),
+    [
+        ({}, 1),
+        ({"attempts": [{"stoppedAt": 1780541400000}, {"stoppedAt": 1780541912000}]}, 2),
+        ({"container": {**BATCH["container"], "reason": None}, "statusReason": "timed out"}, 0),
+    ],
+    ids=["a job", "two attempts", "one that was stopped"],
+)
+@pytest.mark.parametrize("where", ["jobs", "detail"])
+def test_each_attempt_of_a_job_is_one_death(
+    of_job: dict[str, Any], deaths: int, where: str, tmp_path: Path
+) -> None:
+    job = {**BATCH, **of_job}
+    value = {"jobs": [job]} if where == "jobs" else {"detail": job}
+    run = read_lines(tmp_path, json.dumps(value))
+    proven = [death for death in run.post_mortems() if death.proven]
+    assert [(death.victim, death.limit_mib) for death in proven] == [("reindex", 2048)] * deaths
+    assert run.container_states["finished_at"].null_count() == 0
+    if not deaths:
+        assert "timed out" in run.container_states["stopped_by"][0]
+
+
+NOMAD = """Task "{name}" is "running"
+Task Resources:
+CPU         Memory          Disk     Addresses
+12/500 MHz  31 MiB/{limit} MiB  300 MiB
+
+Recent Events:
+Time                  Type        Description
+2026-06-04T03:12:{second}Z  Started     Task started by client
+2026-06-04T03:11:{second}Z  Terminated  Exit Code: 137, Exit Message: "OOM Killed"
+2026-06-03T22:01:{second}Z  Terminated  Exit Code: 137, Exit Message: "OOM Killed"
+"""
+
+
+def test_each_task_of_an_allocation_has_its_own_kills() -> None:
+    tasks = (NOMAD.format(name=name, limit=limit, second=limit % 60) for name, limit in LIMITS)
+    run = read_text("".join(tasks))
+    deaths = [(death.victim, death.limit_mib) for death in run.post_mortems()]
+    assert sorted(deaths) == [("api", 256), ("api", 256), ("web", 512), ("web", 512)]
+
+
+LIMITS = (("web", 512), ("api", 256))

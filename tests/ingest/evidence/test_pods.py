@@ -275,3 +275,26 @@ def test_a_container_without_an_end_is_no_death(status: dict[str, object]) -> No
     run = read_text(json.dumps({"status": status}))
     assert len(run.container_states) == 1
     assert not run.post_mortems()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "High - Pod import-29113-qz7kd in namespace batch OOMKilled results\n"
+        " field | value\n"
+        " Container name        | api\n"
+        " Container memory      | 256MB request, 512MB limit\n",
+        "container api was OOMKilled with exit code 137, memory limit: 512Mi\n",
+    ],
+)
+def test_words_about_a_container_give_its_limit(text: str) -> None:
+    (death,) = read_text(text).post_mortems()
+    assert (death.victim, death.limit_mib) == ("api", 512)
+
+
+def test_fields_before_the_reason_are_of_the_same_state() -> None:
+    fields = 'ExitCode:137,\nFinishedAt:"2026-06-04T03:11:52Z",\nOOMKilled:true,\nPid:0,\n'
+    (state,) = read_text(fields).container_states.to_dicts()
+    assert (state["exit_code"], state["finished_at"].minute) == (137, 11)
+    (state,) = read_text(fields.replace("137,", "1")).container_states.to_dicts()
+    assert state["exit_code"] is None
