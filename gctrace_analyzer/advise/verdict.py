@@ -318,7 +318,9 @@ def _costs(s: Summary) -> Iterator[str]:
 
 
 def _killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
-    at = f" at {death.logged_at:%Y-%m-%d %H:%M:%S} UTC" if death.logged_at else ""
+    times = [other.logged_at for other in deaths if other.logged_at]
+    # Which was the first is only known if the times of all are.
+    at = f" at {min(times):%Y-%m-%d %H:%M:%S} UTC" if len(times) == len(deaths) else ""
     why = (
         " ".join(dict.fromkeys((death.reading[0], death.reading[-1]))) if death.reading else ""
     )
@@ -328,10 +330,10 @@ def _killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
         why = why.replace("It ", f"{death.victim} ", 1)
     size = _resident(deaths)
     if all(death.kind == REFUSED for death in deaths) and len(victims) == 1:
-        times = f" {len(deaths):,} times" if len(deaths) > 1 else ""
+        often = f" {len(deaths):,} times" if len(deaths) > 1 else ""
         first = f", first{at}" if len(deaths) > 1 and at else at
         return (
-            f"The Go runtime ended the program{name}{times} {death.cause}{first}{size}. {why}"
+            f"The Go runtime ended the program{name}{often} {death.cause}{first}{size}. {why}"
         ).rstrip()
     if len(deaths) > 1:
         program = (
@@ -340,10 +342,10 @@ def _killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
             else f"{len(victims)} programs were"
         )
         first = f", first{at}" if at else ""
-        times = "" if len(victims) == len(deaths) else f" {len(deaths):,} times"
+        often = "" if len(victims) == len(deaths) else f" {len(deaths):,} times"
         causes = {other.cause for other in deaths}
         cause = causes.pop() if len(causes) == 1 else "for lack of memory"
-        killed = f"{program} killed{times} {cause}{first}{size}."
+        killed = f"{program} killed{often} {cause}{first}{size}."
         return f"{killed} {why}".rstrip()
     return f"{death.subject}{name} was killed {death.cause}{at}{size}. {why}".rstrip()
 

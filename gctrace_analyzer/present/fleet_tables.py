@@ -202,6 +202,7 @@ def rankings(answers: Answers, most: int) -> list[Ranking]:
         *(() if answers.history is None else (_history(answers.history, most),)),
         *(() if answers.changes is None else _changes(answers.changes, most)),
         ranking("Services by GC CPU", answers.services, _SERVICES, most),
+        ranking("Killed for memory", answers.kills, _KILLS, most),
         ranking("Recommended settings", advised, _SAVINGS, most),
         ranking("Setting, by service", advised, _TO_SET, most),
         ranking("Thrashing or close", answers.thrash, _THRASH, most),
@@ -388,6 +389,12 @@ _THRASH = (
         lambda row: _limiter(row["limiter"]) or _in(row["hours_to_limit"]),
         align="l",
     ),
+)
+_KILLS = (
+    _SERVICE,
+    _figure("kills", "oom_kills", _whole),
+    _figure("container", "container_limit_mib", mib),
+    _figure("RSS max", "rss_max_mib", mib),
 )
 _LIMITS = (
     _FILE,

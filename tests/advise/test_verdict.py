@@ -133,3 +133,23 @@ def test_of_several_processes_the_verdict_is_of_the_worst_one() -> None:
     assert found.level == "ok"
     assert "GC takes 6.1 % of the CPU (0.12 of 2 CPUs) in process 1" in found.sentence
     assert found.sentence.endswith("the longest pause took 0.02 ms in process 0.")
+
+
+def test_the_first_of_several_kills_is_the_earliest() -> None:
+    container = (
+        "  {name}:\n    Last State:     Terminated\n      Reason:       OOMKilled\n"
+        "      Exit Code:    137\n      Finished:     Sun, 01 Mar 2026 {at} +0100\n"
+    )
+    text = "Name:             api-7d9f\nContainers:\n" + "".join(
+        container.format(name=name, at=at)
+        for name, at in (("api", "09:14:09"), ("envoy", "09:12:00"))
+    )
+    verdict = read_text(text).report().verdict
+    assert verdict is not None
+    assert "first at 2026-03-01 08:12:00 UTC" in verdict.sentence
+    unknown = read_text(
+        text.replace("      Finished:     Sun, 01 Mar 2026 09:12:00 +0100\n", "")
+    )
+    verdict = unknown.report().verdict
+    assert verdict is not None
+    assert "first at" not in verdict.sentence

@@ -14,6 +14,7 @@ from gctrace_analyzer.cli import main
 from gctrace_analyzer.fleets import inputs
 from gctrace_analyzer.fleets.output import Output
 from gctrace_analyzer.fleets.reports import links, write_reports
+from gctrace_analyzer.present.fleet_tables import rankings
 from tests.conftest import SAMPLES
 from tests.helpers.fleet import rows_of
 
@@ -179,3 +180,10 @@ def test_reports_do_not_list_the_inputs_again(
     capsys.readouterr()
     assert len(listed) == 1
     assert (tmp_path / "reports" / "app.log.html").exists()
+
+
+def test_a_kill_without_gc_cycles_is_counted_and_named() -> None:
+    found = answers(rows(SAMPLES / "describe-pod.txt", SAMPLES / "steady-go1.26.log"))
+    assert (found.totals.killed, found.totals.without_program) == (1, 1)
+    assert found.kills["oom_kills"].to_list() == [1]
+    assert "Killed for memory" in [table.title for table in rankings(found, 10)]

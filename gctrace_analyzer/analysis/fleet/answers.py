@@ -87,6 +87,7 @@ class Answers(Plain):
         processes: the last process of each file, in the order in which to look at them: first
             those that are thrashing, then by the cores they spend on GC.
         services: replicas, cores spent on GC, shares, live heap and savings of each service.
+        kills: what was killed for memory, also of files without GC cycles, most kills first.
         thrash: processes that are thrashing, were thrashing or soon will be, and why.
         limits: processes whose GOMEMLIMIT is too close to their live heap.
         versions: Go versions, inferred from the line format.
@@ -103,6 +104,7 @@ class Answers(Plain):
     totals: FleetTotals
     processes: pl.DataFrame
     services: pl.DataFrame
+    kills: pl.DataFrame
     thrash: pl.DataFrame
     limits: pl.DataFrame
     versions: pl.DataFrame
@@ -132,11 +134,12 @@ def answers(rows: pl.DataFrame) -> Answers:
     )
     last = with_state(_latest(processes), DEFAULT)
     ranked = services(processes, last)
-    thrash = _thrash(last)
+    thrash, kills = _thrash(last), _kills(rows)
     return Answers(
-        totals=_totals(rows, processes, ranked, thrash),
+        totals=_totals(rows, processes, ranked, thrash, kills),
         processes=_processes(last),
         services=ranked,
+        kills=kills,
         thrash=thrash,
         limits=_limits(last, DEFAULT),
         versions=_counted(last, _version().alias("go")),
@@ -187,8 +190,19 @@ def _latest(processes: pl.DataFrame) -> pl.DataFrame:
     return processes.sort("file", "process").group_by("file", maintain_order=True).last()
 
 
+def _kills(rows: pl.DataFrame) -> pl.DataFrame:
+    killed = rows.filter(pl.col("oom_kills") > 0).with_columns(service_names.service())
+    return killed.sort("oom_kills", "file", descending=[True, False]).select(
+        "service", "file", "process", "oom_kills", "container_limit_mib", "rss_max_mib"
+    )
+
+
 def _totals(
-    rows: pl.DataFrame, known: pl.DataFrame, services: pl.DataFrame, thrash: pl.DataFrame
+    rows: pl.DataFrame,
+    known: pl.DataFrame,
+    services: pl.DataFrame,
+    thrash: pl.DataFrame,
+    kills: pl.DataFrame,
 ) -> FleetTotals:
     unread = rows.filter(pl.col("error_kind").is_not_null())
     files = rows.filter(pl.col("server").is_null())["file"].n_unique()
@@ -207,7 +221,7 @@ def _totals(
         services=known.filter("named")["service"].n_unique(),
         unnamed=int((~known["named"]).sum()),
         cycles=int(known["cycles"].sum()),
-        killed=int((known["oom_kills"] > 0).sum()),
+        killed=len(kills),
         unmeasured=len(known.filter(pl.col("gc_cpu_s").is_null() & (pl.col("cycles") > 0))),
         thrashing=int(thrash["state"].eq("thrashes").sum()),
         advised=int(services["advised"].sum()),
