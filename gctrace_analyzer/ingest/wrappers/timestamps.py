@@ -57,7 +57,9 @@ def read(text: pl.Series) -> pl.DataFrame:
     """Returns timestamps as `TIMESTAMP_COLUMNS`; null if the form or the year is impossible."""
     times = _any_year(text)
     possible = pl.col("local_time").is_between(numbers.EARLIEST, numbers.LATEST)
-    return times.with_columns(pl.when(possible).then("local_time").alias("local_time"))
+    return times.with_columns(
+        pl.when(possible).then(name).alias(name) for name in ("local_time", "resolution_s")
+    )
 
 
 def _any_year(text: pl.Series) -> pl.DataFrame:

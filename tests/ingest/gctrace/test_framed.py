@@ -157,3 +157,9 @@ def test_what_is_known_of_frames_is_bounded() -> None:
         line = f"web-{'x' * host} api[12]: {record(1)}"
         parse.parse("".join(f"Nov 20 08:00:{s:02} {line}\n" for s in range(20)).encode())
     assert len(framing._meanings) <= framing._MOST_MEANINGS
+
+
+@needs_core
+def test_a_time_of_an_impossible_year_has_no_unit_either() -> None:
+    line = f"build\tRun tests\t0026-11-20T10:15:31.1814560Z {record(1)}\n"
+    assert difference(line.encode()) is None
