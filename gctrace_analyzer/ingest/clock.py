@@ -156,18 +156,19 @@ def with_logged_at(
     backwards = falls(every["local_time"])
     at = _instants(every.reverse(), clock).reverse() if backwards else _instants(every, clock)
     undated = every["local_time"].count() - at.count()
-    dated = [frame for frame in frames if "local_time" in frame.columns]
-    if in_order and not any(frame["local_time"].null_count() for frame in dated):
+    if in_order and not any(frame["local_time"].null_count() for frame in stamped):
         # Each row has its own time, so none has to be looked up.
-        ends = accumulate(map(len, dated))
-        times = iter([at[end - len(rows) : end] for rows, end in zip(dated, ends, strict=True)])
+        ends = accumulate(map(len, stamped))
+        times = iter(
+            [at[end - len(rows) : end] for rows, end in zip(stamped, ends, strict=True)]
+        )
     else:
         known = pl.DataFrame([every["line_no"], at])
         times = (
             rows[["line_no"]].join(known, on="line_no", how="left", maintain_order="left")[
                 "logged_at"
             ]
-            for rows in dated
+            for rows in stamped
         )
     return [
         without(frame, "local_time", "zone", "yearless").hstack([next(times)])

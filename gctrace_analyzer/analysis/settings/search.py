@@ -4,10 +4,10 @@ A state is what sets the goals for a time: a GOGC, a memory limit (a goal that d
 live heap), or both, the lower of which wins. A goal that its state does not explain costs 1, a
 change of state `SWITCH`, and each state what makes it unlikely from the start: the default nothing,
 usual values of GOGC little, a memory limit and odd values more. A goal that is far from what its
-state allows costs `_FAR`: truncation does not do that. The first goal is a size that GOGC alone
-decides, so it tells a limit from a GOGC where no later goal does. The cheapest
-sequence is found by dynamic programming (Viterbi), in the compiled core or, with the same result,
-here.
+state allows costs `_FAR`: truncation does not do that. The first goal shows a limit
+where no later one does: nothing is live before it, so GOGC alone would set the heap minimum. The
+cheapest sequence is found by dynamic programming (Viterbi), in the compiled core or, with the same
+result, here.
 """
 
 from __future__ import annotations
