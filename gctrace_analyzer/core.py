@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "GCTRACE_ANALYZER_CORE"
 
-INTERFACE = 9
+INTERFACE = 10
 """The core must have the same number; an older build in a checkout counts as none."""
 
 _paused = 0

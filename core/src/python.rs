@@ -25,7 +25,7 @@ mod _core {
 
     /// Raised with every change of what Python calls, so that no old build is used by accident.
     #[pymodule_export]
-    const INTERFACE: u32 = 9;
+    const INTERFACE: u32 = 10;
 
     /// Reads records of some line formats.
     #[pyclass(frozen)]

@@ -135,16 +135,15 @@ fn unexplained(state: &State, ranges: &Ranges, row: usize, costs: &Costs) -> f64
             return costs.drift;
         }
     }
-    if goal <= top + wide {
-        // Memory outside the heap may have left less, but nothing sets more than GOGC.
-        if raised || gogc.is_infinite() {
-            set_by_gogc.min(1.0)
-        } else {
-            set_by_gogc
-        }
-    } else if goal > costs.far_times * top {
-        costs.far
-    } else {
+    if goal > (top + wide).max(costs.far_times * top) {
+        return costs.far;
+    }
+    // Memory outside the heap may have left less, but nothing sets more than GOGC.
+    if !raised && gogc.is_finite() {
+        set_by_gogc
+    } else if goal > top + wide {
         1.0
+    } else {
+        set_by_gogc.min(1.0)
     }
 }

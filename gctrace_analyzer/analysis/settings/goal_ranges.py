@@ -108,7 +108,7 @@ def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
     minimum = 100 * (goal + 1) / HEAP_MINIMUM_MIB
     swept = goal - live - 1  # what is above the room that the sweeper needs
     raised = goal_was_raised(live) | ((swept <= 0) & (error > 0))
-    perhaps = raised | near_goal | (swept <= 1)
+    perhaps = raised | (near_goal & (error > 0)) | (swept <= 1)
     low = pl.col("_low") * (1 - _ROUNDING)
     high = pl.min_horizontal(minimum, "_high") * (1 + _ROUNDING)
     ranges = bounds.select(

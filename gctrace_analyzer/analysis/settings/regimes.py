@@ -241,7 +241,9 @@ def _gogc(
     is_assumed = len(by_gogc) < search.FEWEST_GOALS and gogc == search.DEFAULT_GOGC
     if not len(by_gogc):
         return exact if stated.value else (_Interval(gogc), "assumed" if is_assumed else None)
-    low, high = max(quantile(by_gogc["low"], 0.9), 0.0), quantile(by_gogc["high"], 0.1)
+    lows = by_gogc["low_raised"]
+    low = max(quantile(lows.filter(lows.is_finite()), 0.9), 0.0)
+    high = quantile(by_gogc["high"], 0.1)
     if search.cost_of(gogc, stated.value) >= search.ODD and low < high < math.inf:
         gogc = (low + high) / 2
     low, high = min(low, gogc), max(high, gogc)

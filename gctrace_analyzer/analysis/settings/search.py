@@ -137,8 +137,12 @@ def _costs(stated: float | None) -> tuple[float, ...]:
     return tuple(cost_of(gogc, stated) for gogc in _values())
 
 
-def usual_between(low: float, high: float, stated: float | None = None) -> float | None:
-    """Returns the most usual GOGC of an interval; None if it has only odd ones."""
+def usual_between(
+    low: float | None, high: float | None, stated: float | None = None
+) -> float | None:
+    """Returns the most usual GOGC of an interval; None if it has only odd ones or no ends."""
+    if low is None or high is None:
+        return None
     usual = {DEFAULT_GOGC, *USUAL} | ({stated} if stated else set())
     inside = [gogc for gogc in usual if low <= gogc <= high]
     return min(inside, key=lambda gogc: cost_of(gogc, stated), default=None)
@@ -190,8 +194,12 @@ def _states(
     for top in [0.0, *candidates]:
         yield State(math.inf, top, LIMIT)
     usual = DEFAULT_GOGC if stated is None or math.isinf(stated) else stated
+    # The first goal is the heap minimum, whatever the limit sets later.
+    first = usual_between(ranges["low"][0], ranges["high"][0], stated)
     for top in candidates:
         yield State(usual, top, LIMIT)
+        if first is not None and first != usual:
+            yield State(first, top, LIMIT + cost_of(first, stated))
 
 
 def _gogc_values(ranges: pl.DataFrame, stated: float | None) -> list[float]:
@@ -343,7 +351,9 @@ def _under_limit(
             return 0.0 if abs(goal - top) <= width else _NEAR
         if low < goal < high:
             return _DRIFT
-    if goal <= top + wide:
-        # Memory outside the heap may have left less, but nothing sets more than GOGC.
-        return min(set_by_gogc, 1.0) if is_higher else set_by_gogc
-    return _FAR if goal > _FAR_TIMES * top else 1.0
+    if goal > max(top + wide, _FAR_TIMES * top):
+        return _FAR
+    # Memory outside the heap may have left less, but nothing sets more than GOGC.
+    if not is_higher:
+        return set_by_gogc
+    return 1.0 if goal > top + wide else min(set_by_gogc, 1.0)
