@@ -158,6 +158,7 @@ PROCESSES = (
     Column("cycles", "Int64", "", "number of cycles in the input", _LINE),
     Column("missing_cycles", "Int64", "", "cycles between first_gc and last_gc without a line", "gaps in gc_num"),
     Column("ended_by", "String", "", "restart, or end of input", _LINE),
+    Column("source", "Category", "", "input of its first cycle", "the name of the input"),
     *IDENTITY_COLUMNS,
 )  # fmt: skip
 

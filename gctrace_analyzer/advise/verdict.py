@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.advise.killed import killed
 from gctrace_analyzer.advise.observed import ROOMY_LIMIT, more_limit_mib
 from gctrace_analyzer.advise.phrases import order, present_row, with_effects
 from gctrace_analyzer.advise.policy import lasts_text
 from gctrace_analyzer.advise.subject import CURED_BY_SETTINGS, GROWS, root_cause
-from gctrace_analyzer.analysis.postmortem.death import REFUSED
 from gctrace_analyzer.analysis.rules import headline_levels
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
@@ -30,10 +30,10 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import changes_at
 from gctrace_analyzer.frozen import Plain, frozen
-from gctrace_analyzer.units import IN_GIB_FROM_MIB, cores_text, digits, duration_text, size_text
+from gctrace_analyzer.units import cores_text, digits, duration_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from gctrace_analyzer.advise.advice import Advice
     from gctrace_analyzer.analysis.analysis import Analysis
@@ -128,11 +128,13 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
         return _no_problem(analysis, advice) if analysis.summary.cycles else None
     effects = [finding for finding in findings if _root_of(finding, findings) is root]
     level = max((effect.severity for effect in effects), key=SEVERITIES.index)
-    death = next((death for death in analysis.post_mortems if death.proven), None)
+    deaths = [death for death in analysis.post_mortems if death.proven]
+    # Of several, the one that the cycles explain.
+    death = max(deaths, key=lambda death: death.live_mib is not None, default=None)
     if root.id == _DEATH and death is not None:
         return Verdict(
             level,
-            _killed(death, [death for death in analysis.post_mortems if death.proven]),
+            killed(death, deaths),
             _after_death(death, advice),
             "",
             root.id,
@@ -315,61 +317,6 @@ def _costs(s: Summary) -> Iterator[str]:
     else:
         p99 = duration_text(s.stw_p99_ms / 1000)
         yield f"99 % of pauses take at most {p99}, the longest {longest}"
-
-
-def _killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
-    times = [other.logged_at for other in deaths if other.logged_at]
-    # Which was the first is only known if the times of all are.
-    at = f" at {min(times):%Y-%m-%d %H:%M:%S} UTC" if len(times) == len(deaths) else ""
-    why = (
-        " ".join(dict.fromkeys((death.reading[0], death.reading[-1]))) if death.reading else ""
-    )
-    victims = {death.victim for death in deaths}
-    name = f" {death.victim}" if death.victim and len(victims) == 1 else ""
-    if death.victim and not name:
-        why = why.replace("It ", f"{death.victim} ", 1)
-    size = _resident(deaths)
-    if all(death.kind == REFUSED for death in deaths) and len(victims) == 1:
-        often = f" {len(deaths):,} times" if len(deaths) > 1 else ""
-        first = f", first{at}" if len(deaths) > 1 and at else at
-        return (
-            f"The Go runtime ended the program{name}{often} {death.cause}{first}{size}. {why}"
-        ).rstrip()
-    if len(deaths) > 1:
-        program = (
-            f"{death.subject}{name} was"
-            if len(victims) == 1
-            else f"{len(victims)} programs were"
-        )
-        first = f", first{at}" if at else ""
-        often = "" if len(victims) == len(deaths) else f" {len(deaths):,} times"
-        causes = {other.cause for other in deaths}
-        cause = causes.pop() if len(causes) == 1 else "for lack of memory"
-        killed = f"{program} killed{often} {cause}{first}{size}."
-        return f"{killed} {why}".rstrip()
-    return f"{death.subject}{name} was killed {death.cause}{at}{size}. {why}".rstrip()
-
-
-_IN_WHOLE_FROM_MIB = 10.0
-"""Smaller sizes are shown with a fraction."""
-
-
-def _resident(deaths: Sequence[PostMortem]) -> str:
-    """Returns the resident memory at the kills; before them, the explanation has it."""
-    sizes = [
-        death.resident_mib
-        for death in deaths
-        if death.resident_mib is not None and death.not_before_at is None
-    ]
-    if not sizes:
-        return ""
-    low, high = (
-        f"{end:,.0f} MiB" if _IN_WHOLE_FROM_MIB <= end < IN_GIB_FROM_MIB else size_text(end)
-        for end in (min(sizes), max(sizes))
-    )
-    of_both = low.removesuffix(" MiB") if high.endswith(" MiB") else low
-    what = f"resident{max(death.resident_is for death in deaths)}"
-    return f", with {high if low == high else f'{of_both} to {high}'} {what}"
 
 
 _SETS_LIMIT = re.compile(r"Set GOMEMLIMIT=(\d+)MiB")

@@ -23,6 +23,7 @@ from gctrace_analyzer.analysis.settings.known import (
     known,
     versions,
 )
+from gctrace_analyzer.analysis.settings.of_containers import of_other_programs
 from gctrace_analyzer.analysis.settings.regimes import as_table, goals_of
 from gctrace_analyzer.analysis.summary import Summary, diagnosed, summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds, with_promises
@@ -325,7 +326,12 @@ class Analysis:
             durations=self.durations,
             spans=self.spans,
             impossible=self.log.impossible,
-            notes=(*self.log.notes, *filter(None, (agreement, self.ignored_version))),
+            notes=(
+                *self.log.notes,
+                *filter(
+                    None, (agreement, self.ignored_version, of_other_programs(self.tables))
+                ),
+            ),
         )
 
     @cached_property
@@ -454,7 +460,9 @@ class Analysis:
             return ()
         from gctrace_analyzer.analysis.postmortem.post_mortems import post_mortems
 
-        deaths = post_mortems(self.log, self.settings, lambda: self.enriched, self.dumps.of)
+        deaths = post_mortems(
+            self.log, self._given, self.settings_of, lambda: self.enriched, self.dumps.of
+        )
         return tuple(deaths if self.profiled is None else self.profiled.explaining(deaths))
 
     @cached_property

@@ -90,18 +90,20 @@ def _spans(cycles: pl.DataFrame) -> dict[str, list[Any]]:
             "last_gc": [num[-1]],
             "cycles": [len(num)],
             "formats": [cycles["format"].unique().to_list()],
+            "source": [cycles["source"][0]],
             "begins": [0],
             "ends": [len(num) - 1],
         }
     return (
         cycles.lazy()
-        .select("process", "gc_num", pl.col("format").cast(pl.String))
+        .select("process", "gc_num", "source", pl.col("format").cast(pl.String))
         .with_row_index("row")
         .group_by("process")
         .agg(
             pl.col("gc_num").first().alias("first_gc"),
             pl.col("gc_num").last().alias("last_gc"),
             pl.len().alias("cycles"),
+            pl.col("source").first(),
             pl.col("format").unique().alias("formats"),
             pl.col("row").min().alias("begins"),
             pl.col("row").max().alias("ends"),

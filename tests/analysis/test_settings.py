@@ -13,12 +13,12 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.settings.known import (
     Known,
     Settings,
-    _container,
     given_settings,
     go_version,
     known,
     nearest_limit,
 )
+from gctrace_analyzer.analysis.settings.of_containers import container_of
 from gctrace_analyzer.units import MIB
 from tests.conftest import SAMPLES
 from tests.helpers.logs import KILL, logfile, records
@@ -176,9 +176,9 @@ def test_the_container_that_probably_runs_the_program(
     rows: list[dict[str, Any]], own: dict[str, Any], chosen: int
 ) -> None:
     numbered = [{"cpu_limit": None, **row} for row in rows]
-    found = _container(states(*numbered), processes(**own))
+    found = container_of(states(*numbered), processes(**own))
     assert found == states(*numbered).row(chosen, named=True)
-    assert _container(states(), processes(**own)) is None
+    assert container_of(states(), processes(**own)) is None
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,8 @@ def test_the_neighbours_of_a_kill_use_a_twentieth_of_the_limit() -> None:
     }
     assert list(found(pid=None)) == ["container_limit_mib"]
     assert found(scope="global") == found(limit_bytes=None) == {}
-    assert found(comm="other", host="h", logged_at=None) != {}
+    assert found(comm="app", host="h", logged_at=None) != {}
+    assert found(comm="other", host="h", logged_at=None) == {}
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,7 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
     if (by_killer := _by_killer(facts)) is not None:
         yield by_killer
     elif death.scope == "global":
-        rank = _rank(death, tables)
-        yield f"The host ran out of memory; no limit of a container or unit was the reason.{rank}"
+        yield "The host ran out of memory; no limit of a container or unit was the reason."
     elif death.scope == "memcg" and facts.limit.limit_mib is None:
         group = short_name(death.oom_memcg or "its cgroup, container or job")
         hits = f" {death.failcnt:,} times" if (death.failcnt or 0) > 1 else ""
@@ -49,6 +48,9 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
         yield _at_limit(facts, facts.limit.limit_mib)
     elif death.used_bytes is not None:
         yield f"It used {size_text(death.used_bytes / MIB)} at most."
+    yield from holders(
+        listed_tasks(tables["oom_tasks"], death.source, death.line_no), death.pid
+    )
 
 
 def _by_killer(facts: Evidence) -> str | None:
@@ -161,21 +163,39 @@ def _restarts(death: Death) -> str:
     return f" Its container was restarted {number:,} times." if number and number > 1 else ""
 
 
-def _rank(death: Death, tables: Mapping[str, pl.DataFrame]) -> str:
-    """Returns a sentence about the program's rank by size among the tasks that were listed.
+_MOST_HOLDERS = 3
+"""Programs whose memory is named."""
 
-    Returns an empty string if the kernel did not list the program.
+
+def by_program(tasks: pl.DataFrame) -> pl.DataFrame:
+    """Returns `comm rss_bytes count` of the tasks that the kernel listed, the largest first."""
+    sizes = tasks.drop_nulls(["comm", "rss_bytes"]).group_by("comm", maintain_order=True)
+    sums = sizes.agg(pl.col("rss_bytes").sum(), pl.len().alias("count"))
+    return sums.sort("rss_bytes", descending=True, maintain_order=True)
+
+
+def holders(tasks: pl.DataFrame, victim: int | None = None) -> Iterator[str]:
+    """Yields a sentence about who held the memory, by the tasks that the kernel listed.
+
+    Args:
+        tasks: rows of `oom_tasks`.
+        victim: the process id of the one that was killed.
     """
-    listed = listed_tasks(tables["oom_tasks"], death.source, death.line_no)
-    tasks = listed.sort("rss_bytes", descending=True, nulls_last=True)
-    killed = pl.col("pid") == (death.pid or -1)
-    ranked = tasks.with_row_index("rank", offset=1).filter(killed)
-    if ranked.is_empty():
-        return ""
-    rank = int(ranked["rank"][0])
-    if rank == 1:
-        return f" It was the largest of {len(tasks)} tasks listed."
-    return f" {rank - 1} of {len(tasks)} tasks listed were larger."
+    sums, total = by_program(tasks), int(tasks["rss_bytes"].sum())
+    if len(tasks) < 2 or not total:
+        return
+    own = tasks.filter(pl.col("pid") == (victim or -1))["comm"]
+    sums = sums.with_row_index("rank")
+    parts = [
+        f"{comm} {size_text(size / MIB)} ({100 * size / total:.0f} %"
+        f"{f', {count} tasks' if count > 1 else ''})"
+        for rank, comm, size, count in sums.iter_rows()
+        if rank < _MOST_HOLDERS or comm in own
+    ]
+    yield (
+        f"The {len(tasks):,} tasks listed had {size_text(total / MIB)} resident (shared pages "
+        f"counted in each): {', '.join(parts)}."
+    )
 
 
 def about_runtime(death: Death) -> Iterator[str]:

@@ -43,6 +43,7 @@ class Death:
     kind: str = ""
     proven: bool = True
     logged_at: datetime | None = None
+    started_at: datetime | None = None
     not_before_at: datetime | None = None
     monotonic_s: float | None = None
     host: str | None = None
@@ -116,6 +117,11 @@ class Death:
         identifier = f"container {self.container_id[:12]}" if self.container_id else None
         names = (self.comm, self.name, self.unit, self.container, self.pod, identifier)
         return next(filter(None, names), None)
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """The names of its container, in any table."""
+        return self.container_id, self.name, self.container, self.pod
 
     @property
     def is_of_files(self) -> bool:

@@ -152,6 +152,7 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             # The state is that of the last kill.
             at = ("logged_at",) if len(known) == 1 else ()
             names = ("name", "limit_bytes", "used_bytes", "failcnt", "restart_count", *at)
+            names = (*names, "started_at")
             kills[number] = kills[number].completed(report, names)
         ended_at, before = row["finished_at"], ends.setdefault(identifier, [])
         if known or (identifier and not all(_is_later(ended_at, end) for end in before)):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
+
+from gctrace_analyzer.analysis.postmortem.match import is_of
+from gctrace_analyzer.analysis.settings.program_names import NOT_GO
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,28 +20,22 @@ MOSTLY = 0.8
 """Share of the resident memory. A heap above it leaves little to any other cause."""
 
 
-_NOT_GO = re.compile(
-    r"(?:git(?:-\w+)?|python[\d.]*|java|node|nodejs|ruby[\d.]*|perl|php(?:-fpm)?[\d.]*|postgres|"
-    r"postmaster|mysqld|mariadbd|mongod|redis-server|memcached|nginx|httpd|apache2|chrom(?:e|ium)|"
-    r"firefox|Xorg|gnome-shell|sshd|bash|sh|zsh|clang(?:\+\+)?|gcc|cc1(?:plus)?|rustc|cargo|ld|"
-    r"qemu-\S+|beam\.smp|dotnet|ffmpeg|make|ninja|tar|rsync)"
-)
-"""Names of programs that people know, and that are not written in Go."""
-
-
 def is_not_go(facts: Evidence) -> bool:
     """Returns whether what was killed is known not to be a Go program: a child or a neighbour."""
     name = facts.death.comm or ""
     known = facts.death.by_runtime or facts.match is not None
-    return not known and _NOT_GO.fullmatch(name) is not None
+    return not known and NOT_GO.fullmatch(name) is not None
 
 
-def reading_of_dumps(facts: Evidence, dumps: list[Memory]) -> Iterator[str]:
+def reading_of_dumps(
+    facts: Evidence, dumps: list[Memory], processes: pl.DataFrame
+) -> Iterator[str]:
     """Yields what the size at the kill and MemStats dumps say about a death.
 
     Args:
         facts: what is known about the death.
         dumps: what `dumps_of` returns.
+        processes: `schema.PROCESSES`.
     """
     resident = facts.memory.resident_mib
     if is_not_go(facts):
@@ -47,14 +44,25 @@ def reading_of_dumps(facts: Evidence, dumps: list[Memory]) -> Iterator[str]:
             "nothing to do with Go. No GOGC or GOMEMLIMIT changes its memory."
         )
     elif not dumps:
-        yield (
-            "How much of its memory was the Go heap is unknown: the input has neither its GC "
-            "cycles nor MemStats."
-        )
+        why = _why_unknown(facts, processes)
+        yield f"How much of its memory was the Go heap is unknown: {why}."
     elif len(dumps) == 1:
         yield _last_dump(dumps[0], resident)
     else:
         yield _several_dumps([each.alloc_mib or 0.0 for each in dumps], resident)
+
+
+def _why_unknown(facts: Evidence, processes: pl.DataFrame) -> str:
+    gap_s = facts.minute.gap_s
+    if processes.is_empty():
+        return "the input has neither its GC cycles nor MemStats"
+    if facts.match is not None and gap_s is not None:
+        if gap_s < 0:
+            return "the GC cycles in the input are of a longer run than the one that was killed"
+        return f"its GC cycles in the input end {duration_text(gap_s)} before"
+    if all(is_of(facts.death, row) is False for row in processes.iter_rows(named=True)):
+        return "by their names, the GC cycles in the input are of another program"
+    return "the input does not show which GC cycles in it, if any, are its own"
 
 
 def _several_dumps(sizes: list[float], resident: float | None) -> str:

@@ -89,14 +89,16 @@ def explain_death(
         return Explanation(tuple(reading), (remedies.FIND_FILES,), "no")
     if heap.live_mib is None:
         dumps = dumps_of(facts, tables)
-        reading += reading_of_dumps(facts, dumps)
+        reading += reading_of_dumps(facts, dumps, tables["processes"])
         actions = remedies.without_cycles(facts, tables, settings, is_go=bool(dumps))
         return Explanation(tuple(reading), tuple(actions), "cannot tell")
+    if facts.match and (doubt := DOUBTS.get(facts.match.match_by)):
+        reading.append(doubt)
     growth = tuple(_about_growth(facts))
     ceiling = facts.limit.limit_mib or heap.total_mib
     if not ceiling:
         unknown = () if death.by_runtime or growth else (_UNKNOWN_SIZE,)
-        actions = remedies.without_size(facts, grew=bool(growth))
+        actions = remedies.without_size(facts, tables["oom_tasks"], grew=bool(growth))
         return Explanation((*reading, *growth, *unknown), tuple(actions), "cannot tell")
     gomemlimit = settings.value("memory_limit_mib")
     reading += [*growth, *_about_goal(facts, ceiling), *_sum(facts, heap)]
@@ -122,6 +124,14 @@ def explain_death(
     )
     return Explanation(tuple(reading), tuple(actions), preventable)
 
+
+DOUBTS: dict[tuple[str, ...], str] = {
+    (
+        "only program",
+    ): "The GC cycles in the input are probably its own: they are the only ones.",
+    ("time",): "The GC cycles in the input are probably its own: they end shortly before.",
+}
+"""What is said of cycles that nothing with a name joins with the death."""
 
 _AT_START = (
     "It was killed while the container was being started, before any program in it ran: the limit "

@@ -1,9 +1,10 @@
 """Matches a kill to the process in the log that was killed.
 
 What both records have in common decides, the most certain first: process id, unit, container,
-pod, name, and last that only one process ended within a minute before the kill. Docker's
-journald driver logs the process id of dockerd, and process ids inside a container differ from
-those of the kernel, so these two kinds of process ids never match.
+pod, name, the name of the log's file, and last that only one process ended within a minute before
+the kill, unless its names are those of another program. Docker's journald driver logs the process
+id of dockerd, and process ids inside a container differ from those of the kernel, so these two
+kinds of process ids never match.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
+from gctrace_analyzer.analysis.settings.program_names import NOT_GO, agree, of_process
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from gctrace_analyzer.analysis.postmortem.death import Death
@@ -33,7 +35,8 @@ _CONTAINER_ID = re.compile(r"[0-9a-f]{12,64}")
 _COMM_BYTES = 15
 """The kernel truncates the name of a task to this length (TASK_COMM_LEN)."""
 
-_CERTAINTY = ("pid", "unit", "container", "pod", "comm")
+_CERTAINTY = ("pid", "unit", "container", "pod", "comm", "file name")
+_NAMES_ALONE = (("comm",), ("file name",), ("comm", "file name"))
 
 
 @frozen
@@ -62,28 +65,51 @@ def match_process(kill: Death, processes: pl.DataFrame) -> Match | None:
         best = min(
             matches, key=lambda each: (_CERTAINTY.index(each[0][0]), -len(each[0]), -each[1])
         )
-        certain = best[0][0] != "comm" or len(best[0]) > 1
+        certain = best[0] not in _NAMES_ALONE
         return Match(best[1], best[0], "high" if certain else "medium")
-    return _only_recent_process(kill, rows)
+    return _only_recent_process(kill, [row for row in rows if is_of(kill, row) is None])
+
+
+def is_of(kill: Death, process: Row) -> bool | None:
+    """Returns whether a process is of the program that was killed; None if no name shows it."""
+    if NOT_GO.fullmatch(kill.comm or ""):
+        return False
+    return agree(of_process(process, kill.source), _names_of(kill), (kill.host,))
+
+
+def _names_of(kill: Death) -> tuple[str | None, ...]:
+    return (kill.comm, kill.name, kill.unit, kill.container, kill.pod)
 
 
 def match_all(kills: Sequence[Death], processes: pl.DataFrame) -> list[Match | None]:
     """Returns the process of each kill.
 
-    A process that nothing but its time, or its being the only one, connects with the kills of
-    several victims is the process of none of them: it can have been only one.
+    A process dies once: of several kills that may be its own, only those that are nearest to its
+    end are. If nothing but its time, or its being the only one, connects it with the kills of
+    several victims, or at several times, it is the process of none of them.
     """
     matches = [match_process(kill, processes) for kill in kills]
-    victims: dict[int, set[object]] = {}
-    for kill, match in zip(kills, matches, strict=True):
+    ends = dict(processes.select("process", "ended_at").iter_rows())
+    by_process: dict[int, list[int]] = {}
+    for number, match in enumerate(matches):
         if match:
-            victims.setdefault(match.process, set()).add(_victim(kill))
-    return [
-        None
-        if match and match.confidence == "low" and len(victims[match.process]) > 1
-        else match
-        for match in matches
-    ]
+            by_process.setdefault(match.process, []).append(number)
+    for process, numbers in by_process.items():
+        victims = {_victim(kills[number]) for number in numbers}
+        times = {number: at for number in numbers if (at := kills[number].logged_at)}
+        nearest = _nearest(times.values(), ends[process])
+        far = {n for n, at in times.items() if nearest and abs(at - nearest) > NEAR}
+        for number in numbers:
+            unclear = len(victims) > 1 or (far and ends[process] is None)
+            is_low = (match := matches[number]) and match.confidence == "low"
+            if (is_low and unclear) or (number in far and ends[process]):
+                matches[number] = None
+    return matches
+
+
+def _nearest(times: Iterable[datetime], end: datetime | None) -> datetime | None:
+    """Returns the time nearest to an end, or the first if that is unknown; None without times."""
+    return min(times, key=lambda at: abs(at - end) if end else at, default=None)
 
 
 def _victim(kill: Death) -> object:
@@ -118,6 +144,9 @@ def _agreeing(kill: Death, row: Row) -> list[str]:
     names = [name for name in (row["ident"], row["container"]) if name]
     if kill.comm and any(task_name(name) == kill.comm for name in names):
         agrees.append("comm")
+    file = None if row["source"] is None else str(row["source"])
+    if file != kill.source and agree([file], _names_of(kill)):
+        agrees.append("file name")
     return agrees
 
 

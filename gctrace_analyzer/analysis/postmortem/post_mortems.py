@@ -22,8 +22,12 @@ from gctrace_analyzer.analysis.postmortem.facts import (
     Resident,
 )
 from gctrace_analyzer.analysis.postmortem.heap_at_death import heap_at_death
-from gctrace_analyzer.analysis.postmortem.match import Match, listed_tasks, match_all
-from gctrace_analyzer.analysis.settings.known import FIRST_WITH_LIMIT, go_version
+from gctrace_analyzer.analysis.postmortem.match import NEAR, Match, listed_tasks, match_all
+from gctrace_analyzer.analysis.settings.known import (
+    FIRST_WITH_LIMIT,
+    go_version,
+    known_of_container,
+)
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.totals import rates_of
@@ -94,7 +98,8 @@ _NAMES = tuple(field.name for field in fields(PostMortem))
 
 def post_mortems(
     log: Log,
-    settings: Settings,
+    given: Settings,
+    settings_of: Callable[[int], Settings],
     enriched: Callable[[], pl.DataFrame],
     intervals: Callable[[int], pl.DataFrame],
 ) -> list[PostMortem]:
@@ -104,7 +109,8 @@ def post_mortems(
 
     Args:
         log: the log.
-        settings: GOGC, limits and other known settings.
+        given: the settings that the user gave.
+        settings_of: returns the known settings of a process.
         enriched: returns what `episodes.enrich` returns; only called if there is a death.
         intervals: returns the spans between the dumps or scrapes of a process.
     """
@@ -112,7 +118,16 @@ def post_mortems(
     matches = match_all(every, log.all_processes)
     elsewhere = log.selection.without_end if log.selection else ()
     return [
-        _post_mortem(death, match, log.tables, enriched(), intervals, settings)
+        _post_mortem(
+            death,
+            match,
+            log.tables,
+            enriched(),
+            intervals,
+            settings_of(match.process)
+            if match
+            else known_of_container(given, log.tables, death.names),
+        )
         for death, match in zip(every, matches, strict=True)
         if not (match and match.process in elsewhere)
     ]
@@ -188,6 +203,10 @@ def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
     if cycles.is_empty():
         return LastMinute()
     last = cycles.row(-1, named=True)
+    gap_s = _gap_s(death, last)
+    if gap_s is not None and abs(gap_s) > _longest_gap_s(cycles):
+        # What ended long before shows nothing of the end.
+        return LastMinute(last_gc_num=last["gc_num"], gap_s=gap_s)
     begin = None if last["start_s"] is None else last["start_s"] - LAST_S
     minute = cycles if begin is None else cycles.filter(pl.col("start_s") >= begin)
     # The start-up fills the heap: that it grew then says nothing about the death.
@@ -196,7 +215,7 @@ def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
     live = filled["heap_live_mib"]
     return LastMinute(
         last_gc_num=last["gc_num"],
-        gap_s=_gap_s(death, last),
+        gap_s=gap_s,
         usual_interval_s=_usual_s(minute["interval_s"].drop_nulls()),
         live_before_mib=live[0],
         live_span_s=(last["start_s"] or 0) - (filled["start_s"][0] or 0),
@@ -293,7 +312,21 @@ def _gap_s(death: Death, last: Row) -> float | None:
         return float((death.logged_at - line).total_seconds())
     if death.monotonic_s is not None and last["monotonic_s"] is not None:
         return float(round(death.monotonic_s - last["monotonic_s"], 6))
+    if death.logged_at and death.started_at and last["start_s"] is not None:
+        # The time of a cycle is since the start of its process.
+        lived_s = (death.logged_at - death.started_at).total_seconds()
+        return float(round(lived_s - last["start_s"], 3)) if lived_s > 0 else None
     return None
+
+
+def _longest_gap_s(cycles: pl.DataFrame) -> float:
+    """Returns the longest time from the last cycle in which a program may have been the same."""
+    usual_s = _usual_s(cycles["interval_s"].drop_nulls()) or 0.0
+    return max(NEAR.total_seconds(), _GAP_TIMES * usual_s)
+
+
+_GAP_TIMES = 3.0
+"""Times the usual interval between cycles: an idle program collects every two minutes."""
 
 
 def _resident_bytes(death: Death, tasks: pl.DataFrame) -> int | None:

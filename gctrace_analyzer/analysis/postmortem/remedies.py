@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.postmortem.circumstances import by_program
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
 from gctrace_analyzer.analysis.postmortem.dumps_at_death import is_not_go
+from gctrace_analyzer.analysis.postmortem.match import is_of, listed_tasks
+from gctrace_analyzer.analysis.settings.program_names import GO
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.units import size_text
+from gctrace_analyzer.units import MIB, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -88,6 +92,18 @@ COMPARE_TOTAL = (
     "`/memory/classes/heap/released:bytes`) with the resident memory. If it is below GOMEMLIMIT, "
     "find out what uses the rest (cgo, mmap, other processes of the container), and lower "
     "GOMEMLIMIT by that much; if it is above, give the program more memory."
+)
+ADD_TIMES = (
+    "Save the log with times (`kubectl logs --timestamps`, `docker logs -t`, journalctl): they "
+    "show which kill, if any, ended it."
+)
+_RAISE_UNKNOWN = (
+    "To buy time, raise its memory limit, whose size the input does not show, if the host has room "
+    "for more."
+)
+_GIVE_MORE = (
+    "To buy time, raise its memory limit if it has one, and otherwise free memory on the host: the "
+    "input does not show which ran out."
 )
 ADD_LIMIT = (
     "Add the memory limit as well: the output of `docker inspect`, `kubectl describe pod` or "
@@ -219,11 +235,12 @@ def _beside_outside(
         yield f"{acted}Until the cause is known, a higher limit helps."
 
 
-def without_size(facts: Evidence, *, grew: bool) -> Iterator[str]:
+def without_size(facts: Evidence, tasks: pl.DataFrame, *, grew: bool) -> Iterator[str]:
     """Yields what to do if neither a limit nor the size of the process is known."""
     if facts.death.by_runtime:
         yield from of_runtime(facts.death)
         return
+    yield from _buy_time(facts, tasks)
     yield NEEDS_LIMIT
     yield from (FIND_CAUSE,) if grew else ()
 
@@ -274,7 +291,7 @@ def without_cycles(
         )
         return
     traced = _log_of_traced(facts.death, tables["container_states"])
-    known = facts.death.by_runtime or is_go or traced is not None
+    known = facts.death.by_runtime or is_go or _is_known_go(facts.death) or traced is not None
     is_go = known or any(settings.value(name) is not None for name in _SETTINGS_OF_GO)
     if_go = "" if is_go else f"If {victim or 'it'} is written in Go, "
     if limit is not None and facts.is_before_limits:
@@ -287,11 +304,15 @@ def without_cycles(
             f"{if_go}{'Set' if is_go else 'set'} GOMEMLIMIT={mib}MiB (90 % of the limit): this "
             "prevents the next kill if the live heap and the memory outside of Go fit."
         )
+    else:
+        yield from _buy_time(facts, tables["oom_tasks"])
     if traced is not None:
         yield (
             f"Add its log to the input: `{traced}`. The container has GODEBUG=gctrace=1, so the "
             "log shows whether the live heap grew or the heap goal was above the limit."
         )
+    elif len(tables["cycles"]) and _may_be_joined(facts, tables["processes"]):
+        yield ADD_TIMES
     else:
         run = "Run the program" if is_go else f"{if_go}run it"
         yield (
@@ -300,10 +321,48 @@ def without_cycles(
         )
     if facts.death.by_runtime:
         yield from of_runtime(facts.death)
-    elif facts.death.killer == EVICTOR:
-        yield REQUEST_MORE
-    elif limit is None and facts.death.scope != "global":
+    elif limit is None and facts.death.scope != "global" and facts.death.killer != EVICTOR:
         yield ADD_LIMIT
+
+
+def _is_known_go(death: Death) -> bool:
+    """Returns whether a name is that of a program that people know to be written in Go."""
+    names = (death.comm, death.name, death.unit, death.container)
+    return any(GO.fullmatch(re.split(r"[@.]", name)[0]) for name in names if name)
+
+
+def _may_be_joined(facts: Evidence, processes: pl.DataFrame) -> bool:
+    """Returns whether times could show that cycles in the input are those of what was killed."""
+    undated = processes.filter(pl.col("ended_at").is_null())
+    return facts.match is None and any(
+        is_of(facts.death, row) is not False for row in undated.iter_rows(named=True)
+    )
+
+
+def _buy_time(facts: Evidence, tasks: pl.DataFrame) -> Iterator[str]:
+    """Yields what delays the next kill while its cause is not known, and on what condition."""
+    death, limit = facts.death, facts.limit.limit_mib
+    victim = death.victim or "it"
+    if death.killer == EVICTOR:
+        yield REQUEST_MORE
+    elif limit is not None:
+        yield (
+            f"To buy time, raise the limit of {size_text(limit)}, and GOMEMLIMIT to 90 % of the "
+            "new one, if the host has room for more."
+        )
+    elif death.scope == "global":
+        sums = by_program(listed_tasks(tasks, death.source, death.line_no))
+        largest = sums["comm"][0] if len(sums) else victim
+        if largest != death.comm and len(sums):
+            size = size_text(sums["rss_bytes"][0] / MIB)
+            yield f"To buy time, move {largest} ({size}) to another host, or limit its memory."
+        else:
+            yield (
+                f"To buy time, give the host more memory, or move {victim} to one with more; a "
+                "memory limit of its own keeps the next kill from other programs."
+            )
+    elif not death.by_runtime and death.pressure_pct is None:
+        yield _RAISE_UNKNOWN if death.scope == "memcg" else _GIVE_MORE
 
 
 def _log_of_traced(death: Death, states: pl.DataFrame) -> str | None:

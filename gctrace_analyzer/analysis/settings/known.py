@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import polars as pl
 
 from gctrace_analyzer import units
+from gctrace_analyzer.analysis.settings.of_containers import container_of
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import end_s
@@ -92,33 +93,6 @@ class Settings:
             for field in fields(self)
             if (setting := getattr(self, field.name)) is not None
         }
-
-
-def _container(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Any] | None:
-    """Returns the container that most probably runs the program; None if there is none.
-
-    A container with the program's name comes first, then one that was OOM-killed, then the one
-    with the most known settings.
-    """
-    if containers.is_empty():
-        return None
-    rows = containers.to_dicts()
-    names = {
-        name
-        for column in ("container", "ident", "pod")
-        for name in processes[column].drop_nulls()
-    }
-    settings = ("gomemlimit_bytes", "memory_limit_bytes", "cpu_limit", "gogc")
-
-    def rank(row: dict[str, Any]) -> tuple[bool, bool, int]:
-        same_name = bool({row["name"], row["container"]} & names)
-        return (
-            same_name,
-            bool(row["oom_killed"]),
-            sum(row[name] is not None for name in settings),
-        )
-
-    return max(rows, key=rank, default=None)
 
 
 @frozen
@@ -233,7 +207,7 @@ def known(
     found = {field.name: getattr(given, field.name) for field in fields(given)}
     memstats = tables["memstats"]
     for source in (
-        _of_container(_container(tables["container_states"], tables["processes"])),
+        _of_container(container_of(tables["container_states"], tables["processes"])),
         *(
             _of_kill(kill, tables, everyone)
             for kill in tables["oom_kills"].iter_rows(named=True)
@@ -246,6 +220,17 @@ def known(
     if contradicted_version(given, tables["processes"]) is not None:
         found["go_version"] = None
     return Settings(**found)
+
+
+def known_of_container(
+    given: Settings, tables: Mapping[str, pl.DataFrame], names: Iterable[str | None]
+) -> Settings:
+    """Returns the settings of a container with one of these names, ids or pods; of any without."""
+    others, of = {name for name in names if name}, ("container_id", "name", "container", "pod")
+    own = pl.any_horizontal(pl.col(of).is_in(list(others))) | pl.lit(not others)
+    containers = {"container_states": tables["container_states"].filter(own)}
+    none = {name: tables[name].clear() for name in ("processes", "cycles", "memstats")}
+    return known(given, {**tables, **none, **containers})
 
 
 def contradicted_version(given: Settings, processes: pl.DataFrame) -> str | None:

@@ -223,7 +223,7 @@ def _processes(rows: pl.DataFrame) -> pl.DataFrame:
         version.alias("go_version_max"),
         (last - first).alias("cycles"),
         pl.lit(0, pl.Int64).alias("missing_cycles"),
-        *(pl.col(name).drop_nulls().first() for name in IDENTITY),
+        *(pl.col(name).drop_nulls().first() for name in ("source", *IDENTITY)),
         pl.col("target").first(),
     )
     restarted = pl.col("process") != pl.col("process").max().over("target")

@@ -177,7 +177,7 @@ def _matched(death: PostMortem) -> str:
 def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
     yield "Where", place(death.source, death.line_no)
     if death.process is not None:
-        gap = "" if death.gap_s is None else f", {death.gap_s:.2g} s after its last cycle"
+        gap = "" if death.gap_s is None else f", {duration(death.gap_s)} after its last cycle"
         last = "" if death.last_gc_num is None else f", gc {death.last_gc_num}"
         yield (
             "Program",

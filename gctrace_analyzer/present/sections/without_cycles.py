@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.postmortem.circumstances import holders
 from gctrace_analyzer.analysis.postmortem.proof import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT
 from gctrace_analyzer.present.document import KeyFigure
@@ -56,11 +57,11 @@ def no_verdict(report: Report) -> tuple[str, str]:
         return _ran(ran, nothing=nothing), _NOT_KILLABLE if nothing else _KERNEL_LOG
     if len(tables["oom_tasks"]):
         number = count(len(tables["oom_tasks"]), "task")
-        return (
+        listed = (
             f"The kernel listed {number}, as it does before an OOM kill, but the kill itself is "
-            "not in the input.",
-            _KERNEL_LOG,
+            "not in the input."
         )
+        return " ".join((listed, *holders(tables["oom_tasks"]))), _KERNEL_LOG
     if len(killed):
         unit = killed["unit"][0]
         results = units.filter(unit=unit, event="failed")["result"].to_list()

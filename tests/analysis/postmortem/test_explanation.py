@@ -30,7 +30,7 @@ FACTS: dict[str, Any] = {
 }  # fmt: skip
 TABLES = {
     name: pl.DataFrame(schema=schema.polars_schema(name))
-    for name in ("oom_tasks", "container_states")
+    for name in ("oom_tasks", "container_states", "processes", "cycles")
 }
 
 
@@ -351,8 +351,48 @@ def test_dumps_show_the_heap_of_a_kill_without_cycles(
     facts = {**FACTS, **UNSEEN, "process": process, "scope": "global", "comm": "api"}
     found = explain(evidence(**facts), dumps(*sizes))
     assert said in found.reading[-1]
-    assert found.advice[0].startswith(
+    assert found.advice[0].startswith("To buy time, give the host more memory, or move api")
+    assert found.advice[1].startswith(
         "Run the program with" if sizes else "If api is written in Go, run it with"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "is_go"),
+    [("etcd", True), ("containerd-shim", True), ("k3s-agent", True), ("api", False)],
+)
+def test_programs_that_are_known_to_be_go_need_no_if(name: str, is_go: bool) -> None:
+    found = explain(evidence(**FACTS | UNSEEN | {"limit_mib": 512.0, "comm": name}))
+    assert found.advice[0].startswith("Set GOMEMLIMIT=460MiB") == is_go
+
+
+@pytest.mark.parametrize(
+    ("facts", "settings", "said"),
+    [
+        ({"scope": "memcg"}, {}, "To buy time, raise its memory limit, whose size the input does"),
+        ({"scope": None}, {}, "raise its memory limit if it has one, and otherwise free memory"),
+        ({"scope": "global", "comm": "api"}, {}, "give the host more memory, or move api to one"),
+        ({"limit_mib": 512.0}, {"memory_limit_mib": Known(400.0, "given")},
+         "To buy time, raise the limit of 512 MiB, and GOMEMLIMIT to 90 % of the new one, if"),
+    ],
+)  # fmt: skip
+def test_something_buys_time_where_the_cause_is_unknown(
+    facts: dict[str, Any], settings: dict[str, Known], said: str
+) -> None:
+    found = explain(evidence(**FACTS | UNSEEN | facts), {**TABLES}, Settings(**settings))
+    assert said in found.advice[0]
+
+
+def test_a_neighbour_with_more_memory_is_moved_first() -> None:
+    rows = [
+        {"source": "log", "kill_line_no": 7, "pid": n, "comm": comm, "rss_bytes": size << 20}
+        for n, comm, size in ((1, "api", 100), (2, "postgres", 900))
+    ]
+    tasks = pl.DataFrame(rows, schema=schema.polars_schema("oom_tasks"))
+    death = {"pid": 1, "comm": "api", "line_no": 7, "source": "log", "scope": "global"}
+    found = explain(evidence(**FACTS | UNSEEN | death), {**TABLES, "oom_tasks": tasks})
+    assert found.advice[0] == (
+        "To buy time, move postgres (900 MiB) to another host, or limit its memory."
     )
 
 
@@ -415,27 +455,24 @@ def test_a_container_that_is_restarted_again_and_again_is_named(
 
 
 @pytest.mark.parametrize(
-    ("pid", "rank"),
-    [
-        (1, " It was the largest of 3 tasks listed."),
-        (2, " 1 of 3 tasks listed were larger."),
-        (3, " 2 of 3 tasks listed were larger."),
-        (4, ""),
-        (None, ""),
-    ],
+    ("pid", "also"), [(1, ""), (5, ", api 10.0 MiB (10 %)"), (6, ""), (9, ""), (None, "")]
 )
-def test_the_rank_among_the_listed_tasks(pid: int | None, rank: str) -> None:
+def test_who_held_the_memory_is_said_by_program(pid: int | None, also: str) -> None:
+    listed = ((1, "db", 20), (2, "db", 20), (3, "web", 35), (4, "log", 15), (5, "api", 10))
     rows = [
-        {"source": "log", "kill_line_no": 7, "pid": each, "rss_bytes": size}
-        for each, size in ((3, None), (1, 30), (2, 20))
+        {"source": "log", "kill_line_no": 7, "pid": n, "comm": comm, "rss_bytes": size << 20}
+        for n, comm, size in listed
     ]
-    elsewhere = {"source": "log", "kill_line_no": 8, "pid": 4, "rss_bytes": 99}
+    rows.append({"source": "log", "kill_line_no": 7, "pid": 6, "comm": "x"})
+    elsewhere = {"source": "log", "kill_line_no": 8, "pid": 9, "rss_bytes": 99}
     tasks = pl.DataFrame([*rows, elsewhere], schema=schema.polars_schema("oom_tasks"))
-    death = {"pid": pid, "line_no": 7, "source": "log"}
-    facts = {**FACTS, "scope": "global", "limit_mib": None}
-    found = explain(evidence(**facts, **death), {**TABLES, "oom_tasks": tasks})
-    assert found.reading[0] == (
-        f"The host ran out of memory; no limit of a container or unit was the reason.{rank}"
+    death = {"pid": pid, "line_no": 7, "source": "log", "scope": "global"}
+    found = explain(
+        evidence(**FACTS | death | {"limit_mib": None}), {**TABLES, "oom_tasks": tasks}
+    )
+    assert found.reading[1] == (
+        "The 6 tasks listed had 100 MiB resident (shared pages counted in each): db "
+        f"40.0 MiB (40 %, 2 tasks), web 35.0 MiB (35 %), log 15.0 MiB (15 %){also}."
     )
 
 

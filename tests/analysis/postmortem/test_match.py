@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ AT = datetime(2026, 2, 3, 10, 1, tzinfo=UTC)
 
 
 def matched(kill: dict[str, Any], *processes: dict[str, Any]) -> Match | None:
-    names = ("process", "started_at", "ended_at", *IDENTITY)
+    names = ("process", "started_at", "ended_at", "source", *IDENTITY)
     rows = [dict.fromkeys(names) | {"process": n} | row for n, row in enumerate(processes)]
     types = {
         name: dtype
@@ -45,7 +46,9 @@ def matched(kill: dict[str, Any], *processes: dict[str, Any]) -> Match | None:
         ("api", 7, 7, "api", ("pid", "comm"), "high"),
         ("api", 7, 9, "api", ("comm",), "medium"),
         ("a-name-longer-than-15", 7, 9, "a-name-longer-t", ("comm",), "medium"),
-        ("api", 7, 9, "other", ("time",), "low"),
+        ("app", 7, 9, "other", ("time",), "low"),
+        # Two names are two programs.
+        ("api", 7, 9, "other", (), None),
         # dockerd's own pid is no match.
         ("0f1e2d3c4b5a", 1034, 1034, "other", ("time",), "low"),
     ],
@@ -56,13 +59,13 @@ def test_a_kill_is_matched_by_what_both_records_have_in_common(
     pid: int,
     comm: str,
     match_by: tuple[str, ...],
-    confidence: str,
+    confidence: str | None,
     tmp_path: Path,
 ) -> None:
     lines = journal(log_pid, ident, KILL.format(pid=pid, comm=comm, kb=500_000), records(5))
     (found,) = gca.read(logfile(tmp_path / "log", lines)).post_mortems()
     assert (found.match_by, found.confidence) == (match_by, confidence)
-    assert found.last_gc_num == 5
+    assert found.last_gc_num == (5 if match_by else None)
 
 
 def test_a_kill_is_matched_by_its_container_id(tmp_path: Path) -> None:
@@ -224,7 +227,7 @@ def test_a_process_starts_at_most_a_second_after_its_kill() -> None:
 
 
 def test_one_process_is_not_the_victim_of_two_kills() -> None:
-    names = ("process", "started_at", "ended_at", *IDENTITY)
+    names = ("process", "started_at", "ended_at", "source", *IDENTITY)
     types = {k: v for k, v in schema.polars_schema("processes").items() if k in names}
     one = pl.DataFrame([{**dict.fromkeys(names), "process": 0}], schema=types)
     low = Match(0, ("only program",), "low")
@@ -250,3 +253,80 @@ def test_the_tasks_of_a_kill_are_those_listed_with_it() -> None:
     tasks = pl.DataFrame(rows, schema=schema.polars_schema("oom_tasks"))
     assert listed_tasks(tasks, "a", 7)["pid"].to_list() == [1]
     assert listed_tasks(tasks, "a", None).is_empty()
+
+
+def kills(*named: str) -> list[str]:
+    """Returns kills of these programs by the kernel, hours apart, without a year."""
+    return [
+        f"Mar 01 {hour:02}:10:00 h kernel: {KILL.format(pid=hour, comm=comm, kb=500_000)}"
+        for hour, comm in enumerate(named, 9)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("log", "named", "processes"),
+    [
+        ("leakd.log", ["leakd", "orders"], [0, None]),
+        ("orders.stderr.log", ["leakd", "orders"], [None, 0]),
+        # PostgreSQL wrote no GC cycles.
+        ("run.log", ["postgres", "leakd"], [None, 0]),
+        ("run.log", ["leakd", "orders"], [None, None]),
+        ("leakd.log", ["orders"], [None]),
+        ("run.log", ["orders"], [0]),
+        # It died only once, and nothing shows when.
+        ("run.log", ["orders", "orders"], [None, None]),
+    ],
+)
+def test_a_log_belongs_to_the_kill_of_its_name(
+    log: str, named: list[str], processes: list[int | None], tmp_path: Path
+) -> None:
+    run = gca.read(
+        logfile(tmp_path / log, records(5)), logfile(tmp_path / "kern.log", kills(*named))
+    )
+    assert [death.process for death in run.post_mortems()] == processes
+    if processes == [None, None]:
+        assert all("does not show which" in death.reading[-1] for death in run.post_mortems())
+        assert any("Save the log with times" in text for text in run.post_mortems()[0].advice)
+
+
+def test_of_kills_of_one_name_the_one_at_the_end_of_the_log_is_its_own(tmp_path: Path) -> None:
+    lines = [f"2026-03-01T10:09:5{n}Z {line}" for n, line in enumerate(records(5))]
+    log = logfile(tmp_path / "orders.log", lines)
+    kern = logfile(tmp_path / "kern.log", kills("orders", "orders", "orders"))
+    run = gca.read(log, kern, year=2026, tz="UTC")
+    assert [death.process for death in run.post_mortems()] == [None, 0, None]
+
+
+DESCRIBED = "samples/describe-pod.txt"
+
+
+@pytest.mark.parametrize(
+    ("log", "limit_mib"), [("leakd.log", None), ("run.log", 512), ("orders.log", 512)]
+)
+def test_settings_of_another_program_are_not_used(
+    log: str, limit_mib: int | None, tmp_path: Path
+) -> None:
+    run = gca.read(logfile(tmp_path / log, records(9)), DESCRIBED)
+    assert run.settings.value("container_limit_mib") == limit_mib
+    notes = [note for note in run.summary().warnings if "settings of orders" in note]
+    assert len(notes) == (limit_mib is None)
+    # The kill has its own settings, whatever the log is of.
+    assert run.post_mortems()[0].limit_mib == 512
+
+
+@pytest.mark.parametrize(("begin_s", "is_end"), [(0, False), (235, True), (900, False)])
+def test_a_log_that_ends_long_before_the_kill_says_nothing_about_it(
+    begin_s: int, is_end: bool, tmp_path: Path
+) -> None:
+    lines = [
+        re.sub(r"@(\d+)", lambda at: f"@{begin_s + int(at[1])}", line) for line in records(9)
+    ]
+    (death,) = gca.read(logfile(tmp_path / "run.log", lines), DESCRIBED).post_mortems()
+    assert (death.live_mib is not None) == is_end
+    headline = str(gca.read(logfile(tmp_path / "run.log", lines), DESCRIBED).summary())
+    if is_end:
+        assert "probably its own" in headline
+    elif begin_s:
+        assert "of a longer run than the one that was killed" in death.reading[-1]
+    else:
+        assert "its GC cycles in the input end 3m 59s before" in death.reading[-1]

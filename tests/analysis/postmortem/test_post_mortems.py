@@ -126,13 +126,13 @@ def test_gos_own_out_of_memory_is_a_death(tmp_path: Path) -> None:
     assert found.last_gc_num == 5
 
 
-def test_a_kill_for_the_memory_of_the_host_names_its_rank(tmp_path: Path) -> None:
+def test_a_kill_for_the_memory_of_the_host_names_who_held_it(tmp_path: Path) -> None:
     head = "[  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name"
     task = "[{pid:7d}]     0 {pid:5d}   200000 {rss:8d}   900000        0             0 {name}"
     kill = KILL.format(pid=7, comm="api", kb=400_000).replace("Memory cgroup out", "Out")
     for sizes, expected in (
-        ((100_000, 300), "It was the largest of 2 tasks"),
-        ((100, 9000), "1 of 2 tasks listed were larger"),
+        ((100_000, 300), "api 391 MiB (100 %), db 1.2 MiB (0 %)"),
+        ((100, 9000), "db 562 MiB (99 %), api 6.2 MiB (1 %)"),
     ):
         block = [
             "api invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
@@ -145,7 +145,7 @@ def test_a_kill_for_the_memory_of_the_host_names_its_rank(tmp_path: Path) -> Non
         own = journal(7, "api", "", records(5))[:-1]
         (found,) = gca.read(logfile(tmp_path / "log", [*own, *lines])).post_mortems()
         assert found.limit_is == "the host's memory"
-        assert expected in found.reading[0]
+        assert expected in found.reading[1]
 
 
 def test_a_container_state_of_a_recorded_kill_is_not_a_second_death(tmp_path: Path) -> None:

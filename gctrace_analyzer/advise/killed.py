@@ -1,0 +1,79 @@
+"""The first sentences of a report about programs that were killed for memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.analysis.postmortem.death import REFUSED
+from gctrace_analyzer.analysis.postmortem.explanation import DOUBTS
+from gctrace_analyzer.units import IN_GIB_FROM_MIB, size_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
+
+
+def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
+    """Returns what was killed, when, and why, in two or three sentences.
+
+    Args:
+        death: the one that is explained.
+        deaths: all that are proven.
+    """
+    times = [other.logged_at for other in deaths if other.logged_at]
+    # Which was the first is only known if the times of all are.
+    at = f" at {min(times):%Y-%m-%d %H:%M:%S} UTC" if len(times) == len(deaths) else ""
+    doubts = [text for text in death.reading if text in DOUBTS.values()]
+    reasons = list(dict.fromkeys((*death.reading[:1], *doubts, *death.reading[-1:])))
+    victims = {death.victim for death in deaths}
+    name = f" {death.victim}" if death.victim and len(victims) == 1 else ""
+    if death.victim and not name and reasons:
+        is_it = reasons[0].startswith("It ")
+        reasons[0] = reasons[0].replace("It ", f"{death.victim} ", 1)
+        reasons[1:2] = [
+            f"{'' if is_it else f'{death.victim}: '}{text}" for text in reasons[1:2]
+        ]
+    why = " ".join(reasons)
+    size = _resident(deaths)
+    if all(death.kind == REFUSED for death in deaths) and len(victims) == 1:
+        often = f" {len(deaths):,} times" if len(deaths) > 1 else ""
+        first = f", first{at}" if len(deaths) > 1 and at else at
+        return (
+            f"The Go runtime ended the program{name}{often} {death.cause}{first}{size}. {why}"
+        ).rstrip()
+    if len(deaths) > 1:
+        program = (
+            f"{death.subject}{name} was"
+            if len(victims) == 1
+            else f"{len(victims)} programs were"
+        )
+        first = f", first{at}" if at else ""
+        often = "" if len(victims) == len(deaths) else f" {len(deaths):,} times"
+        causes = {other.cause for other in deaths}
+        cause = causes.pop() if len(causes) == 1 else "for lack of memory"
+        what = f"{program} killed{often} {cause}{first}{size}."
+        return f"{what} {why}".rstrip()
+    return f"{death.subject}{name} was killed {death.cause}{at}{size}. {why}".rstrip()
+
+
+_IN_WHOLE_FROM_MIB = 10.0
+"""Smaller sizes are shown with a fraction."""
+
+
+def _resident(deaths: Sequence[PostMortem]) -> str:
+    """Returns the resident memory at the kills; before them, the explanation has it."""
+    sizes = [
+        death.resident_mib
+        for death in deaths
+        if death.resident_mib is not None and death.not_before_at is None
+    ]
+    if not sizes:
+        return ""
+    low, high = (
+        f"{end:,.0f} MiB" if _IN_WHOLE_FROM_MIB <= end < IN_GIB_FROM_MIB else size_text(end)
+        for end in (min(sizes), max(sizes))
+    )
+    of_both = low.removesuffix(" MiB") if high.endswith(" MiB") else low
+    what = f"resident{max(death.resident_is for death in deaths)}"
+    return f", with {high if low == high else f'{of_both} to {high}'} {what}"

@@ -1,0 +1,83 @@
+"""Which container of the input runs the program, by the names of both."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer.analysis.settings import program_names
+from gctrace_analyzer.ingest.processes import longest_process
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gctrace_analyzer.schema import Row
+
+_OF_CONTAINERS = ("gomemlimit_bytes", "memory_limit_bytes", "cpu_limit", "gogc")
+"""The columns of a container's settings."""
+
+
+def container_of(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Any] | None:
+    """Returns the container that most probably runs the program; None if there is none.
+
+    A container with the program's name comes first, then one that was OOM-killed, then the one
+    with the most known settings. One with the name of another program is none of them.
+    """
+    longest = _longest(processes)
+    rows = [
+        row
+        for row in containers.iter_rows(named=True)
+        if longest is None or is_of(longest, row) is not False
+    ]
+
+    def rank(row: dict[str, Any]) -> tuple[bool, bool, bool, int]:
+        names = [] if longest is None else program_names.of_process(longest, row["source"])
+        own = [row["name"], row["container"]]
+        return (
+            bool({*own} & {*names} - {None}),
+            bool(program_names.agree(names, own)),
+            bool(row["oom_killed"]),
+            sum(row[name] is not None for name in _OF_CONTAINERS),
+        )
+
+    return max(rows, key=rank, default=None)
+
+
+def is_of(process: Mapping[str, Any], container: Mapping[str, Any]) -> bool | None:
+    """Returns whether a container runs the program of a process; None if no name shows it."""
+    return program_names.agree(
+        program_names.of_process(process, container["source"]),
+        [container[name] for name in ("name", "container", "pod")],
+        [container[name] for name in ("namespace", "node")],
+    )
+
+
+def of_other_programs(tables: Mapping[str, pl.DataFrame]) -> str | None:
+    """Returns a sentence about containers of other programs, whose settings are not used."""
+    states, processes = tables["container_states"], tables["processes"]
+    longest = _longest(processes)
+    if longest is None or container_of(states, processes) is not None:
+        return None
+    row = next(
+        (
+            row
+            for row in states.iter_rows(named=True)
+            if any(row[name] is not None for name in _OF_CONTAINERS)
+        ),
+        None,
+    )
+    if row is None:
+        return None
+    name = row["name"] or row["container"] or row["pod"]
+    of = next(filter(None, program_names.of_process(longest, row["source"])))
+    return (
+        f"The settings of {name} ({PurePath(str(row['source'])).name}) are not used: by its name, "
+        f"{PurePath(of).name} is of another program. If it is not, specify them."
+    )
+
+
+def _longest(processes: pl.DataFrame) -> Row | None:
+    own = pl.col("process") == (longest_process(processes) or 0)
+    return None if processes.is_empty() else processes.row(by_predicate=own, named=True)

@@ -1,0 +1,111 @@
+"""What the names of programs, of their files and of records about them say.
+
+A file is often named after its program, a pod or unit always. Names that have a word in common are
+of one program, as far as names can show it; names without one are of two.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from gctrace_analyzer.analysis.fleet.service_names import REPLICA_SUFFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_LEAST_LETTERS = 3
+_WORD = re.compile(rf"[a-z]{{{_LEAST_LETTERS},}}")
+_CODE = re.compile(r"\b[0-9a-f]{12,64}\b")
+
+_GENERAL = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        run runs running out output log logs stderr stdout err error errors text txt json jsonl yaml
+        yml csv data file dump dumps input tmp temp trace traces gctrace debug godebug golang app
+        apps application main program prog proc process service services svc server daemon bin exe
+        cmd binary pod pods container containers docker podman kubectl kube kubernetes describe
+        inspect default journal journalctl syslog systemd message messages dmesg kern kernel console
+        before after old new prev previous last current latest first second prod production staging
+        stage dev test testing tests local sample samples example incident case oom killed kill
+        kills crash crashed memory mem heap limit limits leak leaks thrash steady spike pause pauses
+        slow fast good bad baseline base head copy full all part metrics memstats stats vars pprof
+        query frame user root slice scope session init kubepods burstable besteffort guaranteed
+        libpod crio cri the and for from with mnt var opt home state states
+        """,
+    )
+)
+"""Words that name no program: what logs, releases and problems are called."""
+
+NOT_GO = re.compile(
+    r"(?:git(?:-\w+)?|python[\d.]*|java|node|nodejs|ruby[\d.]*|perl|php(?:-fpm)?[\d.]*|postgres|"
+    r"postmaster|mysqld|mariadbd|mongod|redis-server|memcached|nginx|httpd|apache2|chrom(?:e|ium)|"
+    r"firefox|Xorg|gnome-shell|sshd|bash|sh|zsh|clang(?:\+\+)?|gcc|cc1(?:plus)?|rustc|cargo|ld|"
+    r"qemu-\S+|beam\.smp|dotnet|ffmpeg|make|ninja|tar|rsync)"
+)
+"""Names of programs that people know, and that are not written in Go."""
+
+GO = re.compile(
+    r"(?:etcd|prometheus|alertmanager|node_exporter|grafana(?:-server)?|loki|tempo|mimir|promtail|"
+    r"thanos|cortex|telegraf|influxd|victoria-metric\w*|vmagent|otelcol\S*|jaeger\S*|"
+    r"kube(?:let|-proxy|-apiserver|-controller\S*|-scheduler|ctl)|k3s\S*|k0s|rke2|containerd\S*|"
+    r"dockerd?|docker-proxy|runc|crio|podman|buildkitd|helm|argocd\S*|coredns|flanneld|calico-node|"
+    r"cilium\S*|caddy|traefik|consul\S*|vault|nomad|terraform\S*|packer|cockroach|minio|tidb-server|"
+    r"pd-server|dgraph|weaviate|milvus|nats-server|nsqd|gitea|forgejo|gogs|drone\S*|act_runner|"
+    r"gitlab-runner|gitaly|hugo|syncthing|rclone|restic|geth|bor|erigon|lnd|btcd|ipfs|kubo|"
+    r"tailscaled|cloudflared|frp[cs]|xray|v2ray|sing-box|adguardhome|portainer|snapd|lxd|incusd)",
+    re.IGNORECASE,
+)
+"""Names of programs that people know, and that are written in Go."""
+
+
+def words(names: Iterable[str | None]) -> frozenset[str]:
+    """Returns the words in names that may be those of a program.
+
+    >>> sorted(words(["orders-7c9d8b6f5-x2x7q", "logs/leakd.stderr.log"]))
+    ['leakd', 'orders']
+    """
+    plain = (
+        re.sub(REPLICA_SUFFIX, "", _CODE.sub("", PurePath(name).name.lower()))
+        for name in names
+        if name
+    )
+    return frozenset(word for name in plain for word in _WORD.findall(name)) - _GENERAL
+
+
+def agree(
+    names: Iterable[str | None],
+    others: Iterable[str | None],
+    places: Iterable[str | None] = (),
+) -> bool | None:
+    """Returns whether names are of one program; None if they do not show it.
+
+    Args:
+        names: the names of one record, or of its file.
+        others: those of another one.
+        places: hosts and namespaces of the other one: a file may be named after these too.
+    """
+    mine, theirs = words(names), words(others)
+    if _have_common(mine, theirs):
+        return True
+    return None if not (mine and theirs) or _have_common(mine, words(places)) else False
+
+
+def _have_common(mine: Iterable[str], theirs: Iterable[str]) -> bool:
+    """Returns whether a word of one begins a word of the other: the kernel cuts long names."""
+    return any(one.startswith(two) or two.startswith(one) for one in mine for two in theirs)
+
+
+def of_process(process: Mapping[str, object], source: object) -> list[str | None]:
+    """Returns the names of a process, also of its file if a record is in another one.
+
+    Args:
+        process: a row of `schema.PROCESSES`.
+        source: the input with the record.
+    """
+    file = process.get("source")
+    names = [process[name] for name in ("ident", "container", "pod", "unit")]
+    names += [] if str(file) == str(source) else [file]
+    return [None if name is None else str(name) for name in names]
