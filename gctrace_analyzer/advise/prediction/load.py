@@ -435,7 +435,8 @@ def _runway(steady: pl.DataFrame, in_mark: pl.Series, *, new_pacer: bool) -> flo
     From Go 1.18 on it is the largest of five cycles (endCycle in runtime/mgcpacer.go). Where
     little is allocated, rounding to MiB would make the largest of five far too large.
     """
-    processors_ms = steady[_MARK] * steady["procs"]
+    # A coarse clock prints marking as 0.
+    processors_ms = at_least(steady[_MARK] * steady["procs"], 1e-3)
     pressure = at_most(0.25 + steady["assist_cpu_ms"] / processors_ms, 0.95)
     if not new_pacer:
         return median(in_mark * pressure / pacer.GOAL_UTILIZATION_1_17)

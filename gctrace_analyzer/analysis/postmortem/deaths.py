@@ -187,7 +187,7 @@ def _overlap(one: str, other: str) -> bool:
 def _ending(row: Row) -> str:
     code = "" if row["exit_code"] is None else f"exit code {row['exit_code']}"
     if not row["oom_killed"]:
-        return code.capitalize()
+        return code.capitalize() or "SIGKILL"
     if row["event"] == "oom":
         return "OOM kill in a container"
     return f"Container OOMKilled ({code})" if code else "Container OOMKilled"

@@ -143,16 +143,17 @@ _UNKNOWN_SIZE = "What the heap did is unknown: the input has neither its limit n
 def _unproven(death: Death) -> Explanation:
     """Returns the explanation of an end by SIGKILL, which anybody may have sent."""
     if death.stopped_by is not None:
+        advice, why = remedies.of_stop(death.stopped_by)
         reading = (
-            f"It got SIGKILL after {death.stopped_by}: a program that does not end in time after "
-            "SIGTERM gets it. Nothing in the input proves that memory ran out."
+            f"It got SIGKILL after {death.stopped_by}{why}. Nothing in the input proves that "
+            "memory ran out."
         )
-        about_health = any(word in death.stopped_by for word in ("probe", "health"))
-        advice = remedies.FIND_PROBE if about_health else remedies.END_IN_TIME
         return Explanation((reading,), (advice,), "cannot tell")
+    is_code = death.exit_code is not None
+    sent = "Exit code 137 means SIGKILL, which any process may have sent"
     reading = (
-        "Exit code 137 means SIGKILL, which any process may have sent. It does not prove "
-        "that memory was the reason; the kernel's log of that minute would show it."
+        f"{sent if is_code else 'Any process may have sent SIGKILL'}. It does not prove that "
+        "memory was the reason; the kernel's log of that minute would show it."
     )
     return Explanation((reading,), (remedies.KEEP_KERNEL_LOG,), "cannot tell")
 

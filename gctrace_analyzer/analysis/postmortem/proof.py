@@ -27,7 +27,10 @@ def is_kill(table: str, row: Mapping[str, Any]) -> bool:
     """
     match table:
         case "container_states":
-            killed = row["exit_code"] == SIGKILL_CODE
+            by_signal = row["signal"] == "KILL" and row["event"] is None
+            killed = row["exit_code"] == SIGKILL_CODE or (
+                by_signal and row["exit_code"] is None
+            )
         case "unit_events":
             killed = row["event"] == "main_exited" and row["signal"] == "KILL"
         case _:  # Only deaths are in the other tables.

@@ -63,11 +63,12 @@ FIND_BESIDE = (
 _FIND_OUTSIDE = (
     "Find out what uses the memory outside the heap: {}cgo, mmap (`pmap -x`, smaps)."
 )
-FIND_PROBE = (
+_FIND_PROBE = (
     "Find out why the check failed: too little CPU, a deadlock, or too short a timeout; the "
     "gctrace of that minute shows whether GC had a part in it."
 )
-END_IN_TIME = (
+_ALLOW_TIME = "Find out what takes so long, or allow more time."
+_END_IN_TIME = (
     "To let it stop cleanly, handle SIGTERM in it, or give it more time "
     "(terminationGracePeriodSeconds, `docker stop -t`, TimeoutStopSec)."
 )
@@ -113,6 +114,20 @@ NEEDS_LIMIT = (
     "Specify the container's memory limit, or add the output of `docker inspect` or `kubectl "
     "describe pod` to the input."
 )
+
+
+def of_stop(stopped_by: str) -> tuple[str, str]:
+    """Returns the advice for a program that was stopped, and why it got SIGKILL if that is known.
+
+    Args:
+        stopped_by: what had happened before.
+    """
+    after_term = ": a program that does not end in time after SIGTERM gets it"
+    if any(word in stopped_by for word in ("probe", "health")):
+        return _FIND_PROBE, after_term
+    if any(word in stopped_by for word in ("longer than", "deadline")):
+        return _ALLOW_TIME, ""
+    return _END_IN_TIME, after_term
 
 
 def limit_with_room(heap: HeapAtDeath, limit_mib: float) -> int | None:

@@ -105,10 +105,10 @@ def oom_kill(facts: DeathFacts) -> Iterator[Evidence]:
 @rule(
     "GC040",
     "oom-not-proven",
-    meaning="The program was killed, perhaps because memory ran out: exit code 137 alone does "
-    "not prove it.",
-    condition="A container ended with exit code 137 (SIGKILL), and nothing in the input proves "
-    "an OOM kill.",
+    meaning="The program was killed, perhaps because memory ran out: SIGKILL (exit code 137) "
+    "alone does not prove it.",
+    condition="A program ended by SIGKILL (exit code 137), and nothing in the input proves an OOM "
+    "kill.",
     advice="Read the kernel's log of that minute (`journalctl -k`, `dmesg`), and keep it.",
     needs="exit code 137 or SIGKILL",
     contradicted_by="a `docker stop`, a liveness probe or a deadline before it",
@@ -119,14 +119,16 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
     death = facts.death
     if not death.proven:
         cause = death.cause.removeprefix("by SIGKILL").strip()
+        has_code = death.kind.startswith("Exit code")
+        how = "with exit code 137 (SIGKILL)" if has_code else "by SIGKILL"
         stopped = (
             f"The program was killed by SIGKILL {cause}; nothing in the input proves that memory "
             "ran out."
         )
         yield Evidence(
             "warn",
-            f"The program ended with exit code 137 (SIGKILL){f' {cause}' if cause else ''}, and "
-            "there is no record of an OOM kill.",
+            f"The program ended {how}{f' {cause}' if cause else ''}, and there is no record of an "
+            "OOM kill.",
             headline=stopped if cause else None,
             advice=death.advice[0] if cause else None,
             process=facts.death.process,

@@ -20,7 +20,7 @@ from gctrace_analyzer.ingest.memstats import log_messages
 from gctrace_analyzer.ingest.metrics import runtime_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row, Rows
 
@@ -45,13 +45,18 @@ HINT = "|".join(
 """Every line that one of the readers understands contains a match of this."""
 
 
-def read(messages: Sequence[Message], described: Sequence[Row] = ()) -> Rows:
+def read(
+    messages: Sequence[Message],
+    described: Sequence[Row] = (),
+    runs_on: Callable[[int], bool] = lambda _: False,
+) -> Rows:
     """Returns the rows that the messages contain, by table.
 
     Args:
         messages: the messages.
         described: the containers that documents next to them describe, which have the same words.
             Why one of them was stopped is added to its row.
+        runs_on: whether the process whose records precede a line has more of them after it.
     """
     rows: Rows = {}
     stops = platforms.stops_of(messages)
@@ -69,14 +74,19 @@ def read(messages: Sequence[Message], described: Sequence[Row] = ()) -> Rows:
     states += cgroups.joined(cgroups.read_files(messages), rows)
     if not described:
         states += pods.read_words(messages, {row["line_no"] for row in states})
+    rows["runtime_fatal"] = fatal.read(messages)
+    if not described and not any(rows.get(table) for table in _OF_DEATHS):
+        states += platforms.unexplained(messages, runs_on)
     stops = platforms.with_events(stops, states)
     platforms.mark_stopped(states, stops)
     of_one_pod = len({row.get("pod") for row in described}) == 1
     platforms.mark_stopped(described, stops, everywhere=of_one_pod)
-    rows["runtime_fatal"] = fatal.read(messages)
     rows["benchmarks"] = bench_lines.read(messages)
     rows["rejected"] = list(_unreadable(messages))
     return rows
+
+
+_OF_DEATHS = ("oom_kills", "unit_events", "container_states", "runtime_fatal")
 
 
 def _unreadable(messages: Sequence[Message]) -> Iterator[Row]:

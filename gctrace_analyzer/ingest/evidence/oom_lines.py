@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.ingest import numbers
+from gctrace_analyzer.ingest.evidence.message import size_bytes
 
 if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Row
@@ -70,7 +71,8 @@ NO_KILL = re.compile(
 )
 _SIZE = re.compile(
     r"(?P<key>total-vm|(?:anon|file|shmem)-rss|pgtables|oom_score_adj|UID):? "
-    r"?(?P<value>-?\d+)(?P<unit>kB)?"
+    # The kernel prints kB; whoever reports the kill may have written MB or GB.
+    r"?(?P<value>-?\d+(?:\.\d{1,3})?)(?:(?P<value_unit>[kMG])B)?(?![\d.]*[A-Za-z])"
 )
 _KEYS = {
     "total-vm": "total_vm_bytes",
@@ -117,8 +119,7 @@ def sizes(text: str) -> Row:
     """Returns the sizes on a line in bytes; the kernel's kB is 1024 bytes."""
     row: Row = {}
     for match in _SIZE.finditer(text):
-        factor = 1024 if match["unit"] else 1
-        row[_KEYS[match["key"]]] = numbers.whole(match["value"], factor)
+        row[_KEYS[match["key"]]] = size_bytes(match.groupdict(), "value")
     return row
 
 

@@ -25,7 +25,7 @@ from gctrace_analyzer.ingest.evidence.message import (
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row, Rows
@@ -34,7 +34,8 @@ HINT = (
     rf"{wordings.HINT}|{wordings.KILLERS_HINT}|Error R1[45]|running mem=|sample#memory_|"
     r"Max Memory Used|maxMemoryUsedMB|signal: killed|Runtime\.OutOfMemory|OutOfMemoryError: C|"
     r"exit(?:ed with)?(?: non-zero)?(?: exit)? (?:code|status):? ?137|"
-    r"xit [Cc]ode:? 137|xit status 137|non-zero exit \(137\)"
+    r"xit [Cc]ode:? 137|xit status 137|non-zero exit \(137\)|non-zero code: 137|Error 137|"
+    r"STOPPED +\| +137|SIGKILL|zsh: killed|\] Killed|[Kk]illed(?:  |$)"
 )
 
 _SIZES = re.compile(
@@ -154,7 +155,7 @@ def _containers(messages: Sequence[Message], stops: Stops) -> Iterator[Row]:
             reports.rows += _of_ecs_in(message)
         for wording, match in _matches(_ENDS, message.text):
             row = _of_match(message, match, wording)
-            if wording.says == "ended" and wording.who == "anyone":
+            if wording.who == _ANYONE:
                 anyones += [row] if stops.of(row) else []
             elif wording.says == "from the code" and stops.of(row):
                 anyones.append(row | {"oom_killed": None})
@@ -166,10 +167,29 @@ def _containers(messages: Sequence[Message], stops: Stops) -> Iterator[Row]:
     yield from (row for row in anyones if row["line_no"] not in taken)
 
 
+def unexplained(messages: Iterable[Message], runs_on: Callable[[int], bool]) -> list[Row]:
+    """Returns the ends by SIGKILL for which nothing else stands.
+
+    Args:
+        messages: of which no other reader saw a death.
+        runs_on: whether the process whose records precede a line has more of them after it.
+    """
+    reports = _Reports()
+    for message in messages:
+        for wording, match in _matches(_BY_ANYONE, message.text):
+            if not runs_on(message.line_no):
+                row = _of_match(message, match, wording)
+                reports.add(wording, row, {})
+            break
+    return reports.rows
+
+
+_ANYONE = "anyone"
 _STOPS, _ENDS = (
     [wording for wording in wordings.WORDINGS if (wording.says == "stopped") == is_stop]
     for is_stop in (True, False)
 )
+_BY_ANYONE = [wording for wording in _ENDS if wording.who == _ANYONE]
 
 
 def _matches(
@@ -219,7 +239,7 @@ def _of_match(message: Message, match: re.Match[str], wording: wordings.Wording)
     elif wording.says == "at its limit":
         row |= {"oom_killed": None, "status": "running", "event": AT_LIMIT}
     elif wording.says == "ended":
-        row["oom_killed"] = None
+        row |= {"oom_killed": None, "signal": "KILL"}
     elif wording.says == "from the code":
         row["finished_at"] = message.logged_at
     elif wording.word == KILLED_AT_START:
@@ -300,7 +320,9 @@ def with_events(stops: Stops, states: Iterable[Row]) -> Stops:
 def mark_stopped(states: Iterable[Row], stops: Stops, *, everywhere: bool = False) -> None:
     """Adds to each container that got SIGKILL why it was ended, if that was not for memory."""
     for state in states:
-        got_kill = state.get("exit_code") == _SIGKILL_CODE and not state.get("oom_killed")
+        by_signal = state.get("signal") == "KILL" and not state.get("event")
+        code = state.get("exit_code", _SIGKILL_CODE if by_signal else None)
+        got_kill = code == _SIGKILL_CODE and not state.get("oom_killed")
         if got_kill and (cause := stops.of(state, everywhere=everywhere)):
             state |= {"stop_requested": True, "stopped_by": state.get("stopped_by") or cause}
 

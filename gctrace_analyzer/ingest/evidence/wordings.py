@@ -214,10 +214,39 @@ WORDINGS: tuple[Wording, ...] = (
         ("stopped", "unhealthy container", r"dockerexec: unhealthy container",
             "its health check failed"),
     ),
+    *_rows("go test",  # cmd/go/internal/test
+        ("stopped", "ran too long", r"\*\*\* Test killed.{0,40}: ran too long",
+            "it ran longer than `go test -timeout` allows"),
+    ),
+    *_rows("os/exec",
+        ("stopped", "killed: context", r"signal: killed: context (?:deadline|cancel)",
+            "the context of its command was canceled or had passed its deadline"),
+    ),
+    *_rows("timeout",  # of GNU coreutils
+        ("stopped", "sending signal", r"^timeout: sending signal",
+            "it ran longer than `timeout` allows"),
+    ),
     *_rows("anyone",
         ("ended", "137",
             r"(?:exit(?:ed)?(?: with)?(?: a)?(?: non-zero)?(?: exit)? (?:code|status):?|Exit Code:|"
-            r"Exit status|non-zero exit) ?\(?(?P<code>137)\b"),
+            r"Exit status|non-zero exit|non-zero code:) ?\(?(?P<code>137)\b"),
+        ("ended", "137", r"^make(?:\[\d{1,3}\])?: \*\*\* \[.{1,200}\] Error (?P<code>137)$"),
+        ("ended", "137", rf"\|\s{{1,99}}{_NAME}\s{{1,99}}\|\s{{1,99}}STOPPED\s{{1,99}}\|"
+            r"\s{1,99}(?P<code>137)\s"),
+        # Go's exec.ExitError, and so `go run`, `go build` and reloaders
+        ("ended", "signal: killed", r"(?:^|(?<=: )|/(?P<name>[\w.-]{1,100}): )signal: killed"
+            r"(?:$|: context)"),
+        # Shells
+        ("ended", "illed",
+            r"^(?:\S{1,200}: line \d{1,9}: +|zsh: |\[\d{1,9}\] ?[+-]? +)?(?:\d{1,9} +)?[Kk]illed"
+            r"(?: {2,99}(?:\S{0,300}/)?(?P<name>[\w.-]{1,100})(?: .{0,999})?)?$"),
+        ("ended", "Killed", r"^make(?:\[\d{1,3}\])?: \*\*\* \[.{1,200}\] Killed$"),
+        # fish, JetBrains' IDEs, supervisord, PM2
+        ("ended", "SIGKILL", r"'(?:\S{0,300}/)?(?P<name>[\w.-]{1,100})[^']{0,999}' terminated by "
+            r"signal SIGKILL"),
+        ("ended", "SIGKILL", r"interrupted by signal 9: SIGKILL"),
+        ("ended", "SIGKILL", r"exited: (?P<name>[\w.:-]{1,100}) \(terminated by SIGKILL"),
+        ("ended", "SIGKILL", r"App \[(?P<name>[^\]]{1,100})\] exited with code .{1,30}SIGKILL"),
     ),
 )
 # fmt: on

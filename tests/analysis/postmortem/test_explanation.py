@@ -511,9 +511,10 @@ def test_what_is_missing_is_named(resident_mib: float | None) -> None:
 
 
 def test_exit_code_137_proves_nothing() -> None:
-    found = explained(proven=False)
+    found = explained(proven=False, exit_code=137)
     assert found.preventable == "cannot tell"
     assert found.reading[0].startswith("Exit code 137 means SIGKILL")
+    assert explained(proven=False).reading[0].startswith("Any process may have sent SIGKILL")
     assert found.advice == (
         "Next time, save the output of `journalctl -k` or `dmesg` on the host.",
     )

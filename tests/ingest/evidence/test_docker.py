@@ -206,7 +206,6 @@ def test_a_container_that_exited_with_137_may_have_been_killed_for_memory(
     [
         "api-1 exited with code 0",
         "api  Exited (0) 3 minutes ago",
-        "the api exited with code 137",
     ],
 )
 def test_other_ends_of_containers_are_no_deaths(text: str) -> None:

@@ -630,3 +630,69 @@ def test_each_task_of_an_allocation_has_its_own_kills() -> None:
 
 
 LIMITS = (("web", 512), ("api", 256))
+
+
+KILLED: dict[str, str | None] = {
+    "signal: killed": None,
+    "go build example.com/x: /usr/local/go/pkg/tool/linux_amd64/compile: signal: killed": "compile",
+    "exit status 137": None,
+    "command terminated with exit code 137": None,
+    "Process completed with exit code 137.": None,
+    "The command '/bin/sh -c go build ./...' returned a non-zero code: 137": None,
+    "make: *** [Makefile:21: lint] Error 137": None,
+    "make: *** [test] Killed": None,
+    "Killed": None,
+    "./run.sh: line 3: 12345 Killed                  ./server -v": "server",
+    "[1]+  Killed                  bin/api": "api",
+    "[1]    12345 killed     ./server": "server",
+    "zsh: killed     api": "api",
+    "fish: Job 1, './api -v' terminated by signal SIGKILL (Forced quit)": "api",
+    "Process finished with the exit code 137 (interrupted by signal 9: SIGKILL)": None,
+    "INFO exited: api (terminated by SIGKILL; not expected)": "api",
+    "PM2 | App [api:0] exited with code [0] via signal [SIGKILL]": "api:0",
+    "|  api   |  STOPPED  |  137  |  None  |": "api",
+}
+
+
+@pytest.mark.parametrize("among", [0, 200], ids=["alone", "among records"])
+@pytest.mark.parametrize("text", KILLED)
+def test_an_end_by_sigkill_alone_proves_nothing(text: str, among: int) -> None:
+    run = read_text("".join(f"{line}\n" for line in records(among)) + f"{text}\n")
+    (state,) = run.container_states.to_dicts()
+    assert (state["signal"], state["oom_killed"]) == ("KILL", None)
+    (death,) = run.post_mortems()
+    assert (death.proven, death.victim) == (False, KILLED[text])
+
+
+def test_lines_about_one_end_are_one() -> None:
+    shell = "/bin/bash: line 1:  2214 Killed                  golangci-lint run ./..."
+    run = read_text(f"{shell}\nmake: *** [Makefile:21: lint] Error 137\n")
+    (state,) = run.container_states.to_dicts()
+    assert (state["name"], state["exit_code"]) == ("golangci-lint", 137)
+
+
+@pytest.mark.parametrize("text", KILLED)
+def test_a_program_that_runs_on_was_not_killed(text: str) -> None:
+    first, *others = records(9)
+    assert not read_text("\n".join([first, text, *others, ""])).post_mortems()
+
+
+def test_what_was_killed_may_start_again() -> None:
+    lines = [*records(9), "signal: killed", *records(9), ""]
+    (death,) = read_text("\n".join(lines)).post_mortems()
+    assert (death.proven, death.line_no) == (False, 10)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["filled", "Killed by the boss, who else", "3 jobs killed", "Error 1370", "exit status 1"],
+)
+def test_other_words_are_no_end(text: str) -> None:
+    lines = "".join(f"{line}\n" for line in records(3))
+    assert not read_text(f"{lines}{text}\n").post_mortems()
+
+
+def test_a_test_that_ran_too_long_was_stopped() -> None:
+    text = "*** Test killed: ran too long (11m0s).\nsignal: killed\nFAIL\tpkg\t660.012s\n"
+    (death,) = read_text(text).post_mortems()
+    assert "`go test -timeout`" in death.cause
