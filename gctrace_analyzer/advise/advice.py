@@ -79,6 +79,18 @@ class Advice:
         # Printed sizes are truncated to MiB; the measured one is in the middle of the range.
         return least, float(math.floor(most))
 
+    def higher_limit_mib(self, *, runs_all_the_time: bool) -> float | None:
+        """Returns the limit that is high enough; None if it is unknown or the present one is.
+
+        `runs_all_the_time`: whether the limit is so low that GC does.
+        """
+        needed, now = self.needed_limit_mib, self.baseline.now.limit
+        if needed is None:
+            return None
+        times = DEFAULT.safe_limit_times if runs_all_the_time else observed.ROOMY_LIMIT
+        least = needed[0] + math.ceil((times - DEFAULT.safe_limit_times) * needed[1])
+        return None if now and now >= least else least
+
     @property
     def highest_live_mib(self) -> float | None:
         """The largest live heap of the process, also of its start-up and in forced cycles."""

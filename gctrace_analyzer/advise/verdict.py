@@ -6,7 +6,6 @@ which knows the setting.
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -382,14 +381,11 @@ def _raise_limit(advice: Advice, *, runs_all_the_time: bool = True) -> str:
         runs_all_the_time: whether the limit is so low that GC does; if not, it leaves room, but
             so little that `limit-tight` matches.
     """
-    needed, now = advice.needed_limit_mib, advice.baseline.now.limit
-    if needed is None:
+    least = advice.higher_limit_mib(runs_all_the_time=runs_all_the_time)
+    if least is None or advice.needed_limit_mib is None:
         return ""
-    largest = needed[1]
+    largest, now = advice.needed_limit_mib[1], advice.baseline.now.limit
     times = DEFAULT.safe_limit_times if runs_all_the_time else ROOMY_LIMIT
-    least = needed[0] + math.ceil((times - DEFAULT.safe_limit_times) * largest)
-    if now and now >= least:
-        return ""
     room = "" if advice.baseline.settings.value("container_limit_mib") else ", if there is room"
     outside_is_known = advice.baseline.non_heap_is_known
     # Where memory outside the heap is assumed, the present limit may be as high already.

@@ -14,6 +14,7 @@ from gctrace_analyzer.cli.screen import Colors, show, to_a_reader, working
 from gctrace_analyzer.errors import BadSettingError, nearest
 from gctrace_analyzer.files import write_atomically
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.present.format import as_wide_as
 
 if TYPE_CHECKING:
     import argparse
@@ -115,6 +116,11 @@ def printed(args: argparse.Namespace) -> str | None:
 
 def deliver(result: Result, args: argparse.Namespace) -> int:
     """Checks, writes and prints a result as the options ask for; returns the exit code."""
+    with as_wide_as(args.width):
+        return _deliver(result, args)
+
+
+def _deliver(result: Result, args: argparse.Namespace) -> int:
     checks: Sequence[Check] = ()
     if result.check is not None and (args.fail_on or args.junit):
         checks = result.check(*args.fail_on)

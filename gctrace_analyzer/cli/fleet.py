@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.fleet.answers import Answers
     from gctrace_analyzer.cli.deliver import Sink
     from gctrace_analyzer.fleets.scheduler import Progress
+    from gctrace_analyzer.present.document import Document
 
 FORMATS = ("text", "md", "html", "json", "csv", "jsonl")
 _REPORTS = 10
@@ -38,10 +40,10 @@ _TOP = 10
 _WORST = 3
 
 _DESCRIPTION = """\
-Reads the logs of many processes, writes one row for each, and answers questions
-about all of them: which services spend the most CPU on GC, which thrash or soon
-will, where GOMEMLIMIT is too close to the live heap, what the recommended
-settings would save, and which replicas differ from the others.
+Reads the logs of many processes, writes one row for each, and says first which
+services suffer, what of, and what to set: those that thrash or soon will, were
+killed for memory, or spend much CPU on GC. Then what the recommended settings
+would save, and which replicas differ from the others.
 
   gctrace-analyze fleet 'logs/**/*.log*' -o fleet.parquet
 
@@ -101,7 +103,7 @@ def run(args: argparse.Namespace) -> Result:
         answers(table), [(name, answers(rows_then)) for name, rows_then in earlier]
     )
     pages = {} if args.reports is None else _reports(args, inputs, summary)
-    return _result(args, table, summary, pages)
+    return replace(_result(args, table, summary, pages), closing=_next(summary))
 
 
 def of_server(args: argparse.Namespace, since: str) -> Result:
@@ -160,6 +162,18 @@ def _result(
             "html": write_page,
         },
     )
+
+
+def _next(summary: Answers) -> Document:
+    """Returns what to do next: see a page and single reports, name services by folders."""
+    from gctrace_analyzer.present.document import Gap, Sentence, Sentences
+    from gctrace_analyzer.present.sections.fleet import pattern_of
+
+    steps = ["-o fleet.parquet -o fleet.html --reports reports"]
+    if summary.totals.files and summary.totals.unnamed:
+        steps.append(f"--id '{pattern_of(summary)}' · help fleet")
+    rows = [Sentence("Next:" if step is steps[0] else "", step, "bold") for step in steps]
+    return (Gap(), Sentences(rows, width=6, indent=0))
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -289,7 +303,11 @@ def _earlier(places: list[str]) -> list[tuple[str, pl.DataFrame]]:
     from gctrace_analyzer.fleets.identity import public
     from gctrace_analyzer.fleets.output import existing
 
-    return [(public(place), existing(place).collect()) for place in places]
+    try:
+        return [(public(place), existing(place).collect()) for place in places]
+    except BadSettingError as err:
+        err.argument = "compare_with"
+        raise
 
 
 def _reports(

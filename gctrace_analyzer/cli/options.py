@@ -212,6 +212,12 @@ def add_general(parser: argparse.ArgumentParser) -> None:
         "auto, light or dark (default: auto)",
     )
     group.add_argument(
+        "--width",
+        type=whole_number("width", 1),
+        metavar="COLUMNS",
+        help="columns of texts, 60 to 120 (default: those of the terminal, else 80)",
+    )
+    group.add_argument(
         "--debug", action="store_true", help="show a traceback instead of a short error message"
     )
     group.add_argument(

@@ -46,7 +46,7 @@ def rows_of(run: Run, item: Item, identity: Mapping[str, str]) -> list[Row]:
         {
             **_of_file(run, item),
             **row_of(own, alone=len(runs) == 1),
-            **_identity(row, identity),
+            **_identity(row, identity, run),
         }
         for own, row in zip(runs, _process_rows(run), strict=True)
     ]
@@ -148,12 +148,18 @@ def _process_rows(run: Run) -> Iterator[Row]:
     yield from run.processes.iter_rows(named=True)
 
 
-def _identity(process: Mapping[str, Any], from_path: Mapping[str, str]) -> Row:
-    """Returns the identity of a process; the path takes precedence over the log prefix."""
+def _identity(process: Mapping[str, Any], from_path: Mapping[str, str], run: Run) -> Row:
+    """Returns the identity of a process; the path takes precedence over the log prefix.
+
+    Without GC cycles, the service is what was killed.
+    """
+    deaths = () if process else run.report().analysis.post_mortems
+    victims = {death.victim for death in deaths if death.victim}
     names = set(schema.names("fleet")) & {*schema.names("processes"), *IDENTITY}
     own: Row = {name: process.get(name) for name in names - {"cycles", "missing_cycles"}}
     own |= from_path
-    return own | {"service": from_path.get("service") or service_of(own)}
+    victim = victims.pop() if len(victims) == 1 else None
+    return own | {"service": from_path.get("service") or service_of(own) or victim}
 
 
 def _times(share: float | None, whole: float | None) -> float | None:
@@ -174,14 +180,24 @@ def _settings(report: Report) -> Row:
 
 
 def _findings(report: Report) -> Row:
-    findings = report.analysis.findings
+    findings, verdict = report.analysis.findings, report.verdict
     return {
         "findings": [finding.id for finding in findings],
         "severity": max(
             (finding.severity for finding in findings), key=RANK.__getitem__, default=None
         ),
-        "headline": findings[0].evidence if findings else None,
+        "headline": verdict.sentence if verdict else None,
+        "action": verdict.action if verdict else None,
+        "needed_limit_mib": _needed_limit_mib(report),
     }
+
+
+def _needed_limit_mib(report: Report) -> float | None:
+    """Returns how high GOMEMLIMIT must be; None if it is not too low, or unknown how far."""
+    ids = {finding.id for finding in report.analysis.findings}
+    if not ids & {"GC015", "GC016"}:
+        return None
+    return report.advice.higher_limit_mib(runs_all_the_time="GC016" in ids)
 
 
 def _episodes(episodes: pl.DataFrame, span_s: float | None) -> Row:

@@ -25,6 +25,17 @@ _SIGNED = re.compile(
     r"googleaccessid|policy|key-pair-id)$|token|secret|password|credential|api.?key",
     re.IGNORECASE,
 )
+_KUBELET = (
+    re.compile(
+        r"(?:^|/)(?P<namespace>[^/_]+)_(?P<pod>[^/_]+)_[0-9a-f-]{32,36}/"
+        r"(?P<container>[^/]+)/\d+\.log[^/]*$"
+    ),
+    re.compile(
+        r"(?:^|/)(?P<pod>[^/_]+)_(?P<namespace>[^/_]+)_(?P<container>[^/]+)-[0-9a-f]{64}\.log[^/]*$"
+    ),
+)
+"""Paths in /var/log/pods and /var/log/containers of a Kubernetes node."""
+
 _COMPRESSED = r"(?:\.(?:gz|zst|xz|bz2))?"
 _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_KEY")
 
@@ -99,26 +110,37 @@ def pattern(text: str) -> re.Pattern[str]:
 def identity(name: str, by: re.Pattern[str] | None) -> dict[str, str]:
     """Returns the identity that the path of an input gives; empty if it does not match.
 
+    Without a pattern, the paths of a Kubernetes node are known.
+
     >>> identity("logs/api/api-7d9f.log.gz", pattern("{service}/{pod}.log"))
     {'service': 'api', 'pod': 'api-7d9f'}
+    >>> identity("prod_api-x2k9v_8f2d8a34-53d1-4bb5-8f0e-000000000001/app/0.log", None)
+    {'namespace': 'prod', 'pod': 'api-x2k9v', 'container': 'app'}
     """
-    match = by.search(name.partition("?")[0]) if by else None
-    return match.groupdict() if match else {}
+    known = (by,) if by else _KUBELET
+    matches = (path.search(name.partition("?")[0]) for path in known)
+    return next((match.groupdict() for match in matches if match), {})
 
 
 def service_of(row: Mapping[str, object]) -> str | None:
     """Returns the service according to the log prefix; None if the prefix does not name it.
 
-    It is the container, unit or program, else the pod without the suffix that Kubernetes adds.
+    It is the pod without the suffix that Kubernetes adds, and the container if it has another
+    name, which pods of several services may have; else the unit or program.
 
     >>> service_of({"pod": "api-6d4cf56db6-x2k9v"}), service_of({"unit": "api.service"})
     ('api', 'api')
+    >>> service_of({"pod": "api-0", "container": "api"})
+    'api'
+    >>> service_of({"pod": "db-0", "container": "app"})
+    'db/app'
     """
-    container, unit, ident, pod = (row.get(n) for n in ("container", "unit", "ident", "pod"))
+    container, unit, ident = (row.get(name) for name in ("container", "unit", "ident"))
+    pod = re.sub(REPLICA_SUFFIX, "", str(row.get("pod") or ""))
     if container and not re.fullmatch(r"[0-9a-f]{12,64}", str(container)):
-        return str(container)
+        return f"{pod}/{container}" if pod not in ("", container) else str(container)
     if unit:
         return str(unit).removesuffix(".service")
     if ident:
         return str(ident)
-    return re.sub(REPLICA_SUFFIX, "", str(pod)) if pod else None
+    return pod or None

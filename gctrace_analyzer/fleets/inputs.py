@@ -129,6 +129,8 @@ def _local(text: str) -> Iterator[Item]:
         # Patterns may be absolute, which Path.glob does not accept.
         names = glob.glob(str(path), recursive=True)  # noqa: PTH207
     else:
+        if text.endswith("/") and not path.exists():
+            raise MissingInputError(text, "no such folder", "Check the path.")
         # The user named this file, so it gets a row even if it does not exist.
         yield Item(str(path), str(path), path.stat().st_size if path.is_file() else None)
         return
@@ -215,12 +217,9 @@ def opened(item: Item, options: Mapping[str, Any]) -> Iterator[IO[bytes]]:
         try:
             local = Path(item.url).open("rb")  # noqa: SIM115  # closed below
         except OSError as err:
-            problem = "no such file" if isinstance(err, FileNotFoundError) else err.strerror
-            error = (
-                MissingInputError
-                if isinstance(err, FileNotFoundError)
-                else UnreadableInputError
-            )
+            is_missing = isinstance(err, FileNotFoundError)
+            problem = "no such file or folder" if is_missing else err.strerror
+            error = MissingInputError if is_missing else UnreadableInputError
             hint = "It must be readable on every worker."
             raise error(item.name, str(problem or err).lower(), hint) from err
         with local:

@@ -215,7 +215,11 @@ def _scan(folder: _Local | _Remote, parts: Iterable[Part]) -> pl.LazyFrame:
         (part["kind"], folder.readable(part["name"])) for part in parts if part["kind"] in kinds
     ]
     read, computed = (
-        pl.concat([empty, *(pl.scan_parquet(file) for kind, file in several if is_kind(kind))])
+        # Outputs of earlier versions may lack columns.
+        pl.concat(
+            [empty, *(pl.scan_parquet(file) for kind, file in several if is_kind(kind))],
+            how="diagonal",
+        )
         for is_kind in (_COMPUTED.__ne__, _COMPUTED.__eq__)
     )
     if not any(kind == _COMPUTED for kind, _ in several):
@@ -233,7 +237,7 @@ class _Local:
             raise BadSettingError(
                 argument="output",
                 value=where,
-                expected="a folder, because the rows are saved in several files",
+                expected="a folder such as fleet.parquet: rows are saved in several files",
             )
 
     def get_manifest(self) -> str:

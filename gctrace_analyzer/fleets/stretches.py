@@ -294,7 +294,7 @@ def _row(parts: Sequence[ProcessPart]) -> Row:
             "short": whole["cycles"] < DEFAULT.short_log_cycles
             or whole["gc_cpu_share"] is None,
             "severity": worst["severity"],
-            "headline": worst["headline"],
+            **{name: worst[name] for name in ("headline", "action", "needed_limit_mib")},
             "findings": _findings(every),
             "worst_episodes": fleet_rows.worst(
                 [episode for row in every for episode in row["worst_episodes"]]

@@ -144,8 +144,9 @@ class Table:
     """A table. The head of the first column is its title; `align` has l or r per column.
 
     `least` has the characters of each column that a terminal shows at least where it has to cut
-    cells; 0 or nothing: they are not cut. `verdict` is the number of the column whose cells are
-    coloured by verdict. `spans` are the ranges of time that the rows of a page lead to.
+    cells; 0 or nothing: they are not cut. In the last column, they take several lines instead.
+    `verdict` is the number of the column whose cells are coloured by verdict. `spans` are the
+    ranges of time that the rows of a page lead to.
     """
 
     head: tuple[str, ...]

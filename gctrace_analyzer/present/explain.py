@@ -21,11 +21,15 @@ from gctrace_analyzer.present.document import (
     Sentences,
     Title,
 )
+from gctrace_analyzer.present.format import mib
+from gctrace_analyzer.present.sections import verdict
+from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gctrace_analyzer.present.document import Block, Document
+    from gctrace_analyzer.present.report import Report
 
 _FILES = {
     "gc18": "runtime/mgc.go, gcMarkTermination",
@@ -124,6 +128,42 @@ def explain(text: str, note: str | None = None) -> Document | None:
         if match := re.search(shape.pattern, text):
             return [*_explained(shape, match, note)]
     return None
+
+
+_DEATHS = ("oom_kills", "oom_invocations", "unit_events", "container_states", "runtime_fatal")
+
+
+def explain_death(text: str, report: Report) -> Document | None:
+    """Explains a line about a kill, or another end of a program; None if it is none.
+
+    Args:
+        text: the line.
+        report: on an input that has only this line.
+    """
+    tables = report.analysis.log.tables
+    table = next((name for name in _DEATHS if len(tables[name])), None)
+    return None if table is None else [*_death(text, table, report)]
+
+
+def _death(text: str, table: str, report: Report) -> Iterator[Block]:
+    yield Title(f"A line about {schema.ABOUT[table]}", text)
+    yield Paragraphs([f"{table}: {schema.ABOUT[table]}"], "dim")
+    yield Gap()
+    row = report.analysis.log.tables[table].row(0, named=True)
+    known = [
+        column
+        for column in schema.TABLES[table]
+        if row[column.name] is not None and column.name not in ("source", "line_no")
+    ]
+    for column in known:
+        value = row[column.name]
+        shown = mib(value / MIB) if column.unit == "B" else f"{value} {column.unit}".strip()
+        yield Sentences([Sentence(f"{shown}  ", column.meaning, "bold")], width=30)
+        yield Sentences([Sentence("", f"{column.name} · {column.source}")], 30, style="dim")
+    if statement := verdict.shown(report).sentence:
+        yield Gap()
+        yield Heading("What it says of the program")
+        yield Paragraphs([statement], indent=2)
 
 
 def _explained(shape: Shape, match: re.Match[str], note: str | None) -> Iterator[Block]:

@@ -88,6 +88,10 @@ class Ranking:
             [tuple(text for _, text in self.cells(row)) for row in self.rows],
             f"… and {self.left:,} more" if self.left else "",
             tuple(column.most for column in self.columns),
+            # What is known of a row comes first, figures last.
+            spare=tuple(
+                at for at in range(len(self.columns) - 1, 1, -1) if not self.columns[at].is_wide
+            ),
         )
 
 
@@ -201,6 +205,7 @@ def rankings(answers: Answers, most: int) -> list[Ranking]:
     made = (
         *(() if answers.history is None else (_history(answers.history, most),)),
         *(() if answers.changes is None else _changes(answers.changes, most)),
+        ranking("Services with a problem", answers.problems, _PROBLEMS, most),
         ranking("Services by GC CPU", answers.services, _SERVICES, most),
         ranking("Killed for memory", answers.kills, _KILLS, most),
         ranking("Recommended settings", advised, _SAVINGS, most),
@@ -269,9 +274,9 @@ def _changed(written: Callable[[float | None], str]) -> tuple[Column, ...]:
     )
 
 
-def file_of(row: Mapping[str, Any]) -> str:
-    """Returns the name of a file, and the number of the process if it is not the first."""
-    return f"{row['file']}" + (f" #{row['process']}" if row["process"] else "")
+def name_of(row: Mapping[str, Any]) -> str:
+    """Returns the name of a process, with its number if it is not the first of its file."""
+    return f"{row['name']}" + (f" #{row['process']}" if row["process"] else "")
 
 
 _CHANGED: Mapping[str, tuple[str, Callable[[float | None], str]]] = {
@@ -309,7 +314,7 @@ def _if_any(number: int | None) -> str:
 
 
 _SERVICE = _figure("Service", "service", str, "l", NAME_CHARS)
-_FILE = Column("Process", file_of, "file", "l", NAME_CHARS)
+_NAME = Column("Process", name_of, "name", "l", NAME_CHARS)
 _GC_CORES = _figure("GC cores", "gc_cores", cores)
 _GC_CPU = _figure("GC CPU", "gc_cpu_share", share)
 _GOGC = _figure("eff. GOGC", "effective_gogc_p50", _rounded)
@@ -350,13 +355,25 @@ _SERVICES = (
     _LIVE,
     _P99,
 )
+_PROBLEMS = (
+    _figure("Service", "service", str, "l", 17),
+    _figure("problem", "problem", str, "l"),
+    _GC_CPU,
+    _figure("processes", "affected", _whole),
+    _GC_CORES,
+    Column("set or do first", lambda row: row["to_do"], "", "l", 26, is_wide=True),
+)
 _SAVINGS = (
     _figure("Service", "service", str, "l", 20),
     _APPLY_TO,
     Column("cores", lambda row: saving(row, "saved_cores", cores), "saved_cores", "l"),
     Column("heap", saved_heap, "saved_heap_mib", "l"),
 )
-_TO_SET = (_SERVICE, _APPLY_TO, Column("most often", _setting, "advised_setting", "l"))
+_TO_SET = (
+    _SERVICE,
+    _APPLY_TO,
+    Column("most often", _setting, "advised_setting", "l", 24, is_wide=True),
+)
 
 
 def _state(row: Mapping[str, Any]) -> str:
@@ -366,19 +383,18 @@ def _state(row: Mapping[str, Any]) -> str:
 
 
 _PROCESSES = (
-    _FILE,
+    _NAME,
     Column("state", _state, align="l"),
     _GC_CORES,
     _GC_CPU,
     _RATE,
     _LIVE,
     _P99,
-    Column(
-        "most important finding", lambda row: row["headline"] or "", align="l", is_wide=True
-    ),
+    Column("verdict", lambda row: row["headline"] or "", align="l", is_wide=True),
+    Column("what to do", lambda row: row["action"] or NONE, align="l", is_wide=True),
 )
 _THRASH = (
-    Column("Process", file_of, "file", "l", 17),
+    Column("Process", name_of, "name", "l", 17),
     Column("state", lambda row: STATES[row["state"]], align="l"),
     _GC_CPU,
     _GOGC,
@@ -397,21 +413,21 @@ _KILLS = (
     _figure("RSS max", "rss_max_mib", mib),
 )
 _LIMITS = (
-    _FILE,
+    _NAME,
     _figure("live heap, max", "live_heap_max_mib", mib),
-    _LIMIT,
+    Column("limit", lambda row: mib(row["limit_mib"]).replace(NONE, "inferred"), "limit_mib"),
     _figure("share", "live_share_of_limit", share),
     _GOGC,
 )
 _OUTLIERS = (
-    _FILE,
+    _NAME,
     Column("figure", lambda row: OUTLYING[row["figure"]], align="l"),
     Column("value", lambda row: _WRITTEN[row["figure"]](row["value"]), "value"),
     Column("median", lambda row: _WRITTEN[row["figure"]](row["usual"]), "usual"),
     _figure("replicas", "replicas", _whole),
 )
 _MEMORY = (
-    _FILE,
+    _NAME,
     _figure("held by Go", "go_memory_mib", mib),
     _figure("RSS max", "rss_max_mib", mib),
     _figure("GOMEMLIMIT", "memory_limit_mib", mib),
@@ -433,9 +449,9 @@ _SITES = (
 )
 _ERRORS = (
     _figure("Reason", "kind", str, "l"),
+    _figure("for example", "example", str, "l", 16),
     _figure("files", "files", _whole),
-    _figure("for example", "example", str, "l", NAME_CHARS),
-    Column("problem", lambda row: row["error"] or "", "error", "l", 28, is_wide=True),
+    Column("problem", lambda row: row["error"] or "", "error", "l", 20, is_wide=True),
 )
 
 

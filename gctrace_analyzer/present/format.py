@@ -25,20 +25,24 @@ MOST_NAME = 22
 WIDTH, NARROWEST, WIDEST = 80, 60, 120
 """Columns: what the reports are designed for, and what they use at least and at most."""
 
-_WIDTH = ContextVar("width", default=WIDTH)
+_WIDTH: ContextVar[int | None] = ContextVar("width", default=None)
 
 _BARS = "▁▂▃▄▅▆▇█"
 
 
 def width() -> int:
     """Returns how many columns a text may use."""
-    return _WIDTH.get()
+    return _WIDTH.get() or WIDTH
 
 
 @contextmanager
-def as_wide_as(columns: int) -> Iterator[None]:
-    """Sets the width of texts in columns, within limits, inside the context."""
-    token = _WIDTH.set(min(max(columns, NARROWEST), WIDEST))
+def as_wide_as(columns: int | None) -> Iterator[None]:
+    """Sets the width of texts in columns, within limits, inside the context.
+
+    A width that is set already stays; None sets none.
+    """
+    limited = None if columns is None else min(max(columns, NARROWEST), WIDEST)
+    token = _WIDTH.set(_WIDTH.get() or limited)
     try:
         yield
     finally:
@@ -223,17 +227,20 @@ def short_paths(paths: Sequence[str]) -> list[str]:
 def shortened(names: Sequence[str], room: int) -> list[str]:
     """Shortens names so that they stay distinct: at the end, in front or in the middle.
 
-    Of paths, the end is the most useful part.
+    Of functions, the end is the most useful part, with their line. Paths are shortened in the
+    middle: their folders may name a service.
 
     >>> shortened(["before-1.26.log", "after-1.26.log"], 9), shortened(["a/run-1.log"], 7)
-    (['before-1…', 'after-1.…'], ['…-1.log'])
+    (['before-1…', 'after-1.…'], ['a/ru…og'])
     >>> shortened(["a-with-go1.26.log", "a-with-go1.9.log", "b-with-go1.26.log"], 8)
     ['a-wit…6.log', 'a-wit…9.log', 'b-wit…6.log']
     """
     shown = [printable(name) for name in names]
     are_paths = any("/" in name for name in shown)
+    are_functions = are_paths and all(name.endswith(")") for name in shown)
     for size in range(room, max(map(len, shown), default=0)):
-        ends = (0, size - 1) if are_paths else (size - 1, 0)
+        ends = (2 * size // 3, 0) if are_paths else (size - 1, 0)
+        ends = (0, size - 1) if are_functions else ends
         for kept in (*ends, size // 2):
             cut = [_cut(name, size, kept) for name in shown]
             if len(set(cut)) == len(set(shown)):

@@ -184,8 +184,9 @@ def _table(shown: Table) -> Iterator[Line]:
     """Yields a table line by line; nothing if it has no rows.
 
     Columns are as wide as their cells. The last column is shortened to the width of the
-    terminal if it holds positions in files, whose ends are the most useful part. Where a name in
-    the first column leaves no room for the others, they follow on the next line.
+    terminal if it holds positions in files, whose ends are the most useful part; sentences in it
+    take several lines. Where a name in the first column leaves no room for the others, they
+    follow on the next line.
     """
     if not shown.rows:
         return
@@ -195,8 +196,9 @@ def _table(shown: Table) -> Iterator[Line]:
     widths = [max(len(row[column]) for row in cells) for column in range(len(shown.head))]
     widths[0] = max(len(shown.head[0]), max(len(row[0]) + 2 for row in rows))
     room = width() - sum(widths[:-1]) - 2 * len(widths[:-1])
-    has_positions = ":" in rows[0][-1]
-    widths[-1] = min(widths[-1], room) if has_positions else widths[-1]
+    is_prose, has_positions = _is_prose(shown), ":" in rows[0][-1]
+    if is_prose or has_positions:
+        widths[-1] = min(widths[-1], max(room, len(shown.head[-1])))
     gap = "  " if widths[-1] <= room else " "
     rest = sum(widths[1:]) + len(gap) * len(widths[1:])
     widths[0] = min(widths[0], max(width() - rest, len(shown.head[0])))
@@ -207,20 +209,29 @@ def _table(shown: Table) -> Iterator[Line]:
         if len(name) > widths[0]:
             yield ((name, ""),)
             name = ""
-        fitted = _cells((name, *row[1:]), widths, shown.align, gap)
+        last, *others = wrap(row[-1], widths[-1]) if is_prose and row[-1] else [row[-1]]
+        fitted = _cells((name, *row[1:-1], last), widths, shown.align, gap)
         yield tuple(
             (cell, VERDICT_STYLES.get(row[column], "") if column == shown.verdict else "")
             for column, cell in enumerate(fitted)
         )
+        left = sum(widths[:-1]) + len(gap) * len(widths[:-1])
+        yield from (((f"{'':{left}}{text}", ""),) for text in others)
     if shown.more:
         yield (("  " + shown.more, ""),)
 
 
 def _without_spare(shown: Table) -> Table:
     """Returns the table without the columns that it can spare, where a row has no room."""
-    cells = [shown.head, *(("  " + row[0], *row[1:]) for row in shown.rows)]
+    cells = [("", *shown.head[1:]), *(("  " + row[0], *row[1:]) for row in shown.rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    if not shown.spare or sum(widths) + len(widths) - 1 <= width():
+    if shown.least and shown.least[0]:
+        widths[0] = min(widths[0], 2 + shown.least[0])
+    widths[0] = max(widths[0], len(shown.head[0]))
+    if _is_prose(shown):
+        widths[-1] = min(widths[-1], shown.least[-1])
+    gaps = (1 + _is_prose(shown)) * (len(widths) - 1)
+    if not shown.spare or sum(widths) + gaps <= width():
         return shown
     out, *others = shown.spare
 
@@ -239,19 +250,30 @@ def _without_spare(shown: Table) -> Table:
     )
 
 
+def _is_prose(shown: Table) -> bool:
+    """Returns whether the last column has sentences, which take several lines."""
+    return len(shown.least) == len(shown.head) and shown.least[-1] > 0
+
+
 def _cut(shown: Table) -> list[tuple[str, ...]]:
     """Returns the rows with the cells shortened that a terminal has no room for."""
     least = [*shown.least, *[0] * (len(shown.head) - len(shown.least))]
     columns = list(zip(*shown.rows, strict=True))
-    for at, most in enumerate(least[1:], start=1):
-        if most:
+    sizes = [
+        max(len(head), min(max(map(len, cells)), size or width()))
+        for head, cells, size in zip(shown.head, columns, least, strict=True)
+    ]
+    for at in range(len(columns) - 1 - _is_prose(shown), -1, -1):
+        # Two columns in front of the name, and two between all.
+        room = width() - sum(sizes) + sizes[at] - 2 * len(columns)
+        if at and least[at]:
+            most = max(least[at], room)
             columns[at] = tuple(
                 cell if len(cell) <= most else "…" + cell[1 - most :] for cell in columns[at]
             )
-    if least[0]:
-        others = zip(shown.head[1:], columns[1:], strict=True)
-        taken = sum(2 + max(len(head), *map(len, cells)) for head, cells in others)
-        columns[0] = tuple(shortened(columns[0], max(width() - 2 - taken, least[0])))
+            sizes[at] = max(map(len, columns[at]))
+        elif least[at]:
+            columns[at] = tuple(shortened(columns[at], max(room, least[at])))
     return list(zip(*columns, strict=True))
 
 

@@ -168,6 +168,10 @@ def test_files_without_a_service_have_their_own_names_and_are_not_compared() -> 
         (["app.log", "app.log.1", "app.log.2.gz", "app-20261120.log.zst"], ["app"]),
         (["api-6d4cf56db6-x2k9v.log", "api-6d4cf56db6-bq7tz.log"], ["api"]),
         (["a/out.log", "b/out.log", "b/web.log"], ["a/out", "b/out", "web"]),
+        (
+            ["/v/etcd/eu/run.log", "/v/nsqd/eu/run.log.gz", "/v/nsqd/us/run.log"],
+            ["etcd/eu/run", "nsqd/eu/run", "nsqd/us/run"],
+        ),
         (["https://logs.example/x/db-0.txt?0a1b2c3d"], ["db"]),
         ([".log"], [".log"]),
     ],
@@ -422,3 +426,48 @@ def test_a_low_gogc_is_not_thrashing_unless_go_is_at_its_limit() -> None:
         "server",
     )
     assert table["thrashes_at_end"].to_list() == [None, None, True, True]
+
+
+def test_services_with_a_problem_say_what_to_set_the_worst_first() -> None:
+    thrash = {"thrash_s": 9.0, "thrashes_at_end": True, "severity": "bad"}
+    found = answers(
+        rows(
+            {"service": "web", "severity": "bad", "findings": ["GC009"], "action": "Look. Do."},
+            {"service": "api", **thrash, "findings": ["GC016"], "needed_limit_mib": 178.0},
+            {"service": "api", **thrash, "findings": ["GC016"], "needed_limit_mib": 200.0},
+            {"service": "api"},
+            {"service": "db", **thrash, "findings": ["GC021"], "needed_limit_mib": 39.0, "gc_cpu_s": 9.0},
+            {"service": "job", "process": None, "oom_kills": 1, "action": "Add its log: x."},
+            {"service": "calm"},
+            {"service": "near", "findings": ["GC015"], "advice_changes": True, "advice_gogc": 150.0},
+            {"service": "far", "server": "http://x", **thrash, "gc_cpu_s": 1.0},
+        )
+    )  # fmt: skip
+    shown = ("service", "problem", "to_do", "affected", "thrashing", "other")
+    assert found.problems.select(shown).rows() == [
+        ("api", "thrashing", "GOMEMLIMIT=200MiB or more", 2, 2, 0),
+        ("db", "thrashing", "GOMEMLIMIT=39MiB or more; find out what grows", 1, 1, 0),
+        ("far", "thrashing", "see its own report", 1, 1, 0),
+        ("job", "killed for memory", "Add its log", 1, 0, 0),
+        ("near", "close to its limit", "GOGC=150", 1, 0, 0),
+        ("web", "long-stw-sweep-termination", "Look", 1, 0, 1),
+    ]
+
+
+def test_a_process_is_called_like_its_pod_its_service_or_its_file() -> None:
+    found = answers(
+        rows(
+            {"pod": "api-x2k9v", "file": "a/0.log"},
+            {"pod": "api-bq7tz", "file": "b/0.log"},
+            {"service": "one", "file": "c/0.log"},
+            {"service": "two", "file": "d/two.log"},
+            {"service": "two", "file": "d/two.log.1"},
+        )
+    )
+    assert sorted(found.processes["name"]) == [
+        "api-bq7tz",
+        "api-x2k9v",
+        "one",
+        "two.log",
+        "two.log.1",
+    ]

@@ -40,3 +40,22 @@ def test_the_output_of_an_earlier_run_can_be_the_input(
     Output(str(folder), {}).add(rows_of(SAMPLE), 1)
     assert main(["fleet", f"{folder}/"]) == 0
     assert "1 file · 1 process" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nofolder/"], "nofolder/: no such folder."),
+        ([SAMPLE, "--compare-with", SAMPLE], f"invalid value {SAMPLE!r} for --compare-with."),
+        ([SAMPLE, "--widht", "60"], "Did you mean --width?"),
+    ],
+)
+def test_errors_name_what_the_user_typed(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code = main(["fleet", *words])
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    assert code in (2, 3)
+    assert said in capsys.readouterr().err

@@ -95,3 +95,46 @@ def test_what_is_tried_is_not_what_the_program_ran_with(
     text = shown("help", command)
     assert "are the settings to try, not those it ran with" in text
     assert "--gogc-now PERCENT" in text
+
+
+@pytest.mark.parametrize(
+    ("word", "first", "table"),
+    [
+        ("oom", "oom-kill", "oom_kills"),
+        ("kill", "oom-kill", "oom_kills"),
+        ("limit", "limit-thrash", "--memory-limit"),
+        ("leak", "live-heap-growth", ""),
+        ("pause", "long-gc-pauses", "cycle_pauses"),
+        ("assist", "assist-pressure", ""),
+    ],
+)
+def test_a_word_leads_to_findings_tables_and_options(
+    word: str, first: str, table: str, shown: Callable[..., str]
+) -> None:
+    text = shown("help", word)
+    assert f"  {first} " in text
+    assert table in text
+    assert "room" not in text.partition("\n\n")[0] or word != "oom"
+    assert max(map(len, text.splitlines())) <= 80
+    assert max(map(len, shown("help", word, "--width", "60").splitlines())) <= 60
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            "kernel: Memory cgroup out of memory: Killed process 7 (api) total-vm:2048kB, "
+            "anon-rss:1024kB, file-rss:0kB, shmem-rss:0kB, UID:1 oom_score_adj:968",
+            ("1.0 MiB", "anon-rss", "-1000 (never) to 1000 (first)", "api was killed because"),
+        ),
+        ("api invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0", ("2^order pages",)),
+        ("memory: usage 524288kB, limit 524288kB, failcnt 123", ("512 MiB", "limit was hit")),
+        ("api.service: Failed with result 'oom-kill'.", ("oom-kill", "api.service")),
+        ("fatal error: runtime: out of memory", ("out of memory",)),
+    ],
+)
+def test_a_line_about_a_kill_is_explained_field_by_field(
+    line: str, words: tuple[str, ...], shown: Callable[..., str]
+) -> None:
+    text = " ".join(shown("explain", line).split())
+    assert all(word in text for word in words)

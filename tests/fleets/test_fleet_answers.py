@@ -13,6 +13,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.fleet.answers import answers
 from gctrace_analyzer.present import markdown
+from gctrace_analyzer.present.format import as_wide_as
 from gctrace_analyzer.present.html import fleet_page
 from gctrace_analyzer.present.json import of_fleet
 from gctrace_analyzer.present.sections import fleet as shown
@@ -20,6 +21,9 @@ from tests.helpers.fleet import row
 
 if TYPE_CHECKING:
     from gctrace_analyzer.schema import Row
+
+
+ENDS = ("", "_low", "_high")
 
 
 def fleet_of(*many: Row) -> pl.DataFrame:
@@ -109,6 +113,33 @@ def test_savings_of_services_are_added_with_their_intervals() -> None:
     assert totals.saved_heap_mib_high == pytest.approx(-20 + math.hypot(10, 10))
 
 
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+def test_no_line_is_wider_than_the_screen_and_names_stay_distinct(width: int) -> None:
+    thrash = {"thrash_s": 3.0, "thrashes_at_end": True, "limiter": "likely", "severity": "bad"}
+    known = {"needed_limit_mib": 178.0, "findings": ["GC021"], "oom_kills": 1}
+    advised = {"advice_changes": True, "advice_gogc": 100.0, "advice_memory_limit_mib": 2048.0}
+    saved = {f"saved_{what}{end}": 0.5 for what in ("cores", "heap_mib") for end in ENDS}
+    why = "78 lines, none of them gctrace output, MemStats, Go metrics or an OOM kill"
+    rows = fleet_of(
+        *(
+            replica(n, service=f"{name}/production/run", **thrash, **known)
+            for n, name in enumerate(("checkout", "search"))
+        ),
+        replica(2, service="a-service-with-a-name-of-40-characters-or", **advised, **saved),
+        row("s3://bucket/" + "folder/" * 9 + "bad.log", error_kind="no-records", error=why),
+    )
+    with as_wide_as(width):
+        text = str(gca.fleet_answers(rows))
+    assert max(map(len, text.split("\n"))) <= width
+    verdict = " ".join(text.partition("\n\n")[2].partition("\n\n")[0].split())
+    assert "2 processes of 2 services are thrashing: GOMEMLIMIT is too low" in verdict
+    assert "Start with checkout/production/run: GOMEMLIMIT=178MiB or more;" in verdict
+    table = text.partition("Services with a problem")[2].partition("\n\n")[0]
+    assert "checkout" in table
+    assert "search" in table
+    assert "78 lines" in text
+
+
 def test_the_answers_fit_a_terminal_and_are_markdown_and_json() -> None:
     many = [replica(n) for n in range(9)] + [
         replica(
@@ -134,10 +165,10 @@ def test_the_answers_fit_a_terminal_and_are_markdown_and_json() -> None:
     assert "11 files · 10 processes of 1 service · 1,000 cycles" in text[0]
     page = markdown.dumps(shown.document(found))
     assert "| api-9.log | thrashing |" in page
-    assert "long\\|\\<b\\>.log | Access Denied |" in page
+    assert "long\\|\\<b\\>.log | 1 | Access Denied |" in page
     assert "<b>" not in fleet_page.dumps(found)
     html = fleet_page.dumps(found)
-    assert "1 process is thrashing. The worst is api-9.log" in html
+    assert "1 process of api is thrashing: GC takes 12 % of the CPU." in html
     assert "<script>alert" not in html
     document = json.loads(of_fleet(found))
     assert document["totals"]["thrashing"] == 1

@@ -63,7 +63,7 @@ def test_a_log_that_is_gone_has_no_report(tmp_path: Path) -> None:
         processes, tmp_path / "reports", top=1, failed=lambda *each: failed.append(each)
     )
     assert found == {}
-    assert failed == [(str(log), "no such file")]
+    assert failed == [(str(log), "no such file or folder")]
 
 
 def test_the_command_compares_two_runs(
@@ -82,7 +82,7 @@ def test_the_command_compares_two_runs(
     back = ["fleet", "-o", outputs["before"], "--compare-with", outputs["after"]]
     assert main(there) == 0
     text = capsys.readouterr().out
-    assert "1 service newly thrashing; 1 service changed by more than 10 %" in " ".join(
+    assert "1 service newly thrashing (app); 1 service changed by more than 10 %" in " ".join(
         text.split()
     )
     assert "GC cores changed most" in text

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Determined for each stretch separately: what is wrong, and what to set.
 OF_STRETCHES = {
-    "stretches", "warnings", "findings", "severity", "headline", "episodes", "worst_episodes",
+    "stretches", "warnings", "findings", "severity", "headline", "action", "needed_limit_mib", "episodes", "worst_episodes",
     "thrash_s", "limiter", "thrashes_at_end", "goal_set_by", "gogc_inferred", "log_check_points",
     *(name for name in schema.names("fleet") if name.startswith(("advice_", "saved_"))),
 }  # fmt: skip

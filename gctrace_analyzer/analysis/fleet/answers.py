@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.fleet import service_names
 from gctrace_analyzer.analysis.fleet.changes import (
     Changes,
     History,
@@ -22,6 +21,8 @@ from gctrace_analyzer.analysis.fleet.changes import (
     changes,
     history,
 )
+from gctrace_analyzer.analysis.fleet.service_names import with_names
+from gctrace_analyzer.analysis.fleet.service_problems import problems
 from gctrace_analyzer.analysis.fleet.services import services
 from gctrace_analyzer.analysis.fleet.states import with_state
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
@@ -86,6 +87,7 @@ class Answers(Plain):
         totals: counts and sums.
         processes: the last process of each file, in the order in which to look at them: first
             those that are thrashing, then by the cores they spend on GC.
+        problems: services with a problem: what it is, and what to set or do first.
         services: replicas, cores spent on GC, shares, live heap and savings of each service.
         kills: what was killed for memory, also of files without GC cycles, most kills first.
         thrash: processes that are thrashing, were thrashing or soon will be, and why.
@@ -103,6 +105,7 @@ class Answers(Plain):
 
     totals: FleetTotals
     processes: pl.DataFrame
+    problems: pl.DataFrame
     services: pl.DataFrame
     kills: pl.DataFrame
     thrash: pl.DataFrame
@@ -127,17 +130,15 @@ class Answers(Plain):
 
 def answers(rows: pl.DataFrame) -> Answers:
     """Returns the answers for the rows of `schema.FLEET`."""
-    processes = (
-        rows.filter(pl.col("error_kind").is_null() & pl.col("process").is_not_null())
-        .with_columns(named=pl.col("service").is_not_null())
-        .with_columns(service_names.service())
-    )
-    last = with_state(_latest(processes), DEFAULT)
+    known = with_state(with_names(rows.filter(pl.col("error_kind").is_null())), DEFAULT)
+    processes = known.filter(pl.col("process").is_not_null())
+    last, killed = _latest(processes), known.filter(pl.col("oom_kills") > 0)
     ranked = services(processes, last)
-    thrash, kills = _thrash(last), _kills(rows)
+    thrash, kills = _thrash(last), _kills(killed)
     return Answers(
         totals=_totals(rows, processes, ranked, thrash, kills),
         processes=_processes(last),
+        problems=problems(pl.concat([last, killed]).unique(("file", "process"))),
         services=ranked,
         kills=kills,
         thrash=thrash,
@@ -146,7 +147,7 @@ def answers(rows: pl.DataFrame) -> Answers:
         settings=_counted(last, _gogc().alias("gogc"), _limit().alias("limit")),
         memory=_memory(last),
         outliers=outliers(last.filter("named"), DEFAULT),
-        sites=_sites(rows, ranked),
+        sites=_sites(known, ranked),
         errors=_errors(rows),
     )
 
@@ -174,10 +175,10 @@ def after_all(now: Answers, earlier: Sequence[tuple[str, Answers]]) -> Answers:
 
 def _sites(rows: pl.DataFrame, services: pl.DataFrame) -> pl.DataFrame:
     """Returns the top site of each service, by the cores of GC that it causes."""
-    profiled = rows.drop_nulls("top_site").with_columns(service_names.service())
     cores = (pl.col("top_site_share") * pl.col("gc_with_idle_cores")).alias("gc_cpu_cores")
     return (
-        profiled.group_by("service")
+        rows.drop_nulls("top_site")
+        .group_by("service")
         .agg(pl.last("top_site", "top_site_share"))
         .join(services.select("service", "gc_with_idle_cores"), on="service", how="left")
         .select("service", "top_site", "top_site_share", cores)
@@ -190,10 +191,9 @@ def _latest(processes: pl.DataFrame) -> pl.DataFrame:
     return processes.sort("file", "process").group_by("file", maintain_order=True).last()
 
 
-def _kills(rows: pl.DataFrame) -> pl.DataFrame:
-    killed = rows.filter(pl.col("oom_kills") > 0).with_columns(service_names.service())
+def _kills(killed: pl.DataFrame) -> pl.DataFrame:
     return killed.sort("oom_kills", "file", descending=[True, False]).select(
-        "service", "file", "process", "oom_kills", "container_limit_mib", "rss_max_mib"
+        "service", "name", "file", "process", "oom_kills", "container_limit_mib", "rss_max_mib"
     )
 
 
@@ -262,6 +262,7 @@ def _processes(last: pl.DataFrame) -> pl.DataFrame:
         nulls_last=True,
     ).select(
         "service",
+        "name",
         "file",
         "process",
         "state",
@@ -273,6 +274,7 @@ def _processes(last: pl.DataFrame) -> pl.DataFrame:
         "gc_per_s",
         "oom_kills",
         "headline",
+        "action",
     )
 
 
@@ -281,6 +283,7 @@ def _memory(last: pl.DataFrame) -> pl.DataFrame:
     known = last.filter(pl.any_horizontal(pl.col("go_memory_mib", "rss_max_mib").is_not_null()))
     return known.sort("rss_max_mib", "file", descending=[True, False], nulls_last=True).select(
         "service",
+        "name",
         "file",
         "process",
         "go_memory_mib",
@@ -299,6 +302,7 @@ def _thrash(last: pl.DataFrame) -> pl.DataFrame:
         .sort(order, pl.col("gc_cpu_share"), descending=[False, True], nulls_last=True)
         .select(
             "service",
+            "name",
             "file",
             "process",
             "state",
@@ -336,6 +340,7 @@ def _limits(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
         )
         .select(
             "service",
+            "name",
             "file",
             "process",
             "live_heap_max_mib",
@@ -436,6 +441,7 @@ def _outlying(replicas: pl.DataFrame, name: str, t: Thresholds) -> pl.DataFrame:
         )
         .select(
             "service",
+            "name",
             "file",
             "process",
             pl.lit(name).alias("figure"),

@@ -32,8 +32,8 @@ def services(rows: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
         probable_cores=pl.col("probable_cores").sum(),
         measured=pl.col("gc_cores").is_not_null().all(),
         advised=pl.col("advice_changes").sum(),
-        advised_setting=_advised_setting().drop_nulls().mode().sort().first(),
-        advised_settings=_advised_setting().drop_nulls().n_unique(),
+        advised_setting=advised_setting().drop_nulls().mode().sort().first(),
+        advised_settings=advised_setting().drop_nulls().n_unique(),
         without_advice=pl.col("saved_cores").is_null().sum(),
         **{name: pl.col(name).sum() for name in saved},
     )
@@ -73,7 +73,7 @@ def _gc_cpu(rows: pl.DataFrame) -> pl.DataFrame:
     return cores.join(shares, on="service")
 
 
-def _advised_setting() -> pl.Expr:
+def advised_setting() -> pl.Expr:
     """Returns the recommended setting as environment variables, null where it is the present."""
     gogc, limit = pl.col("advice_gogc"), pl.col("advice_memory_limit_mib")
     percent = gogc.cast(pl.Int64).cast(pl.String).fill_null("off")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from typing import TYPE_CHECKING, get_args
 
@@ -64,7 +65,7 @@ def command_parser() -> argparse.ArgumentParser:
     parser = Parser(
         "help",
         "Shows what there is: all options of a command, or the columns of a table.",
-        "exit codes: 0 shown, 2 no such command or table",
+        "exit codes: 0 shown, 2 nothing is about this",
         "[COMMAND]",
         "tables [TABLE]",
     )
@@ -73,16 +74,16 @@ def command_parser() -> argparse.ArgumentParser:
         nargs="*",
         type=_topic,
         metavar="COMMAND",
-        help="a command, report, tables, or a table",
+        help="a command, report, tables, a table, or a word such as oom, leak, limit or pause",
     )
     add_general(parser)
     return parser
 
 
 def _topic(text: str) -> str:
-    if text in _TOPICS:
+    if text in _TOPICS or any(_about(text).values()):
         return text
-    expected = "a command, tables, or a table that `help tables` lists"
+    expected = "a command, tables, or a word of a finding, table or option"
     err = BadSettingError("command", text, expected, nearest(text, _TOPICS))
     raise argparse.ArgumentTypeError(err.message(as_option))
 
@@ -97,7 +98,46 @@ def run(args: argparse.Namespace) -> Result:
     if first == "help":
         sys.stdout.write(_OVERVIEW.format(commands="\n".join(_commands())))
         return Result()
+    if first not in schema.TABLES:
+        return Result(document=lambda: _found(first))
     return Result(document=lambda: _columns(first))
+
+
+def _about(word: str) -> dict[str, dict[str, str]]:
+    """Returns what is about a word: findings, tables and options, each with a sentence."""
+    from gctrace_analyzer.analysis.rules.registry import RULES
+    from gctrace_analyzer.cli.report import command_parser as of_report
+
+    named = {
+        "Findings: gctrace-analyze explain NAME": {
+            rule.name: f"{rule.id}. {rule.meaning}" for rule in RULES.values()
+        },
+        "Tables: gctrace-analyze help tables NAME": schema.ABOUT,
+        "Options of the report": {
+            action.option_strings[-1]: str(action.help)
+            for action in of_report()._actions
+            if action.option_strings
+        },
+    }
+    word = re.escape(word.lower().removesuffix("s"))
+    stem = re.compile(rf"(?<![a-z]){word}(?:s|ed|er|ing)?(?![a-z])")
+    return {
+        heading: {
+            name: about.replace("%%", "%")
+            for name, about in sorted(rows.items(), key=lambda row: not stem.search(row[0]))
+            if stem.search(f"{name} {about}".lower())
+        }
+        for heading, rows in named.items()
+    }
+
+
+def _found(word: str) -> Document:
+    """Returns what is about a word, with the first words of what it means."""
+    blocks: list[Block] = []
+    for heading, rows in _about(word).items():
+        if rows:
+            blocks += [Heading(heading), _described(rows), Gap()]
+    return blocks[:-1]
 
 
 def _commands() -> list[str]:

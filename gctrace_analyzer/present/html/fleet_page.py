@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present import fleet_tables
-from gctrace_analyzer.present.format import count, mib, milliseconds, printable, share
+from gctrace_analyzer.present.format import count, mib, milliseconds, share
 from gctrace_analyzer.present.html.embed import embedded
 from gctrace_analyzer.present.html.parts import environment
 from gctrace_analyzer.present.sections import fleet
-from gctrace_analyzer.present.sections.verdict import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,32 +55,29 @@ def dumps(
         theme: the colours that the page opens with.
     """
     title, *facts = fleet.facts(answers)
-    linked, folder = _Linked(answers, links or {}), _folder(answers)
-    severity, sentence = _verdict(answers)
+    linked = _Linked(answers, links or {})
     titles = fleet_tables.TITLES_OF_CHANGES
     rankings = fleet_tables.rankings(answers, MOST_ON_PAGE)
     changes = [ranking for ranking in rankings if ranking.title in titles]
-    tables = [
-        fleet_tables.processes(answers, MOST_ON_PAGE),
-        *(ranking for ranking in rankings if ranking.title not in titles),
-    ]
+    tables = [ranking for ranking in rankings if ranking.title not in titles]
+    processes = fleet_tables.processes(answers, MOST_ON_PAGE)
+    tables.insert(0 if answers.problems.is_empty() else 1, processes)
     return (
         environment()
         .get_template("fleet.html.j2")
         .render(
             title=title,
-            facts=[*facts, *([f"Files in {printable(folder)}"] if folder else [])],
-            verdict=(severity, sentence.replace(folder, "", 1) if folder else sentence),
-            words=WORDS,
+            facts=facts,
+            verdict=fleet.verdict(answers),
             state=fleet.state(answers),
             bars=list(_bars(answers, linked)),
             since="" if answers.changes is None else fleet.since(answers.changes),
             changes=changes,
             tables=[ranking for ranking in tables if ranking.rows],
+            processes=processes.title,
             first=most,
             notes=fleet.notes(answers),
             linked=linked,
-            folder=folder,
             **embedded([], theme=theme),
         )
     )
@@ -104,33 +99,6 @@ class _Linked:
         """Returns the address of the report; empty if there is none."""
         key = (row["file"], row["process"]) if "process" in row else None
         return self.links.get(key or self._alone.get(row.get("service", ""), ("", 0)), "")
-
-
-def _folder(answers: Answers) -> str:
-    """Returns the folder of all files, with the slash at its end; empty if there is none."""
-    files = answers.processes["file"].to_list()
-    # `commonpath` would take the two slashes of a URL for one.
-    start = commonprefix(files)  # noqa: RUF071
-    folder = start[: start.rfind("/") + 1]
-    return folder if len(set(files)) > 1 and not folder.endswith("://") else ""
-
-
-def _verdict(answers: Answers) -> tuple[str, str]:
-    """Returns the severity and the most important statement."""
-    t = answers.totals
-    if not t.processes:
-        return "none", "No GC cycles were found."
-    if t.thrashing:
-        worst = answers.thrash.row(0, named=True)
-        number = count(t.thrashing, "process is thrashing", "processes are thrashing")
-        why = worst["headline"] or ""
-        return "bad", f"{number}. The worst is {worst['file']}. {why}".rstrip()
-    near = len(answers.thrash)
-    if near or len(answers.limits):
-        limits = count(len(answers.limits), "memory limit is", "memory limits are")
-        thrashed = count(near, "process has", "processes have") + " thrashed or come close"
-        return "warn", f"{thrashed}; {limits} too close to the live heap."
-    return "ok", "No process is thrashing or close to its memory limit."
 
 
 def _bars(answers: Answers, linked: _Linked) -> Iterator[Bar]:

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
+from gctrace_analyzer.analysis.fleet.service_problems import COUNTS, KINDS
 from gctrace_analyzer.analysis.metrics.typical import ENABLE
+from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.present.document import (
     Figures,
     Gap,
     Heading,
     KeyFigure,
     Paragraphs,
+    Statement,
     Title,
 )
 from gctrace_analyzer.present.fleet_tables import cores, rankings, size_unit
 from gctrace_analyzer.present.format import count, printable, share
+from gctrace_analyzer.present.sections.verdict import WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from gctrace_analyzer.analysis.fleet.answers import Answers
     from gctrace_analyzer.analysis.fleet.changes import Changes
     from gctrace_analyzer.present.document import Block, Document
 
 MOST_ROWS = 10
+
+_NAMES = 3
+"""Names in a sentence."""
 
 
 def document(answers: Answers, most: int = MOST_ROWS) -> Document:
@@ -36,6 +45,8 @@ def document(answers: Answers, most: int = MOST_ROWS) -> Document:
         Title("Go garbage collection of a fleet"),
         Paragraphs([first], "bold"),
         *(Paragraphs([text.strip()], indent=2) for text in others),
+        Gap(),
+        verdict(answers),
         Gap(),
         Figures([KeyFigure(*figure) for figure in state(answers)], wide=True),
         *changes,
@@ -62,6 +73,62 @@ def facts(answers: Answers) -> list[str]:
     }
     parts = [f"{number:,} {what}" for what, number in less.items() if number]
     return [" · ".join(read), *(["  " + " · ".join(parts)] if parts else [])]
+
+
+def verdict(answers: Answers) -> Statement:
+    """Returns how many processes have a problem, which and why, and what to do first."""
+    t, problems = answers.totals, answers.problems
+    if problems.is_empty():
+        level = "ok" if t.processes else "none"
+        calm = "No process is thrashing, close to its memory limit or killed for memory."
+        action = "Optional: new settings for some processes, below." if t.advised else ""
+        return Statement(
+            level, WORDS[level], calm if t.processes else "No GC cycles were found.", action
+        )
+    suffering = " ".join(_suffering(problems))
+    first, *then = [f"{row['service']}: {row['to_do']}" for row in problems.head(3).to_dicts()]
+    action = f"Start with {first}." + (f" Then {'; '.join(then)}." if then else "")
+    is_bad = (problems[COUNTS[0]] + problems[COUNTS[1]]).sum() > 0
+    level = "bad" if is_bad else "warn"
+    return Statement(level, WORDS[level], printable(suffering), printable(action))
+
+
+_SUFFER = (
+    ("is thrashing", "are thrashing"),
+    ("was killed for memory", "were killed for memory"),
+    ("is close to its memory limit", "are close to their memory limits"),
+    ("thrashed earlier", "thrashed earlier"),
+    ("has another problem", "have other problems"),
+)
+"""What is said of one process and of several, in the order of `COUNTS`."""
+
+
+def _suffering(problems: pl.DataFrame) -> Iterator[str]:
+    """Yields how many processes have each problem, and why they thrash."""
+    for column, (one, several) in zip(COUNTS, _SUFFER, strict=True):
+        own = problems.filter(pl.col(column) > 0)
+        if number := int(own[column].sum()):
+            of = own["service"][0] if len(own) == 1 else f"{len(own):,} services"
+            what = one if number == 1 else several
+            if column == COUNTS[0]:
+                what += _why(own)
+            elif column == COUNTS[-1]:
+                others = own.filter(~pl.col("problem").is_in(KINDS))
+                what += f": {_names(others['problem'])}" if len(others) else ""
+            yield f"{count(number, 'process', 'processes')} of {of} {what}."
+
+
+def _why(thrashing: pl.DataFrame) -> str:
+    """Returns the cost of thrashing, and its cause where all have the same."""
+    largest = thrashing["gc_cpu_share"].max()
+    limit = ": GOMEMLIMIT is too low for the live heap"
+    cause = limit if thrashing["needed_limit_mib"].is_not_null().all() else ""
+    if not isinstance(largest, float):
+        return cause
+    most = "up to " if len(thrashing) > 1 else ""
+    return (
+        f"{cause or ':'}{', and' if cause else ''} GC takes {most}{percent(largest)} of the CPU"
+    )
 
 
 def state(answers: Answers) -> list[tuple[str, str, str]]:
@@ -137,25 +204,32 @@ def notes(answers: Answers) -> list[str]:
         )
     if t.unnamed and t.files:
         sentences.append(
-            f"{count(t.unnamed, 'process has', 'processes have')} the name of the file as "
-            "service: a pattern (id) such as '{service}/{pod}.log' reads it from the paths."
+            f"{count(t.unnamed, 'process is', 'processes are')} named after the file, and equal "
+            "names in different folders are different services. To group them, pass a pattern "
+            f"for paths (id), such as '{pattern_of(answers)}'."
         )
     return sentences
 
 
+def pattern_of(answers: Answers) -> str:
+    """Returns a pattern that names services by their folders."""
+    same = answers.processes.filter(pl.col("service").str.contains("/", literal=True))["file"]
+    name = same[0].rpartition("/")[2] if len(same) else "{pod}.log"
+    return f"{{service}}/{name.removesuffix('.gz')}"
+
+
 def since(changes: Changes) -> str:
     """Returns in one sentence what changed since the earlier run."""
-    states, there = changes.thrashing["state"], changes.services["presence"]
-    numbers = (
-        (states.eq("new"), "newly thrashing"),
-        (states.eq("solved"), "no longer thrashing"),
-        (there.eq("new"), "new"),
-        (there.eq("gone"), "gone"),
+    several = (
+        (changes.thrashing.filter(state="new"), "newly thrashing"),
+        (changes.thrashing.filter(state="solved"), "no longer thrashing"),
+        (changes.services.filter(presence="new"), "new"),
+        (changes.services.filter(presence="gone"), "gone"),
     )
     parts = [
-        f"{count(number, 'service')} {what}"
-        for which, what in numbers
-        if (number := int(which.sum()))
+        f"{count(len(rows), 'service')} {what} ({_names(rows['service'])})"
+        for rows, what in several
+        if len(rows)
     ]
     if len(changes.figures):
         changed = count(changes.figures["service"].n_unique(), "service")
@@ -163,3 +237,10 @@ def since(changes: Changes) -> str:
     cores_then = changes.gc_cores_before
     then = "" if cores_then is None else f" (GC CPU then: {cores(cores_then)} cores)"
     return f"Since {printable(changes.since)}{then}: {'; '.join(parts) or 'no change'}."
+
+
+def _names(values: pl.Series) -> str:
+    """Returns the first of some names, and how many others there are."""
+    names = [printable(name) for name in values.unique(maintain_order=True)]
+    others = [f"{len(names) - _NAMES:,} more"] if len(names) > _NAMES else []
+    return ", ".join([*names[:_NAMES], *others])

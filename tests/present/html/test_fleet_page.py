@@ -79,9 +79,9 @@ def test_the_tables_are_sorted_by_their_values(browser: Any, page: Path) -> None
         shown.click(f"{PROCESSES} th button:text-is('Process')")
         steady = [each for each in column(shown, 1) if "steady-go1" in each]
         assert [each.rpartition("steady-")[2] for each in steady] == [
-            "go1.9.log",
-            "go1.14.log",
-            "go1.26.log",
+            "go1.9",
+            "go1.14",
+            "go1.26",
         ]
         assert wrong == []
 
@@ -92,7 +92,7 @@ def test_a_filter_finds_rows_that_were_not_shown(browser: Any, page: Path) -> No
         assert not any("spike" in each for each in column(shown, 1))
         shown.fill(f"{PROCESSES} input", "SPIKE")
         (only,) = column(shown, 1)
-        assert "spike-go1.26.log" in only
+        assert only == "spike-go1.26"
         assert "1 of 1 that match" in shown.locator(f"{PROCESSES} output").inner_text()
         shown.fill(f"{PROCESSES} input", "")
         assert len(column(shown, 1)) == 10
@@ -152,7 +152,12 @@ def test_a_page_has_no_rows_without_values_and_no_columns_without_any(page: Path
     heads = html.partition("GOMEMLIMIT too close to the live heap</h2>")[2].partition(
         "</thead>"
     )[0]
-    assert re.findall(r"<th [^>]*>([^<]*)", heads) == ["Process", "live heap, max", "eff. GOGC"]
+    assert re.findall(r"<th [^>]*>([^<]*)", heads) == [
+        "Process",
+        "live heap, max",
+        "limit",
+        "eff. GOGC",
+    ]
     assert 'href="../' not in html
 
 

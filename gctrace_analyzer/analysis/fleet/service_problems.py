@@ -1,0 +1,78 @@
+"""The services of a fleet that have a problem: what it is, and what to set or do first."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from gctrace_analyzer.analysis.fleet.services import advised_setting
+from gctrace_analyzer.analysis.rules.registry import RULES
+
+KINDS = ("thrashing", "killed for memory", "close to its limit", "thrashed earlier")
+"""The problems that memory causes, the worst first; others have the name of their finding."""
+
+NO_ADVICE = "see its own report"
+
+COUNTS = ("thrashing", "killed", "near", "thrashed", "other")
+"""Columns with the number of processes that have these problems, or another one."""
+
+_GROWS = "GC021"
+
+
+def problems(processes: pl.DataFrame) -> pl.DataFrame:
+    """Returns one row per service with a problem, in the order in which to look at them.
+
+    `problem`, `to_do` and where it is are those of its worst process; `affected` counts its
+    processes with any problem, `COUNTS` those with each.
+
+    Args:
+        processes: those that are looked at, with the columns of `states.with_state`, also killed
+            ones without GC cycles.
+    """
+    finding = pl.col("findings").list.first()
+    state = pl.col("state")
+    conditions = (
+        state == "thrashes",
+        pl.col("oom_kills") > 0,
+        state == "near",
+        state == "thrashed",
+        pl.col("severity") == "bad",
+    )
+    rank = pl.coalesce(pl.when(holds).then(at) for at, holds in enumerate(conditions))
+    names = {id_: rule.name for id_, rule in RULES.items()}
+    kind = pl.col("rank").replace_strict(dict(enumerate(KINDS)), default=None)
+    problem = kind.fill_null(finding.replace_strict(names, default="unknown"))
+    is_worst = pl.col("rank") == pl.col("rank").first()
+    return (
+        processes.with_columns(rank=rank)
+        .drop_nulls("rank")
+        .with_columns(problem=problem, to_do=_to_do())
+        .sort(
+            "rank", "probable_cores", "file", descending=[False, True, False], nulls_last=True
+        )
+        .group_by("service", maintain_order=True)
+        .agg(
+            pl.first(
+                "rank", "problem", "name", "file", "process", "to_do", "headline", "action"
+            ),
+            pl.col("gc_cpu_share").filter(is_worst).max(),
+            pl.col("needed_limit_mib").filter(is_worst).max(),
+            pl.col("gc_cores", "probable_cores").sum(),
+            affected=pl.len(),
+            **{name: (pl.col("rank") == at).sum() for at, name in enumerate(COUNTS)},
+        )
+        .sort("rank", "probable_cores", "service", descending=[False, True, False])
+        .drop("rank", "probable_cores")
+    )
+
+
+def _to_do() -> pl.Expr:
+    """Returns the setting, in short, else the first words of what the report says."""
+    needed = pl.col("needed_limit_mib").max().over("service")
+    limit = pl.when(pl.col("needed_limit_mib").is_not_null()).then(
+        pl.format("GOMEMLIMIT={}MiB or more", needed.cast(pl.Int64))
+    )
+    grows = pl.col("findings").list.first() == _GROWS
+    raised = pl.when(grows).then(pl.format("{}; find out what grows", limit))
+    first_words = pl.col("action").str.extract(r"^(.*?)(?:[.:;] |\.?$)")
+    # A server's figures alone give no setting.
+    return pl.coalesce(advised_setting(), raised, limit, first_words, pl.lit(NO_ADVICE))
