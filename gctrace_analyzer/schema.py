@@ -57,6 +57,13 @@ _LOGGED_AT = Column(
     "the timestamp of the line",
     "the log prefix, not the runtime",
 )
+_PRINTED_AT = Column(
+    "printed_at",
+    "String",
+    "",
+    "the timestamp, if its year or zone is unknown",
+    "the log prefix",
+)
 
 _MONOTONIC = Column(
     "monotonic_s", "Float64", "s", "seconds since the host booted", "printk, journald"
@@ -345,13 +352,14 @@ CYCLE_PAUSES = (
 _K = "mm/oom_kill.c"
 OOM_KILLS = (
     _LOGGED_AT,
+    _PRINTED_AT,
     _MONOTONIC,
     Column("host", "String", "", "host", "the log prefix"),
     Column("killer", "String", "", "kernel, macOS, systemd-oomd, earlyoom, nohang, kubelet (evictions), Talos, or a supervisor: PM2, Monit, memmon", "writer of the line"),
     Column("reported_by", "String", "", "program that reported the kill: kubelet, node-problem-detector, kube-state-metrics; null: the killer itself", "the log prefix"),
     Column("scope", "String", "", "global, memcg, cpuset or mempolicy: where memory ran out", "message, oom_memcg, constraint, in this order"),
     Column("constraint", "String", "", "the constraint as printed by the kernel", _K),
-    Column("reason", "String", "", "memory_pressure or memory_used", "systemd-oomd"),
+    Column("reason", "String", "", "memory_pressure or memory_used; not_ended: SIGTERM did not end it within ten seconds", "systemd-oomd, earlyoom"),
     Column("pid", "Int64", "", "id of the killed process on the host", _K),
     Column("comm", "String", "", "its name, at most 15 bytes", _K),
     Column("uid", "Int64", "", "its user id", _K),
@@ -437,6 +445,7 @@ OOM_TASKS = (
 
 UNIT_EVENTS = (
     _LOGGED_AT,
+    _PRINTED_AT,
     _MONOTONIC,
     Column("host", "String", "", "host", "the log prefix"),
     Column("unit", "String", "", "systemd unit", "systemd"),
@@ -485,13 +494,15 @@ CONTAINER_STATES = (
     Column("started_at", "Datetime", "UTC", "start", _C),
     Column("finished_at", "Datetime", "UTC", "end", _C),
     Column("duration_s", "Float64", "s", "how long it ran", "execDuration"),
-    Column("event", "String", "", "oom, die, kill, …; `at limit`: the memory limit was reached, not necessarily with a kill", "docker events, Slurm, PBS"),
+    Column("event", "String", "", "oom, die, kill, …; `at limit`: the memory limit was reached, not necessarily with a kill; `oom below`: a kill in this control group or one below it", "docker events, Slurm, PBS"),
     _LOGGED_AT,
+    _PRINTED_AT,
     *WHERE,
 )  # fmt: skip
 
 RUNTIME_FATAL = (
     _LOGGED_AT,
+    _PRINTED_AT,
     Column("kind", "String", "", "`out of memory`; `unusable address`: the system gave memory where a 32-bit program cannot use it; `impossible size`: a size that no allocation can have", "runtime.throw"),
     Column("requested_bytes", "Int64", "B", "size of the allocation that failed", "runtime: out of memory, or the traceback"),
     Column("goarch", "String", "", "architecture of the program", "asm_GOARCH.s in the traceback"),
@@ -855,6 +866,7 @@ POST_MORTEMS = (
     Column("kind", "String", "", "how the process died: OOM kill, container state, runtime out of memory", _DEATH),
     Column("proven", "Boolean", "", "whether a record proves that it died for lack of memory", _DEATH),
     Column("logged_at", "Datetime", "UTC", "when it died", _DEATH),
+    Column("printed_at", "String", "", "the same as printed, if its year or zone is unknown", _DEATH),
     Column("not_before_at", "Datetime", "UTC", "earliest time of death (the scrape before); null: it died at logged_at", _DEATH),
     Column("monotonic_s", "Float64", "s", "when it died, on the kernel's monotonic clock", _DEATH),
     Column("killer", "String", "", "who killed it, such as kernel or systemd-oomd", _DEATH),

@@ -24,6 +24,8 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     times = [other.logged_at for other in deaths if other.logged_at]
     # Which was the first is only known if the times of all are.
     at = f" at {min(times):%Y-%m-%d %H:%M:%S} UTC" if len(times) == len(deaths) else ""
+    if len(deaths) == 1 and not at and death.printed_at:
+        at = f" at {death.printed_at}"
     doubts = [text for text in death.reading if text in DOUBTS.values()]
     reasons = list(dict.fromkeys((*death.reading[:1], *doubts, *death.reading[-1:])))
     victims = {death.victim for death in deaths}
@@ -54,7 +56,8 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
         cause = causes.pop() if len(causes) == 1 else "for lack of memory"
         what = f"{program} killed{often} {cause}{first}{size}."
         return f"{what} {why}".rstrip()
-    return f"{death.subject}{name} was killed {death.cause}{at}{size}. {why}".rstrip()
+    done = death.cause if death.cause.startswith("was ") else f"was killed {death.cause}"
+    return f"{death.subject}{name} {done}{at}{size}. {why}".rstrip()
 
 
 _IN_WHOLE_FROM_MIB = 10.0

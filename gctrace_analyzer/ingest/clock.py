@@ -120,6 +120,14 @@ def local_s(frame: pl.DataFrame) -> pl.Series:
     return (frame["local_time"].dt.epoch("us") / 1e6).alias("local_s")
 
 
+def printed(frame: pl.DataFrame) -> pl.Series:
+    """Returns the timestamps of a frame as text, without the year or zone that they lack."""
+    at = pl.col("local_time").dt
+    yearless, whole = (at.to_string(f"{day} %H:%M:%S") for day in ("%b %e", "%Y-%m-%d"))
+    text = pl.when("yearless").then(yearless).otherwise(whole)
+    return frame.select(text.alias("printed_at")).to_series()
+
+
 def distances_s(local_s: pl.Series) -> pl.Series | None:
     """Returns the seconds since the first of local times; None if clocks were set back."""
     set_back = (local_s.drop_nulls().diff() < 0).any()

@@ -346,7 +346,9 @@ def _add_times(part: Part, clock: Clock) -> list[str]:
     if not undated:
         return []
     part.messages = [
-        frame.hstack([clocks.local_s(before)]) if "local_time" in before.columns else frame
+        frame.hstack([clocks.local_s(before), clocks.printed(before)])
+        if "local_time" in before.columns
+        else frame
         for frame, before in zip(part.messages, groups[-2], strict=True)
     ]
     if part.memstats is not None and "local_time" in groups[-1][0].columns:

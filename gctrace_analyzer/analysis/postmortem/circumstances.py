@@ -9,6 +9,7 @@ import polars as pl
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR, THRESHOLD_KILLERS
 from gctrace_analyzer.analysis.postmortem.match import listed_tasks
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
+from gctrace_analyzer.ingest.evidence.message import NOT_ENDED
 from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS
 from gctrace_analyzer.units import MIB, duration_text, size_text
 
@@ -26,6 +27,11 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
         yield (
             f"The container ended with exit code {death.exit_code}, so its main process was not "
             "killed: another process in it was, a child or a command run in it."
+        )
+    elif death.is_below:
+        yield (
+            "Its memory.events counts kills in all groups below it, so neither the victim nor the "
+            "limit that was reached is known."
         )
     elif death.is_inside:
         yield (
@@ -124,16 +130,18 @@ def _pressure(death: Death) -> str:
 def _little_available(death: Death) -> str:
     """Returns how much memory there was when earlyoom acted, by its own threshold."""
     limit, available = death.available_limit_pct, death.available_bytes
+    asked = "It had not ended ten seconds later. " if death.reason == NOT_ENDED else ""
     threshold = "the threshold" if limit is None else f"the threshold ({limit:.4g} %)"
     if available is None:
-        return f"{death.killer} ends programs at {threshold}, before the kernel runs out of memory."
+        acts = f"{death.killer} ends programs at {threshold}"
+        return f"{asked}{acts}, before the kernel runs out of memory."
     size = f"{available / MIB:,.0f} MiB of the host's memory were"
     if host := death.host_bytes:
         share = f"{100 * available / host:.4g} % of the host's memory"
         size = f"{share} ({available / MIB:,.0f} of {host / MIB:,.0f} MiB) was"
     return (
-        f"{size} available, at or below {threshold} of {death.killer}; the kernel had not run out "
-        "of memory."
+        f"{asked}{size} available, at or below {threshold} of {death.killer}; the kernel had not "
+        "run out of memory."
     )
 
 

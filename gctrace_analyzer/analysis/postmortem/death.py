@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest.evidence.message import NOT_ENDED
 from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS
 from gctrace_analyzer.units import MIB
 
@@ -43,6 +44,7 @@ class Death:
     kind: str = ""
     proven: bool = True
     logged_at: datetime | None = None
+    printed_at: str | None = None
     started_at: datetime | None = None
     not_before_at: datetime | None = None
     monotonic_s: float | None = None
@@ -86,6 +88,7 @@ class Death:
     stopped_by: str | None = None
     exit_code: int | None = None
     is_inside: bool | None = None
+    is_below: bool | None = None
     is_at_start: bool | None = None
     is_unusable: bool | None = None
     is_impossible: bool | None = None
@@ -135,11 +138,14 @@ class Death:
         if not self.is_inside:
             return "The program"
         is_job = _OF_JOB.match(self.name or "") is not None
-        return f"A process in the {'unit' if self.unit else 'job' if is_job else 'container'}"
+        if self.is_below:
+            return "A process in the group"
+        is_unit = self.unit or (self.name or "").endswith(".service")
+        return f"A process in the {'unit' if is_unit else 'job' if is_job else 'container'}"
 
     @property
     def cause(self) -> str:
-        """Why it ended, as a part of a sentence."""
+        """Why it ended, as a part of a sentence; without an end, what was done to it."""
         if not self.proven:
             return f"by SIGKILL after {self.stopped_by}" if self.stopped_by else "by SIGKILL"
         if self.is_impossible:
@@ -154,7 +160,8 @@ class Death:
         if self.killer in SUPERVISORS:
             return f"by {self.killer} for its memory use"
         if self.killer in THRESHOLD_KILLERS:
-            return f"by {self.killer} because little memory was available"
+            done = "was asked to end (SIGTERM) " if self.reason == NOT_ENDED else ""
+            return f"{done}by {self.killer} because little memory was available"
         return "because memory ran out"
 
     @property

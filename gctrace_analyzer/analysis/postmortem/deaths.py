@@ -17,7 +17,7 @@ from gctrace_analyzer.analysis.postmortem.pairing import (
     without_kill,
 )
 from gctrace_analyzer.analysis.postmortem.proof import NOTICES, SIGKILL_CODE, is_kill, is_proven
-from gctrace_analyzer.ingest.evidence.message import KILLED_AT_START
+from gctrace_analyzer.ingest.evidence.message import BELOW, KILLED_AT_START, NOT_ENDED
 from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS
 
 if TYPE_CHECKING:
@@ -53,7 +53,11 @@ def deaths(tables: Mapping[str, pl.DataFrame]) -> list[Death]:
     return [*kills, *left, *_fatal(tables["runtime_fatal"])]
 
 
-_KINDS = {EVICTOR: "Eviction", **dict.fromkeys(SUPERVISORS, "Restart")}
+_KINDS = {
+    NOT_ENDED: "SIGTERM without an end",
+    EVICTOR: "Eviction",
+    **dict.fromkeys(SUPERVISORS, "Restart"),
+}
 
 
 def _kills(table: pl.DataFrame) -> list[Death]:
@@ -61,7 +65,7 @@ def _kills(table: pl.DataFrame) -> list[Death]:
     kills = [
         Death.of(
             row,
-            kind=_KINDS.get(row["killer"], "OOM kill"),
+            kind=_KINDS.get(row["reason"]) or _KINDS.get(row["killer"], "OOM kill"),
             proven=is_proven("oom_kills", row),
         )
         for row in table.iter_rows(named=True)
@@ -134,6 +138,7 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             for number in in_container
             if _overlap(identifier, kills[number].container_id or "")
         ]
+        is_below = row["event"] == BELOW
         at_start = KILLED_AT_START in (row["error"] or "")
         report = Death.of(
             row,
@@ -141,12 +146,13 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             proven=is_proven("container_states", row),
             logged_at=row["finished_at"] or row["logged_at"],
             name=row["name"] or row["container"],
-            limit_bytes=row["memory_limit_bytes"],
-            used_bytes=row["memory_used_bytes"],
+            limit_bytes=None if is_below else row["memory_limit_bytes"],
+            used_bytes=None if is_below else row["memory_used_bytes"],
+            is_below=is_below,
             is_inside=not at_start and _is_inside(row, has_ended=identifier in ended),
             is_at_start=at_start,
             memory_request_bytes=None,
-            scope="memcg" if row["oom_killed"] else None,
+            scope="memcg" if row["oom_killed"] and not is_below else None,
         )
         for number in known:
             # The state is that of the last kill.
@@ -172,7 +178,7 @@ def _is_inside(row: Row, *, has_ended: bool) -> bool:
     The main process had exit code 137 if it was killed. With another one it ended by itself, after
     a child of it or a command in the container was killed.
     """
-    if row["event"] == "oom":
+    if row["event"] in ("oom", BELOW):
         return not has_ended
     ended = {row["status"], row["last_status"]} & {"exited", "dead", "terminated"}
     code = row["exit_code"]
@@ -188,8 +194,8 @@ def _ending(row: Row) -> str:
     code = "" if row["exit_code"] is None else f"exit code {row['exit_code']}"
     if not row["oom_killed"]:
         return code.capitalize() or "SIGKILL"
-    if row["event"] == "oom":
-        return "OOM kill in a container"
+    if row["event"] in ("oom", BELOW):
+        return f"OOM kill in a {'group' if row['event'] == BELOW else 'container'}"
     return f"Container OOMKilled ({code})" if code else "Container OOMKilled"
 
 

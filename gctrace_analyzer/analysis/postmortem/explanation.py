@@ -79,14 +79,10 @@ def explain_death(
     if not death.proven:
         return _unproven(death)
     reading = [*about_limit(facts, tables), *about_runtime(death)]
-    if death.is_impossible:
-        return Explanation(tuple(reading), (remedies.FIND_SIZE,), "no")
-    if death.is_at_start:
-        reading.append(_AT_START)
-        return Explanation(tuple(reading), (remedies.RAISE_TO_START,), "no")
-    if death.is_of_files:
-        reading.append(_of_files(facts))
-        return Explanation(tuple(reading), (remedies.FIND_FILES,), "no")
+    if (action := _whatever_the_heap(death)) is not None:
+        reading += [_AT_START] if death.is_at_start else []
+        reading += [_of_files(facts)] if action == remedies.FIND_FILES else []
+        return Explanation(tuple(reading), (action,), "cannot tell" if death.is_below else "no")
     if heap.live_mib is None:
         dumps = dumps_of(facts, tables)
         reading += reading_of_dumps(facts, dumps, tables["processes"])
@@ -156,6 +152,17 @@ def _unproven(death: Death) -> Explanation:
         "memory was the reason; the kernel's log of that minute would show it."
     )
     return Explanation((reading,), (remedies.KEEP_KERNEL_LOG,), "cannot tell")
+
+
+def _whatever_the_heap(death: Death) -> str | None:
+    """Returns what to do about a death that the heap has no part in; None for others."""
+    actions = (
+        (death.is_impossible, remedies.FIND_SIZE),
+        (death.is_at_start, remedies.RAISE_TO_START),
+        (death.is_below, remedies.FIND_VICTIM),
+        (death.is_of_files, remedies.FIND_FILES),
+    )
+    return next((action for is_so, action in actions if is_so), None)
 
 
 def _of_files(facts: Evidence) -> str:

@@ -72,7 +72,7 @@ def match_process(kill: Death, processes: pl.DataFrame) -> Match | None:
 
 def is_of(kill: Death, process: Row) -> bool | None:
     """Returns whether a process is of the program that was killed; None if no name shows it."""
-    if NOT_GO.fullmatch(kill.comm or ""):
+    if kill.is_below or NOT_GO.fullmatch(kill.comm or ""):
         return False
     return agree(of_process(process, kill.source), _names_of(kill), (kill.host,))
 

@@ -45,8 +45,8 @@ _OF_PROCESSES = ("kernel", *THRESHOLD_KILLERS)
 """Killers that name the process, and are not those who report the end of its container."""
 
 _FACTS = (
-    "logged_at", "started_at", "monotonic_s", "host", "unit", "name", "container", "container_id",
-    "pod", "limit_bytes", "scope", "restart_count",
+    "logged_at", "printed_at", "started_at", "monotonic_s", "host", "unit", "name", "container",
+    "container_id", "pod", "limit_bytes", "scope", "restart_count",
 )  # fmt: skip
 
 

@@ -56,6 +56,7 @@ class PostMortem(Plain):
     kind: str
     proven: bool
     logged_at: datetime | None
+    printed_at: str | None
     not_before_at: datetime | None
     monotonic_s: float | None
     killer: str | None

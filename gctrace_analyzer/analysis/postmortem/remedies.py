@@ -52,6 +52,10 @@ FIND_SIZE = (
     "Find the call in the traceback that allocates, and check the length that it passes: it comes "
     "from data that is damaged, or was calculated with an overflow."
 )
+FIND_VICTIM = (
+    "Add the kernel's log of that time (`journalctl -k`, `dmesg`), which names the victim, or "
+    "memory.events.local and memory.max of the groups below it."
+)
 FIND_FILES = (
     "Find out which files the program maps (`pmap -x`, /proc/PID/smaps), and whether the limit "
     "leaves room for them."

@@ -118,18 +118,17 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
     """Reports a death by SIGKILL for which there is no record of an OOM kill."""
     death = facts.death
     if not death.proven:
-        cause = death.cause.removeprefix("by SIGKILL").strip()
+        cause = death.cause.removeprefix("by SIGKILL")
         has_code = death.kind.startswith("Exit code")
         how = "with exit code 137 (SIGKILL)" if has_code else "by SIGKILL"
         stopped = (
-            f"The program was killed by SIGKILL {cause}; nothing in the input proves that memory "
+            f"The program was killed by SIGKILL{cause}; nothing in the input proves that memory "
             "ran out."
         )
         yield Evidence(
             "warn",
-            f"The program ended {how}{f' {cause}' if cause else ''}, and there is no record of an "
-            "OOM kill.",
-            headline=stopped if cause else None,
+            f"The program ended {how}{cause}, and there is no record of an OOM kill.",
+            headline=stopped if cause or not has_code else None,
             advice=death.advice[0] if cause else None,
             process=facts.death.process,
             at=facts.death.logged_at,

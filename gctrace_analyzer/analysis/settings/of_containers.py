@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.settings import program_names
+from gctrace_analyzer.ingest.evidence.message import BELOW
 from gctrace_analyzer.ingest.processes import longest_process
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ def container_of(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str,
     rows = [
         row
         for row in containers.iter_rows(named=True)
-        if longest is None or is_of(longest, row) is not False
+        # The limit of a group of several is not that of one.
+        if row["event"] != BELOW and (longest is None or is_of(longest, row) is not False)
     ]
 
     def rank(row: dict[str, Any]) -> tuple[bool, bool, bool, int]:

@@ -8,12 +8,14 @@ The files are `memory.max`, `memory.current`, `memory.peak` and `memory.events` 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.ingest import numbers
+from gctrace_analyzer.ingest.evidence.message import BELOW
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row, Rows
 
@@ -93,17 +95,38 @@ HINT = (
 _LEAST_EVENTS = 3
 """Of the five lines of `memory.events`. A line `max 7` alone may be anything."""
 
+_PATH = re.compile(r"(?P<folder>/\S{0,500}/)memory\.[a-z_]+(?P<local>\.local)?")
+_PARENT = re.compile(r"(?:\.slice|/user@\d+\.service)/$")
 
-def read_files(messages: Sequence[Message]) -> Row | None:
-    """Returns the row of the control group whose files the messages show; None without any."""
-    row: Row = {}
-    events: dict[str, int] = {}
-    line_no = None
-    named = False
+
+@dataclass(slots=True)
+class _Group:
+    """What the files of a control group say; the events are its own if they are `is_local`."""
+
+    row: Row = field(default_factory=dict)
+    events: dict[str, int] = field(default_factory=dict)
+    is_named: bool = False
+    is_local: bool = False
+
+
+def read_files(messages: Sequence[Message]) -> list[Row]:
+    """Returns a row for each control group whose files the messages show.
+
+    The events of a group count those of all below it, so that of a parent are only returned if
+    none below it has any.
+    """
+    groups: dict[str, _Group] = {}
+    folder, is_local = "", False
     above: tuple[int, re.Match[str] | None] = (-1, None)
     for message in messages:
         text = message.text
-        named |= _NAMED.search(text) is not None
+        if path := _PATH.search(text):
+            folder, is_local = path["folder"], path["local"] is not None
+        group = groups.setdefault(folder, _Group())
+        if is_local and not group.is_local:
+            group.is_local = True
+            group.events.clear()
+        group.is_named |= _NAMED.search(text) is not None
         alone = _VALUE_ALONE.match(text) if above[0] == message.line_no - 1 else None
         joined_text = (
             f"memory.{above[1]['file']} {alone['value']}" if alone and above[1] else text
@@ -111,47 +134,47 @@ def read_files(messages: Sequence[Message]) -> Row | None:
         for match in _FILE.finditer(joined_text):
             value = numbers.whole(match["value"])
             if value is not None and value < numbers.ADDRESSABLE_BYTES:
-                row[_FILES[match["file"]]] = value
-                folder = text[: match.start()].split(" ")[-1]
-                row |= {"cgroup": folder} if "/" in folder else {}
-                line_no = line_no or message.line_no
+                group.row[_FILES[match["file"]]] = value
+                group.row.setdefault("line_no", message.line_no)
         for match in _EVENT.finditer(text):
-            events[match["event"]] = int(match["n"])
-            line_no = line_no or message.line_no
+            if is_local == group.is_local:
+                group.events[match["event"]] = int(match["n"])
+                group.row.setdefault("line_no", message.line_no)
         above = (message.line_no, _FILE_ALONE.search(text))
-    current = row.pop("current_bytes", None)
-    path = row.pop("cgroup", "")
-    if named or len(events) >= _LEAST_EVENTS:
-        row |= _of_events(events)
-    if row.keys() <= {"memory_used_bytes"}:
-        return None
-    row.setdefault("memory_used_bytes", current)
-    return row | {
-        "line_no": line_no,
-        "container_id": container_id(path),
-        "status": "running",
-    }
+    return list(_rows(groups))
 
 
-def _of_events(events: dict[str, int]) -> Row:
+def _rows(groups: dict[str, _Group]) -> Iterator[Row]:
+    killed = [path for path, group in groups.items() if group.events.get("oom_kill")]
+    for path, group in groups.items():
+        row, current = group.row, group.row.pop("current_bytes", None)
+        is_below = not group.is_local and _PARENT.search(path) is not None
+        if group.is_named or len(group.events) >= _LEAST_EVENTS:
+            row |= _of_events(group.events, is_below=is_below)
+        is_said = is_below and any(path < other and other.startswith(path) for other in killed)
+        if row.keys() - {"line_no", "memory_used_bytes"} and not is_said:
+            row.setdefault("memory_used_bytes", current)
+            about = {"name": unit(path), "container_id": container_id(path)}
+            yield row | about | {"status": "running"}
+
+
+def _of_events(events: dict[str, int], *, is_below: bool) -> Row:
     row: Row = {}
     if "max" in events:
         row["failcnt"] = events["max"]
     if events.get("oom_kill"):
-        row |= {"oom_killed": True, "event": "oom"}
+        row |= {"oom_killed": True, "event": BELOW if is_below else "oom"}
     return row
 
 
-def joined(group: Row | None, rows: Rows) -> list[Row]:
-    """Adds the limit of a control group to the only kill in one, or returns it as a row."""
-    if group is None:
-        return []
+def joined(groups: list[Row], rows: Rows) -> list[Row]:
+    """Adds the limit of the only control group to the only kill in one, or returns the groups."""
     kills = [row for row in rows.get("oom_kills", []) if row.get("scope") == "memcg"]
-    if len(kills) != 1:
-        return [group]
+    if len(kills) != 1 or len(groups) != 1 or groups[0].get("event") == BELOW:
+        return groups
     kill = kills[0]
     of_kill = {"limit_bytes": "memory_limit_bytes", "failcnt": "failcnt"}
     for column, name in of_kill.items():
         if kill.get(column) is None:
-            kill[column] = group.get(name)
+            kill[column] = groups[0].get(name)
     return []

@@ -19,6 +19,12 @@ Rows: TypeAlias = "dict[str, list[Row]]"
 AT_LIMIT = "at limit"
 """The event of a container or job of which only is known that it reached its memory limit."""
 
+NOT_ENDED = "not_ended"
+"""The reason of a kill that was tried: the program had not ended ten seconds after SIGTERM."""
+
+BELOW = "oom below"
+"""The event of a control group in which, or in a group below which, a process was killed."""
+
 KILLED_AT_START = "container init was OOM-killed"
 """What runc says if the limit is too low to start a container: no program has run."""
 
@@ -27,7 +33,7 @@ class Message(NamedTuple):
     """A message and the metadata of its prefix; `native` is JSON of journald's own fields.
 
     `local_s` is the time of a message whose `logged_at` is unknown because its time zone is: the
-    distances between such times are known.
+    distances between such times are known. `printed_at` is that time as it is printed.
     """
 
     line_no: int
@@ -45,19 +51,29 @@ class Message(NamedTuple):
     stream: str | None = None
     native: str | None = None
     local_s: float | None = None
+    printed_at: str | None = None
 
     def place(self) -> Row:
         """Returns the line, time and host of the message, which every row has."""
         return {
             "line_no": self.line_no,
             "logged_at": self.logged_at,
+            "printed_at": None if self.logged_at else self.printed_at,
             "monotonic_s": self.monotonic_s,
             "host": self.host,
         }
 
     def about(self) -> Row:
         """Returns the line and time, and which pod and container it is about, where known."""
-        names = ("line_no", "logged_at", "pod", "namespace", "container", "container_id")
+        names = (
+            "line_no",
+            "logged_at",
+            "printed_at",
+            "pod",
+            "namespace",
+            "container",
+            "container_id",
+        )
         return given({name: getattr(self, name) for name in names})
 
     def identity(self) -> Row:

@@ -18,6 +18,7 @@ from gctrace_analyzer.ingest.evidence.docker import with_signal
 from gctrace_analyzer.ingest.evidence.message import (
     AT_LIMIT,
     KILLED_AT_START,
+    NOT_ENDED,
     columns,
     given,
     size_bytes,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 HINT = (
     rf"{wordings.HINT}|{wordings.KILLERS_HINT}|Error R1[45]|running mem=|sample#memory_|"
     r"Max Memory Used|maxMemoryUsedMB|signal: killed|Runtime\.OutOfMemory|OutOfMemoryError: C|"
+    r"exitCode\\*\": ?\d|"
     r"exit(?:ed with)?(?: non-zero)?(?: exit)? (?:code|status):? ?137|"
     r"xit [Cc]ode:? 137|xit status 137|non-zero exit \(137\)|non-zero code: 137|Error 137|"
     r"STOPPED +\| +137|SIGKILL|zsh: killed|\] Killed|[Kk]illed(?:  |$)"
@@ -51,6 +53,7 @@ _KILLED = re.compile(
     r"Error R15|(?:Error Type: |errorType\\*\": ?\\*\")Runtime\.OutOfMemory"
     r"|Runtime exited.{0,20}signal: killed"
 )
+_EXIT_CODE = re.compile(r"(?i)\bexit ?code\\*\"?\s{0,9}[:=]?\s{0,9}\\*\"?(?P<code>\d{1,3})\b")
 _NEAR_SIZE = 0.9
 """Share of a function's memory. A function that another run of used less was not killed for it."""
 
@@ -80,6 +83,7 @@ def _kills(messages: Iterable[Message]) -> Iterator[Row]:
     """Yields the processes that a killer ended; all signals to one are the same kill."""
     ended: set[tuple[object, ...]] = set()
     known: dict[str, tuple[int, Row]] = {}
+    last: Row = {}
     for message in messages:
         for killer in wordings.KILLERS:
             if (match := killer.pattern.search(message.text)) is None:
@@ -90,13 +94,18 @@ def _kills(messages: Iterable[Message]) -> Iterator[Row]:
             if is_near and before.get("comm") in (None, row.get("comm", before.get("comm"))):
                 row = before | row
             victim = (message.host, row.get("pid"), row.get("comm"))
-            if not killer.is_kill:
+            if killer.who == "earlyoom" and last and (victim in ended or not match.groupdict()):
+                asked_again = "SIGTERM" in match[0] and last.get("reason")
+                failed = "Timer expired" in match[0] or asked_again
+                last["reason"] = NOT_ENDED if failed else None
+            elif not killer.is_kill:
                 known[killer.who] = (message.line_no, row)
             elif "usage_bytes" in row if supervises else victim not in ended:
                 ended.add(victim)
                 scope = "memcg" if row.get("limit_bytes") else "global"
                 row |= {"killer": killer.who, "scope": scope}
-                yield message.place() | row | {"unit": cgroups.unit(row.get("cgroup"))}
+                last = message.place() | row | {"unit": cgroups.unit(row.get("cgroup"))}
+                yield last
             break
 
 
@@ -152,7 +161,8 @@ def _containers(messages: Sequence[Message], stops: Stops) -> Iterator[Row]:
     anyones: list[Row] = []
     for at, message in enumerate(messages):
         if "OutOfMemoryError: C" in message.text:
-            reports.rows += _of_ecs_in(message)
+            near = messages[max(at - 2, 0) : at + 3]
+            reports.rows += _of_ecs_in(message, "\n".join(other.text for other in near))
         for wording, match in _matches(_ENDS, message.text):
             row = _of_match(message, match, wording)
             if wording.who == _ANYONE:
@@ -340,7 +350,7 @@ def _used(message: Message, used_mib: float, limit_mib: float) -> Row:
     return row | {"oom_killed": None, "status": "running"}
 
 
-def _of_ecs_in(message: Message) -> Iterator[Row]:
+def _of_ecs_in(message: Message, around: str) -> Iterator[Row]:
     """Yields the containers of an event about a task in a log, or the one that a text is about."""
     begin = message.text.find("{")
     try:
@@ -351,7 +361,8 @@ def _of_ecs_in(message: Message) -> Iterator[Row]:
     for row in rows:
         yield {"logged_at": message.logged_at, "line_no": message.line_no, **row}
     if not rows:
-        yield _killed(message)
+        code = _EXIT_CODE.search(message.text) or _EXIT_CODE.search(around)
+        yield _killed(message, exit_code=numbers.whole(code["code"]) if code else None)
 
 
 def ecs_containers(value: dict[str, object]) -> list[Row]:
@@ -451,7 +462,7 @@ def _sized(messages: Iterable[Message]) -> Iterator[Row]:
             ends.append(message)
     for message in ends:
         used, size = most.get(message.container, (message, 0.0, 0.0))[1:]
-        row = _killed(message, exit_code=137, **(_sizes(used, size) if size else {}))
+        row = _killed(message, **(_sizes(used, size) if size else {})) | {"signal": "KILL"}
         is_proven = used >= _NEAR_SIZE * size > 0 or "signal: killed" not in message.text
         yield row if is_proven else row | {"oom_killed": None}
     ended = {message.container for message in ends}

@@ -95,8 +95,10 @@ WORDINGS: tuple[Wording, ...] = (
         ("stopped", "Error R12", r"Error R12 \(Exit timeout\)", ASKED),
         ("stopped", "processes with SIGTERM", r"Stopping all processes with SIGTERM", ASKED)),
     *_rows("Nomad",
-        ("from the code", "OOM Killed",
-            rf"Exit Code: {_CODE},(?: Signal: \d{{1,3}},)? Exit Message: \\*\"OOM Killed"),
+        ("from the code", "OOM",
+            rf"Exit Code: {_CODE},.{{0,200}}?\b(?i:OOM Killed)(?!\S? ?[:=] ?false)"),
+        ("from the code", "OOM", r"\bTerminated +\\*\"?(?i:OOM Killed)"),
+        ("from the code", "OOM", r"\b(?i:OOM Killed)\\*\"? *[:=] *\\*\"?true"),
         ("from the code", "OOM Killed",
             r"(?:task \"(?P<name>[^\"]{1,100})\".{0,100}?)?exit code (?P<code>\d{1,3})"
             r",? signal \d{1,3},? and error:? \"?OOM Killed"),
@@ -263,7 +265,7 @@ NEARBY: tuple[Wording, ...] = (
     *_rows("Nomad",  # `nomad alloc status`
         ("killed", "Task \"", r"^Task \"(?P<name>[^\"]{1,100})\" is \""),
         ("killed", " MHz ",
-            rf"^\d{{1,9}}/\d{{1,9}} MHz +\d{{1,9}}(?:\.\d)? [KMG]iB/{_LIMIT}")),
+            rf"^\d{{1,9}}/\d{{1,9}} MHz +\d{{1,9}}(?:\.\d)? (?:[KMG]i)?B/{_LIMIT}")),
     *_rows("Render", ("killed", "Instance failed", r"Instance failed: (?P<name>\w{1,40})")),
 )
 # fmt: on
@@ -309,6 +311,8 @@ KILLERS: tuple[Killer, ...] = tuple(
         ("earlyoom", False,
             r"[Ll]ow [Mm]emory! (?:at or below SIG\w{4} limits: )?.{0,40}?"
             r"mem +(?P<available_limit_pct>\d{1,3}(?:\.\d{1,3})?) ?%"),
+        # kill.c waits for ten seconds, and says what came of it.
+        ("earlyoom", False, r"kill failed: Timer expired|exited after \d|escalating to SIGKILL"),
         # src/nohang: mem_info, find_victim_info and implement_corrective_action
         ("nohang", True, r"Sending SIG(?:TERM|KILL) to the victim"),
         ("nohang", False,
@@ -359,7 +363,8 @@ KILLERS: tuple[Killer, ...] = tuple(
 """Every line of the killers; those that are no kill come before it."""
 
 KILLERS_HINT = (
-    r"sending SIG|mem avail: |ow [Mm]emory! |MemAvailable \[|Sending SIG\w+ to the victim|"
+    r"sending SIG|kill failed: T|exited after \d|escalating to SIGK|"
+    r"mem avail: |ow [Mm]emory! |MemAvailable \[|Sending SIG\w+ to the victim|"
     r"PID: +\d+, name: |badness: |Vm, MiB|cgroup_v2: /|killed: (?:out of swap|failed to|a thread)|"
     r"memorystatus: |--max-memory-restart|too much memory \(|Checking any=|matches resource limit|"
     r"' trying to restart"

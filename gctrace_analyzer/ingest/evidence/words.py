@@ -15,6 +15,7 @@ COARSE = (
     "onsumed |failed|ailed with result|estart|holdoff|to cgroup|\\.service - |"
     "due to memory|due to swap|Killed /|Marked /|/classes/|gc-cycles|container die|non-zero exit|"
     "exited with|DUE TO|: usage |NextGC|Mallocs|blob data|runtime stats|xitCode:|sending SIG|"
+    'kill failed:|exited after|escalating to|xitCode":|'
     r'MESSAGE":\[|MESSAGE": \[|MESSAGE" :\[|MESSAGE" : \[|'
     "emory limit|Error R1|running mem=|app\\.crash|"
     "ax Memory Used|axMemoryUsed|signal: killed|memory\\.|running mem|sample#|sysMap|largeAlloc|"

@@ -134,6 +134,8 @@ def _story_of(deaths: list[PostMortem]) -> Iterator[tuple[str, str]]:
     times = sorted(death.logged_at for death in deaths if death.logged_at)
     if times:
         yield "When", f"{times[0]:%Y-%m-%d %H:%M:%S} to {times[-1]:%Y-%m-%d %H:%M:%S} UTC"
+    elif first.printed_at and last.printed_at:
+        yield "When", printable(f"{first.printed_at} to {last.printed_at}")
     sizes = [death.resident_mib for death in deaths if death.resident_mib is not None]
     if sizes:
         yield "Memory", f"{_range(min(sizes), max(sizes))} resident{first.resident_is}"
@@ -150,7 +152,8 @@ def _range(low: float, high: float) -> str:
 def _title(death: PostMortem) -> str:
     victim = f": {printable(death.victim)}" if death.victim else ""
     pid = f" (pid {death.pid})" if death.pid else ""
-    at = f" at {death.logged_at:%Y-%m-%d %H:%M:%S} UTC" if death.logged_at else ""
+    printed_at = f" at {printable(death.printed_at)}" if death.printed_at else ""
+    at = f" at {death.logged_at:%Y-%m-%d %H:%M:%S} UTC" if death.logged_at else printed_at
     if death.not_before_at and death.logged_at:
         same_day = death.not_before_at.date() == death.logged_at.date()
         day = "" if same_day else "%Y-%m-%d "

@@ -583,3 +583,31 @@ def test_an_old_kubelet_reports_a_kill_without_its_victim(tmp_path: Path) -> Non
     assert (len(run.oom_invocations), len(run.oom_kills)) == (2, 0)
     # The kernel's own record says more.
     assert not len(read_lines(tmp_path, event, BLOCK[-1]).oom_invocations)
+
+
+SLICE = "/sys/fs/cgroup/system.slice"
+
+
+@pytest.mark.parametrize(
+    ("lines", "said", "limit_mib"),
+    [
+        # A parent counts the kills in all groups below it, whatever its own limit is.
+        ([f"{SLICE}/memory.max:8589934592", f"{SLICE}/memory.events:oom_kill 1"],
+         "A process in the group system.slice was killed", None),
+        ([f"{SLICE}/memory.max:8589934592", f"{SLICE}/memory.events.local:oom_kill 1"],
+         "A process in the container system.slice was killed", 8192),
+        ([f"{SLICE}/memory.events:oom_kill 1", f"{SLICE}/api.service/memory.max:536870912",
+          f"{SLICE}/api.service/memory.events:oom_kill 0"],
+         "A process in the group system.slice was killed", None),
+        ([f"{SLICE}/memory.events:oom_kill 1", f"{SLICE}/api.service/memory.max:536870912",
+          f"{SLICE}/api.service/memory.events:oom_kill 1"],
+         "A process in the unit api.service was killed", 512),
+    ],
+)  # fmt: skip
+def test_a_count_of_kills_is_of_the_group_or_of_one_below_it(
+    lines: list[str], said: str, limit_mib: int | None
+) -> None:
+    run = read_text("\n".join(lines) + "\n")
+    (death,) = run.post_mortems()
+    assert said in " ".join(str(run.summary()).split())
+    assert death.limit_mib == limit_mib

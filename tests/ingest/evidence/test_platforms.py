@@ -45,6 +45,40 @@ def test_earlyoom_is_a_kill_of_the_process_that_it_names(
     assert (death.killer, death.proven, death.resident_mib) == ("earlyoom", True, rss_mib)
 
 
+@pytest.mark.parametrize(
+    ("lines", "is_killed"),
+    [
+        ([], True),
+        (["process exited after 0.2 seconds"], True),
+        (["kill failed: Timer expired"], False),
+        (["kill failed: Timer expired", "SIGTERM"], False),
+        (["kill failed: Timer expired", "SIGKILL"], True),
+        (["escalating to SIGKILL after 6.0 seconds", "process exited after 6.1 seconds"], True),
+    ],
+)
+def test_a_program_that_did_not_end_after_sigterm_was_not_killed(
+    lines: list[str], is_killed: bool
+) -> None:
+    asked = 'sending SIGTERM to process 4711 uid 0 "api": badness 900, VmRSS 7 MiB'
+    texts = [asked, *(asked.replace("SIGTERM", t) if "SIG" in t[:3] else t for t in lines)]
+    run = read_text("".join(f"{EARLYOOM}{text}\n" for text in texts))
+    (death,) = run.post_mortems()
+    assert death.kind == ("OOM kill" if is_killed else "SIGTERM without an end")
+    headline = " ".join(str(run.summary()).split())
+    assert ("was killed" in headline) == is_killed
+    assert ("It had not ended ten seconds later." in headline) != is_killed
+
+
+def test_sigkill_of_a_function_far_below_its_memory_has_no_code() -> None:
+    run = read_text(
+        f"{AT} REPORT RequestId: 1c2d\tMemory Size: 2688 MB\tMax Memory Used: 581 MB\t\n"
+        f"{AT} RequestId: 3e4f Error: Runtime exited with error: signal: killed\n"
+    )
+    (death,) = run.post_mortems()
+    assert (death.kind, death.proven) == ("SIGKILL", False)
+    assert "137" not in str(run.summary()) + " ".join(death.reading)
+
+
 GOOGLE = "Consider increasing the memory limit"
 AT = "2026-11-23T10:00:01.5Z"
 STATES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -75,6 +109,24 @@ STATES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "Nomad": (
         f'{AT}  Terminated  Exit Code: 137, Exit Message: "OOM Killed"',
+        {"exit_code": 137},
+    ),
+    "Nomad, Docker": (
+        f'{AT}  Terminated  Exit Code: 137, Exit Message: "Docker container exited", OOM Killed: true',
+        {"exit_code": 137},
+    ),
+    "Nomad, in lower case": (f"{AT}  Terminated  OOM killed", {"exit_code": None}),
+    "Nomad, its own line": (f"{AT} OOM Killed     = true", {}),
+    "Nomad, the memory of a dead task": (
+        f'Task "api" is "dead"\n0/500 MHz  0 B/512 MiB      300 MiB  \n{AT}  Terminated  OOM Killed',
+        {"name": "api", "memory_limit_bytes": 512 * MIB},
+    ),
+    "AWS ECS, a reason with its code": (
+        f"{AT} Status reason\tOutOfMemoryError: Container killed due to memory usage Exit Code\t137",
+        {"exit_code": 137, "signal": "KILL"},
+    ),
+    "AWS ECS, the code on its own line": (
+        f'{AT}   "exitCode": 137,\n{AT}   "reason": "OutOfMemoryError: Container killed due to memory usage",',
         {"exit_code": 137},
     ),
     "containerd": (
@@ -111,7 +163,8 @@ STATES: dict[str, tuple[str, dict[str, Any]]] = {
     "AWS Lambda, another run": (
         f"{AT} REPORT RequestId: 1c2d\tMemory Size: 2688 MB\tMax Memory Used: 2581 MB\t\n\n\n"
         f"{AT} RequestId: 3e4f Error: Runtime exited with error: signal: killed",
-        {"memory_limit_bytes": 2688 * MIB, "memory_used_bytes": 2581 * MIB},
+        # Lambda prints no exit code.
+        {"memory_used_bytes": 2581 * MIB, "exit_code": None, "signal": "KILL"},
     ),
     **{
         f"a batch system: {text[:40]}": (f"{AT} {text}", expected)

@@ -194,7 +194,7 @@ def test_what_a_unit_consumed_is_read_in_every_unit(text: str, row: dict[str, fl
 )  # fmt: skip
 def test_every_message_about_a_unit_is_an_event(text: str, facts: dict[str, object]) -> None:
     (row,) = read_systemd([Message(7, text, host="web-1")])["unit_events"]
-    assert row == {"line_no": 7, "logged_at": None, "monotonic_s": None, "host": "web-1",
+    assert row == {"line_no": 7, "logged_at": None, "printed_at": None, "monotonic_s": None, "host": "web-1",
                    "unit": "a.service", "container_id": None, **facts}  # fmt: skip
 
 
