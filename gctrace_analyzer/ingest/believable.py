@@ -292,17 +292,22 @@ _COUNTERS = (
     "gc_cpu_s", "available_cpu_s", "process_cpu_s",
 )  # fmt: skip
 
-_GAUGES = {"sys_bytes": LARGEST, "rss_bytes": LARGEST, "next_gc_bytes": 1 << 60}
+_GAUGES = {
+    "sys_bytes": LARGEST,
+    "rss_bytes": LARGEST,
+    "rss_peak_bytes": LARGEST,
+    "next_gc_bytes": 1 << 60,
+}
 """Sizes that do not change by a factor of a thousand and back, and from where on they are none: a
 goal of 63 or 64 bits means that GOGC is off."""
 
 _NEVER_ZERO = ("alloc_bytes", "heap_alloc_bytes", "sys_bytes")
 """A program that runs has a heap."""
 
-_WHOLES = ("sys_bytes", "rss_bytes")
+_WHOLES = ("sys_bytes", "rss_bytes", "rss_peak_bytes")
 _NOT_IN_SYS = (
     "total_alloc_bytes", "sys_bytes", "next_gc_bytes", "pool_bytes", "rss_bytes",
-    "gomemlimit_bytes", "resolution_bytes",
+    "rss_peak_bytes", "gomemlimit_bytes", "resolution_bytes",
 )  # fmt: skip
 _MEMORY_PARTS = tuple(
     column.name

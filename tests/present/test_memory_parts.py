@@ -50,6 +50,17 @@ def test_resident_memory_that_is_not_go_is_a_part() -> None:
     ]
 
 
+def test_of_a_peak_only_what_go_never_had_is_outside() -> None:
+    sizes = {"HeapInuse": GIB, "HeapIdle": 2 * GIB, "HeapReleased": GIB, "Sys": 3 * GIB}
+    footer = dump(**sizes, MaxRSS=4 * GIB).replace("\n", "\n# ")
+    run = read_text(f"heap profile: 0: 0 [0: 0] @ heap/1\n\n# runtime.MemStats\n# {footer}\n")
+    assert run.memstats["rss_bytes"].to_list() == [None]
+    table = memory_parts(run.report())
+    assert table is not None
+    assert table.rows[-1][:2] == ("outside Go (peak)", "1,024 MiB")
+    assert run.settings.value("off_heap_mib") is None
+
+
 @pytest.mark.parametrize(
     "sizes",
     [

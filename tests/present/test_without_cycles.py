@@ -133,3 +133,27 @@ def test_benchmarks_without_gctrace_are_for_comparing() -> None:
     said = str(read_text("BenchmarkSum-8   1000   1234 ns/op\nPASS\n").summary())
     assert "1 run of benchmarks, and no gctrace" in said
     assert "compare base.log head.log" in " ".join(said.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "shows"),
+    [
+        (
+            "scvg1: inuse: 12, idle: 340, sys: 352, released: 330, consumed: 22 (MB)\n",
+            "340 of 352 MiB from the OS are idle, and 330 MiB were returned.",
+        ),
+        (
+            "scav 1404 KiB work (bg), 0 KiB work (eager), 20480 KiB now, 12% util\n",
+            "In all, 20.0 MiB were returned to the OS",
+        ),
+        (
+            "    State:          Running\n    Last State:     Terminated\n"
+            "      Reason:       Error\n      Exit Code:    2\n    Restart Count:  5\n",
+            "ended with exit code 2 (that of a panic or fatal error in Go), and not by SIGKILL",
+        ),
+    ],
+)
+def test_the_scavenger_alone_and_other_ends_are_said(text: str, shows: str) -> None:
+    found = verdict.shown(read_text(text).report())
+    assert shows in found.sentence
+    assert "GODEBUG=gctrace=1" in found.action

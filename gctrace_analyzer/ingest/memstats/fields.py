@@ -19,8 +19,8 @@ _UNITS = ("_bytes", "_unix_ns", "_ns", "_s", "_pct")
 _OWN = {
     "lastgc": "last_gc_unix_ns", "pausetotal": "pause_total_ns", "malloccount": "mallocs",
     "freecount": "frees", "numgoroutine": "goroutines", "poolsize": "pool_bytes",
-    "pool": "pool_bytes", "rss": "rss_bytes", "maxrss": "rss_bytes", "gogc": "gogc_pct",
-    "gomemlimit": "gomemlimit_bytes", "stackmspaninuse": "mspan_inuse_bytes",
+    "pool": "pool_bytes", "rss": "rss_bytes", "maxrss": "rss_peak_bytes",
+    "gogc": "gogc_pct", "gomemlimit": "gomemlimit_bytes", "stackmspaninuse": "mspan_inuse_bytes",
     "stackmspansys": "mspan_sys_bytes", "stackmcacheinuse": "mcache_inuse_bytes",
     "stackmcachesys": "mcache_sys_bytes",
 }  # fmt: skip
@@ -47,6 +47,7 @@ _OF_METRICS = {
 _NOT_OF_GO = {
     *schema.IDENTITY, "gogc_pct", "gomemlimit_bytes", "last_pause_ns", "makes", "pause_max_s",
     "pause_min_s", "pause_p50_s", "pool_bytes", "resolution_bytes", "rss_bytes",
+    "rss_peak_bytes",
 }  # fmt: skip
 
 

@@ -210,7 +210,13 @@ _VAGUE = "vague"
 """Key of a row: the columns whose names may be those of another program."""
 
 _FIELDS = {*fields.KNOWN, "pauses_ns"} - {"resolution_bytes"}
-_OTHER_FIELDS = {"resolution_bytes", "rss_bytes", "gomemlimit_bytes", "pool_bytes"}
+_OTHER_FIELDS = {
+    "resolution_bytes",
+    "rss_bytes",
+    "rss_peak_bytes",
+    "gomemlimit_bytes",
+    "pool_bytes",
+}
 _MEMORY_FIELDS = {
     *(name for name in fields.KNOWN if name.endswith("_bytes") and name not in _OTHER_FIELDS),
     "num_gc", "pause_total_ns", "pause_max_s", "num_forced_gc",

@@ -264,9 +264,9 @@ def memory_notes(report: Report) -> list[str]:
     from gctrace_analyzer.analysis.postmortem.unit_cpu import compared
 
     return [
+        *costs_not_shown(report),
         *(text for memory in report.analysis.memory for text in memory.advice),
         *memory_sentences(report),
-        *costs_not_shown(report),
         *compared(report.analysis.tables),
     ]
 

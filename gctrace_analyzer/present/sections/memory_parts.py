@@ -54,7 +54,8 @@ def memory_parts(report: Report) -> Table | None:
         return None
     parts = [*_parts(row)]
     others = [part for part in parts if not part.name.startswith("heap in use")]
-    if not row["rss_bytes"] and not any(part.size_mib > _MUCH * total for part in others):
+    resident = row["rss_bytes"] or row["rss_peak_bytes"]
+    if not resident and not any(part.size_mib > _MUCH * total for part in others):
         return None
     rows = [
         (part.name, mib(part.size_mib), share(part.size_mib / total), part.remedy)
@@ -77,7 +78,7 @@ def memory_sentences(report: Report) -> Iterator[str]:
                     f"{of_sys} from the OS ({share(part.size_mib / sys)}) are {part.name}: not "
                     "heap, so no GOGC lowers them."
                 )
-    yield from _scavenger(report.analysis.tables["scavenges"])
+    yield from of_scavenger(report.analysis.tables["scavenges"])
 
 
 def _last(report: Report) -> Mapping[str, int | None] | None:
@@ -116,6 +117,10 @@ def _parts(row: Mapping[str, int | None]) -> Iterator[_Part]:
     if sys is not None and heap is not None:
         rest = sys - heap - sum(part.size_mib for part in of_runtime)
         yield _Part("outside the heap", rest, "all fields of MemStats show what it is")
+    peak = _mib(row, "rss_peak_bytes")
+    if rss is None and sys is not None and peak is not None and peak > sys:
+        # What Go has mapped never shrinks: the rest of the peak was not Go's.
+        yield _Part("outside Go (peak)", peak - sys, "cgo, mmap, files: no GOGC or GOMEMLIMIT")
     if rss is not None and sys is not None and released is not None and rss > sys - released:
         yield _Part(
             "outside Go", rss - sys + released, "cgo, mmap, files: no GOGC or GOMEMLIMIT"
@@ -128,7 +133,7 @@ def _of_runtime(row: Mapping[str, int | None]) -> Iterator[_Part]:
             yield _Part(name, size, remedy)
 
 
-def _scavenger(lines: pl.DataFrame) -> Iterator[str]:
+def of_scavenger(lines: pl.DataFrame) -> Iterator[str]:
     """Yields how much memory is idle and how much of it was returned, by the last such line."""
     known = lines.drop_nulls("released_total_kib")
     if known.is_empty():

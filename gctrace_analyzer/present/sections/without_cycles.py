@@ -12,11 +12,12 @@ from gctrace_analyzer.analysis.postmortem.proof import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT
 from gctrace_analyzer.present.document import KeyFigure
 from gctrace_analyzer.present.format import count, duration, mib, place, share
+from gctrace_analyzer.present.sections.memory_parts import of_scavenger
 from gctrace_analyzer.present.sections.since_start import costs
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from gctrace_analyzer.present.report import Report
 
@@ -26,6 +27,17 @@ _RECORD = (
     "with their times (all of MemStats, expvar or /metrics)."
 )
 _RECORD_TOO = "Add the log of the same run (GODEBUG=gctrace=1) to see what it costs."
+_LAST_WORDS = (
+    "Read what it printed last (`kubectl logs --previous`, `docker logs`); to see what GC costs, "
+    "run it with GODEBUG=gctrace=1 and keep its standard error."
+)
+_EXIT_CODES = {
+    0: "it finished",
+    2: "that of a panic or fatal error in Go",
+    134: "SIGABRT",
+    139: "SIGSEGV",
+    143: "SIGTERM: it was asked to stop",
+}
 _KERNEL_LOG = (
     "Add the whole message of the kernel (`journalctl -k` or `dmesg` of that minute): its line "
     '"Killed process" names the victim and its memory.'
@@ -49,6 +61,24 @@ _SYSTEMD_KILLS = {
 def no_verdict(report: Report) -> tuple[str, str]:
     """Returns what an input without a verdict shows, and what to add; both are sentences."""
     tables = report.analysis.tables
+    if (ended := _of_ends(tables)) is not None:
+        return ended
+    if report.analysis.memory:
+        return " ".join((*costs(report), *_sizes(report))), _RECORD
+    if (profiled := report.analysis.profiled) and (shown := profiled.allocation):
+        return f"The profile shows no costs of GC. In it, {shown}.", _RECORD_TOO
+    if runs := len(tables["benchmarks"]):
+        return (
+            f"The input has {count(runs, 'run')} of benchmarks, and no gctrace.",
+            _OF_BENCHMARKS,
+        )
+    if returned := " ".join(of_scavenger(tables["scavenges"])):
+        return f"The input does not show what GC costs. {returned}", _RECORD
+    return "The input does not show how the garbage collector performs.", ""
+
+
+def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
+    """Returns what an input shows of ends, or of what comes before one, and what to add."""
     units = tables["unit_events"]
     is_killed = (pl.col("signal") == "KILL") | (pl.col("status") == SIGKILL_CODE)
     killed = units.filter(is_killed, event="main_exited")
@@ -73,18 +103,28 @@ def no_verdict(report: Report) -> tuple[str, str]:
             f"{unit} {how} SIGKILL; the input does not show whether memory was the reason.",
             _KERNEL_LOG,
         )
-    if used := " ".join(islice(_used_of_limits(tables["container_states"]), _MOST_CONTAINERS)):
-        return used, _RECORD
-    if report.analysis.memory:
-        return " ".join((*costs(report), *_sizes(report))), _RECORD
-    if (profiled := report.analysis.profiled) and (shown := profiled.allocation):
-        return f"The profile shows no costs of GC. In it, {shown}.", _RECORD_TOO
-    if runs := len(tables["benchmarks"]):
-        return (
-            f"The input has {count(runs, 'run')} of benchmarks, and no gctrace.",
-            _OF_BENCHMARKS,
+    for said, advice in ((_used_of_limits, _RECORD), (_otherwise_ended, _LAST_WORDS)):
+        if text := " ".join(islice(said(tables["container_states"]), _MOST_CONTAINERS)):
+            return text, advice
+    return None
+
+
+def _otherwise_ended(states: pl.DataFrame) -> Iterator[str]:
+    """Yields how each container ended that was not killed."""
+    for row in states.filter(pl.col("exit_code").is_not_null()).iter_rows(named=True):
+        if not {row["status"], row["last_status"]} & {"exited", "dead", "terminated"}:
+            continue
+        code, name = row["exit_code"], row["name"] or row["container"] or row["pod"]
+        if code == SIGKILL_CODE or row["oom_killed"]:
+            continue
+        subject = f"The container {name}" if name else "It"
+        means = f" ({_EXIT_CODES[code]})" if code in _EXIT_CODES else ""
+        restarts = row["restart_count"]
+        again = f"; it was restarted {count(restarts, 'time')}" if restarts else ""
+        yield (
+            f"{subject} ended with exit code {code}{means}, and not by SIGKILL as for memory "
+            f"({SIGKILL_CODE}){again}."
         )
-    return "The input does not show how the garbage collector performs.", ""
 
 
 def _used_of_limits(states: pl.DataFrame) -> Iterator[str]:

@@ -52,7 +52,11 @@ def test_the_last_pause_is_at_the_number_of_cycles(
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize(
     ("name", "column"),
-    [("max_rss", "rss_bytes"), ("PoolSize", "pool_bytes"), ("GOMEMLIMIT", "gomemlimit_bytes")],
+    [
+        ("max_rss", "rss_peak_bytes"),
+        ("PoolSize", "pool_bytes"),
+        ("GOMEMLIMIT", "gomemlimit_bytes"),
+    ],
 )
 def test_names_that_are_not_of_memstats_may_end_with_a_unit_too(
     name: str, column: str, unit: str
