@@ -32,8 +32,8 @@ _TIGHT = "GC015"
 @rule(
     "GC016",
     "limit-thrash",
-    meaning="GOMEMLIMIT is too low: the live heap does not fit under it, so GC runs all the time "
-    "and slows the program down.",
+    meaning="GOMEMLIMIT is too low: the live heap does not fit under it, so allocation starts GC "
+    "again and again. Under load it runs all the time and slows the program down.",
     condition="In lines of Go 1.18 and later, the goal is at or below the live heap of the "
     "cycle before in at least {t.thrash_min_cycles} cycles that are not forced, with at most "
     "{t.thrash_gap_cycles} others between two of them; for heaps under "
@@ -77,7 +77,7 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
         start_s=episodes["start_s"][0],
         end_s=episodes["end_s"].max(),  # type: ignore[arg-type]  # a float column
         examples=example_lines(episodes.sort("length_s", descending=True)),
-        headline=f"GOMEMLIMIT is too low for the live heap: {cost}.",
+        headline=f"GOMEMLIMIT is too low for the live heap{cost}.",
         explained_by=_causes(facts, (_TIGHT,) if _thrashed_in_passing(facts) else ()),
     )
 
@@ -100,14 +100,20 @@ def _thrashed_in_passing(facts: ProcessFacts) -> bool:
 
 
 def _cost(facts: ProcessFacts, worst: Row, length_s: float) -> str:
-    """Returns what thrashing costs: of the whole run if it lasted nearly as long."""
+    """Returns what thrashing costs, if it is much: of the whole run if it lasted nearly as long."""
     summary = facts.summary
     whole = length_s >= _MOST_OF_RUN * (summary.span_s or 0.0)
     share = summary.gc_cpu_share if whole else worst["gc_cpu_share"]
     if share is None:
         rate = worst["gc_per_s"] or 0.0
-        return f"GC runs {digits(rate, 2)} times a second"
-    return f"GC{'' if whole else ' then'} takes {percent(share)} of the CPU"
+        return f": GC runs {digits(rate, 2)} times a second"
+    takes = f"GC{'' if whole else ' then'} takes"
+    if share >= facts.thresholds.gc_cpu_warn:
+        return f": {takes} {percent(share)} of the CPU"
+    return (
+        f". At this load {takes} only {percent(share)} of the CPU; a higher one can make GC run "
+        "all the time"
+    )
 
 
 _MOST_OF_RUN = 0.8

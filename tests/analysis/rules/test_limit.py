@@ -141,6 +141,7 @@ def test_several_times_of_thrashing_are_one_finding_about_the_longest() -> None:
         (9.0, 0.5, "GC takes 20 % of the CPU"),
         (7.9, 0.5, "GC then takes 50 % of the CPU"),
         (7.9, None, "GC runs 12 times a second"),
+        (7.9, 0.1, "GC then takes 10 % of the CPU"),
     ],
 )
 def test_thrashing_for_most_of_a_run_costs_what_the_run_costs(
@@ -151,6 +152,17 @@ def test_thrashing_for_most_of_a_run_costs_what_the_run_costs(
     episodes = thrashing((0.0, seconds), gc_cpu_share=[share])
     (found,) = matches(limit.limit_thrash, replace(facts, summary=summary, episodes=episodes))
     assert found.headline == f"GOMEMLIMIT is too low for the live heap: {cost}."
+
+
+def test_thrashing_that_costs_little_claims_no_cost() -> None:
+    facts = facts_of(log_of(60))
+    summary = replace(facts.summary, span_s=10.0, gc_cpu_share=0.009)
+    episodes = thrashing((0.0, 9.0), gc_cpu_share=[0.009])
+    (found,) = matches(limit.limit_thrash, replace(facts, summary=summary, episodes=episodes))
+    assert found.headline == (
+        "GOMEMLIMIT is too low for the live heap. At this load GC takes only 0.9 % of the CPU; a "
+        "higher one can make GC run all the time."
+    )
 
 
 def passing(thrashing: range, count: int = 200) -> str:
