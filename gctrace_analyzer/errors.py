@@ -227,7 +227,7 @@ class NoDataError(GctraceError, ValueError):
         )
         if seen is not None:
             problem = f"this looks like {seen}. It has {problem}"
-        elif not first.startswith(("{", "[", "<")):
+        elif not first.startswith(("{", "[", "<", '"', "|", "+-")):
             hint += (
                 "\n  If this is its standard error, GC never ran: it never does with GOGC=off and"
                 "\n  no memory limit, and otherwise starts at a heap of 4 MiB (with GOGC=100)."

@@ -322,11 +322,11 @@ def complete_part(part: Part, clock: Clock) -> list[str]:
         part.memstats, damaged = printed_tables.read(lines)
         part.rejected += [Reject(*row) for row in damaged]
     part.undated = _add_times(part, clock)
-    _add_rows_of_messages(part)
+    notes = [*part.undated, *_add_rows_of_messages(part)]
     part.facts.wrappers, part.facts.found = dict(part.wrappers), part.counts()
     part.facts.profiles_at = sniff.profiles_at(part.beginning)
     toolchain = sniff.of_toolchain(part.beginning) if any(map(len, part.cycles)) else None
-    return [*part.undated, toolchain] if toolchain else part.undated
+    return [*notes, toolchain] if toolchain else notes
 
 
 def _add_times(part: Part, clock: Clock) -> list[str]:
@@ -377,18 +377,20 @@ def _with_local_distances(memstats: pl.DataFrame, local_s: pl.Series) -> pl.Data
     return memstats.drop("elapsed_s", strict=False).hstack([since.alias("elapsed_s")])
 
 
-def _add_rows_of_messages(part: Part) -> None:
-    """Adds the rows of other tables that the part's messages contain."""
+def _add_rows_of_messages(part: Part) -> list[str]:
+    """Adds the rows of other tables that the part's messages contain; returns notes about them."""
     for rows in part.rows.values():
         for row in rows:
             if (at := row.pop("at_us", None)) is not None:
                 row["logged_at"] = pl.Series([at]).cast(pl.Datetime("us", "UTC"))[0]
     rows_by_table = _rows_of_messages(part) if part.messages else {}
+    notes = [f"{part.facts.name}: {row['note']}" for row in rows_by_table.pop("notes", [])]
     part.renumber(rows_by_table)
     part.rejected += [Reject(**row) for row in rows_by_table.pop("rejected", [])]
     part.rejected.sort()
     for table, rows in rows_by_table.items():
         part.rows.setdefault(table, []).extend(rows)
+    return notes
 
 
 def _rows_of_messages(part: Part) -> Rows:

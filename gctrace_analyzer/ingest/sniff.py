@@ -131,6 +131,9 @@ _FOREIGN = (
     ),
     ("results of `go test -bench`, without GC cycles", r"^Benchmark\S+\s+\d+\s+[\d.]+ ns/op"),
     ("the output of top or ps", r"^ *(?:PID|USER) +(?:USER|PID) .*(?:RES|RSS|%MEM)"),
+    ("the output of kubectl top: memory in use, without limits", r"^[^\n]*MEMORY\(bytes\)"),
+    ("the output of free or df", r"^ +total +used +free|^Filesystem +(?:Size|1K-blocks) "),
+    ("a description of resources (YAML)", r"\A(?:---\s*)?(?:apiVersion|kind|services): ?"),
     ("Go source code", r"^package \w+\s*$"),
     ("a web page (HTML)", r"(?i)\A\s*<(?:!doctype html|html)"),
     (
@@ -138,6 +141,11 @@ _FOREIGN = (
         r"[^\n#]# (?:HELP|TYPE) \w+ [^\n]*# (?:HELP|TYPE) \w+ ",
     ),
     ("a table, but not of MemStats", r"(?:^\|[^\n]*\|[ \t]*\n){2}|^\|[ :|-]*-[ :|-]*\|?\s*$"),
+    (
+        "a table, but not of MemStats",
+        r"\A(?:[$#>] [^\n]*\n)?(?!INFO|WARN|ERROR|DEBUG)[A-Z]{2,30}(?: [A-Z]{1,30})?"
+        r"(?:(?: {2,}+|\t)[A-Z][A-Za-z%()/-]{0,30}+(?: [A-Z%/][A-Z%/()]{0,30}+){0,4}+){2}",
+    ),
     (
         "a table, but not of MemStats",
         r"\A[^\n,;\t:[{]{1,40}([,;\t])(?:[^\n,;\t:[{]{0,40}(?:\1|\n))+(?:[^\n]*\1[^\n]*\n){2}",

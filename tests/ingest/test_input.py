@@ -68,11 +68,28 @@ def test_a_process_with_one_thread_of_polars_parses_one_chunk_at_a_time(
         ),
         ("| setting | CPU |\n|---|---|\n| GOGC=100 | 491s |\n", "a table"),
         ("goroutine 7 [running]:\nmain.main()\n", "a table of goroutines"),
+        ("$ kubectl top pod\nNAME  CPU(cores)  MEMORY(bytes)\na-0  9m  8Mi\n", "kubectl top"),
+        ("NAME  READY  STATUS  RESTARTS  AGE\na-0  1/1  Running  0  3d\n", "a table"),
+        ("CONTAINER ID   IMAGE   COMMAND\n9f1d0c6b7a31   api   /app\n", "a table"),
     ],
 )
 def test_a_refusal_says_what_the_input_is(text: str, seen: str) -> None:
     with pytest.raises(NoDataError, match=f"this looks like .*{seen}.*or an OOM kill"):
         read_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "may_be"),
+    [
+        ("2026/11/23 listening on :8080\n", True),
+        ("INFO  Server  Ready  On  Port\nlistening\n", True),
+        ("NAME  READY  STATUS\na-0  1/1  Running\n", False),
+    ],
+)
+def test_only_what_may_be_standard_error_is_called_so(text: str, may_be: bool) -> None:
+    with pytest.raises(gca.GctraceError) as refused:
+        read_text(text)
+    assert ("If this is its standard error" in str(refused.value)) == may_be
 
 
 @pytest.mark.parametrize("magic", [b"\x7fELF\x02", b"MZ\x90\x00\x03", b"\xcf\xfa\xed\xfe\x07"])

@@ -52,7 +52,7 @@ def test_parts_of_a_kill_say_what_is_missing(name: str, shows: str, to_add: str)
 
 def test_the_buffers_of_a_program_are_a_sentence() -> None:
     found = verdict.shown(gca.read(SAMPLES / "buffers-go1.16.csv").report())
-    assert "GC costs. The program's own buffers took 200 MiB at most." in found.sentence
+    assert "since the start. The program's own buffers took 200 MiB at most." in found.sentence
 
 
 def test_a_few_sizes_of_memory_say_what_to_record() -> None:

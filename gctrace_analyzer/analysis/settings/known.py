@@ -16,7 +16,7 @@ from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.processes import longest_process
-from gctrace_analyzer.ingest.rows import complete, median, of_process
+from gctrace_analyzer.ingest.rows import median, of_process
 from gctrace_analyzer.units import MIB, duration_text
 
 if TYPE_CHECKING:
@@ -434,11 +434,12 @@ def _off_heap(memstats: pl.DataFrame) -> dict[str, Known]:
     Each resident size is compared with what was mapped at the same time; of these, the median of
     the second half: a limit has to leave room for what there is at the end.
     """
-    both = complete(memstats, "rss_bytes", "sys_bytes")
-    if both.is_empty():
+    mapped = pl.col("sys_bytes") - pl.col("heap_released_bytes").fill_null(0)
+    sizes = memstats.select(pl.col("rss_bytes") - pl.coalesce("mapped_bytes", mapped))
+    known = sizes.to_series().drop_nulls()
+    if known.is_empty():
         return {}
-    mapped = both["sys_bytes"] - both["heap_released_bytes"].fill_null(0)
-    beyond = median((both["rss_bytes"] - mapped).tail((len(both) + 1) // 2))
+    beyond = median(known.tail((len(known) + 1) // 2))
     if beyond < OFF_HEAP_MIN_MIB * MIB:
         return {}
     return {"off_heap_mib": Known(beyond / MIB, "MemStats, resident beyond Go's mapped memory")}

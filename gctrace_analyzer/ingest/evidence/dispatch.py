@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 
 _BYTES = r"\"MESSAGE\" ?: ?\["
 _BLOB = re.compile(r"^\[[\d.]+[BKMG] blob data\]$")
+_COMMAND = re.compile(
+    r"^(?:\[?[\w.@:~/\\-]{1,60}[^\w\s]{0,3} ?[\w.~/-]{0,60}\]?)?[$#%>❯] ?(?:sudo )?"
+    r"(?:docker|podman|nerdctl|kubectl|oc|crictl|journalctl|dmesg|[efz]?grep|rg|awk|sed|cat|tail|"
+    r"systemctl|jq|nomad|aws|gcloud|curl|ssh|sudo) |"
+    r"\| *(?:sudo )?(?:[efz]?grep|rg) +(?:-\w|[\"'\w])"
+)
+"""A command in a copied terminal: what it looks for is in its line, too."""
+
 _CUT = re.compile(r"^\{.*\"(?:Heap)?Alloc\"\s*:")
 HINT = "|".join(
     [
@@ -58,6 +66,7 @@ def read(
             Why one of them was stopped is added to its row.
         runs_on: whether the process whose records precede a line has more of them after it.
     """
+    messages = [message for message in messages if not _COMMAND.search(message.text)]
     rows: Rows = {}
     stops = platforms.stops_of(messages)
     for several in (
@@ -82,6 +91,7 @@ def read(
     of_one_pod = len({row.get("pod") for row in described}) == 1
     platforms.mark_stopped(described, stops, everywhere=of_one_pod)
     rows["benchmarks"] = bench_lines.read(messages)
+    rows["notes"] = [{"note": note} for note in log_messages.of_last_times(messages)]
     rows["rejected"] = list(_unreadable(messages))
     return rows
 

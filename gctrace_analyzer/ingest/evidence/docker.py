@@ -62,7 +62,7 @@ def inspected(value: dict[str, Any]) -> Row:
         "started_at": json_values.iso_utc(state.get("StartedAt")),
         "finished_at": json_values.iso_utc(state.get("FinishedAt")),
         "restart_count": value.get("RestartCount"),
-        "memory_limit_bytes": host.get("Memory") or None,
+        "memory_limit_bytes": host.get("Memory") or value.get("Memory") or None,
         "cpu_limit": _cpus(host),
         **go_settings(environment),
     }

@@ -92,7 +92,7 @@ def pods(value: dict[str, Any]) -> list[Row]:
     specs = {
         c.get("name"): c for c in spec.get("containers", []) + spec.get("initContainers", [])
     }
-    rows = []
+    rows, cause = [], _disruption(status.get("conditions") or [])
     for state in status.get("containerStatuses", []) + status.get("initContainerStatuses", []):
         described = specs.get(state.get("name"), {})
         row: Row = {
@@ -107,8 +107,34 @@ def pods(value: dict[str, Any]) -> list[Row]:
             **go_settings(_environment(described)),
         }
         row |= states(state.get("state") or {}, state.get("lastState") or {})
+        if cause and row["exit_code"] == _SIGKILL_CODE and not row["oom_killed"]:
+            row |= {"stop_requested": True, "stopped_by": cause}
         rows.append(with_signal(row))
     return rows
+
+
+_SIGKILL_CODE = 137
+_DISRUPTIONS = {
+    "PreemptionByScheduler": "its pod was preempted by a more important one",
+    "DeletionByTaintManager": "its pod was evicted from a node with a taint (NoExecute)",
+    "EvictionByEvictionAPI": "its pod was evicted on request (such as `kubectl drain`)",
+    "DeletionByPodGC": "its pod was deleted, as its node was gone or out of service",
+    "TerminationByKubelet": "the kubelet ended its pod for a reason other than memory",
+}
+"""Why a pod was ended, by the reason of its condition DisruptionTarget."""
+
+
+def _disruption(conditions: list[Row]) -> str | None:
+    """Returns why Kubernetes ended a pod, unless its node was low on memory."""
+    return next(
+        (
+            _DISRUPTIONS.get(str(condition.get("reason")))
+            for condition in conditions
+            if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True"
+            if "memory" not in (condition.get("message") or "")
+        ),
+        None,
+    )
 
 
 def inspections(value: dict[str, object]) -> list[Row]:

@@ -146,6 +146,8 @@ class _Reports:
             same |= {key: value for key, value in row.items() if same.get(key) is None}
             if wording.says in _PROVEN:
                 same["oom_killed"] = True
+            elif wording.says == "used":
+                same |= max(same, row, key=lambda known: known["memory_used_bytes"] or 0)
             self.last[who] = (line_no, same, {*of_last, wording})
             row = same
         if name:
@@ -239,6 +241,8 @@ def _facts(match: re.Match[str]) -> Row:
             sized = column.endswith("_bytes")
             number = size_bytes(parts, group) if sized else numbers.whole(text)
             row[column] = number if sized or group == "code" else text
+    if at := parts.get("at"):
+        row["finished_at"] = json_values.iso_utc(f"{at.replace(' ', 'T')}Z")
     return with_signal(row)
 
 
@@ -248,6 +252,8 @@ def _of_match(message: Message, match: re.Match[str], wording: wordings.Wording)
         row["event"] = "oom"
     elif wording.says == "at its limit":
         row |= {"oom_killed": None, "status": "running", "event": AT_LIMIT}
+    elif wording.says == "used":
+        row |= {"oom_killed": None, "status": "running", "error": None}
     elif wording.says == "ended":
         row |= {"oom_killed": None, "signal": "KILL"}
     elif wording.says == "from the code":

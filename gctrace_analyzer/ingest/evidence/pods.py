@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 HINT = (
     r"low on resource: memory|viction manager: must evict|viction manager: pod .+ evicted|"
     r"\d/\d+ +(?:Init:)?(?:OOMKilled|Evicted|CrashLoopBackOff) |"
-    r"xitCode:-?\d+(?:[ ,](?:finishedAt|Signal):|,$)|inishedAt:\"|OOMKilled|"
+    r"xitCode:-?\d+(?:[ ,](?:finishedAt|Signal):|,$)|inishedAt\"?:\s?\"|OOMKilled|"
+    r"\"ExitCode\": ?\d|\"Memory\": ?\d|"
     r"Container (?:name|memory|finished at) +\|"
 )
 
@@ -280,6 +281,9 @@ _LIMIT = re.compile(
     r"(?i)\bmemory (?:(?P<named>limit)\W{1,9}|.{0,60}?\b)(?P<limit>\d{1,12}(?:\.\d{1,3})?) ?"
     r"(?P<limit_unit>[KMG])i?B?\b(?(named)| limit\b)"
 )
+_INSPECTED = re.compile(r"\"Memory\": ?(?P<limit>[1-9]\d{0,18})(?P<limit_unit>)\b")
+"""What `docker inspect` has, in bytes, of a container with a limit."""
+
 _WORDS = {
     "terminated", "with", "reason", "is", "was", "has", "in", "killed", "oomkilled", "state",
 }  # fmt: skip
@@ -361,7 +365,7 @@ def _facts_of(text: str) -> Row:
             }
     if match := _EXIT.search(text):
         row["exit_code"] = numbers.whole(match["code"] or match["cell"])
-    if match := _LIMIT.search(text):
+    if match := _LIMIT.search(text) or _INSPECTED.search(text):
         row["memory_limit_bytes"] = size_bytes(match.groupdict(), "limit")
     if match := _RESTARTS.search(text):
         row["restart_count"] = numbers.whole(match["n"])

@@ -11,12 +11,15 @@ from typing import Literal, NamedTuple
 
 from gctrace_analyzer.ingest.evidence.message import KILLED_AT_START
 
-Says = Literal["killed", "from the code", "in a group", "at its limit", "ended", "stopped"]
+Says = Literal[
+    "killed", "from the code", "in a group", "at its limit", "used", "ended", "stopped"
+]
 """What a wording proves.
 
 `killed`: the program was ended for memory. `from the code`: the same, but the words were made from
 an exit code that any SIGKILL has. `in a group`: the kernel killed a process of a container or job.
-`at its limit`: the limit was reached, which need not end anything. `ended`: an exit code alone.
+`at its limit`: the limit was reached, which need not end anything. `used`: how much memory
+something that runs uses now. `ended`: an exit code alone.
 `stopped`: the program was ended, or asked to end, for a reason other than memory.
 """
 
@@ -49,6 +52,8 @@ def _size(name: str) -> str:
 
 
 _LIMIT, _USED = _size("limit"), _size("used")
+# Without a limit, `docker stats` prints the memory of the host, which has four digits.
+_OWN_LIMIT = rf"(?:\d{{1,3}}\.\d{{1,3}}(?<=[\d.]{{5}})[A-Z]iB|{_LIMIT})"
 _CODE = r"(?P<code>\d{1,3})"
 _ID = r"(?P<id>[0-9a-f]{12,64})"
 _NAME = r"(?P<name>[\w./-]{1,253})"
@@ -71,8 +76,23 @@ WORDINGS: tuple[Wording, ...] = (
         ("killed", "emory limit of", rf"Memory limit of {_LIMIT} exceeded with(?: {_USED})?"),
         ("killed", "memory limit of",
             rf"Exceeded (?:soft |hard )?(?:private )?memory limit of {_LIMIT} with(?: {_USED})?"),
-        ("killed", "emory limit exceeded", r"Error: memory limit exceeded"),
+        ("killed", "emory limit exceeded",  # of a table: level, name, execution, time
+            r"(?:^(?:[A-Z]\s+)?(?P<name>[a-z][\w-]{0,62})\s+[a-z0-9]{12}\s+"
+            r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?)\s+)?"
+            r"Error: memory limit exceeded"),
         ("killed", "too much memory", r"found to be using too much memory and was terminated"),
+    ),
+    *_rows("Vercel",
+        ("killed", "out of available memory",
+            r"instance was killed because it ran out of available memory"),
+        ("killed", "of Memory\" ", r"\"Out of Memory\" \(\"OOM\"\) event was detected"),
+    ),
+    *_rows("Railway",
+        ("killed", "Out of Memory!", r"Deploy Ran Out of Memory!"),
+        ("killed", "ran out of memory within",
+            r"service (?P<name>[\w.-]{1,100}) in .{1,120}? ran out of memory within the"),
+        ("killed", "ran out of memory within",
+            r"ran out of memory within the \S{1,60} environment"),
     ),
     *_rows("Mesos",
         ("killed", "emory limit exceeded",
@@ -207,6 +227,13 @@ WORDINGS: tuple[Wording, ...] = (
         ("stopped", "grace period",
             r"Killing container with a grace period.{0,400}?containerName=\"(?P<name>[\w.-]+)\"",
             ASKED),
+    ),
+    *_rows("docker stats",  # cli/command/container/formatter_stats.go
+        ("used", "iB / ",
+            rf"^{_ID}\s+(?P<name>\S{{1,128}})\s+[\d.]{{1,9}}%\s+{_USED} / {_OWN_LIMIT}"),
+        ("used", "\"MemUsage\":",
+            rf"\"ID\":\"{_ID}\",\"MemPerc\":\"[\d.]{{1,9}}%\",\"MemUsage\":\"{_USED} / {_OWN_LIMIT}"
+            r"\",\"Name\":\"(?P<name>[^\"]{1,128})"),
     ),
     *_rows("Docker",  # daemon/stop.go, daemon/cluster/executor/container/errors.go, compose
         ("stopped", "container stop", rf"container stop {_ID}", ASKED),

@@ -10,7 +10,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.ingest import numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 RING = 256
 """The runtime remembers the pauses of this many cycles (MemStats.PauseNs and PauseEnd)."""
@@ -23,7 +23,17 @@ _OWN = {
     "gogc": "gogc_pct", "gomemlimit": "gomemlimit_bytes", "stackmspaninuse": "mspan_inuse_bytes",
     "stackmspansys": "mspan_sys_bytes", "stackmcacheinuse": "mcache_inuse_bytes",
     "stackmcachesys": "mcache_sys_bytes",
+    # The dashboards of Gogs, Gitea and others
+    "bootstrapstackusage": "stack_inuse_bytes", "mspanstructuresusage": "mspan_inuse_bytes",
+    "mspanstructuresobtained": "mspan_sys_bytes", "mcachestructuresusage": "mcache_inuse_bytes",
+    "mcachestructuresobtained": "mcache_sys_bytes", "gcmetadataobtained": "gc_sys_bytes",
+    "profilingbuckethashtableobtained": "buck_hash_sys_bytes", "lastgcpause": "last_pause_ns",
+    "othersystemallocationobtained": "other_sys_bytes", "pointerlookuptimes": "lookups",
+    "memoryallocatetimes": "mallocs", "memoryallocations": "mallocs", "memoryfreetimes": "frees",
 }  # fmt: skip
+_OF_PERCENTILES = {"gcpauseusec100": ("pause_max_s", 1e-6)}
+"""Pauses of the last cycles with their unit inside the name, as nsqd has them."""
+
 _UNMISTAKABLE = 9
 """Characters. In shorter names, such as `frees`, an ending makes a word of something else."""
 
@@ -60,8 +70,8 @@ _SYNONYMS = {
     "usage": "alloc", "times": "num",
 }  # fmt: skip
 _FILLERS = {
-    "current", "recycle", "mem", "memory", "memstats", "runtime", "go", "golang", "stats", "bytes",
-    "ns",
+    "beat", "current", "recycle", "mem", "memory", "memstats", "runtime", "go", "golang", "stats",
+    "bytes", "ns",
 }  # fmt: skip
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _CLEAN = re.compile(r"\s*[A-Za-z][A-Za-z_ .()\[\]-]*")
@@ -175,6 +185,8 @@ def scaled(name: str) -> tuple[str | None, float]:
     key = re.sub(r"[()\[\]]", "", plain(name))
     if key in NAMES:
         return NAMES[key], 1
+    if key in _OF_PERCENTILES:
+        return _OF_PERCENTILES[key]
     if key in ("gccpupercent", "gccpupct"):
         return "gc_cpu_fraction", PERCENT
     for units, kind in ((SIZES, "_bytes"), (DURATIONS, "_ns")):
@@ -199,15 +211,23 @@ def _scaled_by_words(name: str) -> tuple[str | None, float]:
 @lru_cache(maxsize=4096)
 def is_vague(name: str) -> bool:
     """Returns whether a name that is read may be of another program: `System memory`."""
-    return re.sub(r"[()\[\]]", "", plain(name)) not in NAMES and len(_words(name)) < ENOUGH
+    key = re.sub(r"[()\[\]]", "", plain(name))
+    return key not in NAMES and "memstats" not in key and len(_words(name)) < ENOUGH
 
 
 PREFIXES = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 """The first letters of printed units, in bytes."""
 
+DECIMAL = {"b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+"""The same of programs that count in tens: Hugo."""
+
 
 def quantity(
-    column: str, value: str, unit: str, factor: float = 1
+    column: str,
+    value: str,
+    unit: str,
+    factor: float = 1,
+    prefixes: Mapping[str, int] = PREFIXES,
 ) -> tuple[float | int | None, int]:
     """Returns a printed number in the unit of its column, and how many bytes its last digit counts.
 
@@ -216,17 +236,21 @@ def quantity(
         value: the number as printed.
         unit: the unit that follows it, in lower case; empty if there is none.
         factor: the unit that its name ends with, if no unit follows.
+        prefixes: what the first letters of its unit mean.
 
     >>> quantity("heap_sys_bytes", "1.5", "mib"), quantity("pause_total_ns", "18.9", "ms")
     ((1572864, 104858), (18900000, 1))
     >>> quantity("num_gc", "7", ""), quantity("num_gc", "7", "mib")
     ((7, 1), (None, 1))
     """
+    if column == "last_gc_unix_ns" and unit not in ("", "ns"):
+        # How long ago it was.
+        return None, 1
     if column.endswith("_ns") and (unit in DURATIONS or not unit):
         return numbers.whole(value, DURATIONS.get(unit, factor)), 1
     if column.endswith("_bytes") and unit not in DURATIONS:
         # "MB" in this idiom is bytes / 1024 / 1024.
-        scale = PREFIXES.get(unit[:1], factor)
+        scale = prefixes.get(unit[:1], factor)
         decimals = len(value.partition(".")[2]) if "e" not in value.lower() else 0
         return numbers.whole(value, scale), max(round(scale / 10**decimals), 1)
     if column == "gc_cpu_fraction":
@@ -234,7 +258,7 @@ def quantity(
         return (share if share is not None and share <= 1 and unit in ("", "%") else None), 1
     if unit and (unit, column) != ("%", "gogc_pct"):
         return None, 1
-    return (numbers.whole if column in INTEGERS else numbers.real)(value), 1
+    return (numbers.whole if column in INTEGERS else numbers.real)(value, factor), 1
 
 
 def last_pause(lengths: Any, cycles: int | None) -> int | None:

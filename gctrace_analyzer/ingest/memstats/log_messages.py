@@ -11,7 +11,7 @@ from gctrace_analyzer.ingest import clock, numbers
 from gctrace_analyzer.ingest.memstats import fields, json_records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row
 
@@ -27,7 +27,11 @@ HINT = (
     r"alloc_(?:[kmg]i?b)\b|Mallocs|\bFrees\b|\bLookups\b|HeapObject|StackSys|MSpan|MCache|"
     r"BuckHashSys|GCSys|OtherSys|LastGC|NumForcedGC|GCCPUFraction|BySize|DebugGC|"
     r"(?:heap|stack)-(?:alloc|sys|idle|in-use|released)|stack-m(?:span|cache)-|total-alloc|(?:next|num|forced)-gc|gc-(?:pause|cpu)|"
-    r"\b(?:alloc|sys|mallocs|frees|other-sys|gc-sys): \d"
+    r"\b(?:alloc|sys|mallocs|frees|other-sys|gc-sys): \d|"
+    # A value below its name, and Hugo's name.
+    r"^\d[\d.]*(?: ?[KMGT]i?B|[mµ]?s)?$|"
+    r"^(?:[A-Z]\w+ ){1,4}(?:Usage|Obtained|Idle|Use|Released|Recycle|Pause|Times|Allocated):?$|"
+    r"^hugo v\d|uilding sites"
 )
 
 _VALUE = (
@@ -36,11 +40,21 @@ _VALUE = (
 )
 _PAIR = re.compile(
     r"(?<![\w.-])[\"']?(?:(?:mem|memory|memstats|runtime|go)\.)?"
-    r"(?P<key>[A-Za-z][A-Za-z_.]*+(?:[ -][A-Za-z][A-Za-z_]*+){0,3}+)[\"']?\s*"
+    r"(?P<key>[A-Za-z][A-Za-z_.]*+(?:[ -][A-Za-z][A-Za-z_]*+){0,4}+)[\"']?\s*"
     # go-spew prints the type, gops the condition of the next cycle and the exact size.
     r"(?:=|:|＝|\|)\s*(?:\(\w{1,10}\) |when heap-alloc >= )?\"?"
     rf"{_VALUE}(?![\w.]*\w|-\d)(?:\s\((?P<exact>\d{{1,20}}) bytes\))?"
 )
+_ONLY_VALUE = re.compile(_VALUE)
+_ONLY_NAME = re.compile(r"([A-Za-z]+(?: [A-Za-z]+){1,4}):?")
+"""Dashboards have each name on a line, and its value on the next one."""
+
+_DECIMAL = re.compile(r"^hugo v\d|uilding sites")
+"""What Hugo prints before its MemStats, whose units are decimal: 1.4 GB are 1.4e9 bytes."""
+
+_SINCE_LAST = "on-zero metrics in the last"
+"""What Beats print of what has changed: the size of memory from the OS is its growth."""
+
 _ROW = re.compile(
     r"^\W*(?P<key>[A-Z]\w{2,15}|[A-Za-z]\w*(?: \w+){0,4}(?=\s*\t|\s{2}))"
     rf"\s+{_VALUE}(?P<exact>)\s*(?:\(|$)"
@@ -66,6 +80,9 @@ _PAUSES = re.compile(
     r"\b(?:PauseNs|Pause|PauseQuantiles)[\"']?\s{0,9}[:=]\s{0,9}(?:\(\w{1,20}\) ?)?"
     rf"(?:\[\d{{0,9}}\][\w.]{{1,20}} ?)?[\[{{(]?(?P<lengths>{_LENGTHS}|\s{{0,9}}$)"
 )
+_PAUSES_BY_NAME = {"pause_total_ns", "last_pause_ns"}
+"""Columns of a pause whose name says which it is."""
+
 _CUT = "more item"
 _MORE_PAUSES = re.compile(rf"[^\w,]{{0,9}}{_LENGTHS}(?: {_CUT}s?)?[^\w]{{0,9}}")
 """The pauses of MemStats or of `debug.GCStats`, on the line of their name or on the next ones."""
@@ -92,17 +109,14 @@ def _built(messages: Iterable[Message]) -> list[Row]:
     building: dict[object, Row] = {}
     by_size: set[object] = set()
     listed: object = None
+    prefixes, before = fields.PREFIXES, None
     for message in messages:
-        if message.text.endswith("}") and "{" in message.text:
-            # Log libraries write words before their fields.
-            record = json_records.from_text(message.text[message.text.index("{") :])
-            if record:
-                rows.append(place(message) | record)
-                continue
-        pairs: Row = dict(_cockroach(message.text) or _pairs(message.text))
-        pauses = _PAUSES.search(message.text)
-        if pauses:
-            pairs["pauses_ns"] = _lengths_ns(pauses["lengths"])
+        if record := _record(message.text):
+            rows.append(place(message) | record)
+            continue
+        prefixes = fields.DECIMAL if _DECIMAL.search(message.text) else prefixes
+        before, message = message, _with_name(message, before)
+        pairs = _line(message.text, prefixes)
         key = message.identity() | {"line_no": 0, "logged_at": None, "monotonic_s": None}
         stream = tuple(key.values())
         row = building.get(stream)
@@ -110,7 +124,7 @@ def _built(messages: Iterable[Message]) -> list[Row]:
             _add_pauses(row["pauses_ns"], message.text)
             row["last_line"] = message.line_no
             continue
-        listed = stream if pauses else None
+        listed = stream if "pauses_ns" in pairs else None
         if _is_of_size(message.text, pairs, by_size, stream):
             if row is not None:
                 row["last_line"] = message.line_no
@@ -125,6 +139,38 @@ def _built(messages: Iterable[Message]) -> list[Row]:
         vague = row.get(_VAGUE, set()) | pairs.get(_VAGUE, set())
         row |= pairs | {"last_line": message.line_no, _VAGUE: vague}
     return rows
+
+
+def _record(text: str) -> Row | None:
+    """Returns the row of a line that ends with JSON: log libraries write words before it."""
+    begin = text.find("{") if text.endswith("}") else -1
+    record = json_records.from_text(text[begin:]) if begin >= 0 else None
+    if record and _SINCE_LAST in text:
+        record.pop("sys_bytes", None)
+    return record
+
+
+def _line(text: str, prefixes: Mapping[str, int]) -> Row:
+    """Returns the fields on a line, with the list of pauses that it has or begins."""
+    row: Row = dict(_cockroach(text) or _pairs(text, prefixes))
+    if _SINCE_LAST in text:
+        row.pop("sys_bytes", None)
+    if pauses := _PAUSES.search(text):
+        lengths = _lengths_ns(pauses["lengths"])
+        named = row.keys() & _PAUSES_BY_NAME if lengths else _ONLY_NAME.fullmatch(text)
+        if lengths[1:] or not named:
+            row["pauses_ns"] = lengths
+    return row
+
+
+def _with_name(message: Message, before: Message | None) -> Message:
+    """Returns a message that is a value alone with its name, which the line before is."""
+    if before is None or message.line_no - before.line_no != 1:
+        return message
+    name = _ONLY_NAME.fullmatch(before.text)
+    if name and _ONLY_VALUE.fullmatch(message.text) and fields.scaled(name[1])[0]:
+        return message._replace(text=f"{name[1]}: {message.text}")
+    return message
 
 
 def _lengths_ns(text: str) -> list[int]:
@@ -197,7 +243,7 @@ def _is_near(message: Message, row: Row) -> bool:
 def _is_dump(row: Row) -> bool:
     given = [
         name
-        for name in fields.KNOWN
+        for name in (*fields.KNOWN, "mapped_bytes")
         if row.get(name) is not None and name in _MEMORY_FIELDS - row.get(_VAGUE, set())
     ]
     has_share = row.get("gc_cpu_fraction") is not None
@@ -219,12 +265,14 @@ _OTHER_FIELDS = {
 }
 _MEMORY_FIELDS = {
     *(name for name in fields.KNOWN if name.endswith("_bytes") and name not in _OTHER_FIELDS),
-    "num_gc", "pause_total_ns", "pause_max_s", "num_forced_gc",
+    "mapped_bytes", "num_gc", "pause_total_ns", "pause_max_s", "num_forced_gc",
 }  # fmt: skip
 """Fields that no other program prints; two of them are a dump."""
 
 
-def _pairs(text: str) -> Iterator[tuple[str, float | int | set[str]]]:
+def _pairs(
+    text: str, prefixes: Mapping[str, int]
+) -> Iterator[tuple[str, float | int | set[str]]]:
     """Yields column and value of each field on a line; sizes are in bytes.
 
     If sizes are printed in a larger unit, `resolution_bytes` is the unit of the last digit.
@@ -247,7 +295,7 @@ def _pairs(text: str) -> Iterator[tuple[str, float | int | set[str]]]:
         value, unit = match["value"].replace(",", ""), (match["unit"] or "").lower()
         if match["exact"]:
             value, unit = match["exact"], "b"
-        number, digit = fields.quantity(column, value, unit, factor)
+        number, digit = fields.quantity(column, value, unit, factor, prefixes)
         resolution = max(resolution, digit)
         if number is not None:
             yield column, number
@@ -265,11 +313,27 @@ def _in_seconds(duration: re.Match[str]) -> str:
 
 
 _COCKROACH = re.compile(
-    r"runtime stats: (?P<rss_bytes>{0}) RSS, \d{{1,12}} goroutines.{{0,200}}?, "
-    r"(?P<alloc_bytes>{0})/(?:(?P<heap_idle_bytes>{0})/)?(?P<sys_bytes>{0}) G[oO] alloc".format(
+    r"runtime stats: (?P<rss_bytes>{0}) RSS, \d{{1,12}} goroutines"
+    r"(?: \(stacks: (?P<stack_sys_bytes>{0})\))?.{{0,200}}?, "
+    r"(?P<alloc_bytes>{0})/(?:(?P<heap_idle_bytes>{0})/)?(?P<mapped_bytes>{0}) G[oO] alloc"
+    r"(?:/total.{{0,80}}? heap released: (?P<heap_released_bytes>{0})\))?".format(
         r"\d{1,30}(?:\.\d{1,30})? (?:[KMGT]i?)?B"
     )
 )
+_OF_LAST_TIME = re.compile(r" (\d{1,3}\.\d) ?%gc \((\d{1,9})x\)")
+"""Pauses and cycles since the line before, every ten seconds (GCPausePercent, GCRunCount)."""
+
+
+def of_last_times(messages: Iterable[Message]) -> Iterator[str]:
+    """Yields a note on what CockroachDB's lines say of GC, of which no sum is known."""
+    texts = (message.text for message in messages if "runtime stats: " in message.text)
+    known = [(float(of[1]), int(of[2])) for of in map(_OF_LAST_TIME.search, texts) if of]
+    if known:
+        most, cycles = max(known)[0], max(count for _, count in known)
+        yield (
+            f"CockroachDB counts GC in the ten seconds before each of its {len(known):,} lines: "
+            f"{cycles:,} cycles at most, and pauses for {most} % of the time at most."
+        )
 
 
 def _cockroach(text: str) -> Row:
@@ -279,4 +343,6 @@ def _cockroach(text: str) -> Row:
         if size:
             row[column], digit = fields.quantity(column, *size.lower().split(" "))
             row["resolution_bytes"] = max(row.get("resolution_bytes", 1), digit)
+    if "heap_released_bytes" in row:
+        row["sys_bytes"] = row["mapped_bytes"] + row["heap_released_bytes"]
     return row

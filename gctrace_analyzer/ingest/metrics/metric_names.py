@@ -17,7 +17,10 @@ NS = 1e9
 VERSION = "go_version"
 """The column of `go_info`, whose label `version` is the value."""
 
-PARTS = ("heap_free_bytes", "heap_unused_bytes", "mspan_free_bytes", "other_used_bytes")
+PARTS = (
+    "heap_free_bytes", "heap_unused_bytes", "mspan_free_bytes", "os_stacks_bytes",
+    "other_used_bytes",
+)  # fmt: skip
 """Columns of which others are sums; no table has them."""
 
 RUNTIME = {
@@ -51,6 +54,7 @@ RUNTIME = {
     "/memory/classes/metadata/mspan/free:bytes": ("mspan_free_bytes", 1.0),
     "/memory/classes/metadata/other:bytes": ("gc_sys_bytes", 1.0),
     "/memory/classes/profiling/buckets:bytes": ("buck_hash_sys_bytes", 1.0),
+    "/memory/classes/os-stacks:bytes": ("os_stacks_bytes", 1.0),
     "/memory/classes/other:bytes": ("other_sys_bytes", 1.0),
 }
 """The names of the package runtime/metrics."""

@@ -366,6 +366,7 @@ def completed(wide: pl.DataFrame) -> pl.DataFrame:
             *PARTS, "heap_idle_bytes", "heap_inuse_bytes", "heap_sys_bytes", "started_s",
             "heap_released_bytes", "heap_alloc_bytes", "stack_inuse_bytes", "gogc_pct",
             "gomemlimit_bytes", "mapped_bytes", "mspan_inuse_bytes", "mspan_sys_bytes",
+            "stack_sys_bytes",
         )
         if name not in wide.columns
     )  # fmt: skip
@@ -380,6 +381,9 @@ def completed(wide: pl.DataFrame) -> pl.DataFrame:
         ),
         mspan_sys_bytes=pl.coalesce(
             "mspan_sys_bytes", pl.col("mspan_inuse_bytes") + pl.col("mspan_free_bytes")
+        ),
+        stack_sys_bytes=pl.coalesce(
+            "stack_sys_bytes", pl.col("stack_inuse_bytes") + pl.col("os_stacks_bytes")
         ),
         mapped_bytes=pl.coalesce(
             "mapped_bytes", pl.col("stack_inuse_bytes") + pl.col("other_used_bytes")

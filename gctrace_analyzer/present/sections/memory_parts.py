@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from gctrace_analyzer.analysis.postmortem.memory_of_dumps import programs
 from gctrace_analyzer.present.document import Table
-from gctrace_analyzer.present.format import mib, share
+from gctrace_analyzer.present.format import mib, printable, share
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class _Part(NamedTuple):
 
 
 _OF_RUNTIME = (
-    ("stacks", ("stack_sys_bytes", "stack_inuse_bytes"), "fewer goroutines (pprof: goroutine)"),
+    ("stacks", ("stack_inuse_bytes", "stack_sys_bytes"), "fewer goroutines (pprof: goroutine)"),
     ("GC metadata", ("gc_sys_bytes",), "a smaller heap"),
     ("spans, caches", ("mspan_sys_bytes",), "a smaller heap of larger objects"),
     ("BuckHashSys", ("buck_hash_sys_bytes",), "runtime.MemProfileRate"),
@@ -38,6 +39,8 @@ _MUCH = 0.25
 
 _LEAST_MIB = 64.0
 """MiB. What makes up less memory is nobody's concern."""
+
+_MOST_SENTENCES = 3
 
 _MAY_BE_MADV_FREE = ("scvg", "scav14")
 """The formats of scavenger lines that Go 1.12 to 1.15 print."""
@@ -68,17 +71,28 @@ def memory_parts(report: Report) -> Table | None:
 
 def memory_sentences(report: Report) -> Iterator[str]:
     """Yields a sentence on memory that no GOGC changes, and on what the scavenger reports."""
-    row = _last(report)
-    sys = None if row is None else _mib(row, "sys_bytes")
-    if row is not None and sys is not None and sys > _LEAST_MIB:
-        for part in _of_runtime(row):
-            if part.size_mib > _MUCH * sys:
-                of_sys = f"{mib(part.size_mib)} of the {mib(sys)}"
-                yield (
-                    f"{of_sys} from the OS ({share(part.size_mib / sys)}) are {part.name}: not "
-                    "heap, so no GOGC lowers them."
-                )
+    known = report.analysis.memory
+    sentences = [
+        (size, f"{printable(memory.of or memory.source)}: {text}" if len(known) > 1 else text)
+        for memory, dumps in zip(
+            known, programs(report.analysis.tables["memstats"]), strict=True
+        )
+        for size, text in _not_heap(dumps.row(-1, named=True))
+    ]
+    yield from (text for _, text in sorted(sentences, reverse=True)[:_MOST_SENTENCES])
     yield from of_scavenger(report.analysis.tables["scavenges"])
+
+
+def _not_heap(row: Mapping[str, int | None]) -> Iterator[tuple[float, str]]:
+    """Yields the size of each part of the runtime that is much of what it holds, and a sentence."""
+    sys = _mib(row, "sys_bytes") or 0.0
+    for part in _of_runtime(row) if sys > _LEAST_MIB else ():
+        if part.size_mib > _MUCH * sys:
+            of_sys = f"{mib(part.size_mib)} of the {mib(sys)}"
+            text = (
+                f"from the OS ({share(part.size_mib / sys)}) are {part.name}: not heap, so no"
+            )
+            yield part.size_mib, f"{of_sys} {text} GOGC lowers them."
 
 
 def _last(report: Report) -> Mapping[str, int | None] | None:
@@ -131,6 +145,9 @@ def _of_runtime(row: Mapping[str, int | None]) -> Iterator[_Part]:
     for name, columns, remedy in _OF_RUNTIME:
         if size := _mib(row, *columns):
             yield _Part(name, size, remedy)
+    both, of_goroutines = _mib(row, "stack_sys_bytes"), _mib(row, "stack_inuse_bytes")
+    if both is not None and of_goroutines is not None and both > of_goroutines:
+        yield _Part("OS thread stacks", both - of_goroutines, "fewer threads of cgo")
 
 
 def of_scavenger(lines: pl.DataFrame) -> Iterator[str]:

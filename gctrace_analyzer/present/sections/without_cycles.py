@@ -129,18 +129,21 @@ def _otherwise_ended(states: pl.DataFrame) -> Iterator[str]:
 
 def _used_of_limits(states: pl.DataFrame) -> Iterator[str]:
     """Yields how near to its limit each container is that was not killed."""
-    alive = states.filter(~pl.col("oom_killed").fill_null(value=False))
     sizes = ("memory_used_bytes", "memory_limit_bytes")
+    nearest = pl.col(sizes[0]) / pl.col(sizes[1])
+    alive = states.filter(~pl.col("oom_killed").fill_null(value=False))
+    alive = alive.sort(nearest, descending=True, nulls_last=True, maintain_order=True)
     for row in alive.iter_rows(named=True):
         used, limit = (None if row[size] is None else row[size] / MIB for size in sizes)
         name = row["name"] or row["container"] or row["pod"]
         subject = f"The container {name}" if name else "It"
         hits = f", and hit that {row['failcnt']:,} times" if row["failcnt"] else ""
         if used is not None and limit is not None:
-            over = "is over" if used > limit else "has reached" if used == limit else "is below"
+            left = f"{mib(limit - used)} are left{hits}"
+            over = f"it {'is over' if used > limit else 'has reached'} its limit{hits}"
             yield (
-                f"{subject} used up to {mib(used)} of its {mib(limit)} ({share(used / limit)}): it "
-                f"{over} its limit{hits}, and the input has no record of a kill."
+                f"{subject} used up to {mib(used)} of its {mib(limit)} ({share(used / limit)}): "
+                f"{left if used < limit else over}, and the input has no record of a kill."
             )
         elif row["failcnt"]:
             yield (

@@ -128,3 +128,29 @@ def test_memory_at_an_unusable_address_is_a_death_of_its_own_kind(tmp_path: Path
 )  # fmt: skip
 def test_where_the_runtime_ran_out_of_memory_may_be_named(what: str) -> None:
     assert len(dispatch.read([Message(1, f"fatal error: {what}")])["runtime_fatal"]) == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "$ kubectl get pods -A | grep OOMKilled",
+        "root@app2:~# docker inspect api | grep -E '\"(Status|OOMKilled|ExitCode)\"'",
+        "[admin@host ~]$ sudo journalctl -k | grep -i 'Memory cgroup out of memory'",
+        'me@host api % dmesg -T | grep -E "Killed process 12 (api) total-vm:1kB, anon-rss:1kB"',
+        "kubectl get pod api-0 -o yaml | grep -A3 'reason: OOMKilled'",
+    ],
+)
+def test_a_command_is_no_event_though_it_names_what_it_looks_for(command: str) -> None:
+    rows = dispatch.read([Message(1, command)])
+    assert not any(rows.values())
+
+
+def test_what_a_command_finds_of_an_inspection_is_one_container() -> None:
+    state = '"Status": "exited",\n"OOMKilled": true,\n"ExitCode": 137,\n"Memory": 536870912,\n'
+    run = read_text(f'$ docker inspect api | grep -E "OOMKilled|ExitCode|Memory"\n{state}')
+    (row,) = run.container_states.to_dicts()
+    assert (row["oom_killed"], row["exit_code"], row["memory_limit_bytes"]) == (
+        True,
+        137,
+        1 << 29,
+    )

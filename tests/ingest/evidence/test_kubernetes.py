@@ -338,3 +338,36 @@ def test_the_last_state_alone_is_read() -> None:
 def test_a_limit_that_kubectl_describes_is_not_called_one_of_metrics() -> None:
     run = read_text("Last State: Terminated\n  Reason: OOMKilled\nLimits:\n  memory: 64Mi\n")
     assert "container limit 64.0 MiB (docker or kubectl, container)" in str(run.summary())
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "cause"),
+    [
+        (
+            "PreemptionByScheduler",
+            "preempting to accommodate a higher priority pod",
+            "preempted",
+        ),
+        ("DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint", "a taint"),
+        ("EvictionByEvictionAPI", "Eviction API: evicting", "on request"),
+        ("DeletionByPodGC", "PodGC: node no longer exists", "its node was gone"),
+        ("TerminationByKubelet", "Pod was terminated: imminent node shutdown", "the kubelet"),
+        ("TerminationByKubelet", "The node was low on resource: memory. Threshold …", None),
+        ("AnotherReason", "", None),
+    ],
+)
+def test_a_disrupted_pod_was_not_killed_for_memory(
+    reason: str, message: str, cause: str | None
+) -> None:
+    ended = {"exitCode": 137, "reason": "Error", "finishedAt": "2026-06-04T03:11:52Z"}
+    disrupted = {"type": "DisruptionTarget", "status": "True"}
+    status = {
+        "conditions": [
+            {"type": "Ready"},
+            {**disrupted, "reason": reason, "message": message},
+        ],
+        "containerStatuses": [{"name": "api", "state": {"terminated": ended}}],
+    }
+    (row,) = kubernetes.pods({"kind": "Pod", "status": status})
+    assert (row.get("stopped_by") is None) == (cause is None)
+    assert (cause or "") in (row.get("stopped_by") or "")

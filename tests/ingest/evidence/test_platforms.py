@@ -315,7 +315,7 @@ def test_words_made_from_the_exit_code_after_a_stop_prove_nothing(words: str) ->
         (
             "2026-11-23T10:00:01Z heroku[web.1]: source=web.1 sample#memory_total=307.20MB "
             "sample#memory_rss=300.00MB sample#memory_quota=512.00MB\n",
-            "used up to 307 MiB of its 512 MiB (60.0 %): it is below its limit",
+            "used up to 307 MiB of its 512 MiB (60.0 %): 205 MiB are left",
         ),
     ],
 )
@@ -749,3 +749,17 @@ def test_a_test_that_ran_too_long_was_stopped() -> None:
     text = "*** Test killed: ran too long (11m0s).\nsignal: killed\nFAIL\tpkg\t660.012s\n"
     (death,) = read_text(text).post_mortems()
     assert "`go test -timeout`" in death.cause
+
+
+def test_docker_stats_show_how_near_a_container_is_to_its_own_limit() -> None:
+    row = '{{"Container":"{0}","ID":"{0}","MemPerc":"9.38%","MemUsage":"{1}MiB / {2}","Name":"{3}"}}'
+    used = [
+        row.format("9f1d0c6b7a31", size, "512MiB", "api-1") for size in ("401.2", "498.6", "90")
+    ]
+    host = row.format("51e2a77ad0c4", 2154, "31.19GiB", "db-1")
+    run = read_text("\n".join([host, *used, ""]))
+    sizes = run.container_states.select("name", "memory_limit_bytes").rows()
+    assert sizes == [("db-1", None), ("api-1", 1 << 29)]
+    said = " ".join(str(run.summary()).split())
+    assert "api-1 used up to 499 MiB of its 512 MiB (97.4 %): 13.4 MiB are left" in said
+    assert run.post_mortems() == []

@@ -170,8 +170,64 @@ def test_a_count_with_a_unit_is_not_a_count() -> None:
 def test_statistics_of_older_cockroachdb_have_no_idle_heap() -> None:
     line = "runtime stats: 3.0 GiB RSS, 300 goroutines, 1.5 GiB/2.0 GiB GO alloc/total"
     (row,) = dumps(line)
-    assert row["sys_bytes"] == 2 << 30
-    assert "heap_idle_bytes" not in row
+    assert row["mapped_bytes"] == 2 << 30
+    assert row.keys().isdisjoint({"heap_idle_bytes", "sys_bytes"})
+
+
+def test_cockroachdb_counts_gc_of_the_last_ten_seconds_not_since_the_start() -> None:
+    line = (
+        "runtime stats: 11 GiB RSS, 1187 goroutines (stacks: 22 MiB), 2.0 GiB/3.5 GiB Go "
+        "alloc/total{} (heap fragmentation: 310 MiB, heap reserved: 512 MiB, heap released: "
+        "1.5 GiB), 5.9 GiB/6.6 GiB CGO alloc/total (1.0 CGO/sec), 1.0/2.0 %(u/s)time, "
+        "{} %gc ({}x), 18 MiB/22 MiB (r/w)net\n"
+    )
+    lines = [line.format("", 0.4, 9), line.format("(stale)", 0.2, 12)]
+    row = read_text("".join(lines)).memstats.row(0, named=True)
+    assert (row["sys_bytes"], row["mapped_bytes"]) == (5 << 30, 7 << 29)
+    assert (row["num_gc"], row["stack_sys_bytes"]) == (None, 22 * MIB)
+    (note,) = log_messages.of_last_times(Message(n, each) for n, each in enumerate(lines))
+    assert "each of its 2 lines: 12 cycles at most, and pauses for 0.4 % of the time" in note
+
+
+@pytest.mark.parametrize(
+    "between", ["\n", ": ", ":\n"], ids=["below", "beside", "colon, below"]
+)
+def test_a_dashboard_of_gitea_is_one_dump(between: str) -> None:
+    page = {
+        "Memory Obtained": "2.5 GiB", "Current Heap Usage": "142 MiB", "Heap Memory Idle": "390 MiB",
+        "Bootstrap Stack Usage": "9 MiB", "MSpan Structures Obtained": "12 MiB",
+        "Profiling Bucket Hash Table Obtained": "2 MiB", "GC Metadata Obtained": "22 MiB",
+        "Other System Allocation Obtained": "1 GiB", "Time Since Last GC": "14.2s",
+        "Total GC Pause": "12.6s", "Last GC Pause": "0.002s", "GC Times": "8412",
+    }  # fmt: skip
+    (row,) = dumps(*"\n".join(f"{n}{between}{v}" for n, v in page.items()).split("\n"))
+    assert (row["sys_bytes"], row["heap_alloc_bytes"]) == (5 << 29, 142 * MIB)
+    assert (row["stack_inuse_bytes"], row["mspan_sys_bytes"]) == (9 * MIB, 12 * MIB)
+    assert (row["buck_hash_sys_bytes"], row["gc_sys_bytes"]) == (2 * MIB, 22 * MIB)
+    assert (row["other_sys_bytes"], row["num_gc"]) == (1 << 30, 8412)
+    assert (row["pause_total_ns"], row["last_pause_ns"]) == (12_600_000_000, 2_000_000)
+    assert "last_gc_unix_ns" not in row
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "INFO Non-zero metrics in the last 30s: beat.memstats.gc_next=41 "
+        "beat.memstats.memory_alloc=32 beat.memstats.memory_sys=26",
+        'INFO [monitoring] log/log.go:124 Non-zero metrics in the last 30s {"monitoring": '
+        '{"metrics": {"beat": {"memstats": {"gc_next":41,"memory_alloc":32,"memory_sys":26}}}}}',
+    ],
+)
+def test_what_beats_obtained_within_30_s_is_not_all_memory(line: str) -> None:
+    (row,) = dumps(line)
+    assert (row["next_gc_bytes"], row["alloc_bytes"]) == (41, 32)
+    assert "sys_bytes" not in row
+
+
+def test_the_longest_pause_of_nsqd_is_in_microseconds() -> None:
+    text = '{"memory":{"heap_idle_bytes":63,"gc_pause_usec_100":1842,"gc_total_runs":31877}}'
+    row = read_text(text).memstats.row(0, named=True)
+    assert (row["pause_max_s"], row["num_gc"]) == (pytest.approx(0.001842), 31877)
 
 
 @pytest.mark.parametrize(
@@ -247,10 +303,10 @@ def test_thousands_separators_and_wide_equal_signs_are_read() -> None:
     ("line", "row"),
     [
         ("runtime stats: 3.0 GiB RSS, 300 goroutines (stacks: 5 MiB), 1.5 GiB/512 MiB/2.0 GiB Go alloc/idle/total",
-         {"rss_bytes": 3 << 30, "alloc_bytes": 3 << 29, "heap_idle_bytes": 1 << 29, "sys_bytes": 2 << 30,
-          "resolution_bytes": round((1 << 30) / 10)}),
+         {"rss_bytes": 3 << 30, "alloc_bytes": 3 << 29, "heap_idle_bytes": 1 << 29, "mapped_bytes": 2 << 30,
+          "stack_sys_bytes": 5 << 20, "resolution_bytes": round((1 << 30) / 10)}),
         ("runtime stats: 20 MiB RSS, 9 goroutines, 700 KiB/16 MiB GO alloc/total",
-         {"rss_bytes": 20 << 20, "alloc_bytes": 700 << 10, "sys_bytes": 16 << 20, "resolution_bytes": 1 << 20}),
+         {"rss_bytes": 20 << 20, "alloc_bytes": 700 << 10, "mapped_bytes": 16 << 20, "resolution_bytes": 1 << 20}),
     ],
 )  # fmt: skip
 def test_a_line_of_cockroachdb_has_all_of_its_sizes(line: str, row: dict[str, int]) -> None:
