@@ -169,8 +169,9 @@ def _next(summary: Answers) -> Document:
     from gctrace_analyzer.present.document import Gap, Sentence, Sentences
     from gctrace_analyzer.present.sections.fleet import pattern_of
 
-    steps = ["-o fleet.parquet -o fleet.html --reports reports"]
-    if summary.totals.files and summary.totals.unnamed:
+    files = summary.totals.files
+    steps = [f"-o fleet.parquet -o fleet.html{' --reports reports' if files else ''}"]
+    if files and summary.totals.unnamed:
         steps.append(f"--id '{pattern_of(summary)}' · help fleet")
     rows = [Sentence("Next:" if step is steps[0] else "", step, "bold") for step in steps]
     return (Gap(), Sentences(rows, width=6, indent=0))

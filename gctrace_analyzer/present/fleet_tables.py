@@ -322,6 +322,7 @@ _LIVE = _figure("live heap", "live_heap_p50_mib", mib)
 _LIVE_MAX = _figure("live max", "live_heap_max_mib", mib)
 _LIMIT = _figure("limit", "limit_mib", mib)
 _RATE = _figure("cycles/s", "gc_per_s", rate)
+_TO_DO = Column("set or do first", lambda row: row["to_do"], "", "l", 26, is_wide=True)
 _APPLY_TO = _figure("apply to", "advised", _whole)
 
 
@@ -361,7 +362,7 @@ _PROBLEMS = (
     _GC_CPU,
     _figure("processes", "affected", _whole),
     _GC_CORES,
-    Column("set or do first", lambda row: row["to_do"], "", "l", 26, is_wide=True),
+    _TO_DO,
 )
 _SAVINGS = (
     _figure("Service", "service", str, "l", 20),
@@ -387,11 +388,10 @@ _PROCESSES = (
     Column("state", _state, align="l"),
     _GC_CORES,
     _GC_CPU,
-    _RATE,
     _LIVE,
     _P99,
+    _TO_DO,
     Column("verdict", lambda row: row["headline"] or "", align="l", is_wide=True),
-    Column("what to do", lambda row: row["action"] or NONE, align="l", is_wide=True),
 )
 _THRASH = (
     Column("Process", name_of, "name", "l", 17),

@@ -185,11 +185,14 @@ def _table(shown: Table) -> Iterator[Line]:
 
     Columns are as wide as their cells. The last column is shortened to the width of the
     terminal if it holds positions in files, whose ends are the most useful part; sentences in it
-    take several lines. Where a name in the first column leaves no room for the others, they
-    follow on the next line.
+    take several lines, below the row on a narrow terminal. Where a name in the first column
+    leaves no room for the others, they follow on the next line.
     """
     if not shown.rows:
         return
+    below = [""] * len(shown.rows)
+    if _is_prose(shown) and width() < WIDTH:
+        shown, below = _without(shown, len(shown.head) - 1), [row[-1] for row in shown.rows]
     shown = _without_spare(shown)
     rows = _cut(shown)
     cells = [shown.head, *rows]
@@ -204,19 +207,20 @@ def _table(shown: Table) -> Iterator[Line]:
     widths[0] = min(widths[0], max(width() - rest, len(shown.head[0])))
     yield ()
     yield (("".join(_cells(shown.head, widths, shown.align, gap)), "bold"),)
-    for row in rows:
+    for row, sentence in zip(rows, below, strict=True):
         name = "  " + row[0]
         if len(name) > widths[0]:
             yield ((name, ""),)
             name = ""
         last, *others = wrap(row[-1], widths[-1]) if is_prose and row[-1] else [row[-1]]
-        fitted = _cells((name, *row[1:-1], last), widths, shown.align, gap)
+        fitted = _cells((name, *(*row[:-1], last)[1:]), widths, shown.align, gap)
         yield tuple(
             (cell, VERDICT_STYLES.get(row[column], "") if column == shown.verdict else "")
             for column, cell in enumerate(fitted)
         )
         left = sum(widths[:-1]) + len(gap) * len(widths[:-1])
         yield from (((f"{'':{left}}{text}", ""),) for text in others)
+        yield from (((text, ""),) for text in wrap(sentence, width(), "    ", "    "))
     if shown.more:
         yield (("  " + shown.more, ""),)
 
@@ -234,19 +238,22 @@ def _without_spare(shown: Table) -> Table:
     if not shown.spare or sum(widths) + gaps <= width():
         return shown
     out, *others = shown.spare
+    spare = tuple(at - (at > out) for at in others)
+    return _without_spare(replace(_without(shown, out), spare=spare))
+
+
+def _without(shown: Table, out: int) -> Table:
+    """Returns the table without a column."""
 
     def kept(row: tuple[_Cell, ...]) -> tuple[_Cell, ...]:
         return (*row[:out], *row[out + 1 :])
 
-    return _without_spare(
-        replace(
-            shown,
-            head=kept(shown.head),
-            align="".join(kept(tuple(shown.align))),
-            rows=[kept(row) for row in shown.rows],
-            least=kept(shown.least) if shown.least else (),
-            spare=tuple(at - (at > out) for at in others),
-        )
+    return replace(
+        shown,
+        head=kept(shown.head),
+        align="".join(kept(tuple(shown.align))),
+        rows=[kept(row) for row in shown.rows],
+        least=kept(shown.least) if shown.least else (),
     )
 
 

@@ -133,11 +133,12 @@ def test_no_line_is_wider_than_the_screen_and_names_stay_distinct(width: int) ->
     assert max(map(len, text.split("\n"))) <= width
     verdict = " ".join(text.partition("\n\n")[2].partition("\n\n")[0].split())
     assert "2 processes of 2 services are thrashing: GOMEMLIMIT is too low" in verdict
-    assert "Start with checkout/production/run: GOMEMLIMIT=178MiB or more;" in verdict
+    assert "Start with checkout/production/run: GOMEMLIMIT=178MiB or more (find" in verdict
     table = text.partition("Services with a problem")[2].partition("\n\n")[0]
     assert "checkout" in table
     assert "search" in table
     assert "78 lines" in text
+    assert "api" in str(gca.fleet_answers(fleet_of(row("a.log", service="api", process=0))))
 
 
 def test_the_answers_fit_a_terminal_and_are_markdown_and_json() -> None:

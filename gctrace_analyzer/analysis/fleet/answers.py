@@ -22,7 +22,7 @@ from gctrace_analyzer.analysis.fleet.changes import (
     history,
 )
 from gctrace_analyzer.analysis.fleet.service_names import with_names
-from gctrace_analyzer.analysis.fleet.service_problems import problems
+from gctrace_analyzer.analysis.fleet.service_problems import problems, to_do
 from gctrace_analyzer.analysis.fleet.services import services
 from gctrace_analyzer.analysis.fleet.states import with_state
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
@@ -131,6 +131,7 @@ class Answers(Plain):
 def answers(rows: pl.DataFrame) -> Answers:
     """Returns the answers for the rows of `schema.FLEET`."""
     known = with_state(with_names(rows.filter(pl.col("error_kind").is_null())), DEFAULT)
+    known = known.with_columns(to_do=to_do())
     processes = known.filter(pl.col("process").is_not_null())
     last, killed = _latest(processes), known.filter(pl.col("oom_kills") > 0)
     ranked = services(processes, last)
@@ -274,7 +275,7 @@ def _processes(last: pl.DataFrame) -> pl.DataFrame:
         "gc_per_s",
         "oom_kills",
         "headline",
-        "action",
+        "to_do",
     )
 
 

@@ -25,8 +25,8 @@ def problems(processes: pl.DataFrame) -> pl.DataFrame:
     processes with any problem, `COUNTS` those with each.
 
     Args:
-        processes: those that are looked at, with the columns of `states.with_state`, also killed
-            ones without GC cycles.
+        processes: those that are looked at, with `to_do` and the columns of `states.with_state`,
+            also killed ones without GC cycles.
     """
     finding = pl.col("findings").list.first()
     state = pl.col("state")
@@ -45,19 +45,18 @@ def problems(processes: pl.DataFrame) -> pl.DataFrame:
     return (
         processes.with_columns(rank=rank)
         .drop_nulls("rank")
-        .with_columns(problem=problem, to_do=_to_do())
+        .with_columns(problem=problem)
         .sort(
             "rank", "probable_cores", "file", descending=[False, True, False], nulls_last=True
         )
         .group_by("service", maintain_order=True)
         .agg(
-            pl.first(
-                "rank", "problem", "name", "file", "process", "to_do", "headline", "action"
-            ),
+            pl.first("rank", "problem", "name", "file", "process", "to_do", "action"),
             pl.col("gc_cpu_share").filter(is_worst).max(),
             pl.col("needed_limit_mib").filter(is_worst).max(),
             pl.col("gc_cores", "probable_cores").sum(),
             affected=pl.len(),
+            other_problem=pl.col("problem").filter(pl.col("rank") == len(KINDS)).first(),
             **{name: (pl.col("rank") == at).sum() for at, name in enumerate(COUNTS)},
         )
         .sort("rank", "probable_cores", "service", descending=[False, True, False])
@@ -65,14 +64,14 @@ def problems(processes: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _to_do() -> pl.Expr:
+def to_do() -> pl.Expr:
     """Returns the setting, in short, else the first words of what the report says."""
     needed = pl.col("needed_limit_mib").max().over("service")
     limit = pl.when(pl.col("needed_limit_mib").is_not_null()).then(
         pl.format("GOMEMLIMIT={}MiB or more", needed.cast(pl.Int64))
     )
     grows = pl.col("findings").list.first() == _GROWS
-    raised = pl.when(grows).then(pl.format("{}; find out what grows", limit))
+    raised = pl.when(grows).then(pl.format("{} (find out what grows)", limit))
     first_words = pl.col("action").str.extract(r"^(.*?)(?:[.:;] |\.?$)")
     # A server's figures alone give no setting.
     return pl.coalesce(advised_setting(), raised, limit, first_words, pl.lit(NO_ADVICE))

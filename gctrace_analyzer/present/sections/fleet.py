@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.fleet.service_problems import COUNTS, KINDS
+from gctrace_analyzer.analysis.fleet.service_problems import COUNTS
 from gctrace_analyzer.analysis.metrics.typical import ENABLE
 from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.present.document import (
@@ -113,8 +113,7 @@ def _suffering(problems: pl.DataFrame) -> Iterator[str]:
             if column == COUNTS[0]:
                 what += _why(own)
             elif column == COUNTS[-1]:
-                others = own.filter(~pl.col("problem").is_in(KINDS))
-                what += f": {_names(others['problem'])}" if len(others) else ""
+                what += f": {_names(own['other_problem'])}"
             yield f"{count(number, 'process', 'processes')} of {of} {what}."
 
 
@@ -220,11 +219,13 @@ def pattern_of(answers: Answers) -> str:
 
 def since(changes: Changes) -> str:
     """Returns in one sentence what changed since the earlier run."""
+    most = pl.coalesce("gc_cores_after", "gc_cores_before")
+    services = changes.services.sort(most, descending=True, nulls_last=True)
     several = (
         (changes.thrashing.filter(state="new"), "newly thrashing"),
         (changes.thrashing.filter(state="solved"), "no longer thrashing"),
-        (changes.services.filter(presence="new"), "new"),
-        (changes.services.filter(presence="gone"), "gone"),
+        (services.filter(presence="new"), "new"),
+        (services.filter(presence="gone"), "gone"),
     )
     parts = [
         f"{count(len(rows), 'service')} {what} ({_names(rows['service'])})"
