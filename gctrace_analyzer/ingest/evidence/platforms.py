@@ -352,8 +352,8 @@ def _sizes(used_mib: float, limit_mib: float) -> dict[str, int | None]:
 
 def _used(message: Message, used_mib: float, limit_mib: float) -> Row:
     """Returns the row of a container of which only is known how much memory it used."""
-    row = _killed(message, **_sizes(used_mib, limit_mib))
-    return row | {"oom_killed": None, "status": "running"}
+    sizes = _sizes(used_mib, limit_mib)
+    return _killed(message, **sizes, oom_killed=None, status="running")
 
 
 def _of_ecs_in(message: Message, around: str) -> Iterator[Row]:
@@ -442,12 +442,26 @@ _NO_STOPS = ("EssentialContainerExited", "TaskFailedToStart")
 """Why a task of ECS ended that was not stopped from outside."""
 
 
+_DYNO_MIB, _ROUNDED = 512, 0.05
+
+
+def _quota(used_mib: float, pct: float) -> float:
+    """Returns the quota of a dyno, a multiple of 512 MiB if the rounded figures allow it."""
+    if pct <= _ROUNDED:
+        return 0.0
+    # The size is truncated, the percentage rounded.
+    low, high = 100 * used_mib / (pct + _ROUNDED), 100 * (used_mib + 1) / (pct - _ROUNDED)
+    round_mib = _DYNO_MIB * round(high / _DYNO_MIB)
+    return float(round_mib if low <= round_mib <= high else round((low + high) / 2))
+
+
 def _sized(messages: Iterable[Message]) -> Iterator[Row]:
     """Yields dynos and functions: those that were killed, and the most that each other one used.
 
     A function that gets SIGKILL ran out of memory, if it or another run of it used nearly all.
     """
     most: dict[str | None, tuple[Message, float, float]] = {}
+    over: dict[str | None, Message] = {}
     ends: list[Message] = []
     for message in messages:
         name = message.container
@@ -455,11 +469,13 @@ def _sized(messages: Iterable[Message]) -> Iterator[Row]:
             parts = {key: float(text) for key, text in match.groupdict().items() if text}
             used, size = next(iter(parts.values())), [*parts.values()][-1]
             if "pct" in parts:
-                size = round(100 * used / parts["pct"]) if parts["pct"] else 0.0
+                size = _quota(used, parts["pct"])
             elif "total" not in parts:
                 used, size = size, used
             if size and (name not in most or used / size >= most[name][1] / most[name][2]):
                 most[name] = (message, used, size)
+        if "Error R14" in message.text:
+            over.setdefault(name, message)
         if _KILLED.search(message.text) and not (
             ends
             and ends[-1].container == name
@@ -473,6 +489,8 @@ def _sized(messages: Iterable[Message]) -> Iterator[Row]:
         yield row if is_proven else row | {"oom_killed": None}
     ended = {message.container for message in ends}
     yield from (_used(*sizes) for name, sizes in most.items() if name not in ended)
+    for name in over.keys() - most.keys() - ended:
+        yield _killed(over[name], oom_killed=None, status="running", event=AT_LIMIT)
 
 
 def _killed(message: Message, **facts: str | int | None) -> Row:

@@ -270,6 +270,10 @@ _MEMORY_FIELDS = {
 """Fields that no other program prints; two of them are a dump."""
 
 
+_OF_HEAP = {name: f"heap_{name}_bytes" for name in ("idle", "inuse", "released")}
+"""Names that other programs use too: next to those of MemStats they are of its heap."""
+
+
 def _pairs(
     text: str, prefixes: Mapping[str, int]
 ) -> Iterator[tuple[str, float | int | set[str]]]:
@@ -282,11 +286,7 @@ def _pairs(
         yield "gc_cpu_fraction", float(of_cpu["share"] or of_cpu["printed"]) / 100
     text = _GO_DURATION.sub(_in_seconds, text)
     for match in _PAIR.finditer(text) if _SIGN.search(text) else _ROW.finditer(text):
-        words, factor = match["key"].split(" "), 1.0
-        # The words before may be anything, such as the level of a log.
-        names = (" ".join(words[at:]) for at in range(len(words)))
-        named = ((name, *fields.scaled(name)) for name in names)
-        name, column, factor = next((own for own in named if own[1]), ("", None, 1.0))
+        name, column, factor = _named(match["key"].split(" "))
         if column in (None, "line_no", "source") or (factor != 1 and column not in _FIELDS):
             continue
         if column in seen:
@@ -305,6 +305,17 @@ def _pairs(
         yield _VAGUE, vague
     if resolution > 1:
         yield "resolution_bytes", resolution
+
+
+def _named(words: Sequence[str]) -> tuple[str, str | None, float]:
+    """Returns the name, the column and the factor of a field, which follows any other words."""
+    # Those before may be anything, such as the level of a log.
+    names = (" ".join(words[at:]) for at in range(len(words)))
+    for name in names:
+        column, factor = fields.scaled(name)
+        if column:
+            return name, column, factor
+    return words[-1], _OF_HEAP.get(words[-1].lower()), 1.0
 
 
 def _in_seconds(duration: re.Match[str]) -> str:

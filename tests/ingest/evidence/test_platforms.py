@@ -763,3 +763,25 @@ def test_docker_stats_show_how_near_a_container_is_to_its_own_limit() -> None:
     said = " ".join(str(run.summary()).split())
     assert "api-1 used up to 499 MiB of its 512 MiB (97.4 %): 13.4 MiB are left" in said
     assert run.post_mortems() == []
+
+
+@pytest.mark.parametrize(
+    ("used", "quota"),
+    [("526M(102.9%)", 512), ("1210M(236.5%)", 512), ("15000M(104.6%)", 14336)],
+)
+def test_the_quota_of_a_dyno_is_the_size_that_it_has(used: str, quota: int) -> None:
+    at = "2026-03-03T00:29:10.012054+00:00 heroku[web.1]:"
+    run = read_text(
+        f"{at} Process running mem={used}\n{at} Error R14 (Memory quota exceeded)\n"
+    )
+    (state,) = run.container_states.to_dicts()
+    assert state["memory_limit_bytes"] == quota * MIB
+
+
+def test_a_quota_that_was_exceeded_is_said_without_its_size() -> None:
+    run = read_text(
+        "2026-01-02T00:51:32.761835+00:00 heroku[web.1]: Error R14 (Memory quota exceeded)\n"
+    )
+    (state,) = run.container_states.to_dicts()
+    assert (state["container"], state["event"]) == ("web.1", "at limit")
+    assert state["oom_killed"] is None

@@ -418,3 +418,12 @@ def test_pauses_that_were_cut_say_nothing_of_the_longest(
 def test_the_dict_of_an_interactive_session_is_a_dump() -> None:
     (row,) = dumps("{'HeapSys': 7, 'NumGC': 2, 'EnableGC': True}")
     assert (row["heap_sys_bytes"], row["num_gc"]) == (7, 2)
+
+
+def test_the_heap_may_be_printed_without_its_name() -> None:
+    sizes = "sys: 6207 MB alloc: 6103 MB idle: 103 MB released: 103 MB inuse: 6103 MB"
+    (dump,) = read_text(f"{sizes}\n").memstats.to_dicts()
+    names = ("heap_idle_bytes", "heap_released_bytes", "heap_inuse_bytes")
+    assert [dump[name] >> 20 for name in names] == [103, 103, 6103]
+    # Those of a pool of connections are none.
+    assert not log_messages.read([Message(1, "alloc=5 idle=3 inuse=4 wait=10 released=2")])
