@@ -30,20 +30,20 @@ def with_names(rows: pl.DataFrame) -> pl.DataFrame:
         _base=base,
         _stem=pl.when(stem == "").then(base).otherwise(stem),
         _folders=parts.list.head(parts.list.len() - 1),
+        _in=pl.lit(None, pl.String),
     )
-    deepest = rows["_folders"].list.len().max()
-    several = range(1, 1 + (deepest if isinstance(deepest, int) else 0))
-    ends = [pl.col("_folders").list.tail(depth).list.join("/") for depth in several]
-    whole = pl.col("_folders").list.join("/").n_unique()
+    several = pl.col("_folders").list.join("/").n_unique().over("_stem")
+    rows = rows.with_columns(_several=several)
+    depth, is_open = 0, (pl.col("_several") > 1) & pl.col("_in").is_null()
+    while rows.select(is_open.any()).item():
+        depth += 1
+        end = pl.col("_folders").list.tail(depth).list.join("/")
+        distinct = is_open & (end.n_unique().over("_stem") == pl.col("_several"))
+        rows = rows.with_columns(_in=pl.when(distinct).then(end).otherwise("_in"))
 
     def in_folders(name: str) -> pl.Expr:
-        distinct = [
-            pl.when(end.n_unique().over(name) == whole.over(name)).then(end) for end in ends
-        ]
-        folders = pl.when(whole.over(name) > 1).then(pl.coalesce(*distinct, pl.lit(None)))
-        return pl.concat_str(
-            pl.when(folders != "").then(folders), name, separator="/", ignore_nulls=True
-        )
+        folders = pl.when(pl.col("_in") != "").then("_in")
+        return pl.concat_str(folders, name, separator="/", ignore_nulls=True)
 
     def is_own(name: str) -> pl.Expr:
         return pl.col(name).is_not_null() & (pl.col("file").n_unique().over(name) == 1)
@@ -51,6 +51,5 @@ def with_names(rows: pl.DataFrame) -> pl.DataFrame:
     rows = rows.with_columns(_place=in_folders("_stem"))
     rows = rows.with_columns(service=pl.coalesce("service", "_place"))
     own = [pl.when(is_own(name)).then(pl.col(name)) for name in ("pod", "service", "_place")]
-    return rows.with_columns(name=pl.coalesce(*own, in_folders("_base"))).drop(
-        "_base", "_stem", "_folders", "_place"
-    )
+    name = pl.coalesce(*own, in_folders("_base"))
+    return rows.with_columns(name=name).select(pl.exclude("^_.*$"))
