@@ -30,7 +30,8 @@ HINT = (
     r"\b(?:alloc|sys|mallocs|frees|other-sys|gc-sys): \d|"
     # A value below its name, and Hugo's name.
     r"^\d[\d.]*(?: ?[KMGT]i?B|[mµ]?s)?$|"
-    r"^(?:[A-Z]\w+ ){1,4}(?:Usage|Obtained|Idle|Use|Released|Recycle|Pause|Times|Allocated):?$|"
+    r"^(?:[A-Z][A-Za-z]+ ){1,4}(?:Usage|Obtained|Idle|Use|Released|Recycle|Pause|Times|"
+    r"Allocated):?$|"
     r"^hugo v\d|uilding sites"
 )
 
