@@ -19,7 +19,7 @@ from gctrace_analyzer.analysis.settings.program_names import NOT_GO, agree, of_p
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from gctrace_analyzer.analysis.postmortem.death import Death
@@ -58,7 +58,8 @@ def match_process(kill: Death, processes: pl.DataFrame) -> Match | None:
         if _started_later(kill, row) or _outlived(kill, row):
             continue
         agrees = tuple(_agreeing(kill, row))
-        if agrees:
+        # A child that is not Go wrote no GC cycles, whatever unit it ran in.
+        if agrees and (agrees[0] == "pid" or not NOT_GO.fullmatch(kill.comm or "")):
             matches.append((agrees, row["process"]))
     if matches:
         # In a crash loop, the process that started last is the one that was killed.
@@ -97,19 +98,15 @@ def match_all(kills: Sequence[Death], processes: pl.DataFrame) -> list[Match | N
     for process, numbers in by_process.items():
         victims = {_victim(kills[number]) for number in numbers}
         times = {number: at for number in numbers if (at := kills[number].logged_at)}
-        nearest = _nearest(times.values(), ends[process])
-        far = {n for n, at in times.items() if nearest and abs(at - nearest) > NEAR}
+        end = ends[process] or min(times.values(), default=None)
+        nearest = min((abs(at - end) for at in times.values() if end), default=NEAR)
+        far = {n for n, at in times.items() if end and abs(at - end) > nearest + NEAR}
+        unclear = len(victims) > 1 or (far and ends[process] is None)
         for number in numbers:
-            unclear = len(victims) > 1 or (far and ends[process] is None)
             is_low = (match := matches[number]) and match.confidence == "low"
             if (is_low and unclear) or (number in far and ends[process]):
                 matches[number] = None
     return matches
-
-
-def _nearest(times: Iterable[datetime], end: datetime | None) -> datetime | None:
-    """Returns the time nearest to an end, or the first if that is unknown; None without times."""
-    return min(times, key=lambda at: abs(at - end) if end else at, default=None)
 
 
 def _victim(kill: Death) -> object:

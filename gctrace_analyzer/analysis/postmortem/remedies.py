@@ -259,7 +259,7 @@ def without_size(facts: Evidence, tasks: pl.DataFrame, *, grew: bool) -> Iterato
     if facts.death.by_runtime:
         yield from of_runtime(facts.death)
         return
-    yield from _buy_time(facts, tasks)
+    yield from _buy_time(facts, tasks, may_limit=False)
     yield NEEDS_LIMIT
     yield from (FIND_CAUSE,) if grew else ()
 
@@ -310,8 +310,9 @@ def without_cycles(
         )
         return
     traced = _log_of_traced(facts.death, tables["container_states"])
-    known = facts.death.by_runtime or is_go or _is_known_go(facts.death) or traced is not None
-    is_go = known or any(settings.value(name) is not None for name in _SETTINGS_OF_GO)
+    is_go |= facts.death.by_runtime or _is_known_go(facts.death) or traced is not None
+    is_go |= facts.minute.last_gc_num is not None
+    is_go |= any(settings.value(name) is not None for name in _SETTINGS_OF_GO)
     if_go = "" if is_go else f"If {victim or 'it'} is written in Go, "
     if limit is not None and facts.is_before_limits:
         yield without_limits(limit)
@@ -324,28 +325,36 @@ def without_cycles(
             "prevents the next kill if the live heap and the memory outside of Go fit."
         )
     else:
-        yield from _buy_time(facts, tables["oom_tasks"])
-    if traced is not None:
-        yield (
-            f"Add its log to the input: `{traced}`. The container has GODEBUG=gctrace=1, so the "
-            "log shows whether the live heap grew or the heap goal was above the limit."
-        )
-    elif len(tables["cycles"]) and _may_be_joined(facts, tables["processes"]):
-        yield ADD_TIMES
-    else:
-        run = "Run the program" if is_go else f"{if_go}run it"
-        yield (
-            f"{run} with GODEBUG=gctrace=1, keep its standard error, and add it to the input: it "
-            "shows whether the live heap grew or the heap goal was above the limit."
-        )
+        unlimited = settings.value("memory_limit_mib") is None
+        yield from _buy_time(facts, tables["oom_tasks"], may_limit=is_go and unlimited)
+    yield _what_to_add(facts, tables, traced, if_go)
     if facts.death.by_runtime:
         yield from of_runtime(facts.death)
     elif limit is None and facts.death.scope != "global" and facts.death.killer != EVICTOR:
         yield ADD_LIMIT
 
 
+def _what_to_add(
+    facts: Evidence, tables: Mapping[str, pl.DataFrame], traced: str | None, if_go: str
+) -> str:
+    shows = "shows whether the live heap grew or the heap goal was above the limit."
+    if traced is not None:
+        return (
+            f"Add its log to the input: `{traced}`. The container has GODEBUG=gctrace=1, so the "
+            f"log {shows}"
+        )
+    if facts.minute.last_gc_num is not None and (facts.minute.gap_s or 0) > 0:
+        return "Add the rest of its log, up to the kill: it ends too early to show the cause."
+    if len(tables["cycles"]) and _may_be_joined(facts, tables["processes"]):
+        return ADD_TIMES
+    run = f"{if_go}run it" if if_go else "Run the program"
+    return (
+        f"{run} with GODEBUG=gctrace=1, keep its standard error, and add it to the input: it "
+        f"{shows}"
+    )
+
+
 def _is_known_go(death: Death) -> bool:
-    """Returns whether a name is that of a program that people know to be written in Go."""
     names = (death.comm, death.name, death.unit, death.container)
     return any(GO.fullmatch(re.split(r"[@.]", name)[0]) for name in names if name)
 
@@ -358,10 +367,12 @@ def _may_be_joined(facts: Evidence, processes: pl.DataFrame) -> bool:
     )
 
 
-def _buy_time(facts: Evidence, tasks: pl.DataFrame) -> Iterator[str]:
+def _buy_time(facts: Evidence, tasks: pl.DataFrame, *, may_limit: bool) -> Iterator[str]:
     """Yields what delays the next kill while its cause is not known, and on what condition."""
-    death, limit = facts.death, facts.limit.limit_mib
+    death, limit, had = facts.death, facts.limit.limit_mib, facts.memory.resident_mib
     victim = death.victim or "it"
+    sums = by_program(listed_tasks(tasks, death.source, death.line_no))
+    neighbour = len(sums) > 0 and sums["comm"][0] != death.comm
     if death.killer == EVICTOR:
         yield REQUEST_MORE
     elif limit is not None:
@@ -369,17 +380,19 @@ def _buy_time(facts: Evidence, tasks: pl.DataFrame) -> Iterator[str]:
             f"To buy time, raise the limit of {size_text(limit)}, and GOMEMLIMIT to 90 % of the "
             "new one, if the host has room for more."
         )
+    elif death.scope == "global" and neighbour:
+        size = size_text(sums["rss_bytes"][0] / MIB)
+        yield f"To buy time, move {sums['comm'][0]} ({size}) to another host, or limit its memory."
+    elif may_limit and had and not (death.is_inside or facts.is_before_limits):
+        yield (
+            f"To buy time, set GOMEMLIMIT={int(MOST_OF_LIMIT * had)}MiB (90 % of what it had at "
+            "the kill), if its live heap is smaller, or give it more memory."
+        )
     elif death.scope == "global":
-        sums = by_program(listed_tasks(tasks, death.source, death.line_no))
-        largest = sums["comm"][0] if len(sums) else victim
-        if largest != death.comm and len(sums):
-            size = size_text(sums["rss_bytes"][0] / MIB)
-            yield f"To buy time, move {largest} ({size}) to another host, or limit its memory."
-        else:
-            yield (
-                f"To buy time, give the host more memory, or move {victim} to one with more; a "
-                "memory limit of its own keeps the next kill from other programs."
-            )
+        yield (
+            f"To buy time, give the host more memory, or move {victim} to one with more; a memory "
+            "limit of its own keeps the next kill from other programs."
+        )
     elif not death.by_runtime and death.pressure_pct is None:
         yield _RAISE_UNKNOWN if death.scope == "memcg" else _GIVE_MORE
 

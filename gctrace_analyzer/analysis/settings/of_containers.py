@@ -62,16 +62,10 @@ def of_other_programs(tables: Mapping[str, pl.DataFrame]) -> str | None:
     longest = _longest(processes)
     if longest is None or container_of(states, processes) is not None:
         return None
-    row = next(
-        (
-            row
-            for row in states.iter_rows(named=True)
-            if any(row[name] is not None for name in _OF_CONTAINERS)
-        ),
-        None,
-    )
-    if row is None:
+    stated = states.filter(pl.any_horizontal(pl.col(_OF_CONTAINERS).is_not_null()))
+    if stated.is_empty():
         return None
+    row = stated.row(0, named=True)
     name = row["name"] or row["container"] or row["pod"]
     of = next(filter(None, program_names.of_process(longest, row["source"])))
     return (

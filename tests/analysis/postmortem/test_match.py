@@ -330,3 +330,17 @@ def test_a_log_that_ends_long_before_the_kill_says_nothing_about_it(
         assert "of a longer run than the one that was killed" in death.reading[-1]
     else:
         assert "its GC cycles in the input end 3m 59s before" in death.reading[-1]
+
+
+def test_a_child_that_is_not_go_is_not_the_program_of_its_unit() -> None:
+    unit = {"unit": "gitea.service"}
+    assert matched({"comm": "git", "pid": 9, **unit}, {"ident": "gitea", **unit}) is None
+    assert matched({"comm": "gitea", "pid": 9, **unit}, {"ident": "gitea", **unit}) is not None
+
+
+def test_the_rest_of_a_log_that_ends_early_is_asked_for(tmp_path: Path) -> None:
+    lines = [f"2026-03-01T09:00:0{n}Z {line}" for n, line in enumerate(records(5))]
+    log, kern = logfile(tmp_path / "orders.log", lines), kills("orders")
+    run = gca.read(log, logfile(tmp_path / "kern.log", kern), year=2026, tz="UTC")
+    (death,) = run.post_mortems()
+    assert any("Add the rest of its log" in text for text in death.advice)
