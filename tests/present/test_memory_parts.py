@@ -50,6 +50,18 @@ def test_resident_memory_that_is_not_go_is_a_part() -> None:
     ]
 
 
+def test_without_what_was_returned_the_rest_is_a_lower_bound() -> None:
+    sizes = {
+        "go_memstats_heap_inuse": GIB,
+        "go_memstats_sys": 3 * GIB,
+        "process_resident_memory": 4 * GIB,
+    }
+    text = "".join(f"api_{name}_bytes {size}\n" for name, size in sizes.items())
+    table = memory_parts(read_text(text).report())
+    assert table is not None
+    assert table.rows[-1][:2] == ("outside Go (at least)", "1,024 MiB")
+
+
 def test_of_a_peak_only_what_go_never_had_is_outside() -> None:
     sizes = {"HeapInuse": GIB, "HeapIdle": 2 * GIB, "HeapReleased": GIB, "Sys": 3 * GIB}
     footer = dump(**sizes, MaxRSS=4 * GIB).replace("\n", "\n# ")

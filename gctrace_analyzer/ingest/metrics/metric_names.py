@@ -187,7 +187,12 @@ _OF_QUANTILES = {
 }
 _INFO = "go_info"
 _USED = ("go.memory.used", "go_memory_used_bytes", "go_memory_used")
-_PREFIXED = re.compile(r"(?<![a-z])go_(?:gc|memstats|cpu|memory|sched|info)(?![a-z])\w*$")
+_PREFIXED = re.compile(
+    r"(?<![a-z])(?:go_(?:gc|memstats|cpu|memory|sched|info)(?![a-z])\w*"
+    r"|process_(?:resident_memory_bytes|cpu_seconds_total|start_time_seconds))$"
+)
+"""A name of client_golang behind that of the program."""
+
 _UNIT = re.compile(r"(?:_bytes|_percent|_nanoseconds)?(?:_total)?$")
 
 

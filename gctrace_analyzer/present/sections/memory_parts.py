@@ -131,14 +131,22 @@ def _parts(row: Mapping[str, int | None]) -> Iterator[_Part]:
     if sys is not None and heap is not None:
         rest = sys - heap - sum(part.size_mib for part in of_runtime)
         yield _Part("outside the heap", rest, "all fields of MemStats show what it is")
-    peak = _mib(row, "rss_peak_bytes")
-    if rss is None and sys is not None and peak is not None and peak > sys:
-        # What Go has mapped never shrinks: the rest of the peak was not Go's.
-        yield _Part("outside Go (peak)", peak - sys, "cgo, mmap, files: no GOGC or GOMEMLIMIT")
-    if rss is not None and sys is not None and released is not None and rss > sys - released:
-        yield _Part(
-            "outside Go", rss - sys + released, "cgo, mmap, files: no GOGC or GOMEMLIMIT"
-        )
+    if sys is not None:
+        yield from _outside_go(rss, _mib(row, "rss_peak_bytes"), sys, released)
+
+
+def _outside_go(
+    rss: float | None, peak: float | None, sys: float, released: float | None
+) -> Iterator[_Part]:
+    """Yields what is resident and not of Go, in MiB, or what of it is certain."""
+    # What Go has mapped never shrinks, so what a peak has beyond it was not of Go.
+    is_known = rss is not None and released is not None
+    name = "" if is_known else " (at least)" if rss is not None else " (peak)"
+    resident = peak if rss is None else rss
+    mapped = sys - released if is_known and released is not None else sys
+    if resident is not None and resident > mapped:
+        remedy = "cgo, mmap, files: no GOGC or GOMEMLIMIT"
+        yield _Part(f"outside Go{name}", resident - mapped, remedy)
 
 
 def _of_runtime(row: Mapping[str, int | None]) -> Iterator[_Part]:
