@@ -25,7 +25,8 @@ _SIGNED = re.compile(
     r"googleaccessid|policy|key-pair-id)$|token|secret|password|credential|api.?key",
     re.IGNORECASE,
 )
-_KUBELET = (
+_RANDOM = "[bcdf-hj-np-tv-xz2-9]"
+_PODS = (
     re.compile(
         r"(?:^|/)(?P<namespace>[^/_]+)_(?P<pod>[^/_]+)_[0-9a-f-]{32,36}/"
         r"(?P<container>[^/]+)/\d+\.log[^/]*$"
@@ -33,8 +34,12 @@ _KUBELET = (
     re.compile(
         r"(?:^|/)(?P<pod>[^/_]+)_(?P<namespace>[^/_]+)_(?P<container>[^/]+)-[0-9a-f]{64}\.log[^/]*$"
     ),
+    re.compile(
+        rf"(?:^|/)(?P<pod>[^/]+-{_RANDOM}{{6,10}}-{_RANDOM}{{5}})/(?:[^/]+/)*(?P<container>[^/.]+)[^/]*$"
+    ),
 )
-"""Paths in /var/log/pods and /var/log/containers of a Kubernetes node."""
+"""Paths in /var/log/pods and /var/log/containers of a Kubernetes node, and in folders that have the
+name of a pod of a Deployment."""
 
 _COMPRESSED = r"(?:\.(?:gz|zst|xz|bz2))?"
 _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_KEY")
@@ -110,14 +115,14 @@ def pattern(text: str) -> re.Pattern[str]:
 def identity(name: str, by: re.Pattern[str] | None) -> dict[str, str]:
     """Returns the identity that the path of an input gives; empty if it does not match.
 
-    Without a pattern, the paths of a Kubernetes node are known.
+    Without a pattern, the paths of Kubernetes pods are known.
 
     >>> identity("logs/api/api-7d9f.log.gz", pattern("{service}/{pod}.log"))
     {'service': 'api', 'pod': 'api-7d9f'}
     >>> identity("prod_api-x2k9v_8f2d8a34-53d1-4bb5-8f0e-000000000001/app/0.log", None)
     {'namespace': 'prod', 'pod': 'api-x2k9v', 'container': 'app'}
     """
-    known = (by,) if by else _KUBELET
+    known = (by,) if by else _PODS
     matches = (path.search(name.partition("?")[0]) for path in known)
     return next((match.groupdict() for match in matches if match), {})
 

