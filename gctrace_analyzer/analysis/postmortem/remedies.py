@@ -114,10 +114,6 @@ ADD_LIMIT = (
     "Add the memory limit as well: the output of `docker inspect`, `kubectl describe pod` or "
     "`systemctl show`, or the whole message of the kernel (`journalctl -k`)."
 )
-NEEDS_LIMIT = (
-    "Specify the container's memory limit, or add the output of `docker inspect` or `kubectl "
-    "describe pod` to the input."
-)
 
 
 def of_stop(stopped_by: str) -> tuple[str, str]:
@@ -260,7 +256,7 @@ def without_size(facts: Evidence, tasks: pl.DataFrame, *, grew: bool) -> Iterato
         yield from of_runtime(facts.death)
         return
     yield from _buy_time(facts, tasks, may_limit=False)
-    yield NEEDS_LIMIT
+    yield ADD_LIMIT
     yield from (FIND_CAUSE,) if grew else ()
 
 
@@ -345,7 +341,9 @@ def _what_to_add(
         )
     if facts.minute.last_gc_num is not None and (facts.minute.gap_s or 0) > 0:
         return "Add the rest of its log, up to the kill: it ends too early to show the cause."
-    if len(tables["cycles"]) and _may_be_joined(facts, tables["processes"]):
+    undated = tables["processes"].filter(pl.col("ended_at").is_null())
+    rows = undated.iter_rows(named=True) if len(tables["cycles"]) else ()
+    if facts.match is None and any(is_of(facts.death, row) is not False for row in rows):
         return ADD_TIMES
     run = f"{if_go}run it" if if_go else "Run the program"
     return (
@@ -357,14 +355,6 @@ def _what_to_add(
 def _is_known_go(death: Death) -> bool:
     names = (death.comm, death.name, death.unit, death.container)
     return any(GO.fullmatch(re.split(r"[@.]", name)[0]) for name in names if name)
-
-
-def _may_be_joined(facts: Evidence, processes: pl.DataFrame) -> bool:
-    """Returns whether times could show that cycles in the input are those of what was killed."""
-    undated = processes.filter(pl.col("ended_at").is_null())
-    return facts.match is None and any(
-        is_of(facts.death, row) is not False for row in undated.iter_rows(named=True)
-    )
 
 
 def _buy_time(facts: Evidence, tasks: pl.DataFrame, *, may_limit: bool) -> Iterator[str]:

@@ -211,7 +211,7 @@ def test_without_a_limit_the_resident_memory_is_the_ceiling() -> None:
     ("facts", "advice"),
     [
         ({"live_mib": None}, "GODEBUG=gctrace=1"),
-        ({"limit_mib": None, "resident_mib": None}, "Specify the container's memory limit"),
+        ({"limit_mib": None, "resident_mib": None}, "Add the memory limit as well"),
     ],
 )
 def test_missing_facts_are_asked_for(facts: dict[str, Any], advice: str) -> None:
