@@ -213,6 +213,7 @@ def about_runtime(death: Death) -> Iterator[str]:
     asked, used = death.requested_bytes, death.in_use_bytes
     asked_text = "memory" if asked is None else size_text(asked / MIB)
     used_text = "" if used is None else f", which had {size_text(used / MIB)} in use"
+    single = f"{',' * bool(used_text)} for one allocation" if death.is_of_one_allocation else ""
     if death.is_impossible:
         yield (
             f"The program asked for a block of a size that no memory has: negative, or more than a "
@@ -236,6 +237,6 @@ def about_runtime(death: Death) -> Iterator[str]:
     elif death.may_be_of_32_bits:
         causes = f"the end of a 32-bit address space, {causes}"
     yield (
-        f"The operating system refused {asked_text} to the Go runtime{used_text}: {causes}. It "
-        "was not the OOM killer."
+        f"The operating system refused {asked_text} to the Go runtime{used_text}{single}: "
+        f"{causes}. It was not the OOM killer."
     )

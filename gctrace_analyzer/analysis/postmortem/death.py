@@ -34,6 +34,10 @@ OF_32_BITS_MIB = (1536.0, 4096.0)
 """From and to how much memory a program has that may have run out of a 32-bit address space."""
 
 
+LARGEST_STEP_MIB = 64
+"""By how much the heap grows at a time, unless one allocation is larger (heapArenaBytes)."""
+
+
 @frozen
 class Death:
     """The end of a process, as one record of it or all together describe it.
@@ -173,6 +177,11 @@ class Death:
     def by_runtime(self) -> bool:
         """Whether the Go runtime ended the program itself."""
         return self.kind == REFUSED
+
+    @property
+    def is_of_one_allocation(self) -> bool:
+        """Whether the runtime asked for memory for one allocation: it needs no more for others."""
+        return (self.requested_bytes or 0) > LARGEST_STEP_MIB * MIB
 
     @property
     def is_of_32_bits(self) -> bool:

@@ -38,6 +38,9 @@ CHECK_LIMITS = (
     "Check the address-space limit of the process (`ulimit -v`, /proc/PID/limits) and the free "
     "memory of the host; GOMEMLIMIT makes GC run earlier, if the live heap fits."
 )
+FIND_ALLOCATION = (
+    "Find what allocates that: the traceback after the error has it, in the running goroutine."
+)
 BUILD_FOR_64_BITS = "If the program is a 32-bit one (GOARCH=386 or arm), build it for 64 bits."
 FREE_COMMIT = (
     "Enlarge the page file of Windows, or free memory: Task Manager shows what is committed. "
@@ -271,6 +274,8 @@ def without_limits(limit_mib: float) -> str:
 
 def of_runtime(death: Death) -> Iterator[str]:
     """Yields what to do about a death by the Go runtime, without what the heap did."""
+    if death.is_of_one_allocation:
+        yield FIND_ALLOCATION
     if death.errno is not None:
         yield FREE_COMMIT
         return
