@@ -20,7 +20,7 @@ from gctrace_analyzer.ingest.rows import median, of_process
 from gctrace_analyzer.units import MIB, duration_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 
 NEIGHBOUR_SHARE = 0.05
@@ -208,10 +208,7 @@ def known(
     memstats = tables["memstats"]
     for source in (
         _of_container(container_of(tables["container_states"], tables["processes"])),
-        *(
-            _of_kill(kill, tables, everyone)
-            for kill in tables["oom_kills"].iter_rows(named=True)
-        ),
+        *_of_kills(tables, everyone),
         _of_metrics(memstats, tables["processes"]),
         _of_cycles(tables["cycles"], tables["processes"]),
         _off_heap(memstats),
@@ -401,25 +398,34 @@ def _of_cycles(cycles: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Known
     return {"gogc": Known("off", where)}
 
 
-def _of_kill(
-    kill: dict[str, Any], tables: Mapping[str, pl.DataFrame], all_processes: pl.DataFrame
-) -> dict[str, Known]:
-    """Returns the limit that the program's OOM kill shows, and other processes' memory under it."""
-    limit = kill["limit_bytes"]
-    if kill["scope"] != "memcg" or not limit:
-        return {}
+def _of_kills(
+    tables: Mapping[str, pl.DataFrame], all_processes: pl.DataFrame
+) -> Iterator[dict[str, Known]]:
+    """Yields what the OOM kills of the program show."""
+    if tables["oom_kills"].is_empty():
+        return
     from gctrace_analyzer.analysis.postmortem.death import Death
-    from gctrace_analyzer.analysis.postmortem.match import listed_tasks, match_process
+    from gctrace_analyzer.analysis.postmortem.match import match_all
 
-    match = match_process(Death.of(kill), all_processes)
-    if match is None or match.process not in tables["processes"]["process"]:
-        return {}
+    kills = tables["oom_kills"].to_dicts()
+    matches = match_all([Death.of(kill) for kill in kills], all_processes)
+    for kill, match in zip(kills, matches, strict=True):
+        is_own = match is not None and match.process in tables["processes"]["process"]
+        if is_own and kill["scope"] == "memcg" and kill["limit_bytes"]:
+            yield _of_kill(kill, tables["oom_tasks"])
+
+
+def _of_kill(kill: dict[str, Any], tasks: pl.DataFrame) -> dict[str, Known]:
+    """Returns the limit that the program's OOM kill shows, and other processes' memory under it."""
+    from gctrace_analyzer.analysis.postmortem.match import listed_tasks
+
+    limit = kill["limit_bytes"]
     where = f"OOM kill, {PurePath(str(kill['source'])).name}:{kill['line_no']}"
     known = {"container_limit_mib": Known(limit / MIB, where)}
     if kill["pid"] is None:
         # The victim is one of the tasks, and nobody knows which.
         return known
-    others = listed_tasks(tables["oom_tasks"], kill["source"], kill["line_no"]).filter(
+    others = listed_tasks(tasks, kill["source"], kill["line_no"]).filter(
         (pl.col("pid") != kill["pid"]) & (pl.col("rss_bytes") >= NEIGHBOUR_SHARE * limit)
     )
     if len(others):

@@ -297,6 +297,14 @@ def test_of_kills_of_one_name_the_one_at_the_end_of_the_log_is_its_own(tmp_path:
     assert [death.process for death in run.post_mortems()] == [None, 0, None]
 
 
+def test_the_limit_of_a_kill_that_may_be_of_another_program_is_not_used(tmp_path: Path) -> None:
+    usage = "Mar 01 09:10:00 h kernel: memory: usage 524288kB, limit 524288kB, failcnt 9"
+    log, several = logfile(tmp_path / "run.log", records(5)), kills("leakd", "orders")
+    for texts, limit in (([usage, several[0]], 512), ([usage, *several], None)):
+        run = gca.read(log, logfile(tmp_path / "kern.log", texts))
+        assert run.settings.value("container_limit_mib") == limit
+
+
 DESCRIBED = "samples/describe-pod.txt"
 
 
