@@ -174,3 +174,9 @@ def test_the_answers_fit_a_terminal_and_are_markdown_and_json() -> None:
     document = json.loads(of_fleet(found))
     assert document["totals"]["thrashing"] == 1
     assert document["services"][0]["stw_p99_ms"] is None
+
+
+def test_the_pattern_that_groups_files_of_one_name_is_named() -> None:
+    places = ("v/etcd/eu/run.log", "v/nsqd/eu/run.log.gz", "v/nsqd/us/run.log")
+    found = answers(fleet_of(*({**replica(0, service=None), "file": name} for name in places)))
+    assert "such as '{service}/*/run.log'" in " ".join(shown.notes(found))

@@ -10,7 +10,7 @@ from gctrace_analyzer.analysis.rules.registry import RULES
 KINDS = ("thrashing", "killed for memory", "close to its limit", "thrashed earlier")
 """The problems that memory causes, the worst first; others have the name of their finding."""
 
-NO_ADVICE = "see its own report"
+NO_ADVICE = "read it in full"
 
 COUNTS = ("thrashing", "killed", "near", "thrashed", "other")
 """Columns with the number of processes that have these problems, or another one."""

@@ -212,9 +212,15 @@ def notes(answers: Answers) -> list[str]:
 
 def pattern_of(answers: Answers) -> str:
     """Returns a pattern that names services by their folders."""
-    same = answers.processes.filter(pl.col("service").str.contains("/", literal=True))["file"]
-    name = same[0].rpartition("/")[2] if len(same) else "{pod}.log"
-    return f"{{service}}/{name.removesuffix('.gz')}"
+    several = answers.processes.filter(
+        pl.col("service").str.contains("/", literal=True)
+        & pl.col("file").str.contains(pl.col("service"), literal=True)
+    )
+    if several.is_empty():
+        return "{service}/{pod}.log"
+    service, file = several.select("service", "file").row(0)
+    between = "*/" * (service.count("/") - 1)
+    return f"{{service}}/{between}{file.rpartition('/')[2].removesuffix('.gz')}"
 
 
 def since(changes: Changes) -> str:
