@@ -269,13 +269,14 @@ def _interval(s: Summary, wide: float, cycles: pl.DataFrame) -> str:
 
 def _not_compared(cycles: pl.DataFrame) -> str:
     """Returns why GC CPU is not compared with the percentages of the runtime."""
-    if not cycles["gc_cpu_since_start_pct"].count():
+    percent = cycles["gc_cpu_since_start_pct"].drop_nulls()
+    if percent.is_empty():
         return "the log prints no GC CPU percentage to compare with"
     if (cycles["gc_num"] == 1).any():
         return "the log is too short to compare GC CPU with the runtime's own percentage"
     return (
         "the log begins after the first cycle, so its GC CPU cannot be compared with the runtime's "
-        "own percentage, which is since the start"
+        f"own percentage, which is since the start: {percent[-1]} % in its last line"
     )
 
 
