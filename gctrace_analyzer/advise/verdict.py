@@ -203,6 +203,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         )
     if idle:
         return Verdict("info", sentence, "To see what GC costs, record a log under load.")
+    if analysis.summary.missing_cycles > analysis.summary.cycles:
+        return Verdict("info", sentence, "Use the complete standard error of a single program.")
     if short:
         what = "metrics of a longer time" if analysis.by_dumps else "a longer log"
         longer = f"Record {what}, under the usual load."
@@ -225,6 +227,8 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
     s, t = analysis.summary, analysis.thresholds
     if idle:
         return "The program is idle, and GC runs only every two minutes"
+    if s.missing_cycles > s.cycles:
+        return "Most lines of the log are missing; those that it has show no problem"
     if short:
         unclear = headline_levels.costly(analysis.summaries.values(), t)
         what = "The input" if analysis.by_dumps else "The log"

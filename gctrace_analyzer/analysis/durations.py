@@ -56,7 +56,7 @@ _VARYING = 0.15
 """Range of nine of ten values, relative to the median, of the number of stopped processors.
 Rounding explains 0.09 at most, and the number of idle threads 0.24 and more in real logs."""
 
-_FEWEST = 3
+_FEWEST = 8
 """Pauses that show whether the number varies."""
 
 

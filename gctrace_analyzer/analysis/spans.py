@@ -62,6 +62,8 @@ def _derived(within: Within) -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
     """Returns the columns of spans of single cycles; the second ones need the first."""
     elapsed, live = pl.col("elapsed_s"), pl.col("_live")
     steady = (pl.col("start_s") >= DEFAULT.warm_up_s) & ~pl.col("forced")
+    # What GC took in the time of a missing line is unknown, so that time counts for no share.
+    whole = pl.when(within(pl.col("gc_num").diff()).fill_null(1) <= 1).then(elapsed)
     first = {
         "begin_s": pl.col("end_s") - elapsed,
         "cycles": pl.lit(1, pl.Int64),
@@ -77,8 +79,8 @@ def _derived(within: Within) -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
         "idle_cpu_s": pl.col("idle_cpu_ms").fill_null(0) / 1000,
         "assist_cpu_s": pl.col("assist_cpu_ms") / 1000,
         "counted_s": elapsed,
-        "capacity_s": elapsed * pl.col("cpus"),
-        "capacity_time_s": elapsed,
+        "capacity_s": whole * pl.col("cpus"),
+        "capacity_time_s": whole,
         "pause_total_ms": pauses_ms(),
         "pause_max_ms": pl.max_horizontal("stw_sweep_term_ms", "stw_mark_term_ms"),
         "in_cycle_mib": alloc_while_marking_mib().cast(pl.Float64),

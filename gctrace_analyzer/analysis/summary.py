@@ -184,8 +184,12 @@ def caveats(
     yield from _about_meaning(cycles)
     if check_points is not None and abs(check_points) > thresholds.log_check_points:
         side = "more" if check_points > 0 else "less"
+        gaps = check_points < 0 and processes["missing_cycles"].sum() > 0
         yield (
-            f"The log contradicts itself: its lines add up to {abs(check_points):.1f} points "
+            f"The log prints {-check_points:.1f} points more GC CPU since the start than its lines "
+            "add up to: the missing ones took it."
+            if gaps
+            else f"The log contradicts itself: its lines add up to {abs(check_points):.1f} points "
             f"{side} GC CPU than it prints. Lines may be missing, or the output of several "
             "programs may be mixed."
         )

@@ -166,12 +166,13 @@ def foreign(text: str) -> str | None:
 
 _GO_COMMAND = re.compile(
     r"(?:^|[$#>%] *)((?:[A-Z][A-Z0-9_]*=\S+ +)*go (?:run|build|test)\b[^\n]{0,60})|"
-    r"^(?:\W{1,3} ?)?# (command-line-arguments)",
+    # The heading of a package in what the go command prints.
+    r"^(?:\W{1,3} ?)?# (command-line-arguments|testmain|[\w.~-]{1,99}(?:/[\w.~-]{1,99}){1,9})\s*$",
     re.MULTILINE,
 )
 
 
-GO_COMMANDS = ("go run", "go build", "go test", "# command-line")
+GO_COMMANDS = ("go run", "go build", "go test", "# command-line", "# testmain", "# github.com/")
 """What a line has that shows the go command."""
 
 

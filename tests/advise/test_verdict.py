@@ -61,6 +61,18 @@ def test_a_short_log_says_so() -> None:
     assert verdict(read_text("gc 1 @0.0").analysis, read_text("gc 1 @0.0").advice) is None
 
 
+def test_shares_are_of_the_time_whose_lines_are_there() -> None:
+    lines = log_of(60).splitlines(keepends=True)
+    rest = read_text("".join(lines[:8] + lines[58:]))
+    whole = read_text("".join(lines)).summary().gc_cpu_share
+    assert rest.summary().gc_cpu_share == pytest.approx(whole, rel=0.05)
+    found = of("".join(lines[:8] + lines[58:]))
+    assert found.sentence.startswith(
+        "Most lines of the log are missing; those that it has show"
+    )
+    assert found.action == "Use the complete standard error of a single program."
+
+
 def test_a_busy_collector_gets_a_setting_with_its_effect() -> None:
     found = of(log_of(300, every=0.02, background=12))
     assert (found.level, found.finding, found.process) == ("bad", "GC001", 0)

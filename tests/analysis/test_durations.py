@@ -114,13 +114,13 @@ def test_cpu_time_by_duration_is_the_number_of_stopped_processors(
 def test_up_to_go_1_9_a_pause_shows_no_number_of_cpus(
     shape: str, go: str | None, ratio: float, stopped: int | None
 ) -> None:
-    pauses = {"stw_sweep_term_ms": [0.2] * 3, "stw_sweep_term_cpu_ms": [0.205 * ratio] * 3}
-    frame = of({**pauses, "procs": [40] * 3, "format": [shape] * 3})
+    pauses = {"stw_sweep_term_ms": [0.2] * 8, "stw_sweep_term_cpu_ms": [0.205 * ratio] * 8}
+    frame = of({**pauses, "procs": [40] * 8, "format": [shape] * 8})
     found = durations.stopped_procs(frame, whole=False, go=go)
-    assert found.to_list() == [stopped] * 3
+    assert found.to_list() == [stopped] * 8
     assert (
         on_real_cpus(durations.with_corrected(frame, go))["cpus"].to_list()
-        == [stopped or 40] * 3
+        == [stopped or 40] * 8
     )
 
 
@@ -230,13 +230,22 @@ def test_corrected_durations_are_within_the_interval_of_the_printed_ones(
     assert (corrected["concurrent_mark_ms"] <= printed + 1.0).all()
 
 
+def test_few_pauses_on_a_coarse_clock_show_no_number_of_cpus() -> None:
+    pauses = {
+        "stw_sweep_term_ms": [1.0, 0, 1.0, 0, 1.0],
+        "stw_sweep_term_cpu_ms": [3.0, 0, 3, 0, 3],
+    }
+    frame = of({**pauses, "procs": [4] * 5, "format": ["gc16"] * 5})
+    assert durations.stopped_procs(frame, whole=False).to_list() == [None] * 5
+
+
 def test_a_cycle_that_stops_for_all_is_of_a_release_that_shows_no_number_of_cpus() -> None:
-    pauses = {"stw_mark_term_ms": [0.2] * 4, "stw_mark_term_cpu_ms": [0.205 * 12] * 4}
+    pauses = {"stw_mark_term_ms": [0.2] * 8, "stw_mark_term_cpu_ms": [0.205 * 12] * 8}
     others: dict[str, list[Any]] = {
-        "procs": [16] * 4,
-        "format": ["gc16"] * 4,
-        "forced": [True] * 4,
+        "procs": [16] * 8,
+        "format": ["gc16"] * 8,
+        "forced": [True] * 8,
     }
     for mark_ms, stopped in ((0.0, None), (1.0, 12)):
-        frame = of({**pauses, **others, "concurrent_mark_ms": [mark_ms] * 4})
-        assert durations.stopped_procs(frame, whole=False).to_list() == [stopped] * 4
+        frame = of({**pauses, **others, "concurrent_mark_ms": [mark_ms] * 8})
+        assert durations.stopped_procs(frame, whole=False).to_list() == [stopped] * 8

@@ -122,8 +122,11 @@ def test_a_log_without_its_first_cycles_is_not_said_to_agree() -> None:
     assert "agrees" not in said
 
 
-def test_the_processes_of_the_go_command_are_named() -> None:
-    run = read_text(f"$ GOGC=25 GODEBUG=gctrace=1 go run .\n{START}")
+@pytest.mark.parametrize(
+    "heading", ["$ GOGC=25 GODEBUG=gctrace=1 go run .", "# testmain", "# github.com/shop/cart"]
+)
+def test_the_processes_of_the_go_command_are_named(heading: str) -> None:
+    run = read_text(f"{heading}\n{START}")
     assert any("go, compile and link print gctrace too" in w for w in run.summary().warnings)
     assert not any("compile" in w for w in read_text(START).summary().warnings)
 

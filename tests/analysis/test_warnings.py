@@ -80,6 +80,14 @@ def test_a_log_that_begins_late_is_checked_from_its_first_percentage() -> None:
     assert "points less" in found
 
 
+def test_what_missing_lines_took_is_no_contradiction() -> None:
+    late = log_of(120, percent=10, background=40).splitlines(keepends=True)[60:]
+    gap = [line.replace("s 10%:", "s 40%:") for line in late[50:]]
+    text = "".join(late[:5] + gap)
+    assert about(text, "contradicts") == []
+    assert about(text, "the missing ones took it")
+
+
 def test_missing_lines_are_counted() -> None:
     lines = log_of(40).splitlines(keepends=True)
     (found,) = about("".join(lines[:10] + lines[13:]), "have no line in the log")

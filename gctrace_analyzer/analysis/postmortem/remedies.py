@@ -282,7 +282,7 @@ def of_runtime(death: Death) -> Iterator[str]:
     if death.may_be_of_32_bits:
         is_known = death.is_of_32_bits
         yield "Build the program for 64 bits." if is_known else BUILD_FOR_64_BITS
-    if not death.is_of_32_bits:
+    if not (death.is_of_32_bits or death.is_unusable):
         yield CHECK_LIMITS
 
 

@@ -24,7 +24,7 @@ _EVENT = re.compile(
 )
 HINT = (
     r"container (?:oom|died?|kill|start|stop|restart) [0-9a-f]|\"Type\": ?\"container\"|"
-    r"\"OOMKilled\"|Exited \(137\)|exited with code 137"
+    r"\"status\": ?\"(?:oom|die)\"|\"OOMKilled\"|Exited \(137\)|exited with code 137"
 )
 
 
@@ -99,9 +99,11 @@ def with_signal(row: Row) -> Row:
 
 
 def is_event(value: dict[str, object]) -> bool:
-    """Returns whether a value is from `docker events --format '{{json .}}'`."""
+    """Returns whether a value is from `docker events --format '{{json .}}'`, or Docker's API."""
     action = value.get("Action") or value.get("status")
-    return value.get("Type") == "container" and str(action) in _EVENTS
+    # Up to Docker 1.9 only containers had events, and these the name of their image.
+    kind = value.get("Type", "container" if {"from", "id"} <= value.keys() else None)
+    return kind == "container" and str(action) in _EVENTS
 
 
 def events(value: dict[str, Any]) -> list[Row]:

@@ -34,7 +34,10 @@ _OUT_OF_MEMORY = re.compile(
     r"|runtime: VirtualAlloc of (?P<asked>\d{1,30}) bytes failed with errno=(?P<errno>8|1455)"
     r")[\s\"'`]*$"
 )
-_UNUSABLE = re.compile(r"not in usable range|runtime: address space conflict")
+_UNUSABLE = re.compile(
+    # Windows: the address is reserved by somebody else (ERROR_INVALID_ADDRESS).
+    r"not in usable range|runtime: address space conflict|runtime: VirtualAlloc of .{1,40}errno=487"
+)
 """The system gave the runtime memory at an address that it cannot use, in a 32-bit program."""
 
 _ARGUMENTS = re.compile(

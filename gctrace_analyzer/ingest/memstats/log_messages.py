@@ -125,7 +125,7 @@ def _built(messages: Iterable[Message]) -> list[Row]:
             _add_pauses(row["pauses_ns"], message.text)
             row["last_line"] = message.line_no
             continue
-        listed = stream if "pauses_ns" in pairs else None
+        listed = stream if "pauses_ns" in pairs and _goes_on(message.text) else None
         if _is_of_size(message.text, pairs, by_size, stream):
             if row is not None:
                 row["last_line"] = message.line_no
@@ -162,6 +162,12 @@ def _line(text: str, prefixes: Mapping[str, int]) -> Row:
         if lengths[1:] or not named:
             row["pauses_ns"] = lengths
     return row
+
+
+def _goes_on(text: str) -> bool:
+    """Returns whether the list of pauses on a line may go on in the next one: it has no end."""
+    match = _PAUSES.search(text)
+    return match is None or text[match.end() :].lstrip()[:1] not in ("]", ")", "}")
 
 
 def _with_name(message: Message, before: Message | None) -> Message:

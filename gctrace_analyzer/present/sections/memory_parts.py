@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import programs
+from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
+from gctrace_analyzer.ingest.rows import distinct
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import mib, printable, share
 from gctrace_analyzer.units import MIB
@@ -80,7 +82,7 @@ def memory_sentences(report: Report) -> Iterator[str]:
         for size, text in _not_heap(dumps.row(-1, named=True))
     ]
     yield from (text for _, text in sorted(sentences, reverse=True)[:_MOST_SENTENCES])
-    yield from of_scavenger(report.analysis.tables["scavenges"])
+    yield from of_scavenger(report.analysis.tables)
 
 
 def _not_heap(row: Mapping[str, int | None]) -> Iterator[tuple[float, str]]:
@@ -158,22 +160,27 @@ def _of_runtime(row: Mapping[str, int | None]) -> Iterator[_Part]:
         yield _Part("OS thread stacks", both - of_goroutines, "fewer threads of cgo")
 
 
-def of_scavenger(lines: pl.DataFrame) -> Iterator[str]:
+def of_scavenger(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
     """Yields how much memory is idle and how much of it was returned, by the last such line."""
-    known = lines.drop_nulls("released_total_kib")
+    known = tables["scavenges"].drop_nulls("released_total_kib")
     if known.is_empty():
         return
     last = known.row(-1, named=True)
     returned = mib(last["released_total_kib"] / 1024)
     if last["idle_mib"] is not None and last["sys_mib"] is not None:
+        later = (
+            " Go up to 1.12 returns memory that was idle for five minutes; until then it counts as "
+            "resident."
+        )
         yield (
             f"The scavenger's last line: {last['idle_mib']:,} of {last['sys_mib']:,} MiB from the "
-            f"OS are idle, and {returned} were returned. Go up to 1.12 returns memory that was "
-            "idle for five minutes; until then it counts as resident."
+            f"OS are idle, and {returned} were returned."
+            f"{later if 1024 * last['idle_mib'] > last['released_total_kib'] else ''}"
         )
     else:
         yield f"In all, {returned} were returned to the OS (last scavenger line)."
-    if last["released_total_kib"] and str(last["format"]) in _MAY_BE_MADV_FREE:
+    older = not distinct(tables["cycles"]["format"]).isdisjoint(shapes_before("1.12"))
+    if last["released_total_kib"] and str(last["format"]) in _MAY_BE_MADV_FREE and not older:
         yield (
             "With Go 1.12 to 1.15, returned memory may count as resident until the host needs it "
             "(GODEBUG=madvdontneed=1 changes that)."

@@ -72,7 +72,7 @@ def no_verdict(report: Report) -> tuple[str, str]:
             f"The input has {count(runs, 'run')} of benchmarks, and no gctrace.",
             _OF_BENCHMARKS,
         )
-    if returned := " ".join(of_scavenger(tables["scavenges"])):
+    if returned := " ".join(of_scavenger(tables)):
         return f"The input does not show what GC costs. {returned}", _RECORD
     return "The input does not show how the garbage collector performs.", ""
 

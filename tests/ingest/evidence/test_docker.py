@@ -40,6 +40,12 @@ def test_docker_inspect_reads_as_written(
     assert (row["signal"], row["started_at"]) == ("KILL", start.replace(tzinfo=UTC))
 
 
+def test_an_event_of_an_old_docker_has_no_type() -> None:
+    event = '{"status":"oom","id":"36eb96d6c1348958","from":"shop","time":1449497871}'
+    (row,) = read_text(event).container_states.to_dicts()
+    assert (row["oom_killed"], row["container_id"]) == (True, "36eb96d6c1348958")
+
+
 def test_a_docker_event_has_its_signal_and_time() -> None:
     event = {
         "Type": "container",

@@ -77,6 +77,15 @@ def test_the_commit_limit_of_windows_is_named() -> None:
     assert "ulimit" not in " ".join((*death.reading, *death.advice))
 
 
+def test_an_address_that_windows_refuses_is_no_lack_of_memory() -> None:
+    (death,) = read_text(
+        "runtime: VirtualAlloc of 1048576 bytes failed with errno=487\n"
+        "fatal error: runtime: cannot map pages in arena address space\n"
+    ).post_mortems()
+    assert "an address that it cannot use" in death.reading[0]
+    assert "ulimit" not in " ".join((*death.reading, *death.advice))
+
+
 @pytest.mark.parametrize(
     ("goarch", "said"),
     [("386", "32-bit program (386) is used up"), ("amd64", "an address-space limit")],

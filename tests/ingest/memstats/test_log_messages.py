@@ -23,6 +23,14 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 
 
+def test_a_list_of_pauses_ends_at_its_bracket() -> None:
+    run = read_text(
+        "{Alloc:13053720 Sys:27149576 PauseTotalNs:212126 PauseNs:[19292 192834] PauseEnd:[\n"
+        "1710886383108615000 1710886385819055000]}\n"
+    )
+    assert run.memstats["pause_max_s"].to_list() == [192834e-9]
+
+
 def test_times_without_a_zone_show_the_distances(tmp_path: Path) -> None:
     lines = [
         f"2026/11/23 03:13:{n:02} Alloc = {n} MiB TotalAlloc = {9 * n} MiB NumGC = {n}"
