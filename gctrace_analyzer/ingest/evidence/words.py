@@ -27,7 +27,8 @@ COARSE = (
     "to the victim|killed: |MemAvail|memorystatus|matches res|Checking any|peak: |"
     "OutOfMemory|Exited |code 137|status 137|ode: 137|Error 137|Killed|illed  |SIGKILL|"
     "zsh: killed|STOPPED |"
-    "total:bytes|goal:bytes|live:bytes|allocs:bytes|total:gc-"
+    "total:bytes|goal:bytes|live:bytes|allocs:bytes|total:gc-|PauseT|GCCPU|PauseN|"
+    "HeapI|HeapO|HeapR|LastGC|OtherSys|MCache|MSpan|BySize"
 )
 """A faster, less exact search than `dispatch.HINT`, for logs that are mostly gctrace."""
 
