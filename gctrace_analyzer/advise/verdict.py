@@ -428,14 +428,19 @@ def _advised(advice: Advice) -> Row | None:
 
 
 _LATE_SHARE = 0.1
-"""Share of the process's time. What begins earlier was there from the start."""
+"""Share of the log's time. What begins earlier, or in its first two cycles, was there before."""
 
 
 def _began_late(root: Finding, analysis: Analysis) -> bool:
     if not root.start_s or root.id == GROWS or root.process is None:
         return False
-    ends = analysis.enriched.filter(process=root.process)["end_s"].max()
-    return isinstance(ends, float) and root.start_s > _LATE_SHARE * ends
+    cycles = analysis.enriched.filter(process=root.process)
+    begin, end = cycles["start_s"].min(), cycles["end_s"].max()
+    if not (isinstance(begin, float) and isinstance(end, float)):
+        return False
+    first = begin if cycles["gc_num"].min() != 1 else 0.0
+    before = int((cycles["start_s"] < root.start_s).sum())
+    return before > 1 and root.start_s - first > _LATE_SHARE * (end - first)
 
 
 def _changed(root: Finding, analysis: Analysis) -> str:

@@ -19,6 +19,7 @@ from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.gctrace.columns import stops_for_all
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
 from gctrace_analyzer.ingest.rows import distinct, since
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -182,6 +183,7 @@ def caveats(
     yield from _about_reading(cycles, processes, impossible, thresholds)
     yield from _about_length(cycles, thresholds)
     yield from _about_meaning(cycles)
+    yield from _about_part(cycles)
     if check_points is not None and abs(check_points) > thresholds.log_check_points:
         side = "more" if check_points > 0 else "less"
         gaps = check_points < 0 and processes["missing_cycles"].sum() > 0
@@ -260,6 +262,24 @@ def _about_length(cycles: pl.DataFrame, thresholds: Thresholds) -> Iterator[str]
     if 0 < len(cycles) < thresholds.short_log_cycles:
         count = "1 cycle" if len(cycles) == 1 else f"{len(cycles)} cycles"
         yield f"With only {count}, rates and percentiles are imprecise."
+
+
+_SMALL_PART = 0.1
+"""Share of the time since the start. A shorter log may differ from the rest of the run."""
+
+
+def _about_part(cycles: pl.DataFrame) -> Iterator[str]:
+    """Yields what GC took since the start of a process, of which the log is a small part."""
+    printed = cycles["gc_cpu_since_start_pct"]
+    if printed.null_count() or cycles["process"].n_unique() != 1 or cycles["gc_num"].min() == 1:
+        return
+    begin, end = (cycles["start_s"].min(), cycles["start_s"].max())
+    if begin is not None and end - begin < _SMALL_PART * end:  # type: ignore[operator]  # numbers
+        share = f"{printed[-1]:.0f} %" if printed[-1] else "less than 1 %"
+        yield (
+            f"The log begins {duration_text(float(begin))} after the start of the process; since "  # type: ignore[arg-type]  # a number
+            f"the start, GC has taken {share} of the CPU, as the runtime prints."
+        )
 
 
 def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:

@@ -100,6 +100,15 @@ def test_a_problem_that_began_late_has_its_time() -> None:
     assert not _began_late(replace(at, id="GC021"), run.analysis), "growth has no beginning"
 
 
+def test_what_a_log_begins_with_began_before_it() -> None:
+    late = log_of(300, every=0.02, background=12).splitlines(keepends=True)[200:220]
+    analysis = read_text("".join(late)).analysis
+    starts = analysis.enriched["start_s"]
+    finding = replace(analysis.findings[0], id="GC016", process=0)
+    for at, is_late in ((1, False), (3, True)):
+        assert _began_late(replace(finding, start_s=float(starts[at])), analysis) == is_late
+
+
 def test_what_gc_costs_as_far_as_it_is_known() -> None:
     s = read_text(log_of(600)).summary()
     cpu, pauses = _costs(s)

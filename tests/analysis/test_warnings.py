@@ -88,6 +88,13 @@ def test_what_missing_lines_took_is_no_contradiction() -> None:
     assert about(text, "the missing ones took it")
 
 
+def test_of_a_small_part_of_a_run_the_share_since_the_start_is_said() -> None:
+    late = log_of(120, percent=10, background=40).splitlines(keepends=True)
+    said = "since the start, GC has taken 10 % of the CPU"
+    assert about("".join(late[-5:]), said)
+    assert about("".join(late[-90:]), said) == about("".join(late), said) == []
+
+
 def test_missing_lines_are_counted() -> None:
     lines = log_of(40).splitlines(keepends=True)
     (found,) = about("".join(lines[:10] + lines[13:]), "have no line in the log")

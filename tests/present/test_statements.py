@@ -617,6 +617,10 @@ def test_several_dumps_do_not_ask_for_a_second_one() -> None:
     one = plain(document(read_text(f"{excerpt}]\n").report()))
     assert "Only a second dump" in " ".join(one.split())
     assert "Since its start" not in one, "a ring of pauses is not the time since the start"
+    never = plain(
+        document(read_text("Sys 2428028\nHeapAlloc 94696\nPauseTotalNs 0\n").report())
+    )
+    assert "No GC pause was measured. Only a second dump" in " ".join(never.split())
 
 
 def test_a_note_that_a_finding_has_said_is_not_repeated() -> None:

@@ -66,7 +66,8 @@ def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
 def long_mark_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the pauses after marking, and those that are whole collections."""
     column, cycles = "stw_mark_term_ms", facts.cycles
-    advice = None if facts.may_be_before(1, 8) else f"{CHECK_CPUS}."
+    advice = _OF_STACKS if _are_alike(cycles[column]) else None
+    advice = advice if facts.may_be_before(1, 8) else f"{CHECK_CPUS}."
     timed = cycles["stw_sweep_term_ms"].count() > 0
     which = "after marking" if timed else "for a whole collection"
     forced = cycles.filter(stops_for_all())
@@ -77,6 +78,22 @@ def long_mark_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     ]
     yield from sorted(pauses, key=lambda own: -own.figures["max_ms"])[:1]
 
+
+_OF_STACKS = (
+    "All of these pauses are alike, so they are work, not waiting: Go 1.7 and earlier scan the "
+    f"stacks of all goroutines again. Upgrade; with a later Go, {CHECK_CPUS[:1].lower()}"
+    f"{CHECK_CPUS[1:]}."
+)
+
+
+def _are_alike(pauses: pl.Series) -> bool:
+    """Returns whether several pauses are all about as long; those of a busy host vary."""
+    values = not_null(pauses)
+    return len(values) >= _SEVERAL and -maximum(-values) > maximum(values) / 2
+
+
+_SEVERAL = 5
+"""Pauses that are enough to be alike."""
 
 _FORCE_LESS = (
     "Call `runtime.GC` less often, or upgrade: Go 1.9 and later mark while the program runs, also "

@@ -20,6 +20,7 @@ _OWN = {
     "lastgc": "last_gc_unix_ns", "pausetotal": "pause_total_ns", "malloccount": "mallocs",
     "freecount": "frees", "numgoroutine": "goroutines", "poolsize": "pool_bytes",
     "pool": "pool_bytes", "rss": "rss_bytes", "maxrss": "rss_peak_bytes",
+    "residentsize": "rss_bytes", "residentmemory": "rss_bytes",
     "gogc": "gogc_pct", "gomemlimit": "gomemlimit_bytes", "stackmspaninuse": "mspan_inuse_bytes",
     "stackmspansys": "mspan_sys_bytes", "stackmcacheinuse": "mcache_inuse_bytes",
     "stackmcachesys": "mcache_sys_bytes",

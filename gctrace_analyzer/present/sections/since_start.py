@@ -44,7 +44,7 @@ def _since_start(report: Report) -> Iterator[str]:
     if len(rows) == 1:
         row = rows.row(0, named=True)
         cpu, pauses = _cpu_since_start(row), _pauses_since_start(row)
-        text = "; ".join(filter(None, (cpu, pauses)))
+        text = "; ".join(filter(None, (cpu, pauses))) or "no GC pause was measured"
         # A ring of pauses alone does not cover the time since the start.
         only_ring = not cpu and row["gc_cycles"] is None and not row["stw_total_ms"]
         yield f"{text[:1].upper()}{text[1:]}." if only_ring else f"Since its start, {text}."
