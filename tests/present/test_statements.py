@@ -606,6 +606,13 @@ def test_the_worst_figures_of_one_process_name_it_for_both() -> None:
     assert verdict.sentence.endswith("the longest pause took 1.9 ms, both in process 0.")
 
 
+def test_a_comparison_says_which_side_was_thrashing() -> None:
+    healthy, thrashing = read_text(log_of(60)), gca.read(SAMPLES / "thrash-go1.19.log")
+    said = " ".join(str(gca.compare({"a": healthy, "b": thrashing})).split())
+    assert "b: GOMEMLIMIT is too low for the live heap" in said
+    assert "a: GOMEMLIMIT" not in said
+
+
 def test_several_dumps_do_not_ask_for_a_second_one() -> None:
     inputs = CORPUS / "inputs" / "memstats"
     several = plain(document(gca.read(inputs / "csv-header-go126.csv").report()))

@@ -44,7 +44,8 @@ _TIGHT = "GC015"
     "most {t.thrash_gogc:g}, and GC is running at least {t.thrash_active_share:.0%} of the time. "
     "Ranges at most {t.episode_join_cycles} cycles or {t.episode_join_s:g} s apart count as one "
     "episode. Thrashing in less than a tenth of the run, over before its last tenth, is an effect "
-    "of limit-tight if that matches.",
+    "of limit-tight if that matches. A share of at least {t.gc_cpu_warn:.0%} of the CPU is named "
+    "as its cost.",
     advice="Raise GOMEMLIMIT (and the container's limit, if it is too low), or keep less in "
     "memory. If you can do neither: first set GOGC to a low value such as 25, then remove "
     "GOMEMLIMIT; the heap then grows past the limit, but GC no longer runs all the time.",

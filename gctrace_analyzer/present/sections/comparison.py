@@ -193,12 +193,18 @@ def source(side: Side, *, label: bool = False) -> str:
     return " · ".join(parts)
 
 
+_THRASH = "GC016"
+"""The finding that explains most of what differs, if one side has it."""
+
+
 def notes(sides: Sequence[Side], measurement: Measurement | None = None) -> Iterator[str]:
     """Yields sentences about what limits the figures of the sides."""
     if measurement is not None:
         yield from measured.notes(measurement)
         return
     for side in sides:
+        thrashed = (finding for finding in side.findings() if finding.id == _THRASH)
+        yield from (f"{side.label}: {finding.headline}" for finding in thrashed)
         few = [part for part in side.measured if not part.long_enough]
         if few:
             least = min(few, key=lambda part: part.evidence)
