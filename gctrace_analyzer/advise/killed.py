@@ -48,7 +48,7 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
         program = (
             f"{death.subject}{name} was"
             if len(victims) == 1
-            else f"{len(victims)} programs were"
+            else f"{len(victims)} programs{_named(victims)} were"
         )
         first = f", first{at}" if at else ""
         often = "" if len(victims) == len(deaths) else f" {len(deaths):,} times"
@@ -58,6 +58,15 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
         return f"{what} {why}".rstrip()
     done = death.cause if death.cause.startswith("was ") else f"was killed {death.cause}"
     return f"{death.subject}{name} {done}{at}{size}. {why}".rstrip()
+
+
+_MOST_NAMES = 3
+"""More programs are only counted."""
+
+
+def _named(victims: set[str | None]) -> str:
+    names = sorted(name for name in victims if name)
+    return f" ({', '.join(names)})" if len(victims) == len(names) <= _MOST_NAMES else ""
 
 
 _IN_WHOLE_FROM_MIB = 10.0

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.analysis.analysis import Analysis
+    from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
     from gctrace_analyzer.analysis.rules.finding import Finding
 
 CURED_BY_SETTINGS = frozenset(
@@ -46,6 +47,9 @@ CURED_BY_SETTINGS = frozenset(
 GROWS = "GC021"
 """The finding that the live heap grows: settings gain time."""
 
+KILLED = "GC039"
+"""The finding that a program was killed because memory ran out."""
+
 _TOO_MANY_PROCS = frozenset(["GC012", "GC013"])
 """Findings that GOMAXPROCS is above the CPUs or the quota."""
 
@@ -63,15 +67,29 @@ def root_cause(findings: Iterable[Finding]) -> Finding | None:
 def advised_process(analysis: Analysis) -> int | None:
     """Returns the process that the advice is for; None if there is no process.
 
-    It is the one with the most cycles, unless another one has the problem of the verdict.
+    It is the one with the most cycles, unless another one has the problem of the verdict, or was
+    killed.
     """
     longest = analysis.longest_process
     if len(analysis.tables["processes"]) < 2:
         return longest
     root = root_cause(analysis.findings)
+    if root is not None and root.id == KILLED and (death := explained_kill(analysis)):
+        return longest if death.process is None else death.process
     if root is None or root.process is None:
         return longest
     return root.process if root.id in CURED_BY_SETTINGS | {GROWS} else longest
+
+
+def explained_kill(analysis: Analysis) -> PostMortem | None:
+    """Returns the kill that the verdict explains: of several, the one that the cycles explain."""
+    longest = analysis.longest_process
+
+    def rank(death: PostMortem) -> tuple[bool, bool]:
+        return death.live_mib is not None, death.process == longest
+
+    proven = (death for death in analysis.post_mortems if death.proven)
+    return max(proven, key=rank, default=None)
 
 
 def process_of_verdict(analysis: Analysis) -> int | None:

@@ -16,7 +16,14 @@ from gctrace_analyzer.advise.killed import killed
 from gctrace_analyzer.advise.observed import ROOMY_LIMIT, more_limit_mib
 from gctrace_analyzer.advise.phrases import order, present_row, with_effects
 from gctrace_analyzer.advise.policy import lasts_text
-from gctrace_analyzer.advise.subject import CURED_BY_SETTINGS, GROWS, root_cause
+from gctrace_analyzer.advise.subject import (
+    CURED_BY_SETTINGS,
+    GROWS,
+    KILLED,
+    advised_process,
+    explained_kill,
+    root_cause,
+)
 from gctrace_analyzer.analysis.rules import headline_levels
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
@@ -44,7 +51,6 @@ if TYPE_CHECKING:
 
 _IDLE = "GC025"
 _SHORT = "GC042"
-_DEATH = "GC039"
 
 _NEEDS_COSTS = (
     "Run the program with GODEBUG=gctrace=1, keep its standard error, and add it to the input."
@@ -85,7 +91,7 @@ def verdict(analysis: Analysis, advice: Advice) -> Verdict | None:
     if result is None:
         return None
     result = replace(result, action=_with_sites(result, analysis.profiled))
-    if result.finding == _DEATH or not (since := _present_setting(analysis)):
+    if result.finding == KILLED or not (since := _present_setting(analysis)):
         return result
     return replace(result, sentence=f"{result.sentence} {since}")
 
@@ -128,16 +134,19 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
     effects = [finding for finding in findings if _root_of(finding, findings) is root]
     level = max((effect.severity for effect in effects), key=SEVERITIES.index)
     deaths = [death for death in analysis.post_mortems if death.proven]
-    # Of several, the one that the cycles explain.
-    death = max(deaths, key=lambda death: death.live_mib is not None, default=None)
-    if root.id == _DEATH and death is not None:
+    if root.id == KILLED and (death := explained_kill(analysis)) is not None:
+        action = _after_death(
+            death, advice, is_advised=death.process == advised_process(analysis)
+        )
+        if death.victim and len({other.victim for other in deaths}) > 1:
+            action = f"{death.victim}: {action}"
         return Verdict(
             level,
             killed(death, deaths),
-            _after_death(death, advice),
+            action,
             "",
             root.id,
-            root.process,
+            death.process,
         )
     late = _began_late(root, analysis)
     return Verdict(
@@ -325,8 +334,9 @@ def _costs(s: Summary) -> Iterator[str]:
 _SETS_LIMIT = re.compile(r"Set GOMEMLIMIT=(\d+)MiB")
 
 
-def _after_death(death: PostMortem, advice: Advice) -> str:
-    first = _advised(advice)
+def _after_death(death: PostMortem, advice: Advice, *, is_advised: bool) -> str:
+    """Returns what to do; `is_advised` is whether the settings are for what was killed."""
+    first = _advised(advice) if is_advised else None
     limits = [match for step in death.advice if (match := _SETS_LIMIT.match(step))]
     advised = first["memory_limit_mib"] if first is not None else None
     # The post-mortem knows what the memory outside the heap leaves.

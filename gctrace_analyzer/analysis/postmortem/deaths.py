@@ -22,7 +22,6 @@ from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
-    from datetime import datetime
 
     import polars as pl
 
@@ -109,7 +108,7 @@ def _is_of_another_input(one: Death, other: Death) -> bool:
 
 def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
     """Yields containers that were killed, unless a record of that kill names the container."""
-    ends: dict[str, list[datetime | None]] = {}
+    ends: dict[str, list[Row]] = {}
     by_pod: dict[Hashable, list[int]] = {}
     in_container = [number for number, kill in enumerate(kills) if kill.container_id]
     for number, kill in enumerate(kills):
@@ -160,16 +159,23 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             names = ("name", "limit_bytes", "used_bytes", "failcnt", "restart_count", *at)
             names = (*names, "started_at")
             kills[number] = kills[number].completed(report, names)
-        ended_at, before = row["finished_at"], ends.setdefault(identifier, [])
-        if known or (identifier and not all(_is_later(ended_at, end) for end in before)):
+        before = ends.setdefault(identifier, [])
+        if known or (identifier and any(_is_same_end(row, other) for other in before)):
             continue
-        before.append(ended_at)
+        before.append(row)
         yield report
 
 
-def _is_later(one: datetime | None, other: datetime | None) -> bool:
-    """Returns whether a container or job ended again: events have no such time."""
-    return bool(one and other and abs((one - other).total_seconds()) > NESTED_S)
+def _is_same_end(one: Row, other: Row) -> bool:
+    """Returns whether two states are of one end; a job or container may end again.
+
+    Events have no time of the end, and names of containers are those of every pod of a service.
+    """
+    names = [(one[name], other[name]) for name in ("pod", "namespace", "container")]
+    if any(mine and its and mine != its for mine, its in names):
+        return False
+    times = one["finished_at"], other["finished_at"]
+    return None in times or abs((times[0] - times[1]).total_seconds()) <= NESTED_S
 
 
 def _is_inside(row: Row, *, has_ended: bool) -> bool:

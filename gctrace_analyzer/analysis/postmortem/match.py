@@ -78,6 +78,13 @@ def is_of(kill: Death, process: Row) -> bool | None:
     return agree(of_process(process, kill.source), _names_of(kill), (kill.host,))
 
 
+def is_of_another(kill: Death, row: Row) -> bool:
+    """Returns whether a record is of another pod or container than the one that was killed."""
+    names = ("pod", "namespace", "container")
+    pairs = ((getattr(kill, name, None), row[name]) for name in names)
+    return any(mine and its and mine != its for mine, its in pairs)
+
+
 def _names_of(kill: Death) -> tuple[str | None, ...]:
     return (kill.comm, kill.name, kill.unit, kill.container, kill.pod)
 

@@ -10,7 +10,7 @@ import polars as pl
 from gctrace_analyzer.analysis.postmortem.circumstances import by_program
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
 from gctrace_analyzer.analysis.postmortem.dumps_at_death import is_not_go
-from gctrace_analyzer.analysis.postmortem.match import is_of, listed_tasks
+from gctrace_analyzer.analysis.postmortem.match import is_of, is_of_another, listed_tasks
 from gctrace_analyzer.analysis.settings.program_names import GO
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.units import MIB, size_text
@@ -395,9 +395,10 @@ def _buy_time(facts: Evidence, tasks: pl.DataFrame, *, may_limit: bool) -> Itera
 def _log_of_traced(death: Death, states: pl.DataFrame) -> str | None:
     """Returns the command that prints the log of a container with gctrace; None without one."""
     is_traced = pl.col("godebug").str.contains(r"\bgctrace=[1-9]")
-    for row in states.filter(is_traced).iter_rows(named=True):
+    rows = states.filter(is_traced).sort(pl.col("line_no") != (death.line_no or -1))
+    for row in rows.iter_rows(named=True):
         names = {row["name"], row["container"], row["pod"], row["container_id"]} - {None}
-        if not names & {death.name, death.container, death.pod, death.container_id}:
+        if not names & {*death.names} or is_of_another(death, row):
             continue
         if row["pod"] is None:
             return f"docker logs {row['name'] or row['container_id']}"

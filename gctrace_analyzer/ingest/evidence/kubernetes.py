@@ -273,6 +273,9 @@ class _Described:
         value = (match["value"] or "").rstrip()
         lower = key.lower()
         is_part = not (self.in_containers or self.pod or self.found or self.fields)
+        if indent == 0 and self.in_containers and self.name_indent:
+            self.flush()
+            self.in_containers = False
         if lower in ("containers", "init containers") and not value:
             self.flush()
             self.in_containers, self.name_indent = True, None
@@ -289,9 +292,6 @@ class _Described:
             self.flush()
             self.name_indent = indent
             self.fields = {"container": key, "line_no": str(line_no)}
-        elif indent == 0 and self.in_containers and self.name_indent:
-            self.flush()
-            self.in_containers = False
         elif lower in _POD and indent == 0:
             if lower == "name":
                 self.flush()

@@ -136,12 +136,15 @@ def _what_happened(report: Report) -> Iterator[Block]:
 
 def _deaths(report: Report, said: str) -> Iterator[Block]:
     """Yields each death; one screen has of the first what the verdict has not said, else where."""
+    shown = {said}
     for at, (name, sentences) in enumerate(evidence.deaths(report)):
         if not at:
             yield Gap()
         yield Heading(name, "bad")
         whole = [Sentence(*sentence) for sentence in sentences]
-        brief = whole[:1] if at else _unsaid(whole, said)
+        actions = [row for row in whole if row.label == "Action" and row.text not in shown]
+        brief = [*whole[:1], *actions] if at else _unsaid(whole, said)
+        shown |= {row.text for row in whole}
         yield Folded("Post-mortem", partial(_of, whole, 13), _of(brief, 13))
 
 

@@ -1,0 +1,131 @@
+"""Of several pods and containers, each kill stays with its own: log, command and settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gctrace_analyzer as gca
+from gctrace_analyzer.advise.subject import advised_process
+from gctrace_analyzer.advise.verdict import verdict
+from gctrace_analyzer.testing import read_text
+from tests.helpers.facts import log_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+POD = """\
+Name:             {pod}
+Namespace:        {namespace}
+Containers:
+{containers}
+"""
+CONTAINER = """\
+  {name}:
+    Container ID:   containerd://3f1c0a77cc1b9a22
+    State:          Running
+      Started:      Thu, 26 Nov 2026 09:00:{started} +0000
+{last}    Restart Count:  {restarts}
+    Limits:
+      memory:  {limit}
+    Environment:
+      GODEBUG:  gctrace=1
+"""
+LAST = """\
+    Last State:     Terminated
+      Reason:       OOMKilled
+      Exit Code:    137
+      Started:      Thu, 26 Nov 2026 09:00:{begin} +0000
+      Finished:     Thu, 26 Nov 2026 09:00:{end} +0000
+"""
+
+
+def running(name: str, limit: str = "768Mi") -> str:
+    return CONTAINER.format(name=name, started="27", last="", restarts=0, limit=limit)
+
+
+def killed(name: str, limit: str = "768Mi", *, begin: str = "27", end: str = "37") -> str:
+    last = LAST.format(begin=begin, end=end)
+    return CONTAINER.format(name=name, started="38", last=last, restarts=1, limit=limit)
+
+
+def pod(name: str, *containers: str, namespace: str = "shop") -> str:
+    return POD.format(pod=name, namespace=namespace, containers="".join(containers))
+
+
+ORDERS, BILLING = "orders-api-7d9f8c6b5-x2kqp", "billing-5c7f6d9b8-qq2lm"
+OTHER = "orders-api-7d9f8c6b5-m8zt4"
+
+
+def read(tmp_path: Path, **files: str) -> gca.Run:
+    paths = []
+    for name, text in files.items():
+        paths.append(tmp_path / f"{name.replace('_', '-')}.log")
+        paths[-1].write_text(text)
+    return gca.read(*paths)
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        pod(BILLING, killed("billing", "320Mi", end="35")),
+        pod(OTHER, killed("orders-api", "320Mi", end="36")),
+        pod(ORDERS, killed("orders-api", "320Mi"), namespace="test"),
+    ],
+    ids=["another service", "another pod", "another namespace"],
+)
+@pytest.mark.parametrize("in_one_file", [True, False])
+def test_the_kills_of_two_pods_are_two(second: str, in_one_file: bool, tmp_path: Path) -> None:
+    first = pod(ORDERS, killed("orders-api"))
+    texts = {"a": f"{first}\n\n{second}"} if in_one_file else {"a": first, "b": second}
+    deaths = read(tmp_path, **texts).post_mortems()
+    assert sorted(death.limit_mib or 0 for death in deaths) == [320, 768]
+
+
+def test_the_kills_of_two_containers_of_a_pod_are_two() -> None:
+    run = read_text(pod(ORDERS, killed("orders-api"), killed("istio-proxy", "128Mi")))
+    assert {death.victim for death in run.post_mortems()} == {"orders-api", "istio-proxy"}
+    found = verdict(run.analysis, run.advice)
+    assert found is not None
+    assert found.sentence.startswith("2 programs (istio-proxy, orders-api) were killed")
+    assert found.action.startswith("orders-api: Set GOMEMLIMIT=691MiB")
+
+
+def test_one_state_in_two_files_is_one_kill(tmp_path: Path) -> None:
+    text = pod(ORDERS, killed("orders-api"))
+    assert len(read(tmp_path, a=text, b=text).post_mortems()) == 1
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_command_names_the_pod_that_was_killed(order: int) -> None:
+    pods = [pod(OTHER, running("orders-api")), pod(ORDERS, killed("orders-api"))]
+    (death,) = read_text("\n\n".join(pods[::order])).post_mortems()
+    command = f"`kubectl logs --previous -n shop {ORDERS} -c orders-api`"
+    assert command in " ".join(death.advice)
+
+
+def test_the_setting_after_a_kill_is_that_of_the_killed_process(tmp_path: Path) -> None:
+    """The other pod has more cycles."""
+    run = read(
+        tmp_path,
+        describe="\n\n".join(
+            [pod(OTHER, running("orders-api")), pod(ORDERS, killed("orders-api"))]
+        ),
+        **{OTHER: log_of(600), ORDERS: log_of(60, every=0.3)},
+    )
+    (death,) = run.post_mortems()
+    assert run.analysis.longest_process != death.process
+    assert advised_process(run.analysis) == death.process
+
+
+def test_without_the_log_of_the_killed_pod_no_setting_of_another_is_advised(
+    tmp_path: Path,
+) -> None:
+    both = "\n\n".join([pod(OTHER, running("orders-api")), pod(ORDERS, killed("orders-api"))])
+    run = read(tmp_path, describe=both, a=log_of(600), b=log_of(600, every=0.3))
+    (death,) = run.post_mortems()
+    assert death.process is None
+    found = verdict(run.analysis, run.advice)
+    assert found is not None
+    assert found.action == death.advice[0]
