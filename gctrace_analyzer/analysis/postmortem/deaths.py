@@ -46,10 +46,26 @@ def deaths(tables: Mapping[str, pl.DataFrame]) -> list[Death]:
     incidents = list(_incidents(tables["unit_events"], states))
     reports = [*states, *(report for report in incidents if report.proven)]
     alone = {id(report) for report in without_kill(kills, reports)}
-    # The end of a unit without a word about memory is no death, but may name the unit of a kill.
-    without_kill(kills, [report for report in incidents if not report.proven])
+    # The end of a unit without a word about memory may name the unit of a kill; else it is of
+    # interest if its log is there.
+    ended = without_kill(kills, [report for report in incidents if not report.proven])
+    traced = _traced(tables["processes"])
     left = [report for report in reports if id(report) in alone]
+    left += [report for report in ended if (report.unit or "").partition(".")[0] in traced]
     return [*kills, *left, *_fatal(tables["runtime_fatal"])]
+
+
+def _traced(processes: pl.DataFrame) -> set[str]:
+    """Returns the names of the programs and units whose cycles are in the input."""
+    names = (processes[column].drop_nulls() for column in ("unit", "ident"))
+    return {name.partition(".")[0] for column in names for name in column}
+
+
+SYSTEMD_KILLS = {
+    "timeout": "it did not start or stop within its time (TimeoutStartSec, TimeoutStopSec)",
+    "watchdog": "it did not report to the watchdog in time (WatchdogSec)",
+}
+"""Results of a unit with which systemd sent SIGKILL itself."""
 
 
 _KINDS = {
@@ -220,7 +236,7 @@ def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
         key = (row["source"], row["host"], row["unit"])
         event = Death.of(
             row,
-            kind="Unit killed for memory",
+            kind="Unit killed for memory" if is_proven("unit_events", row) else "SIGKILL",
             proven=is_proven("unit_events", row),
             name=row["unit"],
             used_bytes=row["memory_peak_bytes"],
@@ -239,13 +255,15 @@ def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
             first = begun[number]
             begun[number] = replace(
                 first,
+                kind=(event if event.proven else first).kind,
                 proven=first.proven or event.proven,
                 killer=event.killer or first.killer,
                 is_inside=first.is_inside and event.is_inside,
             )
             unfinished[key] = (number, event if is_notice else last)
         if row["event"] in _ENDS and (ended := unfinished.pop(key, None)):
-            begun[ended[0]] = replace(begun[ended[0]], is_inside=False)
+            why = SYSTEMD_KILLS.get(row["result"] or "") or begun[ended[0]].stopped_by
+            begun[ended[0]] = replace(begun[ended[0]], is_inside=False, stopped_by=why)
     yield from _of_one_unit(begun, states)
 
 

@@ -142,6 +142,8 @@ def _agreeing(kill: Death, row: Row) -> list[str]:
         known = row["container_id"] or (row["ident"] if by_docker else None)
         if known and (identifier.startswith(known) or known.startswith(identifier)):
             agrees.append("container")
+    elif not kill.pod and row["container"] and row["container"] in (kill.container, kill.name):
+        agrees += [] if row["pod"] else ["container"]
     if kill.pod and kill.pod == row["pod"]:
         same = not kill.container or kill.container == row["container"]
         agrees += ["pod"] if same else []
@@ -171,10 +173,14 @@ def _started_later(kill: Death, row: Row) -> bool:
 
 
 def _outlived(kill: Death, row: Row) -> bool:
-    """Returns True if the process was scraped after a kill between two scrapes."""
-    if not kill.not_before_at or not row["ended_at"]:
+    """Returns True if the process was scraped, or wrote to the same log, after the kill."""
+    ended, killed = row["ended_at"], kill.logged_at
+    if not ended or not killed:
         return False
-    return bool(row["ended_at"] >= kill.logged_at)
+    if kill.not_before_at:
+        return bool(ended >= killed)
+    # The clocks of two logs may differ, and the last lines may come late.
+    return str(row["source"]) == kill.source and ended - killed >= timedelta(seconds=1)
 
 
 def _only_recent_process(kill: Death, rows: Sequence[Row]) -> Match | None:

@@ -116,7 +116,10 @@ def post_mortems(
         intervals: returns the spans between the dumps or scrapes of a process.
     """
     every = deaths(log.tables)
-    matches = match_all(every, log.all_processes)
+    matches = [
+        _by_place(death, match, log.tables["cycles"])
+        for death, match in zip(every, match_all(every, log.all_processes), strict=True)
+    ]
     elsewhere = log.selection.without_end if log.selection else ()
     return [
         _post_mortem(
@@ -132,6 +135,17 @@ def post_mortems(
         for death, match in zip(every, matches, strict=True)
         if not (match and match.process in elsewhere)
     ]
+
+
+def _by_place(death: Death, match: Match | None, cycles: pl.DataFrame) -> Match | None:
+    """Returns the match of a death; without a name or time, its line among the cycles decides."""
+    if death.logged_at or (match and match.confidence != "low"):
+        return match
+    own = cycles.filter(pl.col("source").cast(pl.String) == death.source).sort("line_no")
+    before = own.filter(pl.col("line_no") < death.line_no)["process"]
+    if own.is_empty() or (death.victim and len(before)):
+        return match
+    return Match(before[-1], ("place in the log",), "medium") if len(before) else None
 
 
 def _post_mortem(

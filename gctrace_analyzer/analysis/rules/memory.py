@@ -121,13 +121,14 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
         cause = death.cause.removeprefix("by SIGKILL")
         has_code = death.kind.startswith("Exit code")
         how = "with exit code 137 (SIGKILL)" if has_code else "by SIGKILL"
+        program = f"The program{f' {death.victim}' if death.victim else ''}"
         stopped = (
-            f"The program was killed by SIGKILL{cause}; nothing in the input proves that memory "
-            "ran out."
+            f"{program} was killed by SIGKILL{cause}; nothing in the input proves that memory ran "
+            "out."
         )
         yield Evidence(
             "warn",
-            f"The program ended {how}{cause}, and there is no record of an OOM kill.",
+            f"{program} ended {how}{cause}, and there is no record of an OOM kill.",
             headline=stopped if cause or not has_code else None,
             advice=death.advice[0] if cause else None,
             process=facts.death.process,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.postmortem.circumstances import holders
+from gctrace_analyzer.analysis.postmortem.deaths import SYSTEMD_KILLS
 from gctrace_analyzer.analysis.postmortem.proof import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT
 from gctrace_analyzer.present.document import KeyFigure
@@ -51,12 +52,6 @@ _NOT_KILLABLE = (
     "are never killed (/proc/PID/oom_score_adj), and whether the limit leaves room for them."
 )
 
-_SYSTEMD_KILLS = {
-    "timeout": "it did not start or stop within its time (TimeoutStartSec, TimeoutStopSec)",
-    "watchdog": "it did not report to the watchdog in time (WatchdogSec)",
-}
-"""Results of a unit with which systemd sent SIGKILL itself."""
-
 
 def no_verdict(report: Report) -> tuple[str, str]:
     """Returns what an input without a verdict shows, and what to add; both are sentences."""
@@ -95,7 +90,7 @@ def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
     if len(killed):
         unit = killed["unit"][0]
         results = units.filter(unit=unit, event="failed")["result"].to_list()
-        for result, why in _SYSTEMD_KILLS.items():
+        for result, why in SYSTEMD_KILLS.items():
             if result in results:
                 return f"systemd ended {unit} by SIGKILL: {why}. Memory was not the reason.", ""
         how = "was ended by" if killed["signal"][0] else "ended with the exit status of"

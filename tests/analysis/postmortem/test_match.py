@@ -352,3 +352,19 @@ def test_the_rest_of_a_log_that_ends_early_is_asked_for(tmp_path: Path) -> None:
     run = gca.read(log, logfile(tmp_path / "kern.log", kern), year=2026, tz="UTC")
     (death,) = run.post_mortems()
     assert any("Add the rest of its log" in text for text in death.advice)
+
+
+def test_a_container_is_matched_by_its_name() -> None:
+    names = ({"container": "api-1"}, {"container": "web-1"})
+    assert matched({"name": "web-1"}, *names) == Match(1, ("container",), "high")
+    # Two pods may have one of that name.
+    assert matched({"name": "web-1"}, {"container": "web-1", "pod": "a"}, *names[:1]) is None
+
+
+def test_what_wrote_cycles_after_a_kill_in_the_same_log_was_not_killed() -> None:
+    kill = {"logged_at": AT, "comm": "api", "source": "a.log"}
+    row = {"ident": "api", "source": "a.log"}
+    late = AT + timedelta(seconds=1)
+    assert matched(kill, row | {"ended_at": late}) is None
+    assert matched(kill, row | {"ended_at": late, "source": "b.log"}) is not None
+    assert matched(kill, row | {"ended_at": AT}) is not None

@@ -785,3 +785,22 @@ def test_a_quota_that_was_exceeded_is_said_without_its_size() -> None:
     (state,) = run.container_states.to_dicts()
     assert (state["container"], state["event"]) == ("web.1", "at limit")
     assert state["oom_killed"] is None
+
+
+def test_a_kill_without_a_name_is_of_the_cycles_before_it() -> None:
+    lines = [*records(9), "signal: killed", *records(9), ""]
+    (death,) = read_text("\n".join(lines)).post_mortems()
+    assert (death.process, death.match_by) == (0, ("place in the log",))
+    # What was killed before the program started is something else.
+    (other,) = read_text(
+        "\n".join(["[1]+  Killed   bin/migrate", *records(9), ""])
+    ).post_mortems()
+    assert (other.process, other.victim) == (None, "migrate")
+
+
+def test_that_a_program_was_killed_comes_before_what_gc_cost_it() -> None:
+    log = "\n".join([*records(30), ""])
+    assert "killed" not in str(read_text(log).report().verdict)
+    said = read_text(f"{log}signal: killed\n").report().verdict
+    assert said is not None
+    assert said.sentence.startswith("The program was killed by SIGKILL")

@@ -14,7 +14,7 @@ from gctrace_analyzer.ingest.evidence.message import Message
 from gctrace_analyzer.ingest.evidence.systemd import consumed, span_s
 from gctrace_analyzer.ingest.evidence.systemd import read as read_systemd
 from gctrace_analyzer.testing import read_text
-from tests.helpers.logs import read_lines
+from tests.helpers.logs import read_lines, records
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -276,3 +276,26 @@ def test_a_kill_whose_reason_a_pager_cut_is_read() -> None:
     run = read_text("juil. 05 17:33:19 web1 systemd-oomd[1]: Killed /a/b.scope\n")
     (death,) = run.post_mortems()
     assert (death.victim, death.cause) == ("b.scope", "by systemd-oomd")
+
+
+@pytest.mark.parametrize(
+    ("result", "cause"),
+    [("signal", "by SIGKILL"), ("timeout", "within its time"), ("oom-kill", "memory ran out")],
+)
+def test_a_unit_whose_cycles_are_there_got_sigkill_from_somebody(
+    result: str, cause: str
+) -> None:
+    at = "Nov 21 07:36:{:02} app-03 "
+    lines = [f"{at.format(5)}api[771]: {line}" for line in records(9)]
+    ends = [
+        f"{at.format(8)}systemd[1]: api.service: Main process exited, code=killed, status=9/KILL",
+        f"{at.format(8)}systemd[1]: api.service: Failed with result '{result}'.",
+    ]
+    (death,) = read_text("\n".join([*lines, *ends, ""])).post_mortems()
+    assert (death.process, death.victim) == (0, "api.service")
+    assert death.proven == (result == "oom-kill")
+    assert cause in death.cause
+    # The end of another unit says nothing here.
+    others = [line.replace("api.service", "web.service") for line in ends]
+    deaths = read_text("\n".join([*lines, *others, ""])).post_mortems()
+    assert len(deaths) == (result == "oom-kill")
