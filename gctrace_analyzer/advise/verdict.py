@@ -336,7 +336,8 @@ _SETS_LIMIT = re.compile(r"Set GOMEMLIMIT=(\d+)MiB")
 
 def _after_death(death: PostMortem, advice: Advice, *, is_advised: bool) -> str:
     """Returns what to do; `is_advised` is whether the settings are for what was killed."""
-    first = _advised(advice) if is_advised else None
+    # Of a heap that grew, a setting that saves CPU is no help.
+    first = _advised(advice) if is_advised and death.preventable != "for a while" else None
     limits = [match for step in death.advice if (match := _SETS_LIMIT.match(step))]
     advised = first["memory_limit_mib"] if first is not None else None
     # The post-mortem knows what the memory outside the heap leaves.

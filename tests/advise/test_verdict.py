@@ -174,3 +174,25 @@ def test_the_first_of_several_kills_is_the_earliest() -> None:
     verdict = unknown.report().verdict
     assert verdict is not None
     assert "first at" not in verdict.sentence
+
+
+def test_a_heap_that_grew_until_the_kill_gets_no_setting_that_saves_cpu() -> None:
+    log = log_of(
+        60,
+        every=0.5,
+        live=lambda n: 8 * n,
+        start=lambda n: 14 * n,
+        end=lambda n: 15 * n,
+        goal=lambda n: 16 * n,
+    )
+    kill = (
+        "Memory cgroup out of memory: Killed process 7 (api) total-vm:1823300kB, "
+        "anon-rss:780000kB, file-rss:0kB, shmem-rss:0kB\n"
+        "memory: usage 786432kB, limit 786432kB, failcnt 3\n"
+    )
+    (death,) = (run := read_text(f"{log}{kill}")).post_mortems()
+    assert death.preventable == "for a while"
+    found = run.report().verdict
+    assert found is not None
+    assert found.action.startswith("Set GOMEMLIMIT=691MiB, so that")
+    assert "find out why the live heap grows" in found.action
