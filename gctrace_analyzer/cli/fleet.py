@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -20,12 +22,12 @@ from gctrace_analyzer.cli.options import (
 )
 from gctrace_analyzer.cli.reading import add_server, reading, server_options
 from gctrace_analyzer.cli.screen import drawing, say
-from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.errors import BadSettingError, GctraceWarning
 from gctrace_analyzer.ingest.sources import is_server
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import polars as pl
 
@@ -351,7 +353,7 @@ def _rows(
         return _of_server(args, folder)
     latest: Progress | None = None
     try:
-        with drawing("starting …") as draw:
+        with _saying_what_else_is_there(), drawing("starting …") as draw:
 
             def progress(now: Progress) -> None:
                 nonlocal latest
@@ -375,6 +377,19 @@ def _rows(
     except KeyboardInterrupt:
         say(f"gctrace-analyze: interrupted{_how_to_resume(latest, folder)}")
         raise
+
+
+@contextmanager
+def _saying_what_else_is_there() -> Iterator[None]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", GctraceWarning)
+        yield
+    for warning in caught:
+        say(
+            f"gctrace-analyze: {warning.message}.\n"
+            "  To leave them out, add --overwrite. To compare with them, choose a new output and "
+            "name this one with --compare-with."
+        )
 
 
 def _inputs(words: list[str]) -> list[str]:

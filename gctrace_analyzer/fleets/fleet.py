@@ -8,12 +8,18 @@ import io
 import os
 import shutil
 import tempfile
+import warnings
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import units
 from gctrace_analyzer.analysis.settings.known import ProgramFacts
-from gctrace_analyzer.errors import BadSettingError, NoDataError, UnreadableInputError
+from gctrace_analyzer.errors import (
+    BadSettingError,
+    GctraceWarning,
+    NoDataError,
+    UnreadableInputError,
+)
 from gctrace_analyzer.fleets import identity, inputs, manifest
 from gctrace_analyzer.fleets.cluster import connected
 from gctrace_analyzer.fleets.output import Output
@@ -126,6 +132,15 @@ def fleet(
         overwrite=overwrite,
         retry=retry_errors,
     )
+    target.forget_changed(items)
+    if others := sorted(target.done - {item.name for item in items}):
+        warnings.warn(
+            GctraceWarning(
+                f"{target.name} also has the rows of {len(others):,} other "
+                f"{'file' if len(others) == 1 else 'files'}, such as {others[0]}"
+            ),
+            stacklevel=2,
+        )
     how = WorkerOptions(read, id, options, size)
     if all(item.name in target.done for item in items):
         target.finish(len(items))

@@ -58,9 +58,7 @@ def rows_of(run: Run, item: Item, identity: Mapping[str, str]) -> list[Row]:
 def error_row(item: Item, kind: Kind, problem: str, identity: Mapping[str, str]) -> Row:
     """Returns the row of a file that could not be read."""
     return {
-        **_empty(),
-        "file": item.name,
-        "file_bytes": item.size,
+        **_of_item(item),
         "error_kind": kind,
         "error": problem,
         **identity,
@@ -130,16 +128,20 @@ def _warnings(report: Report) -> list[str]:
 
 def _of_file(run: Run, item: Item) -> Row:
     return {
-        **_empty(),
-        "file": item.name,
-        "file_bytes": item.size,
+        **_of_item(item),
         "stretches": 1,
         "rejected_lines": len(run.rejected),
     }
 
 
-def _empty() -> Row:
-    return dict.fromkeys(schema.names("fleet"))
+def _of_item(item: Item) -> Row:
+    return {
+        **dict.fromkeys(schema.names("fleet")),
+        "file": item.name,
+        "file_bytes": item.size,
+        "modified": item.modified,
+        "parts": [part.name for part in item.parts] or None,
+    }
 
 
 def _process_rows(run: Run) -> Iterator[Row]:

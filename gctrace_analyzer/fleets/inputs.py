@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import sys
-from contextlib import contextmanager
-from dataclasses import field
+from contextlib import ExitStack, contextmanager
+from dataclasses import field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -22,6 +24,7 @@ from gctrace_analyzer.errors import (
 )
 from gctrace_analyzer.fleets.identity import is_url, public, without_secrets
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest.profiles.bundles import age
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -58,11 +61,21 @@ _HINTS = {
 
 @frozen
 class Item:
-    """A file to read: its URL or path, its name without secrets, and its size if known."""
+    """A file to read, with the older parts of the same log.
+
+    Attributes:
+        url: its URL or path.
+        name: the same without secrets.
+        size: the size of all parts in bytes, if known.
+        modified: when the latest of them was changed, if known.
+        parts: the older rotated parts, the oldest first.
+    """
 
     url: str = field(repr=False)
     name: str
     size: int | None
+    modified: datetime | None = None
+    parts: tuple[Item, ...] = ()
 
 
 def find(
@@ -72,7 +85,8 @@ def find(
 ) -> tuple[list[Item], list[str]]:
     """Finds the files that paths, folders, globs and URLs stand for.
 
-    Returns the files, each once and sorted by name, and the inputs that match no file.
+    Returns the files, each once and sorted by name, and the inputs that match no file. The
+    rotated parts of one log, and the logs of one container's restarts, are one `Item`.
 
     Args:
         inputs: paths, folders, globs and URLs.
@@ -100,7 +114,44 @@ def find(
             files = {same: item for same, item in files.items() if not _is_in(same, written)}
         items |= {item.name: item for same, item in files.items() if same not in known}
         known |= files.keys()
-    return [items[name] for name in sorted(items)], unmatched
+    return _joined([items[name] for name in sorted(items)]), unmatched
+
+
+_RESTARTS = re.compile(r"(_[0-9a-f-]{32,36}/[^/]+/)(\d+)\.log$")
+"""A log of the kubelet, which counts the restarts of a container."""
+
+_LOG = re.compile(r"\.(?:log|txt|out|err)$")
+
+
+def _joined(items: Sequence[Item]) -> list[Item]:
+    """Joins the parts of each log; the name of the newest is that of the log."""
+    names = {item.name for item in items}
+    logs: dict[str, list[tuple[int, int, int, Item]]] = {}
+    for item in items:
+        log, is_newest, order = age(item.name)
+        if log not in names and not _LOG.search(log):
+            log = item.name
+        restarts = _RESTARTS.search(log)
+        key = log if restarts is None else log[: restarts.end(1)]
+        number = 0 if restarts is None else int(restarts[2])
+        logs.setdefault(key, []).append((number, is_newest, order, item))
+    return [
+        _log([item for *_, item in sorted(parts, key=lambda part: part[:3])])
+        for parts in logs.values()
+    ]
+
+
+def _log(parts: Sequence[Item]) -> Item:
+    *older, newest = parts
+    if not older:
+        return newest
+    sizes = [part.size for part in parts]
+    return replace(
+        newest,
+        size=None if None in sizes else sum(filter(None, sizes)),
+        modified=max((part.modified for part in parts if part.modified), default=None),
+        parts=tuple(older),
+    )
 
 
 def _same(item: Item) -> str:
@@ -132,9 +183,9 @@ def _local(text: str) -> Iterator[Item]:
         if text.endswith("/") and not path.exists():
             raise MissingInputError(text, "no such folder", "Check the path.")
         # The user named this file, so it gets a row even if it does not exist.
-        yield Item(str(path), str(path), path.stat().st_size if path.is_file() else None)
+        yield _item(str(path))
         return
-    yield from (Item(name, name, _size(name)) for name in names if _is_file(name))
+    yield from (_item(name) for name in names if _is_file(name))
 
 
 def _is_file(name: str) -> bool:
@@ -147,8 +198,12 @@ def _is_broken(path: Path) -> bool:
     return path.is_symlink() and not path.exists()
 
 
-def _size(name: str) -> int | None:
-    return None if _is_broken(Path(name)) else Path(name).stat().st_size
+def _item(name: str) -> Item:
+    path = Path(name)
+    if not path.is_file():
+        return Item(name, name, None)
+    known = path.stat()
+    return Item(name, name, known.st_size, datetime.fromtimestamp(known.st_mtime, UTC))
 
 
 def _remote(url: str, options: Mapping[str, Any]) -> Iterator[Item]:
@@ -231,6 +286,16 @@ def opened(item: Item, options: Mapping[str, Any]) -> Iterator[IO[bytes]]:
     with file:
         file.name = item.name
         yield file
+
+
+@contextmanager
+def all_opened(item: Item, options: Mapping[str, Any]) -> Iterator[list[IO[bytes]]]:
+    """Opens all parts of a log, the oldest first (`opened`)."""
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(opened(part, options))
+            for part in (*item.parts, replace(item, parts=()))
+        ]
 
 
 def listed_in(path: str) -> list[str]:

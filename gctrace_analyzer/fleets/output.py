@@ -32,6 +32,7 @@ from gctrace_analyzer.fleets.inputs import RETRIED, filesystem, problem_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from gctrace_analyzer.fleets.inputs import Item
     from gctrace_analyzer.fleets.manifest import Part
 
 _ROWS, _ERRORS, _RETRIED, _COMPUTED = "rows", "errors", "again", "computed"
@@ -104,6 +105,36 @@ class Output:
                 f"{', '.join(different)}",
                 remedy="overwrite",
             )
+
+    def forget_changed(self, items: Iterable[Item]) -> None:
+        """Discards the rows of files whose size or time has changed, so that they are read again.
+
+        What is not known of a file, in a store or in an earlier output, has not changed.
+        """
+        now = {item.name: (item.size, item.modified) for item in items}
+        known = self.frame().select("file", "file_bytes", "modified").unique().collect()
+        changed = [
+            file
+            for file, *then in known.iter_rows()
+            if any(
+                None not in pair and pair[0] != pair[1]
+                for pair in zip(then, now.get(file, ()), strict=False)
+            )
+        ]
+        if not changed:
+            return
+        is_kept = ~pl.col("file").is_in(changed)
+        listed, self._parts = self._parts, []
+        for part in listed:
+            rows = _scan(self._folder, [part]).collect()
+            kept = rows.filter(is_kept)
+            if len(kept) == len(rows):
+                self._parts.append(part)
+            elif len(kept):
+                self._put(part["kind"], kept)
+        self.done -= set(changed)
+        self._write_manifest(files=None, complete=False)
+        self._remove_unlisted()
 
     def add(self, rows: Sequence[Mapping[str, Any]], files: int) -> None:
         """Saves rows; all rows of a file must be given in the same call.

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import warnings
+from dataclasses import replace
 from operator import methodcaller
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -66,14 +67,22 @@ def write_reports(
             str(folder), err.strerror or str(err), kept=folder.exists()
         ) from err
     known = {item.name: item for item in items}
-    keys: list[Key] = list(processes.select("file", "process").head(top).iter_rows())
+
+    def _item(name: str) -> Item:
+        return known.get(name, Item(name, name, None))
+
+    first = processes.head(top)
+    keys: list[Key] = list(first.select("file", "process").iter_rows())
     pages: dict[Key, Path] = {}
-    for (file, number), name in zip(keys, _names(keys), strict=True):
-        item = known.get(file, Item(file, file, None))
+    for (file, number), name, parts in zip(keys, _names(keys), first["parts"], strict=True):
+        item = replace(_item(file), parts=tuple(map(_item, parts or ())))
         try:
-            with warnings.catch_warnings(), inputs.opened(item, storage_options or {}) as log:
+            with (
+                warnings.catch_warnings(),
+                inputs.all_opened(item, storage_options or {}) as logs,
+            ):
                 warnings.simplefilter("ignore", GctraceWarning)
-                page = _page(read(log, **(read_options or {})), number, theme)
+                page = _page(read(*logs, **(read_options or {})), number, theme)
         except Exception as err:  # Any error of a store; one lost file must not end the run.
             failed(file, inputs.problem_of(err, item.url))
             continue

@@ -23,7 +23,7 @@ from gctrace_analyzer.ingest.sniff import SNIFF_BYTES, sniff
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gctrace_analyzer.fleets.inputs import Item
     from gctrace_analyzer.run import Run
@@ -45,7 +45,7 @@ stream is not one of them."""
 _SUMS = ("episodes", "thrash_s", "oom_kills", "repaired_cycles")
 _FROM_FIRST = (
     "service", *_ORIGIN, "started_at", "go_version_min", "go_version_max", "first_gc", "file",
-    "file_bytes",
+    "file_bytes", "modified", "parts",
 )  # fmt: skip
 
 
@@ -72,10 +72,10 @@ def stretch_of_range(file: IO[bytes], begin: int, end: int) -> Stretch:
     return _stretch(data, start, begin, end)
 
 
-def stretches_of(source: Source, size: int) -> Iterator[Stretch]:
-    """Yields the stretches of an input: its lines in ranges of `size` bytes of its text."""
+def stretches_of(chunks: Iterable[bytes], size: int) -> Iterator[Stretch]:
+    """Yields the stretches of a log: its lines in ranges of `size` bytes of its text."""
     data, start, begin = b"", 0, 0
-    for chunk in source.chunks():
+    for chunk in chunks:
         data += chunk
         while start + len(data) >= begin + size + LONG_LINE_BYTES + CONTEXT_BYTES:
             yield _stretch(data, start, begin, begin + size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import warnings
 from dataclasses import field
+from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
@@ -159,8 +160,8 @@ def _or_error_row(item: Item, batch: Batch, work: Callable[[Item], list[Any]]) -
 
 
 def _rows(item: Item, how: WorkerOptions) -> list[Row]:
-    with inputs.opened(item, how.storage) as file:
-        return _whole(file, item, how)
+    with inputs.all_opened(item, how.storage) as files:
+        return _whole(files, item, how)
 
 
 def _part(item: Item, batch: Batch) -> list[Row] | list[StretchResult]:
@@ -173,36 +174,41 @@ def _part(item: Item, batch: Batch) -> list[Row] | list[StretchResult]:
             end = min(begin + how.stretch, item.size or 0)
             stretch = stretches.stretch_of_range(file, begin, end)
             return [stretches.analyse(stretch, index, item, how.read, how.identity_of(item))]
-        return [] if index else _whole(file, item, how)
+        return [] if index else _whole([file], item, how)
 
 
-def _whole(file: IO[bytes], item: Item, how: WorkerOptions) -> list[Row]:
-    """Returns the rows of an open file; long logs are read in stretches."""
+def _whole(files: Sequence[IO[bytes]], item: Item, how: WorkerOptions) -> list[Row]:
+    """Returns the rows of the open parts of a log; long logs are read in stretches."""
     from gctrace_analyzer.api import read
     from gctrace_analyzer.ingest.sources import Source
 
     identity_ = how.identity_of(item)
-    small = item.size is not None and item.size <= how.stretch and not _compressed(file)
-    if small or not how.can_split:
-        return fleet_rows.rows_of(read(file, **how.read), item, identity_)
-    with Source(file, unpack_limit=how.unpack_bytes) as source:
-        if stretches.is_log(source):
-            return _stretches(source, item, how)
-    file.seek(0)
-    return fleet_rows.rows_of(read(file, **how.read), item, identity_)
+    is_short = item.size is not None and item.size <= how.stretch
+    is_small = is_short and not any(map(_compressed, files))
+    if not is_small and how.can_split:
+        sources = [Source(file, unpack_limit=how.unpack_bytes) for file in files]
+        if all(map(stretches.is_log, sources)):
+            return _stretches(sources, item, how)
+        for file in files:
+            file.seek(0)
+    return fleet_rows.rows_of(read(*files, **how.read), item, identity_)
 
 
-def _stretches(source: Source, item: Item, how: WorkerOptions) -> list[Row]:
+def _stretches(sources: Sequence[Source], item: Item, how: WorkerOptions) -> list[Row]:
     identity_ = how.identity_of(item)
+    chunks = chain.from_iterable(source.chunks() for source in sources)
     results = [
         stretches.analyse(stretch, index, item, how.read, identity_)
-        for index, stretch in enumerate(stretches.stretches_of(source, how.stretch))
+        for index, stretch in enumerate(stretches.stretches_of(chunks, how.stretch))
     ]
     rows = stretches.rows_of_file(results, item, identity_)
-    if source.facts.damage:
-        damage = f"{source.facts.damage}; everything before that was read"
-        for row in rows:
-            row["warnings"] = [*(row["warnings"] or []), damage]
+    damage = [
+        f"{source.facts.damage}; everything before that was read"
+        for source in sources
+        if source.facts.damage
+    ]
+    for row in rows:
+        row["warnings"] = [*(row["warnings"] or []), *damage]
     return rows
 
 
@@ -219,7 +225,8 @@ def batches(items: Sequence[Item], how: WorkerOptions, *, files: int, size: int)
     total = 0
     for item in items:
         bytes_ = item.size or 0
-        if how.can_split and bytes_ > how.stretch and not _is_named_compressed(item):
+        is_plain = not (item.parts or _is_named_compressed(item))
+        if how.can_split and bytes_ > how.stretch and is_plain:
             parts = -(-bytes_ // how.stretch)
             groups += [Batch((item,), how, part=(index, parts)) for index in range(parts)]
             continue

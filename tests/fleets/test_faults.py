@@ -30,6 +30,7 @@ from gctrace_analyzer.fleets.inputs import Item
 from gctrace_analyzer.fleets.output import existing
 from gctrace_analyzer.testing import prolonged
 from tests.conftest import SAMPLES
+from tests.helpers.fleet import item
 from tests.helpers.programs import started
 
 if TYPE_CHECKING:
@@ -68,11 +69,7 @@ def truth(logs: Path) -> pl.DataFrame:
     """The rows of a plain loop in one process."""
     paths = sorted(path for path in logs.rglob("*") if path.is_file())
     how = worker.WorkerOptions(id="{service}/{pod}.log")
-    rows = [
-        row
-        for path in paths
-        for row in worker.rows_here(Item(str(path), str(path), path.stat().st_size), how)
-    ]
+    rows = [row for path in paths for row in worker.rows_here(item(path), how)]
     from gctrace_analyzer import schema
 
     return pl.DataFrame(rows, schema=schema.polars_schema("fleet"))

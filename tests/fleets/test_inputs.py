@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
 
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.fleets import inputs
+from gctrace_analyzer.fleets.worker import WorkerOptions, rows_here
+from tests.conftest import SAMPLES
+from tests.helpers.fleet import rows_of, sample
 
 pytest.importorskip("distributed")
 
@@ -75,3 +79,48 @@ def test_a_link_to_a_file_that_is_gone_is_an_item(what: str, tmp_path: Path) -> 
     items, _ = inputs.find([str(tmp_path / what)])
     assert [Path(item.name).name for item in items] == ["api.log", "gone.log"]
     assert items[1].size is None
+
+
+POD = "nodes/a/var/log/pods/shop_api-6d4cf56db6-x2k9v_8f2d8a34-53d1-4bb5-8f0e-000000000001/api"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["run.log.2.gz", "run.log.1", "run.log"],
+        ["run.log-20261119", "run.log-20261120.gz", "run.log"],
+        [f"{POD}/0.log.20261124-090010.gz", f"{POD}/0.log", f"{POD}/1.log"],
+    ],
+)
+def test_the_parts_of_a_log_are_one_input_from_the_oldest_to_the_newest(
+    names: list[str], tmp_path: Path
+) -> None:
+    text = sample().splitlines(keepends=True)
+    third = len(text) // 3
+    pieces = [
+        "".join(text[:third]),
+        "".join(text[third : 2 * third]),
+        "".join(text[2 * third :]),
+    ]
+    for name, piece in zip(names, pieces, strict=True):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        data = piece.encode()
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    (one,), _ = inputs.find([str(tmp_path)])
+    assert [part.name for part in one.parts] == [str(tmp_path / name) for name in names[:-1]]
+    (row,) = rows_here(one, WorkerOptions())
+    (whole,) = rows_of(SAMPLES / "steady-go1.26.log")
+    for figure in ("cycles", "gc_cpu_share", "live_heap_max_mib", "findings"):
+        assert row[figure] == whole[figure]
+    assert row["parts"] == [str(tmp_path / name) for name in names[:-1]]
+    assert (row["file"], row["file_bytes"]) == (str(tmp_path / names[-1]), one.size)
+
+
+@pytest.mark.parametrize("names", [["api-0", "api-1"], ["app.log.4242", "app.log.4243"]])
+def test_replicas_and_process_ids_are_no_parts_of_a_log(
+    names: list[str], tmp_path: Path
+) -> None:
+    for name in names:
+        (tmp_path / name).write_text(sample())
+    assert len(inputs.find([str(tmp_path)])[0]) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from typing import TYPE_CHECKING
@@ -12,12 +13,14 @@ import pytest
 
 from gctrace_analyzer.errors import (
     BadSettingError,
+    GctraceWarning,
     MissingExtraError,
     UnreadableInputError,
     UnwritableOutputError,
 )
+from gctrace_analyzer.fleets.fleet import fleet
 from gctrace_analyzer.fleets.output import Output, existing
-from tests.helpers.fleet import row
+from tests.helpers.fleet import row, sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,3 +126,28 @@ def test_other_content_in_a_store_is_left_alone() -> None:
     with pytest.raises(BadSettingError, match="something else"):
         Output("memory://other/out.parquet", {})
     assert memory().exists("/other/out.parquet/notes.txt")
+
+
+def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
+    log, other, where = tmp_path / "a.log", tmp_path / "b.log", tmp_path / "out.parquet"
+    log.write_text(sample()[:2000])
+    other.write_text(sample())
+    inputs = [str(log), str(other)]
+    before = fleet(inputs, output=where).collect()
+    log.write_text(sample())
+    after = fleet(inputs, output=where).collect().sort("file")
+    assert before.sort("file")["cycles"][0] < after["cycles"][0] == after["cycles"][1]
+    assert after["file"].to_list() == inputs
+    os.utime(log, (1, 1))
+    assert len(fleet(inputs, output=where).collect()) == 2
+
+
+def test_rows_of_other_files_in_an_output_are_named(tmp_path: Path) -> None:
+    log, where = tmp_path / "a.log", tmp_path / "out.parquet"
+    log.write_text(sample())
+    fleet("samples/steady-go1.26.log", output=where)
+    with pytest.warns(
+        GctraceWarning, match=r"1 other file, such as samples/steady-go1\.26\.log"
+    ):
+        fleet(str(log), output=where)
+    assert len(fleet(str(log), output=where, overwrite=True).collect()) == 1

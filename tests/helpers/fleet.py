@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.fleets import worker
-from gctrace_analyzer.fleets.inputs import Item
+from gctrace_analyzer.fleets import inputs, worker
 from tests.conftest import SAMPLES
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gctrace_analyzer.fleets.inputs import Item
     from gctrace_analyzer.schema import Row
 
 
 def item(path: Path | str) -> Item:
     """The file as an input of a fleet."""
-    return Item(str(path), str(path), Path(path).stat().st_size)
+    return inputs.find([str(path)])[0][0]
 
 
 def rows_of(path: Path | str, **options: Any) -> list[Row]:

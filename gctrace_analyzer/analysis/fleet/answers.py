@@ -276,6 +276,7 @@ def _processes(last: pl.DataFrame) -> pl.DataFrame:
         "oom_kills",
         "headline",
         "to_do",
+        "parts",
     )
 
 

@@ -24,9 +24,10 @@ _MOST_FILES = 1000
 """A folder with more files is none of profiles."""
 
 
-_ROTATED = re.compile(r"[.-](\d+)(?:\.(?:gz|bz2|xz|zst))?$")
-_DATE_DIGITS = 6
-"""Longer numbers at the end of a name are a date, which rises; others count back."""
+_ROTATED = re.compile(r"[.-](\d{8}-\d{6}|\d{8,}|\d{1,3})(?:\.(?:gz|bz2|xz|zst))?$")
+_DATE_DIGITS = 8
+"""Longer numbers at the end of a name are a date, which rises; short ones count back. Those in
+between are process ids."""
 
 
 def contents_of(path: Path) -> tuple[list[Input], str]:
@@ -42,7 +43,7 @@ def contents_of(path: Path) -> tuple[list[Input], str]:
     elif path.is_dir():
         return [], ""
     else:
-        chosen, what = sorted(filter(_kind, files), key=_age), "logs"
+        chosen, what = sorted(filter(_kind, files), key=age), "logs"
     others = len(files) - len(chosen)
     if not others or not chosen:
         return chosen, ""
@@ -50,18 +51,18 @@ def contents_of(path: Path) -> tuple[list[Input], str]:
     return chosen, f"{path}: its {what} were read; {were} not. Name other inputs on their own."
 
 
-def _age(file: Input) -> tuple[str, int, int]:
+def age(file: Input) -> tuple[str, int, int]:
     """Returns what orders the parts of rotated logs from the oldest to the newest.
 
-    >>> names = ["run.log", "run.log.1", "run.log.2.gz", "run.log-20261120"]
-    >>> [name for *_, name in sorted((*_age(name), name) for name in names)]
-    ['run.log.2.gz', 'run.log.1', 'run.log-20261120', 'run.log']
+    >>> names = ["run.log", "run.log.1", "run.log.2.gz", "run.log.20261120-090010"]
+    >>> [name for *_, name in sorted((*age(name), name) for name in names)]
+    ['run.log.2.gz', 'run.log.1', 'run.log.20261120-090010', 'run.log']
     """
     name = str(getattr(file, "name", file))
     rotated = _ROTATED.search(name)
     if not rotated:
         return name, 1, 0
-    number = int(rotated[1])
+    number = int(rotated[1].replace("-", ""))
     return name[: rotated.start()], 0, number if len(rotated[1]) >= _DATE_DIGITS else -number
 
 
