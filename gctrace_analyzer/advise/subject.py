@@ -7,7 +7,7 @@ for another process than the one with the problem would contradict the verdict.
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -57,17 +57,15 @@ _STOPS = frozenset(["GC001", "GC009", "GC010", "GC043"])
 """Findings that pauses may be the cause of, or that are the cause of long pauses."""
 
 
-_ENDS = ("GC039", "GC040")
-
-
 def root_cause(findings: Iterable[Finding]) -> Finding | None:
     """Returns the worst finding that no other one explains; None if nothing needs action.
 
     That a program was killed comes before what GC cost it.
     """
     own = [each for each in findings if each.needs_action and each.because_of is None]
-    ended = (each for each in own if each.id in _ENDS and each.process is not None)
-    return next(ended, next(iter(own), None))
+    proven = (each for each in own if each.id == "GC039")
+    killed = (each for each in own if each.id == "GC040" and each.process is not None)
+    return next(chain(proven, killed, own), None)
 
 
 def advised_process(analysis: Analysis) -> int | None:
