@@ -93,6 +93,7 @@ class Death:
     exit_code: int | None = None
     is_inside: bool | None = None
     is_below: bool | None = None
+    is_restarted: bool | None = None
     is_at_start: bool | None = None
     is_unusable: bool | None = None
     is_impossible: bool | None = None

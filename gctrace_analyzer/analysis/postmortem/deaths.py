@@ -164,6 +164,7 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             limit_bytes=None if is_below else row["memory_limit_bytes"],
             used_bytes=None if is_below else row["memory_used_bytes"],
             is_below=is_below,
+            is_restarted=row["status"] == "running" and row["last_status"] == "terminated",
             is_inside=not at_start and _is_inside(row, has_ended=identifier in ended),
             is_at_start=at_start,
             memory_request_bytes=None,
@@ -173,7 +174,7 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             # The state is that of the last kill.
             at = ("logged_at",) if len(known) == 1 else ()
             names = ("name", "limit_bytes", "used_bytes", "failcnt", "restart_count", *at)
-            names = (*names, "started_at")
+            names = (*names, "started_at", "is_restarted")
             kills[number] = kills[number].completed(report, names)
         before = ends.setdefault(identifier, [])
         if known or (identifier and any(_is_same_end(row, other) for other in before)):

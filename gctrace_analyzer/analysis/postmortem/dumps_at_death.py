@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.postmortem.match import is_of
+from gctrace_analyzer.analysis.postmortem.match import is_of, of_neighbour
+from gctrace_analyzer.analysis.postmortem.proof import is_kill
 from gctrace_analyzer.analysis.settings.program_names import NOT_GO
 from gctrace_analyzer.units import duration_text
 
@@ -28,14 +29,14 @@ def is_not_go(facts: Evidence) -> bool:
 
 
 def reading_of_dumps(
-    facts: Evidence, dumps: list[Memory], processes: pl.DataFrame
+    facts: Evidence, dumps: list[Memory], tables: Mapping[str, pl.DataFrame]
 ) -> Iterator[str]:
     """Yields what the size at the kill and MemStats dumps say about a death.
 
     Args:
         facts: what is known about the death.
         dumps: what `dumps_of` returns.
-        processes: `schema.PROCESSES`.
+        tables: the tables of the log.
     """
     resident = facts.memory.resident_mib
     if is_not_go(facts):
@@ -44,7 +45,7 @@ def reading_of_dumps(
             "nothing to do with Go. No GOGC or GOMEMLIMIT changes its memory."
         )
     elif not dumps:
-        why = _why_unknown(facts, processes)
+        why = _why_unknown(facts, tables)
         yield f"How much of its memory was the Go heap is unknown: {why}."
     elif len(dumps) == 1:
         yield _last_dump(dumps[0], resident)
@@ -52,17 +53,46 @@ def reading_of_dumps(
         yield _several_dumps([each.alloc_mib or 0.0 for each in dumps], resident)
 
 
-def _why_unknown(facts: Evidence, processes: pl.DataFrame) -> str:
-    gap_s = facts.minute.gap_s
+def _why_unknown(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> str:
+    gap_s, processes = facts.minute.gap_s, tables["processes"]
     if processes.is_empty():
         return "the input has neither its GC cycles nor MemStats"
+    if facts.new_run_s is not None:
+        return _of_new_run(facts, facts.new_run_s)
     if facts.match is not None and gap_s is not None:
         if gap_s < 0:
             return "the GC cycles in the input are of a longer run than the one that was killed"
         return f"its GC cycles in the input end {duration_text(gap_s)} before"
+    if others := _neighbours(facts, tables):
+        return f"the GC cycles in the input are those of {others}"
     if all(is_of(facts.death, row) is False for row in processes.iter_rows(named=True)):
         return "by their names, the GC cycles in the input are of another program"
     return "the input does not show which GC cycles in it, if any, are its own"
+
+
+def _of_new_run(facts: Evidence, new_run_s: float) -> str:
+    certain = "" if facts.is_new_run else ", or may be,"
+    cycles = f"the GC cycles in the input are{certain} those of the container that was started"
+    begin, end = facts.death.started_at, facts.death.logged_at
+    if not (new_run_s and begin and end):
+        return f"{cycles} after the kill"
+    lived = duration_text((end - begin).total_seconds())
+    return (
+        f"{cycles} after the kill: they end {duration_text(new_run_s)} after its start, and the "
+        f"one that was killed ran for {lived}"
+    )
+
+
+def _neighbours(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> str:
+    """Returns the other containers that all processes run in, and that they were not killed."""
+    states = tables["container_states"].to_dicts()
+    others = [of_neighbour(facts.death, row, states) for row in tables["processes"].to_dicts()]
+    if facts.match is not None or None in others:
+        return ""
+    rows = {row["container"] or row["name"]: row for row in others if row}
+    alive = not any(is_kill("container_states", row) for row in rows.values())
+    were = "was" if len(rows) == 1 else "were"
+    return " and ".join(rows) + (f", which {were} not killed" if alive else "")
 
 
 def _several_dumps(sizes: list[float], resident: float | None) -> str:

@@ -85,7 +85,7 @@ def explain_death(
         return Explanation(tuple(reading), (action,), "cannot tell" if death.is_below else "no")
     if heap.live_mib is None:
         dumps = dumps_of(facts, tables)
-        reading += reading_of_dumps(facts, dumps, tables["processes"])
+        reading += reading_of_dumps(facts, dumps, tables)
         actions = remedies.without_cycles(facts, tables, settings, is_go=bool(dumps))
         return Explanation(tuple(reading), tuple(actions), "cannot tell")
     if facts.match and (doubt := DOUBTS.get(facts.match.match_by)):

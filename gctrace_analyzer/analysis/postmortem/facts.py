@@ -64,7 +64,9 @@ class Resident:
 class Evidence:
     """Everything that is known about one death.
 
-    `is_before_limits` says that the program has a Go version without GOMEMLIMIT.
+    `is_before_limits` says that the program has a Go version without GOMEMLIMIT, `new_run_s` how
+    long a log runs that may be of the container that was started after the kill, and `is_new_run`
+    that it is.
     """
 
     death: Death
@@ -73,3 +75,5 @@ class Evidence:
     minute: LastMinute = LastMinute()
     memory: Resident = Resident()
     is_before_limits: bool = False
+    new_run_s: float | None = None
+    is_new_run: bool = False

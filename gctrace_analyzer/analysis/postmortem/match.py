@@ -15,11 +15,17 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
-from gctrace_analyzer.analysis.settings.program_names import NOT_GO, agree, of_process
+from gctrace_analyzer.analysis.settings.program_names import (
+    NOT_GO,
+    agree,
+    fullness,
+    of_process,
+    traces,
+)
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from gctrace_analyzer.analysis.postmortem.death import Death
@@ -48,10 +54,18 @@ class Match:
     confidence: Confidence
 
 
-def match_process(kill: Death, processes: pl.DataFrame) -> Match | None:
-    """Returns the process that was killed; None if it is unknown."""
+def match_process(
+    kill: Death, processes: pl.DataFrame, containers: Sequence[Row] = ()
+) -> Match | None:
+    """Returns the process that was killed; None if it is unknown.
+
+    Args:
+        kill: the kill.
+        processes: `schema.PROCESSES`.
+        containers: rows of `schema.CONTAINER_STATES`: a process of another one is not it.
+    """
     matches: list[tuple[tuple[str, ...], int]] = []
-    rows = processes.to_dicts()
+    rows = [row for row in processes.to_dicts() if not of_neighbour(kill, row, containers)]
     for row in rows:
         if kill.host and row["host"] and kill.host != row["host"]:
             continue
@@ -80,23 +94,46 @@ def is_of(kill: Death, process: Row) -> bool | None:
 
 def is_of_another(kill: Death, row: Row) -> bool:
     """Returns whether a record is of another pod or container than the one that was killed."""
-    names = ("pod", "namespace", "container")
-    pairs = ((getattr(kill, name, None), row[name]) for name in names)
+    pairs = ((getattr(kill, name), row.get(name)) for name in ("pod", "container", "name"))
     return any(mine and its and mine != its for mine, its in pairs)
+
+
+def of_neighbour(kill: Death, process: Row, containers: Iterable[Row]) -> Row | None:
+    """Returns the other container that a process runs in rather than in the one that was killed.
+
+    The name of a file may carry the whole name of a pod or container, or more of it. If it shows
+    nothing, a log with GC cycles is of a container that has gctrace on, and not of a sidecar.
+    """
+    names = [name for name in of_process(process, kill.source) if name]
+
+    def fit(row: Row) -> tuple[bool, tuple[int, int], int]:
+        own = any(str(row["pod"]) in name for name in names)
+        return own, fullness(names, [row["container"] or row["name"]]), traces(row)
+
+    known = [row for row in containers if bool(row["pod"]) == bool(kill.pod)]
+    own = [fit(row) for row in known if not is_of_another(kill, row)]
+    others = [row for row in known if is_of_another(kill, row)]
+    if not own or not others:
+        return None
+    best = max(others, key=fit)
+    return best if fit(best) > max(own) else None
 
 
 def _names_of(kill: Death) -> tuple[str | None, ...]:
     return (kill.comm, kill.name, kill.unit, kill.container, kill.pod)
 
 
-def match_all(kills: Sequence[Death], processes: pl.DataFrame) -> list[Match | None]:
+def match_all(
+    kills: Sequence[Death], processes: pl.DataFrame, containers: pl.DataFrame | None = None
+) -> list[Match | None]:
     """Returns the process of each kill.
 
     A process dies once: of several kills that may be its own, only those that are nearest to its
     end are. If nothing but its time, or its being the only one, connects it with the kills of
     several victims, or at several times, it is the process of none of them.
     """
-    matches = [match_process(kill, processes) for kill in kills]
+    rows = [] if containers is None else containers.to_dicts()
+    matches = [match_process(kill, processes, rows) for kill in kills]
     ends = dict(processes.select("process", "ended_at").iter_rows())
     by_process: dict[int, list[int]] = {}
     for number, match in enumerate(matches):

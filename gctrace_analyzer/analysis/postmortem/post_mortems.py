@@ -21,7 +21,7 @@ from gctrace_analyzer.analysis.postmortem.facts import (
     Limit,
     Resident,
 )
-from gctrace_analyzer.analysis.postmortem.heap_at_death import heap_at_death
+from gctrace_analyzer.analysis.postmortem.heap_at_death import TIMESTAMP_S, heap_at_death
 from gctrace_analyzer.analysis.postmortem.match import NEAR, Match, listed_tasks, match_all
 from gctrace_analyzer.analysis.settings.known import (
     FIRST_WITH_LIMIT,
@@ -116,9 +116,10 @@ def post_mortems(
         intervals: returns the spans between the dumps or scrapes of a process.
     """
     every = deaths(log.tables)
+    matches = match_all(every, log.all_processes, log.tables["container_states"])
     matches = [
         _by_place(death, match, log.tables["cycles"])
-        for death, match in zip(every, match_all(every, log.all_processes), strict=True)
+        for death, match in zip(every, matches, strict=True)
     ]
     elsewhere = log.selection.without_end if log.selection else ()
     return [
@@ -130,7 +131,7 @@ def post_mortems(
             intervals,
             settings_of(match.process)
             if match
-            else known_of_container(given, log.tables, death.names),
+            else known_of_container(given, log.tables, death),
         )
         for death, match in zip(every, matches, strict=True)
         if not (match and match.process in elsewhere)
@@ -159,6 +160,9 @@ def _post_mortem(
     cycles = enriched.filter(process=match.process) if match else enriched.clear()
     minute = _last_cycles(death, cycles) if match else LastMinute()
     memory = _memory_at_death(death, cycles, tables)
+    new_run = _new_run(death, match, cycles, tables["processes"])
+    if new_run is not None:
+        match, cycles, minute = None, cycles.clear(), LastMinute()
     if match and cycles.is_empty():
         scraped = _last_scrapes(intervals(match.process))
         minute, memory = scraped or (minute, memory)
@@ -170,6 +174,7 @@ def _post_mortem(
         minute,
         memory,
         _is_before_limits(process, tables["processes"], settings),
+        *(new_run or ()),
     )
     heap = heap_at_death(facts)
     explanation = explain_death(facts, heap, tables, settings)
@@ -186,6 +191,40 @@ def _post_mortem(
         match_by=match.match_by if match else (),
         confidence=match.confidence if match else None,
     )
+
+
+_MISSED_CYCLES = 10
+"""Times the usual interval. A log that ends longer before a kill does not reach it."""
+
+
+def _new_run(
+    death: Death, match: Match | None, cycles: pl.DataFrame, processes: pl.DataFrame
+) -> tuple[float, bool] | None:
+    """Returns how long a log runs that may be of the container started after a kill; if it is.
+
+    `kubectl logs` without `--previous` prints that log. None if the log may be of what was killed.
+    """
+    at = death.logged_at
+    if not death.is_restarted or at is None:
+        return None
+    if match is None:
+        later = processes.filter(pl.col("started_at") >= at)
+        is_new = len(later) == len(processes) > 0
+        return (0.0, True) if is_new else None
+    last = cycles.row(-1, named=True) if len(cycles) else {}
+    gap_s = None if cycles["logged_at"].count() or not last else _gap_s(death, last)
+    own = processes.filter(process=match.process)["source"].cast(pl.String)
+    if gap_s is None or "previous" in str(own[0]).lower():
+        return None
+    if gap_s < -TIMESTAMP_S:
+        return last["end_s"], True
+    minute = _last_cycles(death, cycles)
+    usual_s = _usual_s(cycles["interval_s"].drop_nulls())
+    rate, goal = minute.alloc_most_mib_per_s, minute.next_goal_mib
+    due_s = (goal - (minute.live_mib or 0)) / rate if rate and goal else 0.0
+    if usual_s is None or gap_s <= max(_MISSED_CYCLES * max(usual_s, due_s), TIMESTAMP_S):
+        return None
+    return last["end_s"], False
 
 
 def _is_before_limits(process: int | None, processes: pl.DataFrame, settings: Settings) -> bool:

@@ -10,7 +10,12 @@ import polars as pl
 from gctrace_analyzer.analysis.postmortem.circumstances import by_program
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
 from gctrace_analyzer.analysis.postmortem.dumps_at_death import is_not_go
-from gctrace_analyzer.analysis.postmortem.match import is_of, is_of_another, listed_tasks
+from gctrace_analyzer.analysis.postmortem.match import (
+    is_of,
+    is_of_another,
+    listed_tasks,
+    of_neighbour,
+)
 from gctrace_analyzer.analysis.settings.program_names import GO
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.units import MIB, size_text
@@ -310,7 +315,7 @@ def without_cycles(
             f"program starts {victim}, find out which of its work needs it."
         )
         return
-    traced = _log_of_traced(facts.death, tables["container_states"])
+    traced = _log_of(facts, tables["container_states"])
     is_go |= facts.death.by_runtime or _is_known_go(facts.death) or traced is not None
     is_go |= facts.minute.last_gc_num is not None
     is_go |= any(settings.value(name) is not None for name in _SETTINGS_OF_GO)
@@ -339,6 +344,10 @@ def _what_to_add(
     facts: Evidence, tables: Mapping[str, pl.DataFrame], traced: str | None, if_go: str
 ) -> str:
     shows = "shows whether the live heap grew or the heap goal was above the limit."
+    if traced is not None and facts.new_run_s is not None:
+        return (
+            f"Add the log of the container that was killed to the input: `{traced}`. It {shows}"
+        )
     if traced is not None:
         return (
             f"Add its log to the input: `{traced}`. The container has GODEBUG=gctrace=1, so the "
@@ -348,7 +357,11 @@ def _what_to_add(
         return "Add the rest of its log, up to the kill: it ends too early to show the cause."
     undated = tables["processes"].filter(pl.col("ended_at").is_null())
     rows = undated.iter_rows(named=True) if len(tables["cycles"]) else ()
-    if facts.match is None and any(is_of(facts.death, row) is not False for row in rows):
+    states = tables["container_states"].to_dicts()
+    if facts.match is None and any(
+        is_of(facts.death, row) is not False and not of_neighbour(facts.death, row, states)
+        for row in rows
+    ):
         return ADD_TIMES
     run = f"{if_go}run it" if if_go else "Run the program"
     return (
@@ -392,10 +405,13 @@ def _buy_time(facts: Evidence, tasks: pl.DataFrame, *, may_limit: bool) -> Itera
         yield _RAISE_UNKNOWN if death.scope == "memcg" else _GIVE_MORE
 
 
-def _log_of_traced(death: Death, states: pl.DataFrame) -> str | None:
+def _log_of(facts: Evidence, states: pl.DataFrame) -> str | None:
     """Returns the command that prints the log of a container with gctrace; None without one."""
+    death, is_new_run = facts.death, pl.lit(facts.new_run_s is not None)
     is_traced = pl.col("godebug").str.contains(r"\bgctrace=[1-9]")
-    rows = states.filter(is_traced).sort(pl.col("line_no") != (death.line_no or -1))
+    rows = states.filter(is_traced | is_new_run).sort(
+        pl.col("line_no") != (death.line_no or -1)
+    )
     for row in rows.iter_rows(named=True):
         names = {row["name"], row["container"], row["pod"], row["container_id"]} - {None}
         if not names & {*death.names} or is_of_another(death, row):

@@ -22,6 +22,8 @@ from gctrace_analyzer.units import MIB, duration_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from gctrace_analyzer.analysis.postmortem.death import Death
+
 
 NEIGHBOUR_SHARE = 0.05
 """Share of the limit. Other processes that use less than this are ignored: the
@@ -220,11 +222,17 @@ def known(
 
 
 def known_of_container(
-    given: Settings, tables: Mapping[str, pl.DataFrame], names: Iterable[str | None]
+    given: Settings, tables: Mapping[str, pl.DataFrame], death: Death
 ) -> Settings:
-    """Returns the settings of a container with one of these names, ids or pods; of any without."""
-    others, of = {name for name in names if name}, ("container_id", "name", "container", "pod")
+    """Returns the settings of the container that was killed; of any if it has no name."""
+    others, of = (
+        {name for name in death.names if name},
+        ("container_id", "name", "container", "pod"),
+    )
     own = pl.any_horizontal(pl.col(of).is_in(list(others))) | pl.lit(not others)
+    for name in ("pod", "container"):
+        if value := getattr(death, name):
+            own &= pl.col(name).is_null() | (pl.col(name) == value)
     containers = {"container_states": tables["container_states"].filter(own)}
     none = {name: tables[name].clear() for name in ("processes", "cycles", "memstats")}
     return known(given, {**tables, **none, **containers})

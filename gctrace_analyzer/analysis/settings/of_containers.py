@@ -23,8 +23,9 @@ _OF_CONTAINERS = ("gomemlimit_bytes", "memory_limit_bytes", "cpu_limit", "gogc")
 def container_of(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Any] | None:
     """Returns the container that most probably runs the program; None if there is none.
 
-    A container with the program's name comes first, then one that was OOM-killed, then the one
-    with the most known settings. One with the name of another program is none of them.
+    A container with the program's name comes first, then one that has gctrace on, then one that
+    was OOM-killed, then the one with the most known settings. One with the name of another
+    program is none of them.
     """
     longest = _longest(processes)
     rows = [
@@ -34,12 +35,14 @@ def container_of(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str,
         if row["event"] != BELOW and (longest is None or is_of(longest, row) is not False)
     ]
 
-    def rank(row: dict[str, Any]) -> tuple[bool, bool, bool, int]:
+    def rank(row: dict[str, Any]) -> tuple[bool, bool, tuple[int, int], int, bool, int]:
         names = [] if longest is None else program_names.of_process(longest, row["source"])
         own = [row["name"], row["container"]]
         return (
             bool({*own} & {*names} - {None}),
-            bool(program_names.agree(names, own)),
+            any(row["pod"] in name for name in names if name and row["pod"]),
+            program_names.fullness(names, own),
+            program_names.traces(row),
             bool(row["oom_killed"]),
             sum(row[name] is not None for name in _OF_CONTAINERS),
         )

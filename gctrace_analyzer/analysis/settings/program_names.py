@@ -47,6 +47,15 @@ NOT_GO = re.compile(
 )
 """Names of programs that people know, and that are not written in Go."""
 
+SIDECAR = re.compile(
+    r"istio-(?:proxy|init)|linkerd-(?:proxy|init)|envoy(?:-\w+)?|(?:aws-for-)?fluent-?bit|fluentd|"
+    r"vault-agent(?:-init)?|(?:cloud-?sql|oauth2|kube-rbac)-proxy|log_router|daprd|datadog-agent|"
+    r"xray-daemon|otel-collector"
+)
+"""Names of containers that stand next to that of a service: its log is not theirs."""
+
+_TRACED = re.compile(r"\bgctrace=[1-9]")
+
 GO = re.compile(
     r"(?:etcd|prometheus|alertmanager|node_exporter|grafana(?:-server)?|loki|tempo|mimir|promtail|"
     r"thanos|cortex|telegraf|influxd|victoria-metric\w*|vmagent|otelcol\S*|jaeger\S*|"
@@ -96,6 +105,20 @@ def agree(
 def _have_common(mine: Iterable[str], theirs: Iterable[str]) -> bool:
     """Returns whether a word of one begins a word of the other: the kernel cuts long names."""
     return any(one.startswith(two) or two.startswith(one) for one in mine for two in theirs)
+
+
+def fullness(names: Iterable[str | None], container: Iterable[str | None]) -> tuple[int, int]:
+    """Returns how fully names carry that of a container: its words in them, less those missing."""
+    mine, theirs = words(names), words(container)
+    common = sum(_have_common(mine, [word]) for word in theirs)
+    return common, common - len(theirs) if common else 0
+
+
+def traces(container: Mapping[str, object]) -> int:
+    """Returns how probable a log with GC cycles is that of a container: the higher, the more."""
+    if _TRACED.search(str(container["godebug"] or "")):
+        return 2
+    return 0 if SIDECAR.fullmatch(str(container["container"] or container["name"])) else 1
 
 
 def of_process(process: Mapping[str, object], source: object) -> list[str | None]:

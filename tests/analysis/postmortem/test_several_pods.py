@@ -112,7 +112,7 @@ def test_the_setting_after_a_kill_is_that_of_the_killed_process(tmp_path: Path) 
         describe="\n\n".join(
             [pod(OTHER, running("orders-api")), pod(ORDERS, killed("orders-api"))]
         ),
-        **{OTHER: log_of(600), ORDERS: log_of(60, every=0.3)},
+        **{OTHER: log_of(600), ORDERS: log_of(32, every=0.3)},
     )
     (death,) = run.post_mortems()
     assert run.analysis.longest_process != death.process
@@ -129,3 +129,79 @@ def test_without_the_log_of_the_killed_pod_no_setting_of_another_is_advised(
     found = verdict(run.analysis, run.advice)
     assert found is not None
     assert found.action == death.advice[0]
+
+
+SIDECAR = killed("istio-proxy", "128Mi").replace(
+    "    Environment:\n      GODEBUG:  gctrace=1\n", ""
+)
+
+
+@pytest.mark.parametrize("name", ["orders_api", "app"])
+@pytest.mark.parametrize("is_set", [True, False], ids=["gctrace in the pod", "in the image"])
+def test_the_kill_of_a_sidecar_is_not_that_of_the_program(
+    name: str, is_set: bool, tmp_path: Path
+) -> None:
+    text = pod(ORDERS, running("orders-api"), SIDECAR)
+    run = read(
+        tmp_path,
+        describe=text if is_set else text.replace("GODEBUG:  gctrace=1", "A:  b"),
+        **{name: log_of(60)},
+    )
+    (death,) = run.post_mortems()
+    assert (death.victim, death.process, death.limit_mib) == ("istio-proxy", None, 128)
+    assert "those of orders-api, which was not killed" in " ".join(death.reading)
+    assert "--previous" not in " ".join(death.advice)
+    assert run.analysis.settings.value("container_limit_mib") == 768
+    found = verdict(run.analysis, run.advice)
+    assert found is not None
+    assert found.action.startswith("If istio-proxy is written in Go, set GOMEMLIMIT=115MiB")
+
+
+@pytest.mark.parametrize(("log", "is_its"), [("api", False), ("api_worker", True)])
+def test_a_log_is_of_the_container_whose_name_it_carries_most_fully(
+    log: str, is_its: bool, tmp_path: Path
+) -> None:
+    text = pod(ORDERS, running("api"), killed("api-worker", "128Mi"))
+    (death,) = read(tmp_path, describe=text, **{log: log_of(95, every=0.1)}).post_mortems()
+    assert death.victim == "api-worker"
+    assert (death.process is not None) is is_its
+
+
+def test_a_log_with_the_name_of_another_pod_is_of_that(tmp_path: Path) -> None:
+    both = "\n\n".join([pod(OTHER, running("orders-api")), pod(ORDERS, killed("orders-api"))])
+    (death,) = read(tmp_path, describe=both, **{OTHER: log_of(60)}).post_mortems()
+    assert death.process is None
+
+
+@pytest.mark.parametrize(
+    ("name", "cycles", "is_new"),
+    [("orders_api", 30, True), ("orders_api", 90, False), ("previous", 30, False)],
+    ids=["ends early", "reaches the kill", "is the previous one"],
+)
+def test_the_log_of_the_restarted_container_is_not_of_the_killed_one(
+    name: str, cycles: int, is_new: bool, tmp_path: Path
+) -> None:
+    """By hand: cycles 100 ms apart, of a container that was killed after 10 s."""
+    log = log_of(cycles, every=0.1)
+    run = read(tmp_path, describe=pod(ORDERS, killed("orders-api")), **{name: log})
+    (death,) = run.post_mortems()
+    assert (death.process is None) is is_new
+    text = " ".join((*death.reading, *death.advice))
+    assert ("are, or may be, those of the container that was started after" in text) is is_new
+    assert (f"`kubectl logs --previous -n shop {ORDERS} -c orders-api`" in text) is is_new
+    assert (death.live_mib is None) is is_new
+
+
+def test_a_log_that_is_longer_than_the_killed_container_ran_is_of_the_restarted_one(
+    tmp_path: Path,
+) -> None:
+    run = read(tmp_path, a=pod(ORDERS, killed("orders-api")), orders_api=log_of(120, every=0.1))
+    (death,) = run.post_mortems()
+    assert death.process is None
+    assert "are those of the container that was started after the kill" in death.reading[-1]
+
+
+def test_a_container_that_does_not_run_again_has_no_other_log(tmp_path: Path) -> None:
+    text = pod(ORDERS, killed("orders-api")).replace("Running", "Waiting")
+    (death,) = read(tmp_path, a=text, orders_api=log_of(30, every=0.1)).post_mortems()
+    assert death.process == 0
