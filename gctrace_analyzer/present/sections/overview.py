@@ -293,12 +293,16 @@ def worst(report: Report) -> Table | None:
     return Table(head, "lrrrrlr", rows, spare=(3,))
 
 
+_ENDS = {"restart": "new process"}
+
+
 def processes(report: Report) -> Table | None:
     """Returns the processes, if there are several."""
     processes = report.analysis.log.tables["processes"]
     if len(processes) < 2:
         return None
     shown = processes.head(MOST_PROCESSES).iter_rows(named=True)
+    killed = {death.process for death in report.analysis.post_mortems}
     rows = [
         (
             f"{row['process']}  {_named(row, name)}".rstrip(),
@@ -307,7 +311,9 @@ def processes(report: Report) -> Table | None:
             share(s.gc_cpu_share),
             milliseconds(s.stw_max_ms),
             mib(s.live_heap_p50_mib),
-            "new process" if row["ended_by"] == "restart" else str(row["ended_by"]),
+            "its kill"
+            if row["process"] in killed
+            else _ENDS.get(row["ended_by"], row["ended_by"]),
         )
         for row, name in zip(shown, distinct_names(processes), strict=False)
         for s in (report.analysis.summary_of(row["process"]),)
