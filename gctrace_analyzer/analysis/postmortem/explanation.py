@@ -77,7 +77,7 @@ def explain_death(
     """
     death = facts.death
     if not death.proven:
-        return _unproven(death)
+        return _unproven(death, tuple(_about_growth(facts)))
     reading = [*about_limit(facts, tables), *about_runtime(death)]
     if (action := _whatever_the_heap(death)) is not None:
         reading += [_AT_START] if death.is_at_start else []
@@ -136,22 +136,27 @@ _AT_START = (
 _UNKNOWN_SIZE = "What the heap did is unknown: the input has neither its limit nor its size."
 
 
-def _unproven(death: Death) -> Explanation:
-    """Returns the explanation of an end by SIGKILL, which anybody may have sent."""
+def _unproven(death: Death, growth: tuple[str, ...]) -> Explanation:
+    """Returns the explanation of an end by SIGKILL, which anybody may have sent.
+
+    Args:
+        death: the death.
+        growth: that its live heap grew before, as a sentence.
+    """
     if death.stopped_by is not None:
         advice, why = remedies.of_stop(death.stopped_by)
         reading = (
             f"It got SIGKILL after {death.stopped_by}{why}. Nothing in the input proves that "
             "memory ran out."
         )
-        return Explanation((reading,), (advice,), "cannot tell")
+        return Explanation((reading, *growth), (advice,), "cannot tell")
     is_code = death.exit_code is not None
     sent = "Exit code 137 means SIGKILL, which any process may have sent"
     reading = (
         f"{sent if is_code else 'Any process may have sent SIGKILL'}. It does not prove that "
         "memory was the reason; the kernel's log of that minute would show it."
     )
-    return Explanation((reading,), (remedies.KEEP_KERNEL_LOG,), "cannot tell")
+    return Explanation((reading, *growth), (remedies.KEEP_KERNEL_LOG,), "cannot tell")
 
 
 def _whatever_the_heap(death: Death) -> str | None:

@@ -84,7 +84,10 @@ _END_IN_TIME = (
     "To let it stop cleanly, handle SIGTERM in it, or give it more time "
     "(terminationGracePeriodSeconds, `docker stop -t`, TimeoutStopSec)."
 )
-KEEP_KERNEL_LOG = "Next time, save the output of `journalctl -k` or `dmesg` on the host."
+KEEP_KERNEL_LOG = (
+    "Read the kernel's log of that minute (`journalctl -k`, `dmesg`), and keep it: it says who was "
+    "killed for memory."
+)
 RAISE_TO_START = (
     "Raise the memory limit of the container, and check its unit: Kubernetes reads `m` as "
     "thousandths of a byte."

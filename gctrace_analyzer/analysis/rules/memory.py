@@ -126,10 +126,11 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
             f"{program} was killed by SIGKILL{cause}; nothing in the input proves that memory ran "
             "out."
         )
+        grew = "".join(f" {said}" for said in death.reading[1:])
         yield Evidence(
             "warn",
             f"{program} ended {how}{cause}, and there is no record of an OOM kill.",
-            headline=stopped if cause or not has_code else None,
+            headline=f"{stopped}{grew}" if cause or grew or not has_code else None,
             advice=death.advice[0] if cause else None,
             process=facts.death.process,
             at=facts.death.logged_at,

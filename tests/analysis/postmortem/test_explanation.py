@@ -524,7 +524,8 @@ def test_exit_code_137_proves_nothing() -> None:
     assert found.reading[0].startswith("Exit code 137 means SIGKILL")
     assert explained(proven=False).reading[0].startswith("Any process may have sent SIGKILL")
     assert found.advice == (
-        "Next time, save the output of `journalctl -k` or `dmesg` on the host.",
+        "Read the kernel's log of that minute (`journalctl -k`, `dmesg`), and keep it: it says "
+        "who was killed for memory.",
     )
 
 
