@@ -854,7 +854,7 @@ FLEET = (
     Column("rejected_lines", "Int64", "", "lines of the file that could not be parsed", _LINE),
     Column("file_bytes", "Int64", "B", "size of the file as stored, with its parts", "fleet()"),
     Column("modified", "Datetime", "UTC", "when the file was last changed; null: in a store", "fleet()"),
-    Column("parts", "Strings", "", "older rotated parts that were read with it, the oldest first", "fleet()"),
+    Column("parts", "Strings", "", "what was read with it: older rotated parts, the oldest first, and logs with its kills", "fleet()"),
     Column("stretches", "Int64", "", "number of sections in which a long file was analysed; 1: as a whole", "fleet()"),
     Column("top_site", "String", "", "the function that allocates most, by a profile", "sites()"),
     Column("top_site_share", "Float64", "0–1", "its share of the allocation", "sites()"),

@@ -9,8 +9,11 @@ import os
 import shutil
 import tempfile
 import warnings
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from gctrace_analyzer import units
 from gctrace_analyzer.analysis.settings.known import ProgramFacts
@@ -25,7 +28,7 @@ from gctrace_analyzer.fleets.cluster import connected
 from gctrace_analyzer.fleets.output import Output
 from gctrace_analyzer.fleets.scheduler import FleetRun, RunHere
 from gctrace_analyzer.fleets.stretches import STRETCH_BYTES
-from gctrace_analyzer.fleets.worker import WorkerOptions
+from gctrace_analyzer.fleets.worker import WorkerOptions, rows_here
 from gctrace_analyzer.ingest.read import InputOptions
 from gctrace_analyzer.ingest.sources import is_server
 from gctrace_analyzer.prometheus.access import QuestionOptions, without_server
@@ -34,8 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Unpack
 
-    import polars as pl
     from distributed import Client
+
+    from gctrace_analyzer.fleets.inputs import Item
 
 WORST = 3
 """Processes of a server whose samples are read."""
@@ -143,15 +147,52 @@ def fleet(
         )
     how = WorkerOptions(read, id, options, size)
     if all(item.name in target.done for item in items):
-        target.finish(len(items))
-        return target.frame()
+        return _finished(target, items, how)
     asks_for_workers = any(given is not None for given in (client, scheduler, workers, memory))
     if not asks_for_workers and find_spec("distributed") is None:
         RunHere(None, target, items, how, progress).run()
-        return target.frame()
+        return _finished(target, items, how)
     with connected(client, scheduler, workers, memory) as connection:
         FleetRun(connection, target, items, how, progress).run()
+    return _finished(target, items, how)
+
+
+def _finished(target: Output, items: Sequence[Item], how: WorkerOptions) -> pl.LazyFrame:
+    """Reads kills again together with the log of the program that was killed."""
+    known = {item.name: item for item in items}
+    rows = target.frame().select("file", "process", "service", "oom_kills", "parts").collect()
+    alone = rows.filter(
+        pl.col("process").is_null()
+        & (pl.col("oom_kills") > 0)
+        & pl.col("file").is_in([*known])
+        & ~pl.col("file").is_in(rows["parts"].explode().drop_nulls().to_list())
+    ).drop_nulls("service")
+    name = pl.col("service").str.split("/").list.last()
+    for file, service, kills in alone.select("file", "service", "oom_kills").iter_rows():
+        same = rows.filter(pl.col("process").is_not_null() & (name == service))
+        logs = [known[name] for name in same["file"].unique() if name in known]
+        log = logs[0] if len(logs) == 1 else _log_of_pod(logs, known[file], how)
+        if log is None:
+            continue
+        kill = known[file]
+        both = replace(log, parts=(*kill.parts, replace(kill, parts=()), *log.parts))
+        own = rows_here(both, how)
+        if sum(row["oom_kills"] or 0 for row in own) == kills:
+            target.replace(own, len(items))
+    target.finish(len(items))
     return target.frame()
+
+
+def _log_of_pod(logs: Sequence[Item], kill: Item, how: WorkerOptions) -> Item | None:
+    """Returns the log in whose path is the pod that was killed."""
+    if not logs:
+        return None
+    from gctrace_analyzer.api import read
+
+    with inputs.all_opened(kill, how.storage) as files:
+        pods = read(*files, **how.read).oom_kills["pod_uid"].drop_nulls().unique()
+    own = [log for log in logs if any(pod in log.name for pod in pods)]
+    return own[0] if len(own) == 1 else None
 
 
 def _of_server(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
     from gctrace_analyzer.fleets.inputs import Item, Kind
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.run import Run
@@ -93,6 +94,7 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
         **(_memory(run) if len(run.memstats) else {}),
         **_top_site(report),
         **_settings(report),
+        **({} if process else _limit_of(deaths)),
         **_findings(report),
         **_episodes(report.analysis.episodes, summary.span_s),
         **_advice(report),
@@ -166,6 +168,12 @@ def _identity(process: Mapping[str, Any], from_path: Mapping[str, str], run: Run
 
 def _times(share: float | None, whole: float | None) -> float | None:
     return None if share is None or whole is None else share * whole
+
+
+def _limit_of(deaths: Sequence[PostMortem]) -> Row:
+    """Returns the limit of what was killed, which may not be that of the log."""
+    limits = {death.limit_mib for death in deaths}
+    return {"container_limit_mib": limits.pop()} if len(limits) == 1 else {}
 
 
 def _settings(report: Report) -> Row:

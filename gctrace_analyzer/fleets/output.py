@@ -112,15 +112,28 @@ class Output:
         What is not known of a file, in a store or in an earlier output, has not changed.
         """
         now = {item.name: (item.size, item.modified) for item in items}
-        known = self.frame().select("file", "file_bytes", "modified").unique().collect()
+        known = self.frame().select("file", "file_bytes", "modified", "parts").collect()
         changed = [
             file
-            for file, *then in known.iter_rows()
+            for file, *then in known.drop("parts").unique().iter_rows()
             if any(
                 None not in pair and pair[0] != pair[1]
                 for pair in zip(then, now.get(file, ()), strict=False)
             )
         ]
+        read_with = pl.col("parts").list.set_intersection(changed).list.len() > 0
+        self._forget([*changed, *known.filter(read_with)["file"]])
+
+    def replace(self, rows: Sequence[Mapping[str, Any]], files: int) -> None:
+        """Saves rows in place of those of the same files; they keep their size and time."""
+        then = {
+            row["file"]: {name: row[name] for name in ("file_bytes", "modified")}
+            for row in self.frame().collect().iter_rows(named=True)
+        }
+        self._forget([str(row["file"]) for row in rows])
+        self.add([{**row, **then[str(row["file"])]} for row in rows], files)
+
+    def _forget(self, changed: Sequence[str]) -> None:
         if not changed:
             return
         is_kept = ~pl.col("file").is_in(changed)

@@ -144,3 +144,39 @@ def test_without_dask_the_files_are_read_here(
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(gca.MissingExtraError, match="fleet"):
         gca.fleet(logs, workers=2)
+
+
+def test_a_kill_in_the_kernel_log_is_that_of_the_pod_whose_log_is_there(tmp_path: Path) -> None:
+    uid = "1a2b3c4d-0000-4444-8888-0123456789ab"
+    pods = tmp_path / "var/log/pods"
+    for suffix, id_ in (("x2k9v", uid), ("b4t5w", uid.replace("1a", "2b"))):
+        log = pods / f"shop_ledger-66d5c4b3f-{suffix}_{id_}" / "ledger" / "0.log"
+        log.parent.mkdir(parents=True)
+        log.write_text(sample("leak-go1.26"))
+    scope = f"/kubepods.slice/kubepods-pod{uid.replace('-', '_')}.slice"
+    kill = f"""\
+Nov 24 09:00:50 n kernel: ledger invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0
+Nov 24 09:00:50 n kernel: memory: usage 262144kB, limit 262144kB, failcnt 1822
+Nov 24 09:00:50 n kernel: oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),\
+cpuset=cri-containerd-ab.scope,mems_allowed=0,oom_memcg={scope},\
+task_memcg={scope}/cri-containerd-ab.scope,task=ledger,pid=20111,uid=0
+Nov 24 09:00:50 n kernel: Memory cgroup out of memory: Killed process 20111 (ledger) \
+total-vm:1262144kB, anon-rss:258144kB, file-rss:1024kB, shmem-rss:0kB, UID:0
+"""
+    kernel = tmp_path / "var/log/kern.log"
+    kernel.write_text(kill)
+    where = tmp_path / "out.parquet"
+    for _ in range(2):
+        rows = gca.fleet(tmp_path / "var", output=where).collect()
+        assert len(rows) == 3
+        (killed,) = rows.filter(pl.col("oom_kills") > 0, process=0).iter_rows(named=True)
+        assert uid in killed["file"]
+        assert killed["parts"] == [str(kernel)]
+        (log,) = {row for row in rows["file"] if uid in row}
+        both = gca.read(log, str(kernel)).report().verdict
+        assert both
+        assert (killed["headline"], killed["action"]) == (both.sentence, both.action)
+    summary = gca.fleet_answers(rows)
+    assert summary.totals.killed == 1
+    assert summary.kills["container_limit_mib"].to_list() == [256.0]
+    assert "is written in Go" not in str(summary)

@@ -136,7 +136,9 @@ def answers(rows: pl.DataFrame) -> Answers:
     known = with_state(with_names(rows.filter(pl.col("error_kind").is_null())), DEFAULT)
     known = known.with_columns(to_do=to_do())
     processes = known.filter(pl.col("process").is_not_null())
-    last, killed = _latest(processes), known.filter(pl.col("oom_kills") > 0)
+    read_with = known["parts"].explode().drop_nulls().to_list()
+    is_counted = ~pl.col("file").is_in(read_with)
+    last, killed = _latest(processes), known.filter(is_counted & (pl.col("oom_kills") > 0))
     ranked = services(processes, last)
     thrash, kills = _thrash(last), _kills(killed)
     return Answers(

@@ -72,6 +72,10 @@ def to_do() -> pl.Expr:
     )
     grows = pl.col("findings").list.first() == _GROWS
     raised = pl.when(grows).then(pl.format("{} (find out what grows)", limit))
-    first_words = pl.col("action").str.extract(r"^(.*?)(?:[.:;] |\.?$)")
+    # A service whose gctrace is there is written in Go.
+    is_go = pl.col("process").is_not_null().any().over("service")
+    if_go = r"^If .*? is written in Go, set"
+    action = pl.when(is_go).then(pl.col("action").str.replace(if_go, "Set")).otherwise("action")
+    first_words = action.str.extract(r"^(.*?)(?: \([^)]*)?(?:[.:;] |\.?$)")
     # A server's figures alone give no setting.
     return pl.coalesce(advised_setting(), raised, limit, first_words, pl.lit(NO_ADVICE))
