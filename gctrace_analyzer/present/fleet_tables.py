@@ -46,6 +46,7 @@ class Column:
             leave no room, at most; 0: as many as there are.
         is_wide: True for sentences, which take several lines of a page.
         is_course: True for bars, one for each run.
+        is_needed: True for figures that a narrow terminal shows too.
     """
 
     head: str
@@ -55,6 +56,7 @@ class Column:
     most: int = 0
     is_wide: bool = False
     is_course: bool = False
+    is_needed: bool = False
 
     def value(self, row: Row) -> float | str | None:
         """Returns what a row is sorted by."""
@@ -90,7 +92,9 @@ class Ranking:
             tuple(column.most for column in self.columns),
             # What is known of a row comes first, figures last.
             spare=tuple(
-                at for at in range(len(self.columns) - 1, 1, -1) if not self.columns[at].is_wide
+                at
+                for at in range(len(self.columns) - 1, 1, -1)
+                if not (self.columns[at].is_wide or self.columns[at].is_needed)
             ),
         )
 
@@ -161,9 +165,15 @@ _GIB_MIB = 1024
 
 
 def _setting(row: Mapping[str, Any]) -> str:
-    """Returns the setting that most processes of a service should have, and how many others."""
+    """Returns the most frequent setting, how many others there are, and what they all save."""
     others = row["advised_settings"] - 1
-    return f"{row['advised_setting']}{f' and {others:,} more' if others else ''}"
+    several = f" and {others:,} more" if others else ""
+    cpu = saving(row, "saved_cores", cores)
+    changes = [
+        *([f"GC CPU: {cpu} cores"] if cpu != NONE else []),
+        *([f"heap: {heap}"] if (heap := saved_heap(row)) != NONE else []),
+    ]
+    return "; ".join([f"{row['advised_setting']}{several}", *changes])
 
 
 def saved_heap(row: Mapping[str, Any]) -> str:
@@ -205,11 +215,10 @@ def rankings(answers: Answers, most: int) -> list[Ranking]:
     made = (
         *(() if answers.history is None else (_history(answers.history, most),)),
         *(() if answers.changes is None else _changes(answers.changes, most)),
-        ranking("Services with a problem", answers.problems, _PROBLEMS, most),
+        ranking("Services to fix", answers.problems, _PROBLEMS, most),
         ranking("Services by GC CPU", answers.services, _SERVICES, most),
         ranking("Killed for memory", answers.kills, _KILLS, most),
         ranking("Recommended settings", advised, _SAVINGS, most),
-        ranking("Setting, by service", advised, _TO_SET, most),
         ranking("Thrashing or close", answers.thrash, _THRASH, most),
         ranking("GOMEMLIMIT too close to the live heap", answers.limits, _LIMITS, most),
         ranking("Memory", answers.memory, _MEMORY, most),
@@ -301,6 +310,11 @@ def _figure(
     return Column(head, lambda row: written(row[key]), key, align, most)
 
 
+def _affected(row: Row) -> str:
+    """Returns how many of a service's processes have the problem."""
+    return f"{row['affected']:,} of {row['processes']:,}"
+
+
 def _whole(number: float | None) -> str:
     return NONE if number is None else f"{number:,.0f}"
 
@@ -322,8 +336,7 @@ _LIVE = _figure("live heap", "live_heap_p50_mib", mib)
 _LIVE_MAX = _figure("live max", "live_heap_max_mib", mib)
 _LIMIT = _figure("limit", "limit_mib", mib)
 _RATE = _figure("cycles/s", "gc_per_s", rate)
-_TO_DO = Column("set or do first", lambda row: row["to_do"], "", "l", 26, is_wide=True)
-_APPLY_TO = _figure("apply to", "advised", _whole)
+_TO_DO = Column("set or do first", lambda row: row["to_do"], "", "l", 23, is_wide=True)
 
 
 def _p99(row: Mapping[str, Any]) -> str:
@@ -359,21 +372,15 @@ _SERVICES = (
 _PROBLEMS = (
     _figure("Service", "service", str, "l", 17),
     _figure("problem", "problem", str, "l"),
+    Column("affects", _affected, "affected", is_needed=True),
     _GC_CPU,
-    _figure("processes", "affected", _whole),
     _GC_CORES,
     _TO_DO,
 )
 _SAVINGS = (
-    _figure("Service", "service", str, "l", 20),
-    _APPLY_TO,
-    Column("cores", lambda row: saving(row, "saved_cores", cores), "saved_cores", "l"),
-    Column("heap", saved_heap, "saved_heap_mib", "l"),
-)
-_TO_SET = (
     _SERVICE,
-    _APPLY_TO,
-    Column("most often", _setting, "advised_setting", "l", 24, is_wide=True),
+    _figure("apply to", "advised", _whole),
+    Column("setting (most often)", _setting, "saved_cores", "l", 36, is_wide=True),
 )
 
 

@@ -100,6 +100,22 @@ def test_a_process_is_near_its_limit_by_share_or_by_hours_left() -> None:
     ]
 
 
+def test_a_problem_says_how_many_processes_of_how_many_have_it() -> None:
+    thrash = {"thrash_s": 3.0, "thrashes_at_end": True, "severity": "bad"}
+    summary = gca.fleet_answers(
+        fleet_of(
+            replica(0, pod="api-odd", needed_limit_mib=27.0, **thrash),
+            replica(1, severity="bad", findings=["GC001"]),
+            *(replica(n) for n in range(2, 6)),
+        )
+    )
+    (problem,) = summary.problems.to_dicts()
+    assert (problem["affected"], problem["processes"]) == (1, 6)
+    assert problem["to_do"] == "GOMEMLIMIT=27MiB or more, only in api-odd"
+    with as_wide_as(60):
+        assert "1 of 6" in str(summary)
+
+
 def test_savings_of_services_are_added_with_their_intervals() -> None:
     saved = {"saved_cores": 1.0, "saved_cores_low": 0.7, "saved_cores_high": 1.4}
     heap = {"saved_heap_mib": -10.0, "saved_heap_mib_low": -20.0, "saved_heap_mib_high": 0.0}
@@ -134,7 +150,7 @@ def test_no_line_is_wider_than_the_screen_and_names_stay_distinct(width: int) ->
     verdict = " ".join(text.partition("\n\n")[2].partition("\n\n")[0].split())
     assert "2 processes of 2 services are thrashing: GOMEMLIMIT is too low" in verdict
     assert "Start with checkout/production/run: GOMEMLIMIT=178MiB or more (find" in verdict
-    table = text.partition("Services with a problem")[2].partition("\n\n")[0]
+    table = text.partition("Services to fix")[2].partition("\n\n")[0]
     assert "checkout" in table
     assert "search" in table
     assert "78 lines" in text

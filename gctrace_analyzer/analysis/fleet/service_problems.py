@@ -21,8 +21,8 @@ _GROWS = "GC021"
 def problems(processes: pl.DataFrame) -> pl.DataFrame:
     """Returns one row per service with a problem, in the order in which to look at them.
 
-    `problem`, `to_do` and where it is are those of its worst process; `affected` counts its
-    processes with any problem, `COUNTS` those with each.
+    `problem`, `to_do` and where it is are those of its worst process; `affected` counts those of
+    its `processes` with this problem, `COUNTS` those with each.
 
     Args:
         processes: those that are looked at, with `to_do` and the columns of `states.with_state`,
@@ -43,7 +43,9 @@ def problems(processes: pl.DataFrame) -> pl.DataFrame:
     problem = kind.fill_null(finding.replace_strict(names, default="unknown"))
     is_worst = pl.col("rank") == pl.col("rank").first()
     return (
-        processes.with_columns(rank=rank)
+        processes.with_columns(
+            rank=rank, processes=pl.col("process").is_not_null().sum().over("service")
+        )
         .drop_nulls("rank")
         .with_columns(problem=problem)
         .sort(
@@ -55,13 +57,24 @@ def problems(processes: pl.DataFrame) -> pl.DataFrame:
             pl.col("gc_cpu_share").filter(is_worst).max(),
             pl.col("needed_limit_mib").filter(is_worst).max(),
             pl.col("gc_cores", "probable_cores").sum(),
-            affected=pl.len(),
+            affected=is_worst.sum(),
+            processes=pl.max_horizontal(pl.first("processes"), is_worst.sum()),
             other_problem=pl.col("problem").filter(pl.col("rank") == len(KINDS)).first(),
             **{name: (pl.col("rank") == at).sum() for at, name in enumerate(COUNTS)},
         )
         .sort("rank", "probable_cores", "service", descending=[False, True, False])
         .drop("rank", "probable_cores")
+        .with_columns(to_do=_where())
     )
+
+
+def _where() -> pl.Expr:
+    """Returns what to do, and in which processes, if it is not for all of the service."""
+    affected, processes = pl.col("affected"), pl.col("processes")
+    one = pl.format("{}, only in {}", "to_do", "name")
+    several = pl.format("{}, in {} of {} processes", "to_do", affected, processes)
+    is_all = affected == processes
+    return pl.when(is_all).then("to_do").when(affected == 1).then(one).otherwise(several)
 
 
 def to_do() -> pl.Expr:
