@@ -7,7 +7,7 @@ Proof of an OOM kill is a record of the kernel or of systemd-oomd, a container s
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -118,8 +118,7 @@ def post_mortems(
     every = deaths(log.tables)
     matches = match_all(every, log.all_processes, log.tables["container_states"])
     matches = [
-        _by_place(death, match, log.tables["cycles"])
-        for death, match in zip(every, matches, strict=True)
+        _by_place(death, match, log) for death, match in zip(every, matches, strict=True)
     ]
     elsewhere = log.selection.without_end if log.selection else ()
     return [
@@ -138,12 +137,21 @@ def post_mortems(
     ]
 
 
-def _by_place(death: Death, match: Match | None, cycles: pl.DataFrame) -> Match | None:
-    """Returns the match of a death; without a name or time, its line among the cycles decides."""
-    if death.logged_at or (match and match.confidence != "low"):
+def _by_place(death: Death, match: Match | None, log: Log) -> Match | None:
+    """Returns the match of a death; without a time, its line among the cycles decides."""
+    is_named = match is not None and match.confidence != "low"
+    if death.logged_at or (match and is_named and match.match_by != ("container",)):
         return match
-    own = cycles.filter(pl.col("source").cast(pl.String) == death.source).sort("line_no")
-    before = own.filter(pl.col("line_no") < death.line_no)["process"]
+    own = log.tables["cycles"].filter(pl.col("source").cast(pl.String) == death.source)
+    if is_named:
+        # A container that was started again has several processes.
+        same = log.all_processes.filter(
+            pl.col("container").is_in([death.name, death.container])
+        )
+        own = own.join(same, on="process", how="semi")
+    before = own.sort("line_no").filter(pl.col("line_no") < death.line_no)["process"]
+    if match and is_named:
+        return replace(match, process=before[-1]) if len(before) else match
     if own.is_empty() or (death.victim and len(before)):
         return match
     return Match(before[-1], ("place in the log",), "medium") if len(before) else None

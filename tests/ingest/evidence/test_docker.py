@@ -235,3 +235,10 @@ def test_an_oom_event_without_an_end_is_the_kill_of_a_process_in_it(
     event = "2026-11-21T07:36:05.1Z container oom 0123456789abcdef (name=api)\n"
     (death,) = read_text(event + more).post_mortems()
     assert (death.subject, death.victim, death.proven) == (subject, "api", True)
+
+
+def test_of_a_service_that_compose_started_again_the_first_process_was_killed() -> None:
+    worker, api = ([f"{name}-1  | {line}" for line in records(9)] for name in ("worker", "api"))
+    lines = [*worker, *api, "worker-1 exited with code 137", *worker, ""]
+    (death,) = read_text("\n".join(lines)).post_mortems()
+    assert (death.process, death.victim, death.match_by) == (0, "worker-1", ("container",))
