@@ -94,6 +94,7 @@ class Death:
     is_inside: bool | None = None
     is_below: bool | None = None
     is_restarted: bool | None = None
+    is_not_oom: bool | None = None
     is_at_start: bool | None = None
     is_unusable: bool | None = None
     is_impossible: bool | None = None
@@ -152,6 +153,8 @@ class Death:
     def cause(self) -> str:
         """Why it ended, as a part of a sentence; without an end, what was done to it."""
         if not self.proven:
+            if self.is_not_oom and not self.stopped_by:
+                return "by SIGKILL, and the container's state records no OOM kill"
             return f"by SIGKILL after {self.stopped_by}" if self.stopped_by else "by SIGKILL"
         if self.is_impossible:
             return "because it asked for a block of memory of an impossible size"

@@ -164,6 +164,7 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             limit_bytes=None if is_below else row["memory_limit_bytes"],
             used_bytes=None if is_below else row["memory_used_bytes"],
             is_below=is_below,
+            is_not_oom=row["oom_killed"] is False and not any(row[name] for name in _OF_PODS),
             is_restarted=row["status"] == "running" and row["last_status"] == "terminated",
             is_inside=not at_start and _is_inside(row, has_ended=identifier in ended),
             is_at_start=at_start,
@@ -181,6 +182,10 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             continue
         before.append(row)
         yield report
+
+
+_OF_PODS = ("pod", "container", "reason", "last_status")
+"""Only Docker and Podman say of a container that it was not OOM-killed; Kubernetes has a reason."""
 
 
 def _is_same_end(one: Row, other: Row) -> bool:

@@ -136,6 +136,13 @@ _AT_START = (
 _UNKNOWN_SIZE = "What the heap did is unknown: the input has neither its limit nor its size."
 
 
+_NOT_OOM = (
+    "Its state has OOMKilled=false: SIGKILL came from `docker kill`, from a `docker stop` that "
+    "took too long or from the OOM killer of the host, or it passes on the exit code of a child "
+    "that was killed."
+)
+
+
 def _unproven(death: Death, growth: tuple[str, ...]) -> Explanation:
     """Returns the explanation of an end by SIGKILL, which anybody may have sent.
 
@@ -150,6 +157,8 @@ def _unproven(death: Death, growth: tuple[str, ...]) -> Explanation:
             "memory ran out."
         )
         return Explanation((reading, *growth), (advice,), "cannot tell")
+    if death.is_not_oom:
+        return Explanation((_NOT_OOM, *growth), (remedies.FIND_SENDER,), "cannot tell")
     is_code = death.exit_code is not None
     sent = "Exit code 137 means SIGKILL, which any process may have sent"
     reading = (
@@ -224,7 +233,7 @@ def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
         )
         return
     if outside_most <= NOTABLE * total:
-        yield f"{100 * least / total:.0f} % of {of} was Go heap."
+        yield _last_known(facts, least, f"which is {100 * least / total:.0f} % of {of}")
         return
     if heap.most_is == "total":
         yield (
@@ -245,6 +254,19 @@ def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
             f"unless one last allocation was that large: {stacks}cgo, mmap, {others}or memory that "
             "the runtime had not returned."
         )
+
+
+def _last_known(facts: Evidence, least: float, share: str) -> str:
+    """Returns how large the heap was when it was last printed, and what the goal allowed for."""
+    minute = facts.minute
+    end, live, goal = minute.heap_end_mib, minute.live_mib, minute.next_goal_mib
+    due = "" if goal is None else f", and the heap goal allowed up to {goal:,} MiB"
+    if end is None or round(least) != end or facts.death.not_before_at:
+        return f"At least {least:,.0f} MiB were Go heap before the kill, {share}{due}."
+    before = "When last printed"
+    if minute.gap_s is not None and minute.gap_s >= 0:
+        before = f"At its last cycle, {duration_text(minute.gap_s)} before"
+    return f"{before}, the Go heap was {end:,} MiB, {share}; {live:,} MiB of it were live{due}."
 
 
 def _range(least: float, most: float) -> str:

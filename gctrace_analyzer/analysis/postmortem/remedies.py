@@ -84,6 +84,10 @@ _END_IN_TIME = (
     "To let it stop cleanly, handle SIGTERM in it, or give it more time "
     "(terminationGracePeriodSeconds, `docker stop -t`, TimeoutStopSec)."
 )
+FIND_SENDER = (
+    "Find out who sent it: `docker events --since` shows kill and stop, and the kernel's log of "
+    "that minute (`journalctl -k`, `dmesg`) an OOM kill by the host."
+)
 KEEP_KERNEL_LOG = (
     "Read the kernel's log of that minute (`journalctl -k`, `dmesg`), and keep it: it says who was "
     "killed for memory."

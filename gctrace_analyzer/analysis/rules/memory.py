@@ -122,14 +122,14 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
         has_code = death.kind.startswith("Exit code")
         how = "with exit code 137 (SIGKILL)" if has_code else "by SIGKILL"
         program = f"The program{f' {death.victim}' if death.victim else ''}"
-        stopped = (
-            f"{program} was killed by SIGKILL{cause}; nothing in the input proves that memory ran "
-            "out."
-        )
+        proof = "; nothing in the input proves that memory ran out"
+        is_denied = "no OOM kill" in cause
+        stopped = f"{program} was killed by SIGKILL{cause}{'' if is_denied else proof}."
         grew = "".join(f" {said}" for said in death.reading[1:])
         yield Evidence(
             "warn",
-            f"{program} ended {how}{cause}, and there is no record of an OOM kill.",
+            f"{program} ended {how}{cause}"
+            f"{'' if is_denied else ', and there is no record of an OOM kill'}.",
             headline=f"{stopped}{grew}" if cause or grew or not has_code else None,
             advice=death.advice[0] if cause else None,
             process=facts.death.process,

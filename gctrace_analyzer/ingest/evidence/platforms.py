@@ -415,10 +415,11 @@ def _time(value: Any) -> datetime | None:
 
 def _of_ecs(container: dict[str, object], task: dict[str, object]) -> Row:
     reason = container.get("reason")
-    ended = task.get("executionStoppedAt") or task.get("stoppedAt")
     # The memory of a task is a limit too, which its containers share.
     limit = numbers.whole(container.get("memory")) or numbers.whole(task.get("memory"))
-    units = numbers.real(container.get("cpu")) or numbers.real(task.get("cpu"))
+    # On Linux, the CPU units of a container are a share, and only those of its task a quota.
+    is_quota = str(task.get("platformFamily")).lower().startswith("windows")
+    units = numbers.real((is_quota and container.get("cpu")) or task.get("cpu"))
     row: Row = {
         "name": container.get("name"),
         "container_id": container.get("runtimeId"),
@@ -427,7 +428,7 @@ def _of_ecs(container: dict[str, object], task: dict[str, object]) -> Row:
         "exit_code": container.get("exitCode"),
         "error": reason,
         "started_at": _time(task.get("startedAt")),
-        "finished_at": _time(ended),
+        "finished_at": _time(task.get("executionStoppedAt") or task.get("stoppedAt")),
         "memory_limit_bytes": numbers.whole(limit, MIB),
         "cpu_limit": units / 1024 if units else None,
     }

@@ -54,7 +54,8 @@ def test_a_kill_far_above_the_live_heap_could_have_been_prevented() -> None:
     assert found.preventable == "yes"
     assert found.reading == (
         "It reached the limit of api: 512 MiB.",
-        "94 % of the 500 MiB resident was Go heap.",
+        "At its last cycle, 1.0 s before, the Go heap was 470 MiB, which is 94 % of the 500 MiB "
+        "resident; 240 MiB of it were live, and the heap goal allowed up to 480 MiB.",
     )
     assert found.advice == (
         "Set GOMEMLIMIT=460MiB, so that GC runs before memory reaches the limit of 512 MiB; the "

@@ -68,6 +68,24 @@ def test_exit_code_137_alone_proves_nothing(tmp_path: Path) -> None:
     (found,) = gca.read(logfile(tmp_path / "state", [json.dumps(state)])).post_mortems()
     assert not found.proven
     assert found.preventable == "cannot tell"
+    assert "OOMKilled=false: SIGKILL came from `docker kill`" in found.reading[0]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["4f5e6d7c8b9a   api   Exited (137) 3 minutes ago   api"],
+        [
+            "    Last State:     Terminated",
+            "      Reason:       Error",
+            "      Exit Code:    137",
+        ],
+    ],
+    ids=["docker ps", "kubectl describe"],
+)
+def test_a_state_that_leaves_it_open_denies_nothing(lines: list[str], tmp_path: Path) -> None:
+    (found,) = gca.read(logfile(tmp_path / "list", lines)).post_mortems()
+    assert not found.proven
     assert "does not prove" in found.reading[0]
 
 

@@ -568,6 +568,19 @@ def test_ecs_containers_have_their_limits_and_ends(
     assert (death.victim, death.limit_mib) == ("api", 512)
 
 
+@pytest.mark.parametrize(
+    ("of_task", "cpus"),
+    [({}, 0.25), ({"cpu": None}, None), ({"platformFamily": "WINDOWS_SERVER_2022_CORE"}, 0.5)],
+    ids=["a task with a size", "a share", "Windows"],
+)
+def test_cpu_units_of_a_container_are_a_share(
+    of_task: dict[str, Any], cpus: float | None, tmp_path: Path
+) -> None:
+    task = {**TASK, "containers": [{**CONTAINER, "cpu": "512"}], **of_task}
+    run = read_lines(tmp_path, json.dumps({"tasks": [task]}))
+    assert run.container_states["cpu_limit"].to_list() == [cpus]
+
+
 KERNEL = (
     "{} node-1 kernel: oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=a,"
     "mems_allowed=0,oom_memcg=/nomad.slice/a.scope,task_memcg=/nomad.slice/a.scope,task=api,"
