@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from contextlib import contextmanager
 from dataclasses import replace
@@ -40,6 +41,8 @@ FORMATS = ("text", "md", "html", "json", "csv", "jsonl")
 _REPORTS = 10
 _TOP = 10
 _WORST = 3
+_SHORT = 60
+"""Characters of inputs that are repeated in a command."""
 
 _DESCRIPTION = """\
 Reads the logs of many processes, writes one row for each, and says first which
@@ -105,7 +108,7 @@ def run(args: argparse.Namespace) -> Result:
         answers(table), [(name, answers(rows_then)) for name, rows_then in earlier]
     )
     pages = {} if args.reports is None else _reports(args, inputs, summary)
-    return replace(_result(args, table, summary, pages), closing=_next(summary))
+    return replace(_result(args, table, summary, pages), closing=_next(args, folder, summary))
 
 
 def of_server(args: argparse.Namespace, since: str) -> Result:
@@ -166,15 +169,24 @@ def _result(
     )
 
 
-def _next(summary: Answers) -> Document:
-    """Returns what to do next: see a page and single reports, name services by folders."""
+def _next(args: argparse.Namespace, folder: str | None, summary: Answers) -> Document:
+    """Returns the commands to run next: a page and single reports, services named by folders."""
     from gctrace_analyzer.present.document import Gap, Sentence, Sentences
     from gctrace_analyzer.present.sections.fleet import pattern_of
 
     files = summary.totals.files
-    steps = [f"-o fleet.parquet -o fleet.html{' --reports reports' if files else ''}"]
-    if files and summary.totals.unnamed:
-        steps.append(f"--id '{pattern_of(summary)}' · help fleet")
+    inputs = shlex.join(args.inputs)
+    page = f"-o fleet.html{' --reports reports' if files else ''}"
+    steps = []
+    if folder is None and inputs and len(inputs) <= _SHORT:
+        steps.append(f"gctrace-analyze fleet {inputs} -o fleet.parquet {page}")
+    elif folder is not None and not any(path.suffix == ".html" for path in args.output):
+        steps.append(f"gctrace-analyze fleet -o {shlex.quote(folder)} {page}")
+    if inputs and len(inputs) <= _SHORT and (id_ := pattern_of(summary)) and args.id is None:
+        into = "" if folder is None else f" -o {shlex.quote(folder)} --overwrite"
+        steps.append(f"gctrace-analyze fleet {inputs} --id '{id_}'{into}")
+    if not steps:
+        return ()
     rows = [Sentence("Next:" if step is steps[0] else "", step, "bold") for step in steps]
     return (Gap(), Sentences(rows, width=6, indent=0))
 
@@ -297,6 +309,7 @@ def _split_outputs(args: argparse.Namespace) -> str | None:
         )
     args.formats = FORMATS
     args.output = [Path(name) for name in args.output if name not in folders]
+    args.format = args.format or "text"  # The summary is printed, whatever is written.
     validate(args)
     return folders[0] if folders else None
 

@@ -11,6 +11,7 @@ import tempfile
 import warnings
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -20,6 +21,7 @@ from gctrace_analyzer.analysis.settings.known import ProgramFacts
 from gctrace_analyzer.errors import (
     BadSettingError,
     GctraceWarning,
+    MissingInputError,
     NoDataError,
     UnreadableInputError,
 )
@@ -124,6 +126,12 @@ def fleet(
             "no file found",
             "Check the path or pattern.",
         )
+    gone = [
+        item for item in items if not (identity.is_url(item.url) or os.path.lexists(item.url))
+    ]
+    if len(gone) == len(items):
+        named = ", ".join(item.name for item in gone[:3])
+        raise MissingInputError(named, "no such file", f"Looked for it in {Path.cwd()}.")
     size = round(units.size_mib(stretch, argument="stretch") * units.MIB)
     target = Output(
         where,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.fleet.answers import READ_BEFORE
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import last
 from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.analysis.sites.functions import place
@@ -37,11 +38,7 @@ _PREDICTED = ("gc_per_s", "gc_cpu_with_idle_share", "heap_peak_mib")
 def rows_of(run: Run, item: Item, identity: Mapping[str, str]) -> list[Row]:
     """Returns one row per process of a file, or one without figures if it has no process."""
     numbers = run.processes["process"].to_list()
-    damage = [
-        f"{source.damage}; everything before that was read"
-        for source in run.sources
-        if source.damage
-    ]
+    damage = [f"{source.damage}{READ_BEFORE}" for source in run.sources if source.damage]
     runs = [run] if len(numbers) < 2 else [run.process(number) for number in numbers]
     rows = [
         {

@@ -9,7 +9,7 @@ import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import field, replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
@@ -24,7 +24,9 @@ from gctrace_analyzer.errors import (
 )
 from gctrace_analyzer.fleets.identity import is_url, public, without_secrets
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest.compression import compression
 from gctrace_analyzer.ingest.profiles.bundles import age
+from gctrace_analyzer.ingest.sniff import SNIFF_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,6 +52,10 @@ _LIBRARIES = {
     "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs",
     "abfss": "adlfs", "az": "adlfs", "http": "aiohttp", "https": "aiohttp",
 }  # fmt: skip
+_PACKED = {".gz": "gzip", ".zst": "zstd", ".xz": "xz", ".bz2": "bzip2"}
+_MOST_UNREADABLE = 0.1
+"""Share of bytes that are no UTF-8, above which a file is not text."""
+
 _HINTS = {
     "denied": "Credentials are taken from the environment or the store's own configuration, "
     "here and on every worker: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
@@ -175,7 +181,12 @@ def named(inputs: Sequence[str]) -> list[Item]:
 def _local(text: str) -> Iterator[Item]:
     path = Path(text).expanduser()
     if path.is_dir():
-        names = [str(name) for name in path.rglob("*")]
+        names = []
+        refused: list[OSError] = []
+        for folder, _, files in os.walk(path, onerror=refused.append):
+            names += [str(Path(folder) / name) for name in files]
+        # A folder that cannot be listed is a row with its error.
+        yield from (Item(str(err.filename), str(err.filename), None) for err in refused)
     elif glob.has_magic(text) and not path.exists():
         # Patterns may be absolute, which Path.glob does not accept.
         names = glob.glob(str(path), recursive=True)  # noqa: PTH207
@@ -274,6 +285,13 @@ def opened(item: Item, options: Mapping[str, Any]) -> Iterator[IO[bytes]]:
         except OSError as err:
             is_missing = isinstance(err, FileNotFoundError)
             problem = "no such file or folder" if is_missing else err.strerror
+            if isinstance(err, IsADirectoryError) and not os.access(
+                item.url, os.R_OK | os.X_OK
+            ):
+                err, problem = (
+                    PermissionError(),
+                    "permission denied: the folder cannot be listed",
+                )
             error = MissingInputError if is_missing else UnreadableInputError
             hint = "It must be readable on every worker."
             raise error(item.name, str(problem or err).lower(), hint) from err
@@ -347,6 +365,19 @@ def _kind_of_access_error(err: BaseException) -> Kind:
     }:
         return "unreachable"
     return "bug"
+
+
+def with_form(item: Item, options: Mapping[str, Any], problem: str) -> str:
+    """Returns why a file has no records, with what its bytes are if its name says otherwise."""
+    with opened(item, options) as file:
+        head = file.read(SNIFF_BYTES)
+    suffix = PurePosixPath(item.name).suffix
+    if suffix in _PACKED and compression(head) is None:
+        return f"not {_PACKED[suffix]}, although its name ends in {suffix}: {problem}"
+    unreadable = head.decode("utf-8", "replace").count("\ufffd") + head.count(0)
+    if compression(head) is None and unreadable > _MOST_UNREADABLE * len(head):
+        return f"not text in UTF-8: {problem}"
+    return problem
 
 
 def problem_of(err: BaseException, url: str) -> str:

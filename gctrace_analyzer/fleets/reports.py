@@ -8,7 +8,7 @@ import re
 import warnings
 from dataclasses import replace
 from operator import methodcaller
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -73,8 +73,10 @@ def write_reports(
 
     first = processes.head(top)
     keys: list[Key] = list(first.select("file", "process").iter_rows())
+    called = [_called(*names) for names in first.select("service", "name").iter_rows()]
     pages: dict[Key, Path] = {}
-    for (file, number), name, parts in zip(keys, _names(keys), first["parts"], strict=True):
+    names, parts_of = _names(keys, called), first["parts"].to_list()
+    for (file, number), name, title, parts in zip(keys, names, called, parts_of, strict=True):
         item = replace(_item(file), parts=tuple(map(_item, parts or ())))
         try:
             with (
@@ -82,7 +84,7 @@ def write_reports(
                 inputs.all_opened(item, storage_options or {}) as logs,
             ):
                 warnings.simplefilter("ignore", GctraceWarning)
-                page = _page(read(*logs, **(read_options or {})), number, theme)
+                page = _page(read(*logs, **(read_options or {})), number, title, theme)
         except Exception as err:  # Any error of a store; one lost file must not end the run.
             failed(file, inputs.problem_of(err, item.url))
             continue
@@ -106,29 +108,37 @@ def links(reports: Mapping[Key, Path], page: Path | None) -> dict[Key, str]:
     }
 
 
-def _page(run: Run, number: int, theme: Theme) -> str:
+def _page(run: Run, number: int, title: str, theme: Theme) -> str:
     from gctrace_analyzer.present.html.report_page import dumps
 
     own = run if len(run.processes) < 2 else run.process(number)
-    return dumps(own.report(), light=True, theme=theme)
+    return dumps(own.report(), light=True, theme=theme, title=title)
 
 
-def _names(keys: Sequence[Key]) -> list[str]:
-    """Returns a file name for each report: that of the log, and more where two are the same.
+def _called(service: str, name: str) -> str:
+    """Returns the names of a service and its process, once.
 
-    >>> _names([("logs/a b.log.gz", 0), ("logs/web.log", 2)])
-    ['a-b.log.gz.html', 'web.log-process-2.html']
+    >>> _called("api", "api-6d4cf56db6-x2k9v"), _called("db/app", "db-0")
+    ('api-6d4cf56db6-x2k9v', 'db/app/db-0')
     """
-    plain = [_plain(file, number) for file, number in keys]
+    return name if service in name else f"{service}/{name}"
+
+
+def _names(keys: Sequence[Key], called: Sequence[str]) -> list[str]:
+    """Returns a file name for each report: what it is called, and more where two are the same.
+
+    >>> _names([("logs/a b.log.gz", 0), ("logs/web.log", 2)], ["a b", "eu/web"])
+    ['a-b.html', 'eu-web-process-2.html']
+    """
+    plain = [_plain(name, number) for name, (_, number) in zip(called, keys, strict=True)]
     return [
         f"{name}.html" if plain.count(name) == 1 else f"{name}-{_digest(file)}.html"
         for name, (file, _) in zip(plain, keys, strict=True)
     ]
 
 
-def _plain(file: str, number: int) -> str:
-    last = PurePosixPath(file.replace("\\", "/").partition("?")[0]).name
-    safe = re.sub(r"[^\w.+-]+", "-", last).strip("-.")[:120] or "report"
+def _plain(name: str, number: int) -> str:
+    safe = re.sub(r"[^\w.+-]+", "-", name).strip("-.")[:120] or "report"
     return f"{safe}-process-{number}" if number else safe
 
 

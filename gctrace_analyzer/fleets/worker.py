@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from gctrace_analyzer import units
+from gctrace_analyzer.analysis.fleet.answers import READ_BEFORE
 from gctrace_analyzer.errors import GctraceWarning
 from gctrace_analyzer.fleets import fleet_rows, identity, inputs, stretches
 from gctrace_analyzer.frozen import frozen
@@ -153,6 +154,8 @@ def _or_error_row(item: Item, batch: Batch, work: Callable[[Item], list[Any]]) -
         raise
     except BaseException as err:  # A panic in Polars is not an Exception.
         kind, problem = inputs.kind_of(err), inputs.problem_of(err, item.url)
+    if kind == "no-records":
+        problem = inputs.with_form(item, batch.how.storage, problem)
     if kind == "unreachable" and batch.retry:
         # `from None`, because the cause has the URL with its secrets, and workers log it.
         raise StoreUnreachableError(": ".join((item.name, problem))) from None
@@ -203,9 +206,7 @@ def _stretches(sources: Sequence[Source], item: Item, how: WorkerOptions) -> lis
     ]
     rows = stretches.rows_of_file(results, item, identity_)
     damage = [
-        f"{source.facts.damage}; everything before that was read"
-        for source in sources
-        if source.facts.damage
+        f"{source.facts.damage}{READ_BEFORE}" for source in sources if source.facts.damage
     ]
     for row in rows:
         row["warnings"] = [*(row["warnings"] or []), *damage]

@@ -418,7 +418,7 @@ def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
             hint = "Of addresses, http:// and https:// are read: save what is there to a file."
         raise MissingInputError(str(origin), problem, hint) from err
     except IsADirectoryError as err:
-        problem, hint = "a folder, not a log", f"Name the files in it: {path / _pattern(path)}"
+        problem, hint = "a folder, not a log", _hint_for(path)
         raise UnreadableInputError(str(origin), problem, hint) from err
     except OSError as err:
         raise not_opened(str(origin), err) from err
@@ -428,6 +428,15 @@ def not_opened(name: str, err: OSError) -> UnreadableInputError:
     """Returns the error for an input that the system does not open."""
     problem = (err.strerror or str(err)).lower()
     return UnreadableInputError(name, problem, "May this user read it?")
+
+
+def _hint_for(folder: Path) -> str:
+    if folder.with_name(f"{folder.name}.manifest.json").exists():
+        return f"It is the output of a fleet: gctrace-analyze fleet {folder}"
+    return (
+        f"Name the files in it: {folder / _pattern(folder)}\n"
+        f"  Or read each as a process of its own: gctrace-analyze fleet {folder}"
+    )
 
 
 def _pattern(folder: Path) -> str:

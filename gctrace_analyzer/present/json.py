@@ -197,7 +197,11 @@ def _promises(pairs: Sequence[Pair]) -> Iterator[dict[str, object]]:
 
 def of_fleet(answers: Answers) -> str:
     """Returns the summary of a fleet as JSON text."""
-    return written({"schema_version": SCHEMA_VERSION, **answers.to_dict()})
+    from gctrace_analyzer.present.sections.fleet import verdict
+
+    shown = verdict(answers)
+    said = {"level": shown.level, "sentence": shown.sentence, "action": shown.action}
+    return written({"schema_version": SCHEMA_VERSION, "verdict": said, **answers.to_dict()})
 
 
 def _side(side: Side) -> dict[str, object]:

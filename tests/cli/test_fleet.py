@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import gzip
+import json
+from pathlib import Path
 
 import pytest
 
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.fleets.output import Output
 from tests.helpers.fleet import rows_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SAMPLE = "samples/steady-go1.26.log"
 
@@ -59,3 +58,45 @@ def test_errors_name_what_the_user_typed(
         code = int(ended.code or 0)
     assert code in (2, 3)
     assert said in capsys.readouterr().err
+
+
+def test_nothing_to_read_is_an_error_of_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fleet", "typo", "-o", str(tmp_path / "x")]) == 3
+    assert "typo: no such file." in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+
+
+def test_what_is_next_and_what_is_printed_are_commands_and_the_summary(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample = str(Path(SAMPLE).resolve())
+    monkeypatch.chdir(tmp_path)
+    rows, page = Path("x.parquet"), Path("p.html")
+    assert main(["fleet", sample, "-o", str(rows)]) == 0
+    assert f"gctrace-analyze fleet -o {rows} -o fleet.html" in capsys.readouterr().out
+    assert main(["fleet", "-o", str(rows), "-o", str(page)]) == 0
+    printed = capsys.readouterr().out
+    assert "1 process" in printed
+    assert "Next:" not in printed
+    assert main([str(rows)]) == 3
+    assert f"gctrace-analyze fleet {rows}" in capsys.readouterr().err
+    assert main(["fleet", str(rows), "-f", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"]["sentence"]
+
+
+def test_a_damaged_file_and_each_reason_are_in_the_summary(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = gzip.compress(Path(SAMPLE).read_bytes())
+    (tmp_path / "cut.log.gz").write_bytes(data[: len(data) // 2])
+    (tmp_path / "noise.log").write_bytes(bytes(range(1, 256)) * 80)
+    (tmp_path / "fake.log.gz").write_text("hello\n")
+    (tmp_path / "web.log").write_text("GET / 200\n" * 50)
+    assert main(["fleet", str(tmp_path), "--width", "120"]) == 0
+    printed = capsys.readouterr().out
+    assert "1 read only in part" in printed
+    assert "not text" in printed
+    assert "not gzip" in printed
+    assert "50 lines" in printed

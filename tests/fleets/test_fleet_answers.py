@@ -195,4 +195,4 @@ def test_the_answers_fit_a_terminal_and_are_markdown_and_json() -> None:
 def test_the_pattern_that_groups_files_of_one_name_is_named() -> None:
     places = ("v/etcd/eu/run.log", "v/nsqd/eu/run.log.gz", "v/nsqd/us/run.log")
     found = answers(fleet_of(*({**replica(0, service=None), "file": name} for name in places)))
-    assert "such as '{service}/*/run.log'" in " ".join(shown.notes(found))
+    assert "'{service}/*/run.log'" in " ".join(shown.notes(found))

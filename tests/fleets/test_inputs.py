@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,25 @@ def test_replicas_and_process_ids_are_no_parts_of_a_log(
     for name in names:
         (tmp_path / name).write_text(sample())
     assert len(inputs.find([str(tmp_path)])[0]) == 2
+
+
+def test_a_folder_that_cannot_be_listed_is_a_row_with_its_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (tmp_path / "run.log").write_text(sample())
+    listed = os.scandir
+
+    def scandir(path: str) -> object:
+        if str(path) == str(closed):
+            raise PermissionError(13, "Permission denied", str(closed))
+        return listed(path)
+
+    monkeypatch.setattr("os.scandir", scandir)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    found, _ = inputs.find([str(tmp_path)])
+    assert [item.name for item in found] == [str(closed), str(tmp_path / "run.log")]
+    (row,) = rows_here(found[0], WorkerOptions())
+    assert row["error_kind"] == "denied"
+    assert row["error"] == "permission denied: the folder cannot be listed"

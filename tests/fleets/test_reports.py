@@ -49,7 +49,7 @@ def test_the_report_of_a_restarted_process_is_that_of_its_last_start(tmp_path: P
     processes = answers(rows(SAMPLES / "restart-go1.26.log")).processes
     ((_, number), path), *_ = write_reports(processes, tmp_path, top=1).items()
     assert number > 0
-    assert path.name == f"restart-go1.26.log-process-{number}.html"
+    assert path.name == f"restart-go1.26-process-{number}.html"
     assert "restart-go1.26.log" in path.read_text()
 
 
@@ -179,7 +179,7 @@ def test_reports_do_not_list_the_inputs_again(
     assert main([*words, "--reports", str(tmp_path / "reports")]) == 0
     capsys.readouterr()
     assert len(listed) == 1
-    assert (tmp_path / "reports" / "app.log.html").exists()
+    assert (tmp_path / "reports" / "app.html").exists()
 
 
 def test_a_kill_without_gc_cycles_is_counted_and_named() -> None:
@@ -187,3 +187,19 @@ def test_a_kill_without_gc_cycles_is_counted_and_named() -> None:
     assert (found.totals.killed, found.totals.without_program) == (1, 1)
     assert found.kills["oom_kills"].to_list() == [1]
     assert "Killed for memory" in [table.title for table in rankings(found, 10)]
+
+
+def test_reports_are_named_after_service_and_pod_and_read_all_parts(tmp_path: Path) -> None:
+    pod = "api-6d4cf56db6-x2k9v"
+    folder = tmp_path / f"shop_{pod}_8f2d8a34-53d1-4bb5-8f0e-000000000001" / "api"
+    folder.mkdir(parents=True)
+    text = (SAMPLES / "steady-go1.26.log").read_text().splitlines(keepends=True)
+    (folder / "0.log.20261124-090010").write_text("".join(text[:20]))
+    (folder / "0.log").write_text("".join(text[20:]))
+    (log,), _ = inputs.find([str(tmp_path)])
+    frame = pl.DataFrame(rows_of(folder), schema=schema.polars_schema("fleet"))
+    ((_, path),) = write_reports(answers(frame).processes, tmp_path / "reports", top=1).items()
+    assert path.name == f"{pod}.html"
+    page = path.read_text()
+    assert f"<h1>{pod}</h1>" in page
+    assert all(part.name in page for part in log.parts)

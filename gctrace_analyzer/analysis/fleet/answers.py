@@ -44,6 +44,9 @@ OUTLYING = {
 _WHO = ("service", "name", "file", "process")
 """What a row is about."""
 
+READ_BEFORE = "; everything before that was read"
+"""How the note on a damaged file ends."""
+
 _MAD_OF_NORMAL = 0.6745
 """The median absolute deviation (MAD) of a normal distribution with standard deviation 1."""
 
@@ -60,6 +63,7 @@ class FleetTotals(Plain):
 
     files: int
     unread: int
+    damaged: int
     processes: int
     short: int
     without_program: int
@@ -219,6 +223,7 @@ def _totals(
     return FleetTotals(
         files=files,
         unread=len(unread),
+        damaged=rows.filter(is_damaged())["file"].n_unique(),
         processes=len(known),
         short=int(known["short"].sum()),
         without_program=files
@@ -235,6 +240,11 @@ def _totals(
         **_interval(services, "saved_cores"),
         **_interval(services, "saved_heap_mib"),
     )
+
+
+def is_damaged() -> pl.Expr:
+    """Returns whether a file could be read only up to where it is damaged."""
+    return pl.col("warnings").list.eval(pl.element().str.ends_with(READ_BEFORE)).list.any()
 
 
 def _sum(values: pl.Series) -> float | None:
@@ -279,6 +289,7 @@ def _processes(last: pl.DataFrame) -> pl.DataFrame:
         "headline",
         "to_do",
         "parts",
+        "named",
     )
 
 
@@ -405,9 +416,15 @@ def _errors(rows: pl.DataFrame) -> pl.DataFrame:
     return (
         rows.filter(pl.col("error_kind").is_not_null())
         .sort("file")
-        .group_by(pl.col("error_kind").alias("kind"))
+        .group_by(
+            pl.col("error_kind").alias("kind"),
+            # Reasons that differ only in their numbers are one.
+            pl.col("error").str.replace_all(r"\d[\d,.]*", "").alias("_reason"),
+            maintain_order=True,
+        )
         .agg(files=pl.len(), example=pl.col("file").first(), error=pl.col("error").first())
-        .sort("files", "kind", descending=[True, False])
+        .drop("_reason")
+        .sort("files", "kind", descending=[True, False], maintain_order=True)
     )
 
 

@@ -13,6 +13,10 @@ _FILE_SUFFIXES = (
 )
 
 
+_OWN = ("pod", "_in_pod", "service", "_place")
+"""What a process may be called."""
+
+
 def with_names(rows: pl.DataFrame) -> pl.DataFrame:
     """Adds `named`, fills `service`, and adds `name`, that of the process.
 
@@ -20,7 +24,8 @@ def with_names(rows: pl.DataFrame) -> pl.DataFrame:
     compression and replicas. If files of this name are in several folders, each service has as
     many folders in front as distinguish them, because the same name need not be the same program.
 
-    A process is called like its pod, its service, or its file, whichever is its own.
+    A process is called like its pod, its pod and container, its service, or its file, whichever is
+    its own.
     """
     parts = pl.col("file").str.replace(r"\?.*$", "").str.split("/")
     base = parts.list.last()
@@ -50,6 +55,8 @@ def with_names(rows: pl.DataFrame) -> pl.DataFrame:
 
     rows = rows.with_columns(_place=in_folders("_stem"))
     rows = rows.with_columns(service=pl.coalesce("service", "_place"))
-    own = [pl.when(is_own(name)).then(pl.col(name)) for name in ("pod", "service", "_place")]
+    in_pod = pl.concat_str("pod", "container", separator="/")
+    rows = rows.with_columns(_in_pod=in_pod)
+    own = [pl.when(is_own(name)).then(pl.col(name)) for name in _OWN]
     name = pl.coalesce(*own, in_folders("_base"))
     return rows.with_columns(name=name).select(pl.exclude("^_.*$"))

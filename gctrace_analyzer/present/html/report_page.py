@@ -79,6 +79,7 @@ def dumps(
     report: Report,
     *,
     light: bool = False,
+    title: str = "",
     command: str | None = None,
     other_process: str | None = None,
     made_at: datetime | None = None,
@@ -91,6 +92,7 @@ def dumps(
         report: what to show.
         light: a small page without scripts, for tickets and mail: its charts do not zoom, and
             its table has only the cycles with the longest pauses.
+        title: what the page is about, in place of the name that the log gives.
         command: the command that made the page.
         other_process: how to draw another process, if the log has several; a sentence.
         made_at: when the page was made.
@@ -118,6 +120,7 @@ def dumps(
         for problem in findings.problems(report)
     ]
     shown = {
+        "name": printable(title) if title else report.name,
         "report": report,
         "verdict": verdict.shown(report),
         # The finding that the verdict rests on.

@@ -67,6 +67,7 @@ def facts(answers: Answers) -> list[str]:
     ]
     less = {
         "could not be read": t.unread,
+        "read only in part": t.damaged,
         "without GC cycles": t.without_program,
         ("process" if t.short == 1 else "processes") + " with too few cycles": t.short,
         "killed for memory": t.killed,
@@ -202,25 +203,43 @@ def notes(answers: Answers) -> list[str]:
             f"of Go in place of the default collector exports it: {ENABLE}."
         )
     if t.unnamed and t.files:
+        unnamed = answers.processes.filter(~pl.col("named"))
+        example = f", such as {printable(unnamed['name'][0])}" if len(unnamed) else ""
+        pattern = pattern_of(answers)
+        to_group = (
+            f" To group them, pass a pattern for paths (id): '{pattern}'." if pattern else ""
+        )
         sentences.append(
-            f"{count(t.unnamed, 'process is', 'processes are')} named after the file, and equal "
-            "names in different folders are different services. To group them, pass a pattern "
-            f"for paths (id), such as '{pattern_of(answers)}'."
+            f"{count(t.unnamed, 'process is', 'processes are')} named after the file{example}; "
+            f"equal names in different folders are different services.{to_group}"
         )
     return sentences
 
 
 def pattern_of(answers: Answers) -> str:
-    """Returns a pattern that names services by their folders."""
-    several = answers.processes.filter(
-        pl.col("service").str.contains("/", literal=True)
-        & pl.col("file").str.contains(pl.col("service"), literal=True)
+    """Returns a pattern that names services by their folders; empty if none would be right.
+
+    It is right if most files name no service, and are either one of the same name in each
+    folder, or several in each of several folders.
+    """
+    processes = answers.processes
+    unnamed = processes.filter(~pl.col("named")).select(
+        "service",
+        folder=pl.col("file").str.extract(r"([^/]+)/[^/]*$"),
+        base=pl.col("file").str.extract(r"([^/]*)$").str.replace(r"\.(gz|zst|xz|bz2)$", ""),
     )
-    if several.is_empty():
-        return "{service}/{pod}.log"
-    service, file = several.select("service", "file").row(0)
-    between = "*/" * (service.count("/") - 1)
-    return f"{{service}}/{between}{file.rpartition('/')[2].removesuffix('.gz')}"
+    if 2 * len(unnamed) <= len(processes) or unnamed["folder"].null_count():
+        return ""
+    folders = unnamed["folder"].n_unique()
+    if folders < 2:
+        return ""
+    if unnamed["base"].n_unique() == 1:
+        between = "*/" * (unnamed["service"][0].count("/") - 1)
+        return f"{{service}}/{between}{unnamed['base'][0]}"
+    is_own = len(unnamed) == unnamed["base"].n_unique() >= 2 * folders
+    return (
+        "{service}/{pod}.log" if is_own and unnamed["base"].str.ends_with(".log").all() else ""
+    )
 
 
 def since(changes: Changes) -> str:
