@@ -433,19 +433,20 @@ def not_opened(name: str, err: OSError) -> UnreadableInputError:
 def _hint_for(folder: Path) -> str:
     if folder.with_name(f"{folder.name}.manifest.json").exists():
         return f"It is the output of a fleet: gctrace-analyze fleet {folder}"
+    fleet = f"read each as a process of its own: gctrace-analyze fleet {folder}"
+    pattern = _pattern(folder)
     return (
-        f"Name the files in it: {folder / _pattern(folder)}\n"
-        f"  Or read each as a process of its own: gctrace-analyze fleet {folder}"
+        f"Name the files in it: {folder / pattern}\n  Or {fleet}" if pattern else f"To {fleet}"
     )
 
 
 def _pattern(folder: Path) -> str:
-    """Returns the pattern of most files in a folder."""
+    """Returns the pattern of most files in a folder; empty if it only has folders."""
     try:
         suffixes = Counter(each.suffix for each in folder.iterdir() if each.is_file())
     except OSError:
         return "*.log"
-    return f"*{suffixes.most_common(1)[0][0]}" if suffixes else "*.log"
+    return f"*{suffixes.most_common(1)[0][0]}" if suffixes else ""
 
 
 def _encoding(head: bytes) -> str:
