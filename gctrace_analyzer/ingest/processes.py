@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
+from functools import cache
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ from gctrace_analyzer.ingest.rows import constant, is_one_process, of_each_proce
 from gctrace_analyzer.schema import IDENTITY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from gctrace_analyzer.ingest.input import Part
 
@@ -458,3 +459,24 @@ def several_services(processes: pl.DataFrame) -> list[str]:
 
 def _no_identities() -> pl.DataFrame:
     return pl.DataFrame(schema={"process": pl.Int64})
+
+
+def followed(cycles: Sequence[pl.DataFrame], *, newest_first: bool) -> Callable[[int], bool]:
+    """Returns what says whether the process whose records precede a line has more after it.
+
+    Args:
+        cycles: the cycles of an input, with `line_no` and `gc_num`.
+        newest_first: whether its lines run backwards: then nothing is known, and it has.
+    """
+
+    @cache
+    def records() -> pl.DataFrame:
+        return pl.concat([frame[["line_no", "gc_num"]] for frame in cycles]).sort("line_no")
+
+    def is_followed(line_no: int) -> bool:
+        if not cycles or newest_first:
+            return newest_first
+        at = records()["line_no"].search_sorted(line_no, side="right")
+        return at < len(records()) and records()["gc_num"][at] != 1
+
+    return is_followed

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from dataclasses import field, replace
-from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -397,16 +396,11 @@ def _rows_of_messages(part: Part) -> Rows:
     from gctrace_analyzer.ingest.evidence import dispatch
 
     described = part.rows.get("container_states", ())
-    return dispatch.read(_messages(part), described, partial(_runs_on, part))
-
-
-def _runs_on(part: Part, line_no: int) -> bool:
-    """Returns whether the process whose records precede a line has more of them after it."""
-    if not part.cycles or part.newest_first:
-        return part.newest_first
-    cycles = pl.concat([frame.select("line_no", "gc_num") for frame in part.cycles])
-    later = cycles.filter(pl.col("line_no") > line_no).sort("line_no")["gc_num"]
-    return len(later) > 0 and later[0] != 1
+    return dispatch.read(
+        _messages(part),
+        described,
+        processes.followed(part.cycles, newest_first=part.newest_first),
+    )
 
 
 def _messages(part: Part) -> list[Message]:

@@ -16,7 +16,8 @@ from gctrace_analyzer.analysis.postmortem.pairing import (
     same_host,
     without_kill,
 )
-from gctrace_analyzer.analysis.postmortem.proof import NOTICES, SIGKILL_CODE, is_kill, is_proven
+from gctrace_analyzer.analysis.postmortem.proof import NOTICES, is_kill, is_proven
+from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import BELOW, KILLED_AT_START, NOT_ENDED
 from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS
 

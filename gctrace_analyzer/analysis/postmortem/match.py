@@ -10,6 +10,7 @@ kinds of process ids never match.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
@@ -151,6 +152,26 @@ def match_all(
             if (is_low and unclear) or (number in far and ends[process]):
                 matches[number] = None
     return matches
+
+
+def by_place(
+    kill: Death, match: Match | None, processes: pl.DataFrame, cycles: pl.DataFrame
+) -> Match | None:
+    """Returns the match of a kill; without a time, its line among the cycles decides."""
+    is_named = match is not None and match.confidence != "low"
+    if kill.logged_at or (match and is_named and match.match_by != ("container",)):
+        return match
+    own = cycles.filter(pl.col("source").cast(pl.String) == kill.source)
+    if is_named:
+        # A container that was started again has several processes.
+        same = processes.filter(pl.col("container").is_in([kill.name, kill.container]))
+        own = own.join(same, on="process", how="semi")
+    before = own.sort("line_no").filter(pl.col("line_no") < kill.line_no)["process"]
+    if match and is_named:
+        return replace(match, process=before[-1]) if len(before) else match
+    if own.is_empty() or (kill.victim and len(before)):
+        return match
+    return Match(before[-1], ("place in the log",), "medium") if len(before) else None
 
 
 def _victim(kill: Death) -> object:

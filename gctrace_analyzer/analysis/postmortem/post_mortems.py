@@ -7,7 +7,7 @@ Proof of an OOM kill is a record of the kernel or of systemd-oomd, a container s
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -22,7 +22,13 @@ from gctrace_analyzer.analysis.postmortem.facts import (
     Resident,
 )
 from gctrace_analyzer.analysis.postmortem.heap_at_death import TIMESTAMP_S, heap_at_death
-from gctrace_analyzer.analysis.postmortem.match import NEAR, Match, listed_tasks, match_all
+from gctrace_analyzer.analysis.postmortem.match import (
+    NEAR,
+    Match,
+    by_place,
+    listed_tasks,
+    match_all,
+)
 from gctrace_analyzer.analysis.settings.known import (
     FIRST_WITH_LIMIT,
     go_version,
@@ -118,7 +124,8 @@ def post_mortems(
     every = deaths(log.tables)
     matches = match_all(every, log.all_processes, log.tables["container_states"])
     matches = [
-        _by_place(death, match, log) for death, match in zip(every, matches, strict=True)
+        by_place(death, match, log.all_processes, log.tables["cycles"])
+        for death, match in zip(every, matches, strict=True)
     ]
     elsewhere = log.selection.without_end if log.selection else ()
     return [
@@ -135,26 +142,6 @@ def post_mortems(
         for death, match in zip(every, matches, strict=True)
         if not (match and match.process in elsewhere)
     ]
-
-
-def _by_place(death: Death, match: Match | None, log: Log) -> Match | None:
-    """Returns the match of a death; without a time, its line among the cycles decides."""
-    is_named = match is not None and match.confidence != "low"
-    if death.logged_at or (match and is_named and match.match_by != ("container",)):
-        return match
-    own = log.tables["cycles"].filter(pl.col("source").cast(pl.String) == death.source)
-    if is_named:
-        # A container that was started again has several processes.
-        same = log.all_processes.filter(
-            pl.col("container").is_in([death.name, death.container])
-        )
-        own = own.join(same, on="process", how="semi")
-    before = own.sort("line_no").filter(pl.col("line_no") < death.line_no)["process"]
-    if match and is_named:
-        return replace(match, process=before[-1]) if len(before) else match
-    if own.is_empty() or (death.victim and len(before)):
-        return match
-    return Match(before[-1], ("place in the log",), "medium") if len(before) else None
 
 
 def _post_mortem(

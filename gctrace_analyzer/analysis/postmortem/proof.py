@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gctrace_analyzer.ingest.evidence.docker import got_sigkill
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NOTICES = ("oom_killed_process", "oomd_killed_processes")
 """The events of a unit that are notices of OOM kills, not ends of a process."""
-
-SIGKILL_CODE = 137
-"""Exit code of a container whose process got SIGKILL (128 + 9)."""
 
 
 def is_kill(table: str, row: Mapping[str, Any]) -> bool:
@@ -27,10 +26,7 @@ def is_kill(table: str, row: Mapping[str, Any]) -> bool:
     """
     match table:
         case "container_states":
-            by_signal = row["signal"] == "KILL" and row["event"] is None
-            killed = row["exit_code"] == SIGKILL_CODE or (
-                by_signal and row["exit_code"] is None
-            )
+            killed = got_sigkill(row)
         case "unit_events":
             killed = row["event"] == "main_exited" and row["signal"] == "KILL"
         case _:  # Only deaths are in the other tables.

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row
 
-_SIGNALS = {137: "KILL", 143: "TERM", 134: "ABRT", 139: "SEGV", 130: "INT"}
+SIGKILL_CODE = 137
+"""Exit code of a container whose process got SIGKILL (128 + 9)."""
+
+_SIGNALS = {SIGKILL_CODE: "KILL", 143: "TERM", 134: "ABRT", 139: "SEGV", 130: "INT"}
 _EVENTS = ("oom", "die", "kill", "start", "stop", "restart", "destroy", "create")
 _EVENT = re.compile(
     r"container (?P<event>oom|died?|kill|start|stop|restart|destroy|create) "
@@ -96,6 +99,15 @@ def with_signal(row: Row) -> Row:
     """Returns the row with the signal that its exit code implies."""
     code = row.get("exit_code")
     return row | {"signal": _SIGNALS.get(code)} if isinstance(code, int) else row
+
+
+def got_sigkill(row: Mapping[str, Any]) -> bool:
+    """Returns whether a container ended by SIGKILL, by its exit code or without any.
+
+    An event `kill` is the signal alone, after which a container may live on.
+    """
+    code, by_signal = row.get("exit_code"), row.get("signal") == "KILL" and not row.get("event")
+    return code == SIGKILL_CODE or (code is None and by_signal)
 
 
 def is_event(value: dict[str, object]) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import numbers
-from gctrace_analyzer.ingest.evidence.docker import go_settings, with_signal
+from gctrace_analyzer.ingest.evidence.docker import go_settings, got_sigkill, with_signal
 from gctrace_analyzer.ingest.evidence.message import KILLED_AT_START
 from gctrace_analyzer.ingest.evidence.words import may_be_described
 from gctrace_analyzer.ingest.json_values import iso_utc
@@ -107,13 +107,12 @@ def pods(value: dict[str, Any]) -> list[Row]:
             **go_settings(_environment(described)),
         }
         row |= states(state.get("state") or {}, state.get("lastState") or {})
-        if cause and row["exit_code"] == _SIGKILL_CODE and not row["oom_killed"]:
+        if cause and got_sigkill(row) and not row["oom_killed"]:
             row |= {"stop_requested": True, "stopped_by": cause}
         rows.append(with_signal(row))
     return rows
 
 
-_SIGKILL_CODE = 137
 _DISRUPTIONS = {
     "PreemptionByScheduler": "its pod was preempted by a more important one",
     "DeletionByTaintManager": "its pod was evicted from a node with a taint (NoExecute)",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.evidence import cgroups, wordings
-from gctrace_analyzer.ingest.evidence.docker import with_signal
+from gctrace_analyzer.ingest.evidence.docker import got_sigkill, with_signal
 from gctrace_analyzer.ingest.evidence.message import (
     AT_LIMIT,
     KILLED_AT_START,
@@ -303,7 +303,6 @@ class Stops:
 
 
 _BY_HAND = "somebody sent it SIGKILL (`docker kill`)"
-_SIGKILL_CODE = 137
 
 
 def stops_of(messages: Iterable[Message]) -> Stops:
@@ -336,9 +335,7 @@ def with_events(stops: Stops, states: Iterable[Row]) -> Stops:
 def mark_stopped(states: Iterable[Row], stops: Stops, *, everywhere: bool = False) -> None:
     """Adds to each container that got SIGKILL why it was ended, if that was not for memory."""
     for state in states:
-        by_signal = state.get("signal") == "KILL" and not state.get("event")
-        code = state.get("exit_code", _SIGKILL_CODE if by_signal else None)
-        got_kill = code == _SIGKILL_CODE and not state.get("oom_killed")
+        got_kill = got_sigkill(state) and not state.get("oom_killed")
         if got_kill and (cause := stops.of(state, everywhere=everywhere)):
             state |= {"stop_requested": True, "stopped_by": state.get("stopped_by") or cause}
 
@@ -432,7 +429,7 @@ def _of_ecs(container: dict[str, object], task: dict[str, object]) -> Row:
         "memory_limit_bytes": numbers.whole(limit, MIB),
         "cpu_limit": units / 1024 if units else None,
     }
-    if row["exit_code"] == _SIGKILL_CODE and not row["oom_killed"]:
+    if got_sigkill(row) and not row["oom_killed"]:
         why = str(task.get("stoppedReason") or task.get("statusReason") or "")
         if why and task.get("stopCode") not in _NO_STOPS and not why.startswith("Essential"):
             row |= {"stop_requested": True, "stopped_by": f"AWS ECS stopped its task ({why})"}

@@ -9,7 +9,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.postmortem.circumstances import holders
 from gctrace_analyzer.analysis.postmortem.deaths import SYSTEMD_KILLS
-from gctrace_analyzer.analysis.postmortem.proof import SIGKILL_CODE
+from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT
 from gctrace_analyzer.present.document import KeyFigure
 from gctrace_analyzer.present.format import count, duration, mib, place, share
