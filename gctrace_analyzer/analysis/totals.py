@@ -15,9 +15,12 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import not_null
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 _with_idle = pl.col("gc_cpu_s") + pl.col("idle_cpu_s")
+
+ROUNDING = "alloc_rounding_share"
+"""The rate that says by how much truncated sizes may move the allocation."""
 
 RATES: dict[str, tuple[pl.Expr, pl.Expr]] = {
     "gc_per_s": (pl.col("steps"), pl.col("steps_s")),
@@ -35,7 +38,7 @@ RATES: dict[str, tuple[pl.Expr, pl.Expr]] = {
     "assist_share_of_cpu": (pl.col("assist_cpu_s"), pl.col("capacity_s")),
     "stw_share": (pl.col("pause_total_ms") / 1000, pl.col("elapsed_s")),
     "alloc_mib_per_s": (pl.col("allocated_mib"), pl.col("elapsed_s")),
-    "alloc_rounding_share": (pl.col("rounding_mib"), pl.col("allocated_mib")),
+    ROUNDING: (pl.col("rounding_mib"), pl.col("allocated_mib")),
     "true_live_heap_mib": (pl.col("true_live_mib"), pl.lit(1.0)),
 }
 """Each rate: what is divided, and by what, in the columns of spans.
@@ -69,19 +72,32 @@ def sums(rates: Iterable[str]) -> list[pl.Expr]:
 
 
 def quotients(rates: Iterable[str]) -> list[pl.Expr]:
-    """Returns the rates from their sums; null where there is nothing to divide by."""
+    """Returns the rates from their sums; null where there is nothing to divide by, or hidden.
+
+    The allocation needs `ROUNDING`, whose sums say whether it is known.
+    """
     return [
-        pl.when(pl.col(f"{rate}/whole") > 0)
-        .then(pl.col(f"{rate}/part") / pl.col(f"{rate}/whole"))
-        .alias(rate)
+        _divided(rate, lambda name, end: pl.col(f"{name}/{end.__name__}")).alias(rate)
         for rate in rates
     ]
 
 
 def quotient(rate: str) -> pl.Expr:
-    """Returns a rate over some spans, such as those of a group."""
-    below = whole(rate).sum()
-    return pl.when(below > 0).then(part(rate).sum() / below)
+    """Returns a rate over some spans, such as those of a group; null as those of `quotients`."""
+    return _divided(rate, lambda name, end: end(name).sum())
+
+
+def _divided(rate: str, summed: Callable[[str, Callable[[str], pl.Expr]], pl.Expr]) -> pl.Expr:
+    below = summed(rate, whole)
+    known = below > 0
+    if rate == "alloc_mib_per_s":
+        known &= ~_hides(summed(ROUNDING, part), summed(ROUNDING, whole))
+    return pl.when(known).then(summed(rate, part) / below)
+
+
+def _hides(rounding_mib: Any, allocated_mib: Any) -> Any:
+    """Returns whether truncated sizes hide what was allocated."""
+    return rounding_mib > _HIDES * allocated_mib
 
 
 def rates_of(spans: pl.DataFrame, *rates: str) -> dict[str, float | None]:
@@ -238,8 +254,7 @@ class Totals:
             medians[figure] = None if median is None else factor * median
         pauses = self.values["pause_ms"]
         sums, rates = dict(self.sums), {rate: self.rate(rate) for rate in RATES}
-        rounding_mib, allocated_mib = self.rates["alloc_rounding_share"]
-        if rounding_mib > _HIDES * allocated_mib:
+        if _hides(*self.rates[ROUNDING]):
             sums["alloc_total_mib"] = rates["alloc_mib_per_s"] = None
         return {
             "cycles": self.cycles,
@@ -261,7 +276,7 @@ _HIDES = 1 / 3
 """Share of the allocation by which truncated sizes may be off. From there on the interval of the
 sum has ends that differ more than twofold, and the allocation is unknown."""
 
-_NOT_SHOWN = ("counted_per_s", "alloc_rounding_share")
+_NOT_SHOWN = ("counted_per_s", ROUNDING)
 
 _SUMS = ("span_s", "stw_total_ms", "alloc_total_mib")
 _MAXIMA = ("stw_max_ms", "live_heap_max_mib", "heap_peak_mib")

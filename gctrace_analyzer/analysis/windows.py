@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.totals import RATES, part, quotients, whole
+from gctrace_analyzer.analysis.totals import RATES, ROUNDING, part, quotients, whole
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.rows import (
     by_number,
@@ -31,7 +31,9 @@ LEAST_COVERED = 0.5
 _ROWS_AT_ONCE = 1 << 16
 """Spans copied at a time, to keep memory small."""
 
-_RATES = tuple(name for name in RATES if name in schema.names("windows") and name != "gc_per_s")
+_RATES = tuple(
+    name for name in RATES if name in {*schema.names("windows"), ROUNDING} - {"gc_per_s"}
+)
 _SIZES = ("heap_live_mib", "heap_goal_mib")
 
 

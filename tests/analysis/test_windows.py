@@ -189,3 +189,21 @@ def test_windows_of_metrics_have_their_wall_clock() -> None:
     assert found["begin_at"].null_count() == 0
     begin = between_dumps(run)["begin_at"].min()
     assert found["begin_at"][0] <= begin < found["begin_at"][0] + timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(("mib", "is_known"), [(4, False), (40, True)])
+def test_what_the_resolution_hides_is_hidden_in_every_part(mib: int, is_known: bool) -> None:
+    """A cycle of a small heap allocates less than the whole MiB that its sizes are printed in."""
+    end = 2 * mib if is_known else mib
+    lines = (
+        f"gc {n} @{n / 10}s 1%: 0.01+0.5+0.01 ms clock, 0.02+0/0.1/0+0.02 ms cpu, "
+        f"{end}->{end}->{mib} MB, {2 * mib} MB goal, 0 MB stacks, 0 MB globals, 2 P\n"
+        for n in range(1, 301)
+    )
+    run = read_text("".join(lines))
+    rates = [
+        run.summary().alloc_mib_per_s,
+        *run.windows("5s")["alloc_mib_per_s"].head(5),
+        *run.segments()["alloc_mib_per_s"],
+    ]
+    assert {rate is not None for rate in rates} == {is_known}

@@ -282,11 +282,15 @@ def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
 
 
 def _highest_rate(cycles: pl.DataFrame) -> float | None:
-    """Returns the highest allocation rate (MiB/s) over a few cycles: one alone is all rounding."""
+    """Returns the highest allocation rate (MiB/s) over a few cycles: one alone is all rounding.
+
+    What truncated sizes may hide counts as allocated, because the rate bounds the heap.
+    """
     few = min(_RECENT, len(cycles))
     if not few:
         return None
-    sums = [pl.col(name).rolling_sum(few) for name in ("allocated_mib", "elapsed_s")]
+    most = pl.col("allocated_mib") + pl.col("rounding_mib")
+    sums = [value.rolling_sum(few) for value in (most, pl.col("elapsed_s"))]
     rate = cycles.select(pl.when(sums[1] > 0).then(sums[0] / sums[1])).to_series().max()
     return float(rate) if isinstance(rate, float) else None
 

@@ -15,7 +15,7 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
-from gctrace_analyzer.analysis.totals import quotient, quotients, sums
+from gctrace_analyzer.analysis.totals import ROUNDING, quotient, quotients, sums
 from gctrace_analyzer.ingest.rows import (
     before,
     by_number,
@@ -226,7 +226,13 @@ def _by_length_of_levels(
         yield int(part["fewest"][0]), rows
 
 
-_RATES = ("counted_per_s", "gc_cpu_share", "assist_share_of_gc_cpu", "alloc_mib_per_s")
+_RATES = (
+    "counted_per_s",
+    "gc_cpu_share",
+    "assist_share_of_gc_cpu",
+    "alloc_mib_per_s",
+    ROUNDING,
+)
 
 
 def _figures() -> list[pl.Expr]:
