@@ -26,7 +26,7 @@ from gctrace_analyzer.advise.refusal import (
     why_no_load,
 )
 from gctrace_analyzer.analysis.settings.known import go_version
-from gctrace_analyzer.analysis.settings.naming import limit_text, percent_text
+from gctrace_analyzer.analysis.settings.naming import gogc_text, limit_text
 from gctrace_analyzer.analysis.settings.search import COMMON, DEFAULT_GOGC, cost_of
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -169,7 +169,7 @@ def _setting_warning(regime: Regime, settings: Settings) -> Iterator[str]:
     if regime.set_by == "either" and settings.gogc is None and gogc is not None:
         unusual = ", an unusual value," if cost_of(gogc) > COMMON else ""
         yield (
-            f"the heap goals look like GOGC={percent_text(gogc)}{unusual} or like "
+            f"the heap goals look like {gogc_text(regime)}{unusual} or like "
             f"{limit_text(regime)}: specify which it is"
         )
 

@@ -67,3 +67,15 @@ def limit_text(regime: Regime) -> str:
     low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
     least = f"{low:,.0f} to" if low else "at most"
     return "a memory limit" + (f" of {least} {high:,.0f} MiB" if high else "")
+
+
+def gogc_text(regime: Regime) -> str:
+    """Returns an inferred GOGC: `GOGC=100`, or its interval where the goals show no more."""
+    low, gogc, high = regime.gogc_pct_low or 0, regime.gogc_pct or 0, regime.gogc_pct_high
+    if high is None or high <= (1 + _NEAR) * gogc:
+        return f"GOGC={percent_text(gogc)}"
+    return f"a GOGC of {f'{low:.0f} to' if low >= 1 else 'at most'} {high:.0f}"
+
+
+_NEAR = 0.08
+"""Share of a GOGC. An upper end that is no further away is not worth an interval in a sentence."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis.settings.naming import (
     distinct,
-    limit_text,
+    gogc_text,
     percent_text,
     present,
     setting_text,
@@ -435,7 +435,9 @@ def _goal(report: Report) -> str:
     # Nothing is said of a goal whose setter is known for a few cycles only.
     regime = present(report.analysis.only_regimes)
     if regime is not None and regime.set_by == "either":
-        return f"set by GOGC={percent_text(regime.gogc_pct or 0)} or {limit_text(regime)}"
+        low, high = regime.memory_limit_mib_low or 0, regime.memory_limit_mib_high
+        limit = f" of {low:,.0f}–{high:,.0f} MiB" if high else ""
+        return f"set by {gogc_text(regime)} or a limit{limit}"
     if 2 * cycles <= report.analysis.summary.cycles:
         both = [setters.get(name, 0) for name in ("gogc", "memory-limit")]
         if 2 * sum(both) > report.analysis.summary.cycles and min(both) >= _FEW * sum(both):
