@@ -197,7 +197,8 @@ def _states(
     # The first goal is the heap minimum, whatever the limit sets later.
     first = usual_between(ranges["low"][0], ranges["high"][0], stated)
     for top in candidates:
-        yield State(usual, top, LIMIT)
+        # Two causes, of which the limit may explain all goals alone.
+        yield State(usual, top, 2 * LIMIT)
         if first is not None and first != usual:
             yield State(first, top, LIMIT + cost_of(first, stated))
 
