@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.postmortem.match import is_of, of_neighbour
+from gctrace_analyzer.analysis.postmortem.match import is_of, of_neighbour, outlived
 from gctrace_analyzer.analysis.postmortem.proof import is_kill
 from gctrace_analyzer.analysis.settings.program_names import NOT_GO
 from gctrace_analyzer.units import duration_text
@@ -65,8 +65,15 @@ def _why_unknown(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> str:
         return f"its GC cycles in the input end {duration_text(gap_s)} before"
     if others := _neighbours(facts, tables):
         return f"the GC cycles in the input are those of {others}"
-    if all(is_of(facts.death, row) is False for row in processes.iter_rows(named=True)):
+    death = facts.death
+    named = [row for row in processes.to_dicts() if is_of(death, row) is not False]
+    if not named:
         return "by their names, the GC cycles in the input are of another program"
+    if death.logged_at and facts.match is None and all(outlived(death, row) for row in named):
+        after_s = (min(row["ended_at"] for row in named) - death.logged_at).total_seconds()
+        return f"the GC cycles in the input go on for {duration_text(after_s)} after it"
+    if facts.match is None and len(named) > 1 and all(is_of(death, row) for row in named):
+        return f"its name is that of {len(named)} programs whose GC cycles are in the input"
     return "the input does not show which GC cycles in it, if any, are its own"
 
 

@@ -19,11 +19,13 @@ import polars as pl
 from gctrace_analyzer.analysis.settings.program_names import (
     NOT_GO,
     agree,
+    carry,
     fullness,
     of_process,
     traces,
 )
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest.profiles.bundles import age
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -65,25 +67,44 @@ def match_process(
         processes: `schema.PROCESSES`.
         containers: rows of `schema.CONTAINER_STATES`: a process of another one is not it.
     """
-    matches: list[tuple[tuple[str, ...], int]] = []
+    matches: list[tuple[tuple[str, ...], Row]] = []
     rows = [row for row in processes.to_dicts() if not of_neighbour(kill, row, containers)]
     for row in rows:
         if kill.host and row["host"] and kill.host != row["host"]:
             continue
-        if _started_later(kill, row) or _outlived(kill, row):
+        if _started_later(kill, row) or outlived(kill, row):
             continue
         agrees = tuple(_agreeing(kill, row))
         # A child that is not Go wrote no GC cycles, whatever unit it ran in.
         if agrees and (agrees[0] == "pid" or not NOT_GO.fullmatch(kill.comm or "")):
-            matches.append((agrees, row["process"]))
+            matches.append((agrees, row))
     if matches:
+        best = min((agrees for agrees, _ in matches), key=_rank)
+        tied = [row for agrees, row in matches if _rank(agrees) == _rank(best)]
+        if best not in _NAMES_ALONE:
+            return Match(tied[-1]["process"], best, "high")
         # In a crash loop, the process that started last is the one that was killed.
-        best = min(
-            matches, key=lambda each: (_CERTAINTY.index(each[0][0]), -len(each[0]), -each[1])
-        )
-        certain = best[0] not in _NAMES_ALONE
-        return Match(best[1], best[0], "high" if certain else "medium")
+        own = _of_one_log(kill, tied)
+        return Match(own[-1]["process"], best, "medium") if own else None
     return _only_recent_process(kill, [row for row in rows if is_of(kill, row) is None])
+
+
+def _rank(agrees: tuple[str, ...]) -> tuple[int, int]:
+    return _CERTAINTY.index(agrees[0]), -len(agrees)
+
+
+def _of_one_log(kill: Death, rows: list[Row]) -> list[Row]:
+    """Returns the processes of the one log that can be that of a kill; empty if several can.
+
+    Replicas have one name: which of them was killed, only the end of their logs shows.
+    """
+    files = [(row, str(row["source"])) for row in rows]
+    of_pod = [row for row, file in files if kill.pod and carry([file], kill.pod)]
+    previous = [row for row, file in files if "previous" in file.lower()]
+    for own in (rows, of_pod, previous, _near(kill, rows)):
+        if len({(age(str(row["source"]))[0], row["pod"]) for row in own}) == 1:
+            return own
+    return []
 
 
 def is_of(kill: Death, process: Row) -> bool | None:
@@ -108,7 +129,7 @@ def of_neighbour(kill: Death, process: Row, containers: Iterable[Row]) -> Row | 
     names = [name for name in of_process(process, kill.source) if name]
 
     def fit(row: Row) -> tuple[bool, tuple[int, int], int]:
-        own = any(str(row["pod"]) in name for name in names)
+        own = carry(names, str(row["pod"]))
         return own, fullness(names, [row["container"] or row["name"]]), traces(row)
 
     known = [row for row in containers if bool(row["pod"]) == bool(kill.pod)]
@@ -230,15 +251,24 @@ def _started_later(kill: Death, row: Row) -> bool:
     return bool(at and started and started > at + timedelta(seconds=1))
 
 
-def _outlived(kill: Death, row: Row) -> bool:
-    """Returns True if the process was scraped, or wrote to the same log, after the kill."""
+def outlived(kill: Death, row: Row) -> bool:
+    """Returns whether the process was scraped, or ended a cycle, after the kill."""
     ended, killed = row["ended_at"], kill.logged_at
     if not ended or not killed:
         return False
     if kill.not_before_at:
         return bool(ended >= killed)
-    # The clocks of two logs may differ, and the last lines may come late.
-    return str(row["source"]) == kill.source and ended - killed >= timedelta(seconds=1)
+    # Of a time in whole seconds, that of another clock hides up to one of them.
+    hidden_s = 1 if str(row["source"]) == kill.source or killed.microsecond else 2
+    return bool(ended - killed >= timedelta(seconds=hidden_s))
+
+
+def _near(kill: Death, rows: Iterable[Row]) -> list[Row]:
+    """Returns the processes that ended within a minute before a kill."""
+    at, early = _latest(kill), timedelta(seconds=-1)
+    return [
+        row for row in rows if at and row["ended_at"] and early <= at - row["ended_at"] <= NEAR
+    ]
 
 
 def _only_recent_process(kill: Death, rows: Sequence[Row]) -> Match | None:
@@ -246,9 +276,5 @@ def _only_recent_process(kill: Death, rows: Sequence[Row]) -> Match | None:
     at = _latest(kill)
     if len(rows) == 1 and (at is None or rows[0]["ended_at"] is None):
         return Match(rows[0]["process"], ("only program",), "low")
-    near = [
-        row
-        for row in rows
-        if at and row["ended_at"] and timedelta(seconds=-1) <= at - row["ended_at"] <= NEAR
-    ]
+    near = _near(kill, rows)
     return Match(near[0]["process"], ("time",), "low") if len(near) == 1 else None

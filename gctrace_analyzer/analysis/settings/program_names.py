@@ -10,14 +10,14 @@ import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.fleet.service_names import REPLICA_SUFFIX
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _LEAST_LETTERS = 3
 _WORD = re.compile(rf"[a-z]{{{_LEAST_LETTERS},}}")
 _CODE = re.compile(r"\b[0-9a-f]{12,64}\b")
+_RANDOM = re.compile(r"(?<![a-z0-9])[bcdf-hj-np-tv-xz2-9]{5,10}(?![a-z0-9])")
+"""What Kubernetes adds to the name of a pod (rand.SafeEncodeString): no word, but its own."""
 
 _GENERAL = frozenset(
     re.findall(
@@ -77,9 +77,7 @@ def words(names: Iterable[str | None]) -> frozenset[str]:
     ['leakd', 'orders']
     """
     plain = (
-        re.sub(REPLICA_SUFFIX, "", _CODE.sub("", PurePath(name).name.lower()))
-        for name in names
-        if name
+        _RANDOM.sub("", _CODE.sub("", PurePath(name).name.lower())) for name in names if name
     )
     return frozenset(word for name in plain for word in _WORD.findall(name)) - _GENERAL
 
@@ -96,10 +94,21 @@ def agree(
         others: those of another one.
         places: hosts and namespaces of the other one: a file may be named after these too.
     """
+    names, others = list(names), list(others)
     mine, theirs = words(names), words(others)
-    if _have_common(mine, theirs):
+    if _have_common(mine, theirs) or _random(names) & _random(others):
         return True
     return None if not (mine and theirs) or _have_common(mine, words(places)) else False
+
+
+def _random(names: Iterable[str | None]) -> set[str]:
+    return {part for name in names if name for part in _RANDOM.findall(name.lower())}
+
+
+def carry(names: Iterable[str], pod: str) -> bool:
+    """Returns whether a name has that of a pod in it, or the end that no other pod has."""
+    whole, last = re.compile(rf"{re.escape(pod)}(?!-?\w)"), set(_RANDOM.findall(pod)[-1:])
+    return any(whole.search(name) or last & _random([name]) for name in names)
 
 
 def _have_common(mine: Iterable[str], theirs: Iterable[str]) -> bool:

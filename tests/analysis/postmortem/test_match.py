@@ -158,9 +158,6 @@ def test_a_process_that_was_scraped_after_the_kill_is_not_the_killed_one() -> No
         row = {"ident": "api", "ended_at": AT + timedelta(seconds=seconds)}
         found = matched(kill, row, {"ident": "other", "ended_at": AT - timedelta(hours=1)})
         assert (found is None or found.match_by != ("comm",)) is alive
-    # A kill with a time of its own may be logged before the last lines of the program.
-    late = {"ident": "api", "ended_at": AT + timedelta(seconds=9)}
-    assert matched({"comm": "api", "logged_at": AT}, late) is not None
     assert matched(kill, {"ident": "api", "ended_at": None}) is not None
 
 
@@ -361,10 +358,70 @@ def test_a_container_is_matched_by_its_name() -> None:
     assert matched({"name": "web-1"}, {"container": "web-1", "pod": "a"}, *names[:1]) is None
 
 
-def test_what_wrote_cycles_after_a_kill_in_the_same_log_was_not_killed() -> None:
-    kill = {"logged_at": AT, "comm": "api", "source": "a.log"}
+def test_what_wrote_cycles_after_a_kill_was_not_killed() -> None:
+    """The time of a kill in another input, in whole seconds, hides up to one of them."""
     row = {"ident": "api", "source": "a.log"}
-    late = AT + timedelta(seconds=1)
-    assert matched(kill, row | {"ended_at": late}) is None
-    assert matched(kill, row | {"ended_at": late, "source": "b.log"}) is not None
-    assert matched(kill, row | {"ended_at": AT}) is not None
+    for source, fraction, least_s in (("a.log", 0, 1), ("b.log", 0, 2), ("b.log", 1, 1)):
+        at = AT + timedelta(microseconds=fraction)
+        kill = {"logged_at": at, "comm": "api", "source": source}
+        ends = (at + timedelta(seconds=seconds) for seconds in (0, least_s - 0.1, least_s, 99))
+        found = [matched(kill, row | {"ended_at": end}) is not None for end in ends]
+        assert found == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("sources", "process"),
+    [
+        (("cache-0.log", "cache-1.log"), None),
+        (("a/cache.log", "b/cache.log"), None),
+        # Restarts, also in the parts of a rotated log.
+        (("cache.log", "cache.log"), 1),
+        (("cache.log.1", "cache.log"), 1),
+        (("cache-previous.log", "cache.log"), 0),
+        # The kill names this one.
+        (("cache-0.log", "other.log"), 0),
+    ],
+)
+def test_of_several_logs_of_the_killed_name_none_is_chosen(
+    sources: tuple[str, ...], process: int | None
+) -> None:
+    for kill in ({"comm": "cache", "pid": 7}, {"comm": "cache", "logged_at": AT}):
+        found = matched(kill, *({"source": source} for source in sources))
+        assert (found and found.process) == process
+
+
+def test_of_several_logs_of_the_killed_name_that_of_its_pod_is_its_own() -> None:
+    rows = [{"source": f"cache-{n}.log"} for n in (0, 1, 10)]
+    found = matched({"comm": "cache", "pod": "cache-1"}, *rows)
+    assert found == Match(1, ("file name",), "medium")
+
+
+@pytest.mark.parametrize(("seconds", "process"), [((2, 900), 0), ((900, 2), 1), ((2, 3), None)])
+def test_of_several_logs_of_the_killed_name_the_one_that_ends_with_it_is_its_own(
+    seconds: tuple[int, int], process: int | None
+) -> None:
+    rows = [
+        {"source": f"cache-{n}.log", "ended_at": AT - timedelta(seconds=each)}
+        for n, each in enumerate(seconds)
+    ]
+    found = matched({"comm": "cache", "logged_at": AT}, *rows)
+    assert (found and found.process) == process
+
+
+def test_the_cycles_after_a_kill_are_named_as_the_reason_why_nothing_is_known(
+    tmp_path: Path,
+) -> None:
+    lines = [f"2026-03-01T09:10:1{n}Z {line}" for n, line in enumerate(records(5))]
+    log, kern = logfile(tmp_path / "orders.log", lines), kills("orders")
+    (death,) = gca.read(log, logfile(tmp_path / "k", kern), year=2026, tz="UTC").post_mortems()
+    assert death.process is None
+    assert "the GC cycles in the input go on for 14 s after it" in death.reading[-1]
+
+
+def test_a_file_that_is_named_after_the_end_of_a_pod_is_of_that_pod() -> None:
+    """The other one has a part that looks like a word."""
+    pods = "orders-6d8f7c9b5-x2x7p", "orders-6d8f7c9b5-q9wzn"
+    rows = [{"source": f"{pod[-5:]}.log"} for pod in pods]
+    for process, pod in enumerate(pods):
+        found = matched({"pod": pod, "container": "orders"}, *rows)
+        assert found == Match(process, ("file name",), "medium")
