@@ -178,9 +178,12 @@ def match_all(
 def by_place(
     kill: Death, match: Match | None, processes: pl.DataFrame, cycles: pl.DataFrame
 ) -> Match | None:
-    """Returns the match of a kill; without a time, its line among the cycles decides."""
-    is_named = match is not None and match.confidence != "low"
-    if kill.logged_at or (match and is_named and match.match_by != ("container",)):
+    """Returns the match of a kill; where no time or name decides, its line among the cycles."""
+    is_low = match is not None and match.confidence == "low"
+    is_named = match is not None and not is_low
+    if (kill.logged_at and not is_low) or (
+        match and is_named and match.match_by != ("container",)
+    ):
         return match
     own = cycles.filter(pl.col("source").cast(pl.String) == kill.source)
     if is_named:
@@ -190,9 +193,13 @@ def by_place(
     before = own.sort("line_no").filter(pl.col("line_no") < kill.line_no)["process"]
     if match and is_named:
         return replace(match, process=before[-1]) if len(before) else match
-    if own.is_empty() or (kill.victim and len(before)):
+    if own.is_empty() or before.is_empty():
+        return match if own.is_empty() or kill.logged_at else None
+    # What the kernel or systemd reports may have happened to any program.
+    is_at_end = match and match.process == before[-1] and not (kill.killer or kill.unit)
+    if kill.victim and not is_at_end:
         return match
-    return Match(before[-1], ("place in the log",), "medium") if len(before) else None
+    return Match(before[-1], ("place in the log",), "medium")
 
 
 def _victim(kill: Death) -> object:

@@ -57,6 +57,11 @@ _OWN_LIMIT = rf"(?:\d{{1,3}}\.\d{{1,3}}(?<=[\d.]{{5}})[A-Z]iB|{_LIMIT})"
 _CODE = r"(?P<code>\d{1,3})"
 _ID = r"(?P<id>[0-9a-f]{12,64})"
 _NAME = r"(?P<name>[\w./-]{1,253})"
+_COMMAND = (
+    r"(?:(?:(?:\w{1,99}=\S{0,300}|env|exec|nohup|sudo|time) +){0,20}"
+    r"(?:\S{0,300}/)?(?P<name>[\w.-]{1,100})(?: .{0,999})?|\(.{0,999})"
+)
+"""A command of a shell, with the program that it runs."""
 
 
 def _rows(who: str, *rows: tuple[Says, str, str] | tuple[Says, str, str, str]) -> list[Wording]:
@@ -264,17 +269,18 @@ WORDINGS: tuple[Wording, ...] = (
             r"\s{1,99}(?P<code>137)\s"),
         # Go's exec.ExitError, and so `go run`, `go build` and reloaders
         ("ended", "signal: killed", r"(?:^|(?<=: )|/(?P<name>[\w.-]{1,100}): )signal: killed"
-            r"(?:$|: context)"),
-        # Shells
+            r"(?:$|,|: context)"),
+        # Shells, and time(1)
         ("ended", "illed",
-            r"^(?:\S{1,200}: line \d{1,9}: +|zsh: |\[\d{1,9}\] ?[+-]? +)?(?:\d{1,9} +)?[Kk]illed"
-            r"(?: {2,99}(?:\S{0,300}/)?(?P<name>[\w.-]{1,100})(?: .{0,999})?)?$"),
+            r"^(?:\S{1,200}: line \d{1,9}: +|zsh: |\[\d{1,9}\] {0,2}[+-]? +)?(?:\d{1,9} +)?"
+            rf"[Kk]illed(?:: 9)?(?: {{2,99}}{_COMMAND})?$"),
+        ("ended", "by signal 9", r"^Command terminated by signal 9$"),
         ("ended", "Killed", r"^make(?:\[\d{1,3}\])?: \*\*\* \[.{1,200}\] Killed$"),
         # fish, JetBrains' IDEs, supervisord, PM2
         ("ended", "SIGKILL", r"'(?:\S{0,300}/)?(?P<name>[\w.-]{1,100})[^']{0,999}' terminated by "
             r"signal SIGKILL"),
         ("ended", "SIGKILL", r"interrupted by signal 9: SIGKILL"),
-        ("ended", "SIGKILL", r"exited: (?P<name>[\w.:-]{1,100}) \(terminated by SIGKILL"),
+        ("ended", "SIGKILL", r"(?:^|exited: )(?P<name>[\w.:-]{1,100}) \(terminated by SIGKILL"),
         ("ended", "SIGKILL", r"App \[(?P<name>[^\]]{1,100})\] exited with code .{1,30}SIGKILL"),
     ),
 )

@@ -25,7 +25,7 @@ COARSE = (
     "TERM_|being killed|exceeded limit|hard limit|gone over|out-of-mem|too much mem|physical mem|"
     "OUT_OF_ME|Out Of Mem|kill event|limit exceeded|limit at least|exit_status|TaskExit|"
     "to the victim|killed: |MemAvail|memorystatus|matches res|Checking any|peak: |"
-    "OutOfMemory|Exited |code 137|status 137|ode: 137|Error 137|Killed|illed  |SIGKILL|"
+    "OutOfMemory|Exited |code 137|status 137|ode: 137|Error 137|Killed|illed  |SIGKILL|by signal 9|"
     "zsh: killed|STOPPED |"
     "total:bytes|goal:bytes|live:bytes|allocs:bytes|total:gc-|PauseT|GCCPU|PauseN|"
     "HeapI|HeapO|HeapR|LastGC|OtherSys|MCache|MSpan|BySize"

@@ -711,10 +711,17 @@ KILLED: dict[str, str | None] = {
     "./run.sh: line 3: 12345 Killed                  ./server -v": "server",
     "[1]+  Killed                  bin/api": "api",
     "[1]    12345 killed     ./server": "server",
+    "[1]  + 12345 killed     ./server -v": "server",
     "zsh: killed     api": "api",
+    "./run.sh: line 3: 12345 Killed                  A=1 B='' exec env C=2 bin/api 2>&1": "api",
+    "./run.sh: line 3: 12345 Killed                  ( cd bin; ./api )": None,
+    "./run.sh: line 3: 12345 Killed: 9               ./api": "api",
+    "Command terminated by signal 9": None,
+    "2026/11/26 10:34:35 worker 3 exited: signal: killed, restarting": None,
     "fish: Job 1, './api -v' terminated by signal SIGKILL (Forced quit)": "api",
     "Process finished with the exit code 137 (interrupted by signal 9: SIGKILL)": None,
     "INFO exited: api (terminated by SIGKILL; not expected)": "api",
+    "2026-11-26 10:34:18,101 INFO exited: api (terminated by SIGKILL; not expected)": "api",
     "PM2 | App [api:0] exited with code [0] via signal [SIGKILL]": "api:0",
     "|  api   |  STOPPED  |  137  |  None  |": "api",
 }
@@ -804,6 +811,10 @@ def test_a_kill_without_a_name_is_of_the_cycles_before_it() -> None:
     lines = [*records(9), "signal: killed", *records(9), ""]
     (death,) = read_text("\n".join(lines)).post_mortems()
     assert (death.process, death.match_by) == (0, ("place in the log",))
+    named = "2026-03-01T09:00:00Z r.sh: line 3: 12 Killed                  bin/api"
+    for text in (named, named[21:]):
+        (death,) = read_text("\n".join([*records(9), text, ""])).post_mortems()
+        assert (death.process, death.match_by) == (0, ("place in the log",))
     # What was killed before the program started is something else.
     (other,) = read_text(
         "\n".join(["[1]+  Killed   bin/migrate", *records(9), ""])
