@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 REFUSED = "Out of memory in the Go runtime"
 """The kind of a death by the Go runtime itself, to which the system gave no memory."""
 
+ABORTED = "SIGABRT"
+"""The kind of a death by systemd's watchdog."""
+
 EVICTOR = "kubelet"
 """The killer of pods on a node that runs low on memory."""
 
@@ -155,7 +158,7 @@ class Death:
         if not self.proven:
             if self.is_not_oom and not self.stopped_by:
                 return "by SIGKILL, and the container's state records no OOM kill"
-            return f"by SIGKILL after {self.stopped_by}" if self.stopped_by else "by SIGKILL"
+            return f"by {self.signal}{f' after {self.stopped_by}' if self.stopped_by else ''}"
         if self.is_impossible:
             return "because it asked for a block of memory of an impossible size"
         if self.by_runtime:
@@ -171,6 +174,11 @@ class Death:
             done = "was asked to end (SIGTERM) " if self.reason == NOT_ENDED else ""
             return f"{done}by {self.killer} because little memory was available"
         return "because memory ran out"
+
+    @property
+    def signal(self) -> str:
+        """The signal that ended a program of which nothing proves that memory ran out."""
+        return ABORTED if self.kind == ABORTED else "SIGKILL"
 
     @property
     def group(self) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.postmortem.death import EVICTOR, REFUSED, Death
+from gctrace_analyzer.analysis.postmortem.death import ABORTED, EVICTOR, REFUSED, Death
 from gctrace_analyzer.analysis.postmortem.pairing import (
     LATE_S,
     gap_s,
@@ -66,7 +66,7 @@ SYSTEMD_KILLS = {
     "timeout": "it did not start or stop within its time (TimeoutStartSec, TimeoutStopSec)",
     "watchdog": "it did not report to the watchdog in time (WatchdogSec)",
 }
-"""Results of a unit with which systemd sent SIGKILL itself."""
+"""Results of a unit that systemd ended itself."""
 
 
 _KINDS = {
@@ -243,7 +243,11 @@ def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
         key = (row["source"], row["host"], row["unit"])
         event = Death.of(
             row,
-            kind="Unit killed for memory" if is_proven("unit_events", row) else "SIGKILL",
+            kind="Unit killed for memory"
+            if is_proven("unit_events", row)
+            else "SIGKILL"
+            if row["event"] == "main_exited"
+            else ABORTED,
             proven=is_proven("unit_events", row),
             name=row["unit"],
             used_bytes=row["memory_peak_bytes"],

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.analysis.postmortem.death import Death
-    from gctrace_analyzer.analysis.postmortem.facts import Evidence
+    from gctrace_analyzer.analysis.postmortem.facts import Evidence, LastMinute
     from gctrace_analyzer.analysis.postmortem.heap_at_death import HeapAtDeath
     from gctrace_analyzer.analysis.settings.known import Settings
 
@@ -77,7 +77,7 @@ def explain_death(
     """
     death = facts.death
     if not death.proven:
-        return _unproven(death, tuple(_about_growth(facts)))
+        return _unproven(facts)
     reading = [*about_limit(facts, tables), *about_runtime(death)]
     if (action := _whatever_the_heap(death)) is not None:
         reading += [_AT_START] if death.is_at_start else []
@@ -143,29 +143,41 @@ _NOT_OOM = (
 )
 
 
-def _unproven(death: Death, growth: tuple[str, ...]) -> Explanation:
-    """Returns the explanation of an end by SIGKILL, which anybody may have sent.
+_NO_PROOF = "Nothing in the input proves that memory ran out."
+_ANYONE = "Any process may have sent SIGKILL"
+_BY_CODE = "Exit code 137 means SIGKILL, which any process may have sent"
 
-    Args:
-        death: the death.
-        growth: that its live heap grew before, as a sentence.
-    """
+
+def _unproven(facts: Evidence) -> Explanation:
+    """Returns the explanation of an end by a signal, which anybody may have sent."""
+    death, growth = facts.death, tuple(_about_growth(facts))
     if death.stopped_by is not None:
         advice, why = remedies.of_stop(death.stopped_by)
+        reading = f"It got {death.signal} after {death.stopped_by}{why}. {_NO_PROOF}"
+        if advice in (remedies.FIND_PROBE, remedies.FIND_HANG):
+            reading += _cost(facts.minute)
+    elif death.is_not_oom:
+        advice, reading = remedies.FIND_SENDER, _NOT_OOM
+    else:
+        who = _ANYONE if death.exit_code is None else _BY_CODE
         reading = (
-            f"It got SIGKILL after {death.stopped_by}{why}. Nothing in the input proves that "
-            "memory ran out."
+            f"{who}. It does not prove that memory was the reason; the kernel's log of that minute "
+            "would show it."
         )
-        return Explanation((reading, *growth), (advice,), "cannot tell")
-    if death.is_not_oom:
-        return Explanation((_NOT_OOM, *growth), (remedies.FIND_SENDER,), "cannot tell")
-    is_code = death.exit_code is not None
-    sent = "Exit code 137 means SIGKILL, which any process may have sent"
-    reading = (
-        f"{sent if is_code else 'Any process may have sent SIGKILL'}. It does not prove that "
-        "memory was the reason; the kernel's log of that minute would show it."
+        advice = remedies.KEEP_KERNEL_LOG
+    causes = (remedies.FIND_CAUSE,) if growth else ()
+    return Explanation((reading, *growth), (advice, *causes), "cannot tell")
+
+
+def _cost(minute: LastMinute) -> str:
+    """Returns what GC cost before the end, as a sentence; empty if unknown."""
+    share, longest_ms = minute.gc_cpu_share, minute.stw_max_ms
+    if share is None or longest_ms is None:
+        return ""
+    return (
+        f" In its last minute, GC took {100 * share:.2g} % of the CPU, and the longest pause was "
+        f"{duration_text(longest_ms / 1000)}."
     )
-    return Explanation((reading, *growth), (remedies.KEEP_KERNEL_LOG,), "cannot tell")
 
 
 def _whatever_the_heap(death: Death) -> str | None:
@@ -208,7 +220,9 @@ def _preventable(
     room = None if limit is None else limit_with_room(heap, limit)
     is_known = outside or heap.outside_most_mib <= NOTABLE * ceiling
     if facts.is_before_limits or gomemlimit is not None or room is None or not is_known:
-        return "cannot tell" if outside else "partly"
+        if outside:
+            return "cannot tell"
+        return "for a while" if grew else "partly"
     return "for a while" if grew else "yes"
 
 

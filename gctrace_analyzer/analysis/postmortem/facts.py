@@ -26,8 +26,9 @@ class LastMinute:
     `live_span_s` is the time from the first live heap to the last, `live_had_mib` the live heap
     that nine of ten cycles in the first half did not exceed, `heap_peak_mib` the largest heap,
     `limited` whether a memory limit set most goals, `alloc_most_mib_per_s` the highest allocation
-    rate over several cycles, and `overshoot` how many times its goal a heap reached at most; None
-    if single allocations jumped over the goal, after which a heap may have any size.
+    rate over several cycles, `stw_max_ms` the longest pause, and `overshoot` how many times its
+    goal a heap reached at most; None if single allocations jumped over the goal, after which a heap
+    may have any size.
     """
 
     last_gc_num: int | None = None
@@ -45,6 +46,7 @@ class LastMinute:
     heap_peak_mib: int | None = None
     limited: bool = False
     alloc_most_mib_per_s: float | None = None
+    stw_max_ms: float | None = None
     overshoot: float | None = 1.0
 
 

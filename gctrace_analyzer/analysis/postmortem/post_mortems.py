@@ -276,6 +276,7 @@ def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
         goal_mib=last["heap_goal_mib"],
         next_goal_mib=_next_goal(minute, last),
         alloc_most_mib_per_s=_highest_rate(minute.tail(len(minute) - 1)),
+        stw_max_ms=minute.select(pl.max_horizontal("^stw_.*_term_ms$").max()).item(),
         overshoot=_overshoot(minute),
         **rates_of(minute.tail(len(minute) - 1), *_RATES),
     )

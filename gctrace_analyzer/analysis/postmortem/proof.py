@@ -28,7 +28,8 @@ def is_kill(table: str, row: Mapping[str, Any]) -> bool:
         case "container_states":
             killed = got_sigkill(row)
         case "unit_events":
-            killed = row["event"] == "main_exited" and row["signal"] == "KILL"
+            got_kill = row["event"] == "main_exited" and row["signal"] == "KILL"
+            killed = got_kill or row["result"] == "watchdog"
         case _:  # Only deaths are in the other tables.
             killed = True
     return killed or is_proven(table, row)

@@ -75,9 +75,12 @@ FIND_BESIDE = (
 _FIND_OUTSIDE = (
     "Find out what uses the memory outside the heap: {}cgo, mmap (`pmap -x`, smaps)."
 )
-_FIND_PROBE = (
-    "Find out why the check failed: too little CPU, a deadlock, or too short a timeout; the "
-    "gctrace of that minute shows whether GC had a part in it."
+FIND_PROBE = (
+    "Find out why the check failed: too little CPU, a deadlock, or too short a timeout."
+)
+FIND_HANG = (
+    "Find out why it hung: after SIGABRT, a Go program prints what each goroutine was waiting for "
+    "to its standard error."
 )
 _ALLOW_TIME = "Find out what takes so long, or allow more time."
 _END_IN_TIME = (
@@ -138,8 +141,10 @@ def of_stop(stopped_by: str) -> tuple[str, str]:
         stopped_by: what had happened before.
     """
     after_term = ": a program that does not end in time after SIGTERM gets it"
+    if "watchdog" in stopped_by:
+        return FIND_HANG, ""
     if any(word in stopped_by for word in ("probe", "health")):
-        return _FIND_PROBE, after_term
+        return FIND_PROBE, after_term
     if any(word in stopped_by for word in ("longer than", "deadline")):
         return _ALLOW_TIME, ""
     return _END_IN_TIME, after_term
@@ -270,8 +275,9 @@ def without_size(facts: Evidence, tasks: pl.DataFrame, *, grew: bool) -> Iterato
     if facts.death.by_runtime:
         yield from of_runtime(facts.death)
         return
+    under_pressure = facts.death.pressure_pct is not None
     yield from _buy_time(facts, tasks, may_limit=False)
-    yield ADD_LIMIT
+    yield FIND_PRESSURE if under_pressure else ADD_LIMIT
     yield from (FIND_CAUSE,) if grew else ()
 
 

@@ -118,20 +118,15 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
     """Reports a death by SIGKILL for which there is no record of an OOM kill."""
     death = facts.death
     if not death.proven:
-        cause = death.cause.removeprefix("by SIGKILL")
-        has_code = death.kind.startswith("Exit code")
-        how = "with exit code 137 (SIGKILL)" if has_code else "by SIGKILL"
         program = f"The program{f' {death.victim}' if death.victim else ''}"
-        proof = "; nothing in the input proves that memory ran out"
-        is_denied = "no OOM kill" in cause
-        stopped = f"{program} was killed by SIGKILL{cause}{'' if is_denied else proof}."
-        grew = "".join(f" {said}" for said in death.reading[1:])
+        is_denied = "no OOM kill" in death.cause
+        proof = "" if is_denied else "; nothing in the input proves that memory ran out"
+        killed = f"{program} was killed {death.cause}{proof}."
         yield Evidence(
             "warn",
-            f"{program} ended {how}{cause}"
-            f"{'' if is_denied else ', and there is no record of an OOM kill'}.",
-            headline=f"{stopped}{grew}" if cause or grew or not has_code else None,
-            advice=death.advice[0] if cause else None,
+            killed,
+            headline=" ".join((killed, *death.reading[1:])),
+            advice=" ".join(death.advice),
             process=facts.death.process,
             at=facts.death.logged_at,
             examples=_place(facts),

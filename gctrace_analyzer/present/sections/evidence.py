@@ -61,7 +61,7 @@ _KINDS = {
 _PREVENTABLE = {
     "yes": "GC settings could have prevented it.",
     "partly": "GC settings might have prevented it.",
-    "for a while": "GOMEMLIMIT would have delayed this kill, not prevented it.",
+    "for a while": "GC settings would at most have delayed this kill.",
     "no": "GC settings could not have prevented it.",
 }
 

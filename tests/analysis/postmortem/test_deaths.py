@@ -339,3 +339,24 @@ def test_the_reaper_alone_proves_a_kill() -> None:
     )
     (death,) = run.post_mortems()
     assert (death.victim, death.pid, death.proven) == ("app", 2840, True)
+
+
+def test_what_the_watchdog_of_systemd_ends_was_killed_and_not_for_memory(
+    tmp_path: Path,
+) -> None:
+    """Go ends with exit status 2 after SIGABRT."""
+    own = [
+        f"2026-02-03T10:00:{n:02}Z h api[99]: {line}" for n, line in enumerate(records(9), 1)
+    ]
+    for ended in (
+        "exited, status=2/INVALIDARGUMENT",
+        "dumped, status=6/ABRT",
+        "killed, status=9/KILL",
+    ):
+        end = unit(f"Main process exited, code={ended}", "Failed with result 'watchdog'.")
+        (found,) = read_lines(tmp_path, *own, *end).post_mortems()
+        assert (found.process, found.proven) == (0, False)
+        signal = "SIGKILL" if "KILL" in ended else "SIGABRT"
+        assert found.cause.startswith(f"by {signal} after it did not report to the watchdog")
+        assert found.advice[0].startswith("Find out why it hung")
+        assert "In its last minute, GC took" in found.reading[0]

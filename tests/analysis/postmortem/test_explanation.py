@@ -70,6 +70,44 @@ def test_growth_makes_a_memory_limit_a_delay_only() -> None:
     assert found.advice[-1].startswith("That only buys time")
 
 
+def test_growth_makes_settings_a_delay_at_most_where_the_sum_is_not_known() -> None:
+    """A third of the memory may be anything."""
+    unknown: dict[str, Any] = {
+        "heap_end_mib": 300,
+        "next_goal_mib": 700,
+        "alloc_mib_per_s": None,
+    }
+    of_host: dict[str, Any] = {"limit_mib": None, "killer": "earlyoom", "scope": "global"}
+    for facts in (unknown, unknown | of_host):
+        assert explained(**facts).preventable == "partly"
+        grown = explained(**facts, live_before_mib=120)
+        assert grown.preventable == "for a while"
+
+
+def test_memory_pressure_is_no_limit() -> None:
+    found = explained(limit_mib=None, resident_mib=None, scope=None, pressure_pct=64.0, pressure_limit_pct=50.0, killer="systemd-oomd", reason="memory_pressure")  # fmt: skip
+    assert [text[:36] for text in found.advice] == ["Find out what needs memory in that g"]
+
+
+def test_after_a_failed_probe_what_gc_cost_is_said() -> None:
+    facts: dict[str, Any] = {
+        "proven": False,
+        "stopped_by": "its liveness or startup probe failed",
+    }
+    (reading,) = explained(**facts, gc_cpu_share=0.0006, stw_max_ms=3.3).reading
+    assert reading.endswith("GC took 0.06 % of the CPU, and the longest pause was 3.3 ms.")
+    assert "GC" not in explained(**facts).reading[0]
+
+
+def test_why_the_heap_grew_is_asked_after_a_kill_that_proves_nothing() -> None:
+    assert len(explained(proven=False).advice) == 1
+    assert (
+        explained(proven=False, live_before_mib=120)
+        .advice[1]
+        .startswith("Find out why the live")
+    )
+
+
 def test_a_memory_limit_that_was_too_high_should_be_lower() -> None:
     found = explained(memory_limit_mib=500.0)
     assert found.preventable == "partly"
@@ -507,7 +545,7 @@ def test_a_growing_heap_needs_more_than_a_limit() -> None:
     found = explained(live_before_mib=40, live_mib=100)
     assert found.advice[-1].startswith("That only buys time")
     limited = explained(memory_limit_mib=500.0, live_before_mib=40, live_mib=100)
-    assert limited.preventable == "partly"
+    assert limited.preventable == "for a while"
     assert limited.advice[-1].startswith("That only buys time")
 
 

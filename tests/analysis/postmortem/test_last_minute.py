@@ -55,6 +55,8 @@ def cycles(count: int = 10, every: float = 20.0, **columns: Any) -> pl.DataFrame
             "procs": [2] * count,
             "effective_gogc": [100.0] * count,
             "goal_set_by": ["gogc"] * count,
+            "stw_sweep_term_ms": [1.0 + n for n in numbers],
+            "stw_mark_term_ms": [2.0] * count,
             "stacks_mib": [2] * count,
             "globals_mib": [3] * count,
             "logged_at": [AT - timedelta(seconds=5 + every * (count - 1 - n)) for n in numbers],
