@@ -236,12 +236,12 @@ class NoDataError(GctraceError, ValueError):
 
     @classmethod
     def no_go_metrics(cls, path: str) -> NoDataError:
-        """Returns the error for metrics, none of which are of a Go program."""
+        """Returns the error for metrics, none of which shows memory or cycles of a Go program."""
         hint = (
-            "Such as go_gc_duration_seconds and go_memstats_alloc_bytes. Ask the server for\n"
+            "These are go_gc_duration_seconds and go_memstats_alloc_bytes. Ask the server for\n"
             '  {__name__=~"go_.*|process_.*", job="api"} with the job of the program.'
         )
-        return cls(path, "no metrics of a Go program", hint)
+        return cls(path, "no metrics with the memory or the GC cycles of a Go program", hint)
 
     @classmethod
     def no_cycles(cls, path: str) -> NoDataError:

@@ -246,10 +246,10 @@ def share_of(value: str | float, *, argument: str, example: str, whole: bool = F
 def cores_text(cores: float, cpus: float) -> str:
     """Formats CPU time per second with the CPUs there are.
 
-    >>> cores_text(0.634, 2.0)
-    '0.63 of 2 CPUs'
+    >>> cores_text(0.634, 2.0), cores_text(0.0004, 2.0)
+    ('0.63 of 2 CPUs', 'under 0.01 of 2 CPUs')
     """
-    return f"{digits(cores, 2)} of {cpus_text(cpus)}"
+    return f"{digits(cores, 2) if cores >= 0.01 else 'under 0.01'} of {cpus_text(cpus)}"
 
 
 def duration_text(seconds: float) -> str:

@@ -233,12 +233,13 @@ def _why_guard(predictor: Predictor, _: Setting) -> str:
 
 
 def _why_clearing(predictor: Predictor, setting: Setting) -> str:
-    by = (
-        "25 %"
-        if setting.limit == math.ceil(predictor.least_limit_mib or 0)
-        else "more than 50 %"
+    outside = predictor.non_heap_mib
+    largest = predictor.live_max_mib or 0.0
+    times = ((setting.limit or 0.0) - outside) / max(largest, 1.0)
+    return (
+        f"the limit is {times:.3g} × the largest live heap of {math.floor(largest):,} MiB, and "
+        f"{outside:,.0f} MiB outside the heap"
     )
-    return f"exceeds the largest live heap of {predictor.live_max_mib or 0.0:.0f} MiB by {by}"
 
 
 RULES: tuple[CandidateRule, ...] = (

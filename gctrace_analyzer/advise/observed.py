@@ -176,8 +176,6 @@ def _setting_warning(regime: Regime, settings: Settings) -> Iterator[str]:
 
 def _warnings(load: Load, model: Model, *, refused: bool, is_part: bool) -> Iterator[str]:
     """What makes the predictions less certain than their intervals."""
-    if load.cycles < FEW_CYCLES:
-        yield f"only {load.cycles} steady cycles: GC CPU is a rough estimate"
     drift = load.true_live_last - load.true_live_first
     if abs(drift) > max(DRIFT * load.true_live, DRIFT_MIB):
         where, whole = (

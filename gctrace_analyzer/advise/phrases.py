@@ -23,8 +23,8 @@ def present_row(advice: Advice) -> Row:
 
 def order(first: Row, advice: Advice) -> str:
     """Returns what to set; where the evidence is thin, a test instead of an order."""
-    setting, is_thin = with_effects(first, advice), first["confidence"] == "low"
-    if is_thin and present_row(advice)["thrash"] == "no":
+    setting = with_effects(first, advice)
+    if first["confidence"] == "low":
         return (
             f"Try {setting}: the evidence is thin, so measure it (`gctrace-analyze measure`)."
         )

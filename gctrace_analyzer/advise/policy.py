@@ -234,14 +234,11 @@ def _worth_it(scored: list[Row], present: Row, aim: str) -> tuple[Row | None, st
         return None, "no other setting fits"
     if aim == "balanced" and present["run_time_ratio"] is not None:
         return _passing(usual, {at: ends_later(row, present) for at, row in enumerate(usual)})
-    cpu, idle = present["gc_cpu_share"], present["gc_cpu_with_idle_share"]
+    cpu = present["gc_cpu_share"]
     low = present["gogc"] is not None and present["gogc"] < DEFAULT.low_gogc
     least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
     if aim == "balanced" and cpu < least_cpu:
-        return None, (
-            f"GC CPU is {100 * cpu:.2g} % in steady cycles, below {100 * least_cpu:.0f} % "
-            f"({100 * idle:.2g} % with idle marking)"
-        )
+        return None, f"without idle marking, GC CPU is below {100 * least_cpu:.0f} %"
     failed = {
         number: failed_test(row, present, row["gains"][QUANTITY[aim]], aim)
         for number, row in enumerate(usual)
@@ -415,7 +412,7 @@ def _step(predicted: Row, present: Row) -> str:
         return "a different cycle frequency"
     fewer = predicted["gc_per_s"] < present["gc_per_s"]
     if fewer and (sooner := sooner_text(predicted)):
-        return f"{sooner}, for a larger heap"
+        return sooner
     larger = peak_of(predicted) > present["heap_peak_mib"]
     if fewer:
         return "fewer cycles for a larger heap" if larger else "fewer cycles"

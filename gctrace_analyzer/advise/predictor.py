@@ -141,9 +141,12 @@ class Baseline(Predictor):
         """Returns why the confidence is low; empty if it is not."""
         load = self.load
         if load is None or load.cycles < DEFAULT.short_log_cycles:
-            return "few steady cycles"
+            return f"only {load.cycles} steady cycles" if load else "few cycles"
         if load.span_s < DEFAULT.short_log_s:
             return f"only {load.span_s:.1f} s of steady cycles"
+        growth = self.growth
+        if growth is not None and growth.is_steady and not growth.is_lasting:
+            return "the live heap grows, and how far is unknown"
         far = row["gc_per_s"] and not 0.2 <= row["gc_per_s"] / load.gc_per_s <= 5
         return (
             "GC would run over five times as often, or as rarely, as in the log" if far else ""

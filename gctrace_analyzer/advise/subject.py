@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.rows import since
 from gctrace_analyzer.units import digits
@@ -117,10 +116,7 @@ def other_cause(analysis: Analysis, process: int | None) -> str | None:
         )
     stopped = analysis.summary_of(process).stopped_gc_share or 0.0
     if root.id in _STOPS and stopped > analysis.thresholds.stopped_gc_share:
-        return (
-            f"pauses take {percent(stopped)} of the CPU time of GC: find out first why they are so "
-            "long"
-        )
+        return "pauses take most of the CPU time of GC: find out first why they are so long"
     return None
 
 
@@ -138,9 +134,8 @@ def unexplained_kill(analysis: Analysis, process: int | None) -> str | None:
         limit = death.limit_mib or resident
         if outside > analysis.thresholds.off_heap_share * limit:
             return (
-                f"at least {outside:,.0f} of the {resident:,.0f} MiB resident at the OOM kill"
-                f"{death.resident_is} were not Go heap: find out what uses them, or specify the "
-                "off-heap memory"
+                "memory outside the Go heap led to the OOM kill: find out what uses it, or specify "
+                "the off-heap memory"
             )
     return None
 

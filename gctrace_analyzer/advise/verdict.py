@@ -36,6 +36,7 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import changes_at
 from gctrace_analyzer.frozen import Plain, frozen
+from gctrace_analyzer.ingest.rows import not_null
 from gctrace_analyzer.units import cores_text, digits, duration_text
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.rules.finding import Finding, Severity
     from gctrace_analyzer.analysis.sites.profiled import Profiled
     from gctrace_analyzer.analysis.summary import Summary
+    from gctrace_analyzer.analysis.thresholds import Thresholds
     from gctrace_analyzer.schema import Row
 
 _IDLE = "GC025"
@@ -184,7 +186,9 @@ def _root_of(finding: Finding, findings: tuple[Finding, ...]) -> Finding:
 
 
 def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
-    short = any(finding.id == _SHORT for finding in analysis.findings)
+    short = any(finding.id == _SHORT for finding in analysis.findings) and not all(
+        _is_clear(own, analysis.thresholds) for own in analysis.summaries.values()
+    )
     growing = next((finding for finding in analysis.findings if finding.id == GROWS), None)
     grown = "" if growing is None else growing.evidence
     idle = _is_idle(analysis)
@@ -207,9 +211,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     if growing is not None and growing.process is not None and not analysis.by_dumps:
         growth = analysis.live_growth(growing.process)
     if growing is not None and growth is not None and growth.is_steady:
-        return Verdict(
-            "info", f"{sentence} The live heap was still growing at the end.", growing.advice
-        )
+        return Verdict("info", sentence, growing.advice)
     if idle:
         return Verdict("info", sentence, "To see what GC costs, record a log under load.")
     if analysis.summary.missing_cycles > analysis.summary.cycles:
@@ -239,7 +241,10 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
     if s.missing_cycles > s.cycles:
         return "Most lines of the log are missing; those that it has show no problem"
     if short:
-        unclear = headline_levels.costly(analysis.summaries.values(), t)
+        before = not_null(analysis.cycles["gc_cpu_since_start_pct"]).tail(1)
+        unclear = headline_levels.costly(analysis.summaries.values(), t) or (
+            s.span_s and s.span_s > t.min_span_s and (before > 100 * t.gc_cpu_warn).any()
+        )
         what = "The input" if analysis.by_dumps else "The log"
         what = "The selected part" if analysis.log.selection else what
         return f"{what} is {'too short to judge' if unclear else 'short, but shows no problem'}"
@@ -247,6 +252,12 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
     if (s.stw_max_ms or 0) > t.stw_bad_ms:
         start += ", except for single long pauses"
     return start
+
+
+def _is_clear(s: Summary, t: Thresholds) -> bool:
+    """Returns whether GC costs so little that few cycles show it, over a time that is no start."""
+    enough = s.span_s is not None and s.span_s >= t.short_log_s
+    return enough and s.gc_cpu_share is not None and s.gc_cpu_share < t.gc_cpu_little
 
 
 def _is_idle(analysis: Analysis) -> bool:
@@ -375,11 +386,11 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
 
 
 def _about_leak(root: Finding, first: Row | None, advice: Advice, *, thrashes: bool) -> str:
-    if first is not None:
-        lasts = ""
-        if first["lasts_h"]:
-            lasts = f", which lasts {lasts_text(first)}"
-        return f"{root.advice} Until then, set {with_effects(first, advice)}{lasts}."
+    if first is not None and first["lasts_h"]:
+        lasts = lasts_text(first)
+        return (
+            f"{root.advice} Until then, set {with_effects(first, advice)}, which lasts {lasts}."
+        )
     if thrashes and (limit := _raise_limit(advice)):
         return (
             "Find out why it grows: compare two heap profiles (`go tool pprof -base`). To gain "

@@ -129,14 +129,39 @@ def summarize(
     if spans is None:
         spans = spans_of.of_cycles(on_real_cpus(durations))
     check = log_check_points(durations)
+    totals = Totals.of(spans, single_pauses(spans))
     figures = {
-        **Totals.of(spans, single_pauses(spans)).figures(),
+        **totals.figures(),
+        **_unknown(totals),
         "missing_cycles": int(processes["missing_cycles"].sum()),
         **growth_figures(cycles, DEFAULT),
         "log_check_points": check,
     }
     warnings = caveats(cycles, processes, impossible or {}, check, DEFAULT)
     return Summary(**figures, warnings=(*warnings, *notes))
+
+
+_LEAST_KNOWN = 0.1
+"""Share of the time. What single cycles took in less says nothing of the whole."""
+
+_OF_TIME: dict[str, tuple[str, ...]] = {
+    "gc_cpu_cores": (
+        *(name for name in FIGURES if name.startswith("gc_cpu_")), "assist_share_of_cpu",
+    ),
+    "alloc_mib_per_s": ("alloc_mib_per_s",),
+}  # fmt: skip
+"""Figures that are shares of the time, by the rate that has how much of it is known."""
+
+
+def _unknown(totals: Totals) -> dict[str, None]:
+    """Returns the figures that are unknown because most lines of the log are missing."""
+    least = _LEAST_KNOWN * (totals.sums["span_s"] or 0.0)
+    return {
+        name: None
+        for rate, names in _OF_TIME.items()
+        if totals.rates[rate][1] < least
+        for name in names
+    }
 
 
 def growth_figures(cycles: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:

@@ -52,6 +52,9 @@ class Thresholds:
     gc_cpu_warn: float = 0.10
     """Share of CPU. A program that spends a tenth of its CPU on GC has something to gain."""
 
+    gc_cpu_little: float = 0.01
+    """Share of CPU. Of a program that spends less, few cycles are enough for a verdict."""
+
     gc_cpu_bad: float = 0.25
     """Share of CPU. The pacer plans to spend this much while it marks, not all the time."""
 

@@ -83,11 +83,13 @@ def nanoseconds(value: float | None) -> str:
 
 
 def interval(summary: Summary) -> str:
-    """Returns the usual time from one cycle to the next: `every 33 ms (median)`."""
+    """Returns the usual time from one cycle to the next, if known: `every 33 ms (median)`."""
     bursts = ", in bursts" if summary.is_in_bursts else ""
     apart_ms = summary.gc_interval_p50_ms
+    if apart_ms is None:
+        return ""
     # The log has times in whole milliseconds.
-    if apart_ms is not None and apart_ms < 1:
+    if apart_ms < 1:
         return f"less than 1 ms apart (median){bursts}"
     return f"every {milliseconds(apart_ms)} (median){bursts}"
 

@@ -61,6 +61,25 @@ def test_a_short_log_says_so() -> None:
     assert verdict(read_text("gc 1 @0.0").analysis, read_text("gc 1 @0.0").advice) is None
 
 
+def test_few_cycles_that_cost_little_are_enough_for_a_verdict() -> None:
+    found = of(log_of(10, every=2.0))
+    assert found.sentence.startswith("GC is not a problem here: GC takes 0.055 % of the CPU")
+    assert found.action == "Leave the settings as they are."
+
+
+def test_what_gc_took_before_the_log_leaves_a_short_log_unclear() -> None:
+    late = log_of(9, every=2.0, background=90).replace("s 0%:", "s 15%:").replace("gc ", "gc 1")
+    assert "s 15%:" in late
+    assert of(late).sentence.startswith("The log is too short to judge: GC takes")
+
+
+def test_two_of_many_cycles_do_not_show_what_gc_takes() -> None:
+    lines = log_of(60, background=12).splitlines(keepends=True)
+    summary = read_text("".join((lines[3], lines[50]))).summary()
+    assert (summary.gc_cpu_share, summary.gc_cpu_cores, summary.alloc_mib_per_s) == (None,) * 3
+    assert "its CPU time is unknown" in of("".join((lines[3], lines[50]))).sentence
+
+
 def test_shares_are_of_the_time_whose_lines_are_there() -> None:
     lines = log_of(60).splitlines(keepends=True)
     rest = read_text("".join(lines[:8] + lines[58:]))
@@ -192,3 +211,16 @@ def test_a_heap_that_grew_until_the_kill_gets_no_setting_that_saves_cpu() -> Non
     assert found is not None
     assert found.action.startswith("Set GOMEMLIMIT=691MiB, so that")
     assert "find out why the live heap grows" in found.action
+
+
+def test_a_growing_heap_gets_no_setting_whose_time_is_unknown() -> None:
+    """30 s in which the live heap grew past GOMEMLIMIT: any other is reached soon as well."""
+    text = log_of(
+        150,
+        live=lambda n: 5 + n,
+        start=lambda n: min(9 + 2 * n, max(110, 4 + n)),
+        goal=lambda n: min(10 + 2 * n, max(111, 4 + n)),
+    )
+    found = of(text)
+    assert found.finding == "GC021"
+    assert "set GOGC" not in found.action

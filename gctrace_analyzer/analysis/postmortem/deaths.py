@@ -134,18 +134,22 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
     # skipped.
     rows = table.sort("oom_killed", descending=True, nulls_last=True).to_dicts()
     ended = {
-        row["container_id"] or row["name"] or row["container"] or ""
+        _identifier(row)
         for row in rows
         if row["exit_code"] is not None or row["status"] in ("exited", "dead", "terminated")
     }
-    known_pods = {row["pod"] for row in rows if row["oom_killed"] and row["container"]}
+    pods = {row["pod"] for row in rows if row["pod"]}
+    for row in rows:
+        if len(pods) == 1 and not any(row[name] for name in ("pod", *_IDENTIFIERS)):
+            # A part of a description is of the pod that the rest of the input is about.
+            row["pod"] = next(iter(pods))
+    known_pods = {row["pod"] for row in rows if row["oom_killed"] and _is_described(row)}
     for row in rows:
         if not is_kill("container_states", row):
             continue
-        if row["pod"] in known_pods and not row["container"]:
-            # A list of pods names no containers.
+        if row["pod"] in known_pods and not _is_described(row):
             continue
-        identifier = row["container_id"] or row["name"] or row["container"] or ""
+        identifier = _identifier(row)
         if row["pod"] and not identifier:
             identifier = f"{row['pod']} {row['restart_count']}"
         known = by_pod.get((row["pod"], row["container"]), []) if row["pod"] else []
@@ -183,6 +187,18 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             continue
         before.append(row)
         yield report
+
+
+_IDENTIFIERS = ("container_id", "name", "container")
+
+
+def _identifier(row: Row) -> str:
+    return next((row[name] for name in _IDENTIFIERS if row[name]), "")
+
+
+def _is_described(row: Row) -> bool:
+    """Returns whether a row is of a container; a list of pods has neither its name nor times."""
+    return bool(row["container"] or row["finished_at"])
 
 
 _OF_PODS = ("pod", "container", "reason", "last_status")

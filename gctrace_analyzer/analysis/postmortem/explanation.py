@@ -160,10 +160,7 @@ def _unproven(facts: Evidence) -> Explanation:
         advice, reading = remedies.FIND_SENDER, _NOT_OOM
     else:
         who = _ANYONE if death.exit_code is None else _BY_CODE
-        reading = (
-            f"{who}. It does not prove that memory was the reason; the kernel's log of that minute "
-            "would show it."
-        )
+        reading = f"{who}. It does not prove that memory was the reason."
         advice = remedies.KEEP_KERNEL_LOG
     causes = (remedies.FIND_CAUSE,) if growth else ()
     return Explanation((reading, *growth), (advice, *causes), "cannot tell")
@@ -349,14 +346,10 @@ def _in_spite_of(facts: Evidence, heap: HeapAtDeath, gomemlimit: float | None) -
             "that Go does not count."
         )
     if heap.go_least_mib > room:
-        return (
-            f"{share}, and Go had more: the runtime lets the heap grow past it once GC takes half "
-            "of the CPU."
-        )
+        return f"{share}, and Go had more: GOMEMLIMIT is a soft limit."
     return (
         f"{share}. Either memory that Go does not count took more than the other "
-        f"{limit - room:,.0f} MiB, or the heap grew past GOMEMLIMIT, which the runtime allows "
-        "once GC takes half of the CPU."
+        f"{limit - room:,.0f} MiB, or the heap grew past GOMEMLIMIT, which is a soft limit."
     )
 
 

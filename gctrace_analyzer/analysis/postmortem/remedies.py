@@ -92,8 +92,7 @@ FIND_SENDER = (
     "that minute (`journalctl -k`, `dmesg`) an OOM kill by the host."
 )
 KEEP_KERNEL_LOG = (
-    "Read the kernel's log of that minute (`journalctl -k`, `dmesg`), and keep it: it says who was "
-    "killed for memory."
+    "Read the kernel's log of that minute (`journalctl -k`, `dmesg`), and keep it."
 )
 RAISE_TO_START = (
     "Raise the memory limit of the container, and check its unit: Kubernetes reads `m` as "
@@ -120,10 +119,7 @@ ADD_TIMES = (
     "Save the log with times (`kubectl logs --timestamps`, `docker logs -t`, journalctl): they "
     "show which kill, if any, ended it."
 )
-_RAISE_UNKNOWN = (
-    "To buy time, raise its memory limit, whose size the input does not show, if the host has room "
-    "for more."
-)
+_RAISE_UNKNOWN = "To buy time, raise its memory limit if the host has room for more."
 _GIVE_MORE = (
     "To buy time, raise its memory limit if it has one, and otherwise free memory on the host: the "
     "input does not show which ran out."
@@ -189,13 +185,14 @@ def with_sum(
     if preventable == "no":
         yield find_outside
         yield (
-            f"Or give the program more memory: with {heap.live_mib or 0:,.0f} MiB of live heap, no "
-            "GOGC or GOMEMLIMIT makes both fit."
+            f"Or give the program more memory: {heap.live_mib or 0:,.0f} MiB are live heap, so no "
+            "GOGC or GOMEMLIMIT frees enough."
         )
         return
     if in_spite and not outside:
+        had_more = gomemlimit is not None and heap.go_least_mib > gomemlimit
         yield from (FIND_CAUSE,) if grew else ()
-        yield COMPARE_TOTAL
+        yield from () if had_more and grew else (MORE_MEMORY if had_more else COMPARE_TOTAL,)
         return
     steps = list(_limits(facts, heap, gomemlimit, limit, outside=outside, in_spite=in_spite))
     helps = any(step.startswith("Set GOMEMLIMIT") for step in steps)

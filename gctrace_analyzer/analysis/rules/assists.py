@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.rules.cpu import is_start_up
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
     Evidence,
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     "{t.assist_warn_old:.0%}), and either they are at least {t.assist_min_cpu_share:.0%} of "
     "all CPU time, or together with background workers they use at least {t.mark_pressure:.0%} "
     "of the CPUs while marking (median of the cycles that mark for {t.mark_min_ms:g} ms "
-    "and longer). A warning from {t.assist_warn_cpu_share:.0%} of all CPU time on.",
+    "and longer). A warning from {t.assist_warn_cpu_share:.0%} of all CPU time on, in at least "
+    "{t.min_cycles} cycles over {t.min_span_s:g} s.",
     advice=f"Use the recommended settings, if there are any, or {ALLOCATE_LESS}.",
     needs="assist times of cycles that mark for {t.mark_min_ms:g} ms and longer",
     contradicted_by="a throughput that does not fall while GC is marking (GC033)",
@@ -48,7 +50,9 @@ def assist_pressure(facts: ProcessFacts) -> Iterator[Evidence]:
     under_pressure = isinstance(pressure, float) and pressure >= t.mark_pressure
     if of_all_cpu >= t.assist_min_cpu_share or under_pressure:
         yield Evidence(
-            "warn" if of_all_cpu >= t.assist_warn_cpu_share else "info",
+            "warn"
+            if of_all_cpu >= t.assist_warn_cpu_share and not is_start_up(facts)
+            else "info",
             text + ".",
             {"assist_share_of_gc_cpu": share, "mark_pressure": pressure},
             headline="Goroutines have to help with marking when they allocate: mark assists take "

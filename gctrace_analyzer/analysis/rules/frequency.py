@@ -119,7 +119,7 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
             f"The program forced {forced:,} of {cycles_text(summary.cycles)} (`runtime.GC`, "
             f"`debug.FreeOSMemory` or `/debug/pprof/heap?gc=1`).{only}",
             {"forced_cycles": forced},
-            headline=f"The program forces GC: {forced:,} of {cycles_text(summary.cycles)}"
+            headline=f"The program forced {forced:,} of {cycles_text(summary.cycles)}"
             + ("." if cpu is None else f"; GC takes {percent(cpu)} of the CPU{_little(cpu)}."),
             examples=example_lines(facts.cycles.filter(pl.col("forced"))),
         )

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     "runs often.",
     condition="In over {t.heap_minimum_share:.0%} of the cycles (at least {t.min_cycles}) "
     f"for which it is known what set the goal, the goal is the heap minimum: {HEAP_MINIMUM_MIB} "
-    "MiB × GOGC/100. A warning if GC takes over {t.gc_cpu_warn:.0%} of the CPU.",
+    "MiB × GOGC/100, and they are not forced. A warning if GC takes over {t.gc_cpu_warn:.0%} of "
+    "the CPU.",
     advice="Set GOGC=400 or more, which costs only a few MiB here.",
     needs="goals and live heaps of at least {t.min_cycles} cycles",
     contradicted_by="a GOMEMLIMIT that leaves as little: then it sets the goals",
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
 def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks how many goals are the heap minimum."""
     t, known = facts.thresholds, facts.goal_set_by.count()
-    own = facts.goal_set_by == "heap-minimum"
+    # No goal starts a forced cycle.
+    own = (facts.goal_set_by == "heap-minimum") & ~facts.cycles["forced"]
     at_minimum = int(own.sum())
     if known >= t.min_cycles and at_minimum > t.heap_minimum_share * known:
         costly = (facts.summary.gc_cpu_share or 0) > t.gc_cpu_warn
@@ -208,7 +210,7 @@ _MOST_SETTINGS = 6
     condition="More than half of the goals that GOGC set cannot be those of the declared GOGC, and "
     "their median effective GOGC differs from it by more than {t.gogc_declared_points:g} points "
     "and by more than {t.gogc_declared_share:.0%}; or at least {t.min_cycles} heap goals are above "
-    "the declared GOMEMLIMIT.",
+    "the declared GOMEMLIMIT and the live heap.",
     advice="Check whether the variable reaches the process, and whether the code calls "
     "`debug.SetGCPercent` or `debug.SetMemoryLimit`.",
     needs="a setting from outside the log, and goals that contradict it",
@@ -219,7 +221,9 @@ def gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
     """Compares the declared settings with the heap goals."""
     t, declared = facts.thresholds, facts.settings.value("gogc")
     if limit := facts.settings.value("memory_limit_mib"):
-        above = facts.cycles.filter(pl.col("heap_goal_mib") > limit)
+        # The goal is never below the live heap, whatever the limit; both are printed in whole MiB.
+        least = pl.max_horizontal(limit, pl.col("heap_live_mib").shift(1) + 1)
+        above = facts.cycles.filter(pl.col("heap_goal_mib") > least)
         if len(above) >= t.min_cycles:
             yield Evidence(
                 "warn",

@@ -112,8 +112,8 @@ def _cost(facts: ProcessFacts, worst: Row, length_s: float) -> str:
     if share >= facts.thresholds.gc_cpu_warn:
         return f": {takes} {percent(share)} of the CPU"
     return (
-        f". At this load {takes} only {percent(share)} of the CPU; a higher one can make GC run "
-        "all the time"
+        f". At this load {takes} only {percent(share)} of the CPU; with more load, GC can run all "
+        "the time"
     )
 
 

@@ -105,8 +105,7 @@ def oom_kill(facts: DeathFacts) -> Iterator[Evidence]:
 @rule(
     "GC040",
     "oom-not-proven",
-    meaning="The program was killed, perhaps because memory ran out: SIGKILL (exit code 137) "
-    "alone does not prove it.",
+    meaning="The program was killed, perhaps because memory ran out.",
     condition="A program ended by SIGKILL (exit code 137), and nothing in the input proves an OOM "
     "kill.",
     advice="Read the kernel's log of that minute (`journalctl -k`, `dmesg`), and keep it.",

@@ -98,9 +98,9 @@ def _thrash(thrashing: Part, t: Thresholds) -> Row:
     ).row(0)
     state, duty = limiter.verdict(fill, t), thrashing.duty
     if share >= t.thrash_limited_share:
+        below = int(part["below"].sum())
         reason = (
-            f"The heap goal was at or below the live heap in {100 * share:.0f} % of "
-            f"{len(part):,} cycles"
+            f"The heap goal was at or below the live heap in {below:,} of {len(part):,} cycles"
         )
     else:
         left_pct = round(max(gogc or 0, 0))

@@ -222,7 +222,7 @@ def _number(value: float) -> str:
 
 
 def reasons(rows: pl.DataFrame, predictor: Predictor) -> list[tuple[str, str]]:
-    """Returns labelled sentences: reason, memory, notes, the setting and the confidence."""
+    """Returns labelled sentences: reason, memory, notes and the confidence."""
     first = rows.row(0, named=True)
     sentences = [("Why", first["why"])]
     if first["memory_peak_mib"] is not None:
@@ -231,8 +231,6 @@ def reasons(rows: pl.DataFrame, predictor: Predictor) -> list[tuple[str, str]]:
         sentences.append(("Note", first["risk"]))
     sentences += [("Note", text) for text in predictor.warnings]
     if not first["now"]:
-        word = "Try" if first["confidence"] == "low" else "Set"
-        sentences.append((word, as_text(Setting.of(first))))
         why = f": {doubt}" if (doubt := predictor.doubt(first)) else ""
         sentences.append(("Confidence", f"{first['confidence']}{why}"))
     return sentences

@@ -188,7 +188,7 @@ def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
             "confidence)",
         )
     if death.live_mib is not None:
-        live = f"live heap {_from_to(death.live_before_mib, death.live_mib)}"
+        live = f"live heap {mib(death.live_mib)}"
         goal = (
             ""
             if death.next_goal_mib is None
@@ -220,11 +220,7 @@ def _memory_parts(death: PostMortem, resident_mib: float) -> Iterator[str]:
         yield f"{mib(death.go_other_mib)} other Go memory"
     outside, most = death.off_heap_mib, death.off_heap_most_mib
     if outside is not None and most is not None and most > outside:
-        yield f"{outside:,.0f} to {mib(most)} neither"
-
-
-def _from_to(before: int | None, after: int) -> str:
-    return f"{before:,} → {mib(after)}" if before not in (None, after) else mib(after)
+        yield f"{outside:,.0f} to {mib(most)} outside Go"
 
 
 def memory(report: Report) -> Table | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -62,9 +63,10 @@ def healthy(report: Report) -> str | None:
 
 
 def _without(evidence: str, said: str) -> str:
-    """Returns the evidence without a first sentence that the verdict begins with."""
-    first, end, rest = evidence.partition(". ")
-    return rest if end and said.startswith(first) else evidence
+    """Returns the evidence without a first sentence that begins like the verdict."""
+    first, _, rest = evidence.partition(". ")
+    clause = re.split(r"\.$|: | \(|; ", first)[0]
+    return rest if said.startswith(clause) else evidence
 
 
 def _is_root(finding: Finding) -> bool:

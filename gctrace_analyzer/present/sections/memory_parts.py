@@ -132,7 +132,7 @@ def _parts(row: Mapping[str, int | None]) -> Iterator[_Part]:
     heap = _mib(row, "heap_sys_bytes")
     if sys is not None and heap is not None:
         rest = sys - heap - sum(part.size_mib for part in of_runtime)
-        yield _Part("outside the heap", rest, "all fields of MemStats show what it is")
+        yield _Part("outside the heap", rest, "a full dump of MemStats shows its parts")
     if sys is not None:
         yield from _outside_go(rss, _mib(row, "rss_peak_bytes"), sys, released)
 

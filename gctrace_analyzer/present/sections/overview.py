@@ -416,7 +416,7 @@ def _growth(report: Report) -> str:
     several = len(report.analysis.tables["processes"]) > 1
     if growth is None:
         # Of the other processes it would be a guess.
-        return most if several else f"{highest}; no significant growth"
+        return most if several else f"{most}; no significant growth"
     if not growth.is_lasting:
         return most
     grows = rate_of_growth(growth.mib_per_h, growth.low, growth.high)

@@ -154,8 +154,8 @@ def _unsaid(rows: Sequence[Sentence], said: str) -> list[Sentence]:
     label = shown = ""
     for row in rows:
         label = row.label or label
-        # The verdict names the program, where several were killed.
-        if row.text.removeprefix("It ") not in said:
+        # The verdict names the program, where several were killed, and the resident memory.
+        if label != "Memory" and row.text.removeprefix("It ") not in said:
             kept.append(replace(row, label="" if label == shown else label))
             shown = label
     return kept
@@ -176,18 +176,24 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
         return
     if not report.advice.is_available:
         refused = report.advice.baseline.refused or ""
-        sentence = Paragraphs([f"No setting can be predicted: {refused}."], indent=2)
-        refusal: Document = [Gap(), Heading("Recommended settings"), sentence]
-        yield Folded(
-            "Recommended settings", lambda: refusal, [] if refused in said else refusal
+
+        def refusal(reason: str) -> Document:
+            sentence = Paragraphs([f"No setting can be predicted: {reason}."], indent=2)
+            return [Gap(), Heading("Recommended settings"), sentence]
+
+        # The verdict has the limit that a program needs which thrashes, and how many are forced.
+        reason = (
+            refused.partition(". With a peak")[0] if "Raise GOMEMLIMIT" in said else refused
         )
+        brief = [] if reason.casefold() in said.casefold() else refusal(reason)
+        yield Folded("Recommended settings", lambda: refusal(refused), brief)
         return
     ranked = report.advice.recommendations
     first = ranked.row(0, named=True)
-    whole = partial(_setting_blocks, report, ranked)
+    whole = partial(_setting_blocks, report, ranked, said)
     if first["now"]:
         # What does not have to change needs one alternative and one reason.
-        yield Folded("Alternatives", whole, _setting_blocks(report, ranked.head(2), 1))
+        yield Folded("Alternatives", whole, _setting_blocks(report, ranked.head(2), said, 1))
         return
     yield from whole()
     pasted = manifests(Setting.of(first)).items()
@@ -195,10 +201,13 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
     yield Folded("Copy and paste", lambda: blocks)
 
 
-def _setting_blocks(report: Report, ranked: pl.DataFrame, most: int | None = None) -> Document:
-    """Returns a table of settings with `most` reasons, and the legend of its signs."""
+def _setting_blocks(
+    report: Report, ranked: pl.DataFrame, said: str, most: int | None = None
+) -> Document:
+    """Returns a table of settings with `most` reasons that are new, and the legend of its signs."""
     shown = advice.advice(ranked, report.advice.baseline)
     reasons = advice.reasons(ranked, report.advice.baseline)[:most]
+    reasons = [(label, text) for label, text in reasons if text not in said]
     signs = advice.legend(shown)
     return [
         shown,

@@ -35,7 +35,10 @@ def costs(report: Report) -> Iterator[str]:
         return
     yield from _since_start(report)
     dump = "scrape" if report.is_scraped else "dump"
-    yield f"Only a second {dump}, some time later, shows what GC costs now."
+    if len(report.analysis.tables["memstats"]) > len(rows):
+        yield f"The {dump}s have no times, so they do not show what GC costs now."
+    else:
+        yield f"Only a second {dump}, some time later, shows what GC costs now."
 
 
 def _since_start(report: Report) -> Iterator[str]:

@@ -360,3 +360,16 @@ def test_what_the_watchdog_of_systemd_ends_was_killed_and_not_for_memory(
         assert found.cause.startswith(f"by {signal} after it did not report to the watchdog")
         assert found.advice[0].startswith("Find out why it hung")
         assert "In its last minute, GC took" in found.reading[0]
+
+
+def test_a_part_of_a_description_is_of_the_pod_that_is_listed() -> None:
+    (found,) = read_text(
+        "NAME            READY   STATUS      RESTARTS      AGE\n"
+        "worker-h4kpz    0/1     OOMKilled   3 (30s ago)   6m18s\n"
+        "    Last State:     Terminated\n"
+        "      Reason:       OOMKilled\n"
+        "      Exit Code:    137\n"
+        "      Finished:     Mon, 23 Jun 2026 14:11:47 +0000\n"
+    ).post_mortems()
+    assert found.victim == "worker-h4kpz"
+    assert found.logged_at is not None

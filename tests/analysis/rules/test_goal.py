@@ -65,3 +65,14 @@ def test_goals_above_a_declared_memory_limit_contradict_it() -> None:
     )
     assert finding.evidence.startswith("GOMEMLIMIT=150 MiB is stated (test), but ")
     assert not matches(goal.gogc_not_as_declared, facts_of(log_of(60), memory_limit_mib=450.0))
+
+
+def test_goals_at_a_live_heap_above_the_limit_do_not_contradict_it() -> None:
+    """The goal is never below the live heap, whatever the limit."""
+    text = log_of(60, live=lambda n: 100 + n, start=lambda n: 99 + n, goal=lambda n: 99 + n)
+    assert not matches(goal.gogc_not_as_declared, facts_of(text, memory_limit_mib=120.0))
+
+
+def test_no_goal_starts_a_forced_cycle() -> None:
+    text = log_of(40, start=1, end=1, live=1, goal=4).replace(" P\n", " P (forced)\n")
+    assert not matches(goal.heap_minimum_bound, facts_of(text))

@@ -160,8 +160,8 @@ def test_thrashing_that_costs_little_claims_no_cost() -> None:
     episodes = thrashing((0.0, 9.0), gc_cpu_share=[0.009])
     (found,) = matches(limit.limit_thrash, replace(facts, summary=summary, episodes=episodes))
     assert found.headline == (
-        "GOMEMLIMIT is too low for the live heap. At this load GC takes only 0.9 % of the CPU; a "
-        "higher one can make GC run all the time."
+        "GOMEMLIMIT is too low for the live heap. At this load GC takes only 0.9 % of the CPU; with "
+        "more load, GC can run all the time."
     )
 
 

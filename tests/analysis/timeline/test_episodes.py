@@ -468,7 +468,7 @@ def test_the_figures_of_thrashing_by_hand() -> None:
     (row,) = limit_thrash(cycles, DEFAULT)
     assert (row["process"], row["first_gc"], row["last_gc"], row["line_no"]) == (3, 2, 5, 2)
     assert row["reason"] == (
-        "The heap goal was at or below the live heap in 75 % of 4 cycles, "
+        "The heap goal was at or below the live heap in 3 of 4 cycles, "
         "and the runtime's CPU limiter was probably active."
     )
     # 4 cycles in 2 s; 0.25 CPU seconds of 1, of which 0.1 were idle
