@@ -33,8 +33,20 @@ pub struct Ranges {
 /// At most this many states, one bit each.
 pub const MOST: usize = 64;
 
+/// What is known of a cycle: the cheapest state before it, and of each state, one bit, whether the
+/// path stays in it rather than changes into it, and whether that depends on the cycle before.
+struct Entered {
+    cheapest: u8,
+    stays: u64,
+    open: u64,
+}
+
 /// Returns the states of the cheapest path and how many goals each explains; None if the columns
 /// differ in length, or there are no states or too many.
+///
+/// A state that costs as much as a change into it costs the same after a goal that the cheapest
+/// state explains, whether it explains the goal or not. So that is not asked, but of the states
+/// that the path goes through.
 #[must_use]
 pub fn path(ranges: &Ranges, states: &[State], costs: &Costs) -> Option<Vec<(usize, usize)>> {
     let length = ranges.goal.len();
@@ -45,38 +57,67 @@ pub fn path(ranges: &Ranges, states: &[State], costs: &Costs) -> Option<Vec<(usi
     if states.is_empty() || states.len() > MOST {
         return None;
     }
+    let all = u64::MAX >> (MOST - states.len());
     let mut sums: Vec<f64> = states.iter().map(|state| state.cost).collect();
-    let mut entered = Vec::with_capacity(length);
+    let mut entered: Vec<Entered> = Vec::with_capacity(length);
+    // The states that cost less than a change into them; the others cost exactly that.
+    let (mut below, mut best, mut is_explained) = (all, 0, false);
     for row in 0..length {
-        let cheapest = cheapest(&sums);
-        let changed = sums[cheapest] + costs.switch;
-        let mut stay = u64::MAX;
+        let open = if is_explained { all & !below } else { 0 };
+        if !is_explained {
+            (below, best) = (all, cheapest(&sums));
+        }
+        let mut stays = all;
         if row > 0 {
-            for (number, state) in states.iter().enumerate() {
-                if sums[number] > changed + state.cost {
-                    stay &= !(1 << number);
-                    sums[number] = changed + state.cost;
+            let changed = sums[best] + costs.switch;
+            for number in bits(below) {
+                let most = changed + states[number].cost;
+                if sums[number] > most {
+                    stays &= !(1 << number);
+                }
+                if sums[number] >= most {
+                    sums[number] = most;
+                    below &= !(1 << number);
                 }
             }
         }
-        entered.push((cheapest, stay));
-        for (sum, state) in sums.iter_mut().zip(states) {
-            *sum += unexplained(state, ranges, row, costs);
+        entered.push(Entered {
+            cheapest: u8::try_from(best).ok()?,
+            stays,
+            open,
+        });
+        is_explained = row > 0 && unexplained(&states[best], ranges, row, costs) == 0.0;
+        for number in bits(if is_explained { below } else { all }) {
+            sums[number] += unexplained(&states[number], ranges, row, costs);
         }
     }
     let mut number = cheapest(&sums);
     let mut runs: Vec<(usize, usize)> = Vec::new();
-    for (cheapest, stay) in entered.into_iter().rev() {
+    for (row, entry) in entered.iter().enumerate().rev() {
         match runs.last_mut() {
             Some(run) if run.0 == number => run.1 += 1,
             _ => runs.push((number, 1)),
         }
-        if stay >> number & 1 == 0 {
-            number = cheapest;
+        let stays = if entry.open >> number & 1 == 1 {
+            unexplained(&states[number], ranges, row - 1, costs) == 0.0
+        } else {
+            entry.stays >> number & 1 == 1
+        };
+        if !stays {
+            number = usize::from(entry.cheapest);
         }
     }
     runs.reverse();
     Some(runs)
+}
+
+/// Yields the numbers of the bits that are set.
+fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let number = mask.trailing_zeros();
+        mask &= mask.checked_sub(1)?;
+        Some(number as usize)
+    })
 }
 
 fn cheapest(sums: &[f64]) -> usize {

@@ -77,8 +77,8 @@ def regimes(
         setters += [own[["row", "goal_set_by"]] for _, own in settings]
     if not setters:
         return {}, pl.Series("goal_set_by", [], pl.Categorical)
-    setter = pl.concat(setters).sort("row")["goal_set_by"]
-    return found, setter.cast(pl.Categorical)
+    setter = pl.concat(setters)
+    return found, (setter if len(found) == 1 else setter.sort("row"))["goal_set_by"]
 
 
 _STATES_SETTINGS = ("memstats", "container_states", "oom_kills")
@@ -180,17 +180,20 @@ def _explained(part: Part) -> list[pl.Expr]:
         by_limit = ((goal <= pl.col("live")) | is_near).fill_null(value=False) & ~by_gogc
     minimum = 0 if is_off else math.floor(gogc * HEAP_MINIMUM_MIB / 100)
     at_minimum = pl.col("by_minimum").is_not_null() & (goal == minimum)
+    minimum_, gogc_, limit_ = (
+        pl.lit(name, pl.Categorical) for name in ("heap-minimum", "gogc", "memory-limit")
+    )
     setter = (
         # A goal that one large allocation raised is set by nothing.
         pl.when(by_gogc & (pl.col("low") <= gogc))
-        .then(pl.when(at_minimum).then(pl.lit("heap-minimum")).otherwise(pl.lit("gogc")))
+        .then(pl.when(at_minimum).then(minimum_).otherwise(gogc_))
         .when(by_limit)
-        .then(pl.lit("memory-limit"))
+        .then(limit_)
     )
     return [
         by_gogc.alias("by_gogc"),
         by_limit.alias("by_limit"),
-        (pl.lit(None, pl.String) if part.both else setter).alias("goal_set_by"),
+        (pl.lit(None, pl.Categorical) if part.both else setter).alias("goal_set_by"),
     ]
 
 

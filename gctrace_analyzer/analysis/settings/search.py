@@ -13,9 +13,8 @@ result, here.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
 from functools import cache
-from itertools import accumulate, compress
+from itertools import accumulate
 from operator import sub
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -208,15 +207,19 @@ def _gogc_values(ranges: pl.DataFrame, stated: float | None) -> list[float]:
     values, found = _values(), dict[float, None]()
     if stated is not None and math.isfinite(stated):
         found[stated] = None
-    # The values from `first` to before `after` explain a goal.
+    # The values from `first` to before `after` explain `len` goals.
     size = -(-len(ranges) // _PARTS)
-    explaining = ranges.select(
-        pl.col("goal").is_not_null().alias("known"),
-        (pl.int_range(pl.len()) // max(size, 1)).alias("part"),
-        first=values.search_sorted(ranges["low"].fill_null(math.inf), side="left"),
-        after=values.search_sorted(ranges["high"].fill_null(-math.inf), side="right"),
-    ).filter(pl.col("first") < pl.col("after"))
-    rest = explaining.filter("known").group_by("first", "after").len().rows()
+    explaining = (
+        ranges.select(
+            (pl.int_range(pl.len()) // max(size, 1)).alias("part"),
+            first=values.search_sorted(ranges["low"].fill_null(math.inf), side="left"),
+            after=values.search_sorted(ranges["high"].fill_null(-math.inf), side="right"),
+        )
+        .filter(pl.col("first") < pl.col("after"))
+        .group_by("part", "first", "after")
+        .len()
+    )
+    rest = explaining.group_by("first", "after").agg(pl.col("len").sum()).rows()
     while rest and len(found) < _PARTS:
         change = [0] * (len(values) + 1)
         for first, after, count in rest:
@@ -238,7 +241,9 @@ def _changes_of_parts(explaining: pl.DataFrame, parts: int) -> list[list[int]]:
     """Returns for each part by how much the number of goals changes that each value explains."""
     changes = [[0] * (len(_values()) + 1) for _ in range(parts)]
     for bound, sign in (("first", 1), ("after", -1)):
-        for part, index, count in explaining.group_by("part", bound).len().iter_rows():
+        for part, index, count in (
+            explaining.group_by("part", bound).agg(pl.col("len").sum()).iter_rows()
+        ):
             changes[part][index] += sign * count
     return changes
 
@@ -258,21 +263,18 @@ def _tops(ranges: pl.DataFrame) -> list[float]:
     """Returns the goals that are most common, each with what is near it: a limit's, perhaps."""
     above = ranges["goal"].filter(ranges["goal"] > ranges["live"])
     common = above.value_counts().sort("goal")
-    goals, counts = common["goal"].to_list(), common["count"].to_list()
     tops: list[float] = []
-    while goals and len(tops) < _MOST_TOPS:
-        total = [0, *accumulate(counts)]
-        widths = [max(_NEAR_SHARE * goal, 1.0) for goal in goals]
-        near = [
-            total[bisect_right(goals, goal + width)] - total[bisect_left(goals, goal - width)]
-            for goal, width in zip(goals, widths, strict=True)
-        ]
+    while len(common) and len(tops) < _MOST_TOPS:
+        goals, width = common["goal"], (_NEAR_SHARE * common["goal"]).clip(1.0)
+        total = pl.Series([0, *accumulate(common["count"])])
+        first = goals.search_sorted(goals - width, "left")
+        after = goals.search_sorted(goals + width, "right")
+        near = (total.gather(after) - total.gather(first)).to_list()
         best = near.index(max(near))
         if near[best] < FEWEST_GOALS:
             break
         tops.append(goals[best])
-        far = [abs(goal - tops[-1]) > _NEAR_TIMES * widths[best] for goal in goals]
-        goals, counts = (list(compress(values, far)) for values in (goals, counts))
+        common = common.filter((goals - tops[-1]).abs() > _NEAR_TIMES * width[best])
     if not tops and len(above) >= FEWEST_GOALS:
         tops = [float(above.quantile(_DRIFTING) or 0.0)]
     return tops
