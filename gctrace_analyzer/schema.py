@@ -876,6 +876,7 @@ POST_MORTEMS = (
     Column("cause", "String", "", "why it ended, as a part of a sentence", _DEATH),
     Column("subject", "String", "", "the program, or a process in a container or unit", _DEATH),
     Column("victim", "String", "", "name of the process, unit or container", _DEATH),
+    Column("pod", "String", "", "the pod that it ran in", _DEATH),
     Column("pid", "Int64", "", "process id in the record of the kill", _DEATH),
     Column("scope", "String", "", "global, memcg, cpuset or mempolicy", _DEATH),
     Column("limit_mib", "Float64", "MiB", "the memory limit that was exceeded", _DEATH),

@@ -30,12 +30,10 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     reasons = list(dict.fromkeys((*death.reading[:1], *doubts, *death.reading[-1:])))
     victims = {death.victim for death in deaths}
     name = f" {death.victim}" if death.victim and len(victims) == 1 else ""
-    if death.victim and not name and reasons:
+    if (which := which_of(death, deaths)) and reasons:
         is_it = reasons[0].startswith("It ")
-        reasons[0] = reasons[0].replace("It ", f"{death.victim} ", 1)
-        reasons[1:2] = [
-            f"{'' if is_it else f'{death.victim}: '}{text}" for text in reasons[1:2]
-        ]
+        reasons[0] = reasons[0].replace("It ", f"{which} ", 1)
+        reasons[1:2] = [f"{'' if is_it else f'{which}: '}{text}" for text in reasons[1:2]]
     why = " ".join(reasons)
     size = _resident(deaths)
     if all(death.kind == REFUSED for death in deaths) and len(victims) == 1:
@@ -58,6 +56,13 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
         return f"{what} {why}".rstrip()
     done = death.cause if death.cause.startswith("was ") else f"was killed {death.cause}"
     return f"{death.subject}{name} {done}{at}{size}. {why}".rstrip()
+
+
+def which_of(death: PostMortem, deaths: Sequence[PostMortem]) -> str | None:
+    """Returns what tells a death apart from the others: its victim, or of one program its pod."""
+    if len({other.victim for other in deaths}) > 1:
+        return death.victim
+    return death.pod if len({other.pod for other in deaths}) > 1 else None
 
 
 _MOST_NAMES = 3

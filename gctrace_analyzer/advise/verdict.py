@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.advise.killed import killed
+from gctrace_analyzer.advise.killed import killed, which_of
 from gctrace_analyzer.advise.observed import ROOMY_LIMIT, more_limit_mib
 from gctrace_analyzer.advise.phrases import order, present_row, with_effects
 from gctrace_analyzer.advise.policy import lasts_text
@@ -140,8 +140,8 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
         action = _after_death(
             death, advice, is_advised=death.process == advised_process(analysis)
         )
-        if death.victim and len({other.victim for other in deaths}) > 1:
-            action = f"{death.victim}: {action}"
+        if which := which_of(death, deaths):
+            action = f"{which}: {action}"
         return Verdict(
             level,
             killed(death, deaths),

@@ -69,6 +69,7 @@ class PostMortem(Plain):
     cause: str
     subject: str
     victim: str | None
+    pod: str | None
     pid: int | None
     scope: str | None
     limit_mib: float | None

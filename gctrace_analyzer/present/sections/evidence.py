@@ -108,7 +108,7 @@ def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     groups: dict[object, list[PostMortem]] = {}
     for index, death in enumerate(report.analysis.post_mortems):
         # Kills that say the same except where and when are one card.
-        alike = (death.kind, death.victim, death.killer, death.reading, death.advice)
+        alike = (death.kind, death.victim, death.pod, death.killer, death.reading, death.advice)
         groups.setdefault(index if death.process is not None else alike, []).append(death)
     cards = list(groups.values())
     for several in cards[:MOST_DEATHS]:
@@ -178,7 +178,8 @@ def _matched(death: PostMortem) -> str:
 
 
 def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
-    yield "Where", place(death.source, death.line_no)
+    pod = "" if death.pod in (None, death.victim) else f", pod {printable(death.pod)}"
+    yield "Where", f"{place(death.source, death.line_no)}{pod}"
     if death.process is not None:
         gap = "" if death.gap_s is None else f", {duration(death.gap_s)} after its last cycle"
         last = "" if death.last_gc_num is None else f", gc {death.last_gc_num}"

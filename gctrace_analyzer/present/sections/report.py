@@ -134,8 +134,11 @@ def _what_happened(report: Report) -> Iterator[Block]:
         yield Paragraphs([f"Minor: {minor}."], "dim", indent=2, hanging=2)
 
 
+_OF_EACH_DEATH = ("Where", "Program", "At the end")
+
+
 def _deaths(report: Report, said: str) -> Iterator[Block]:
-    """Yields each death; one screen has of the first what the verdict has not said, else where."""
+    """Yields each death; one screen has of the first all that the verdict has not said."""
     shown = {said}
     for at, (name, sentences) in enumerate(evidence.deaths(report)):
         if not at:
@@ -143,7 +146,8 @@ def _deaths(report: Report, said: str) -> Iterator[Block]:
         yield Heading(name, "bad")
         whole = [Sentence(*sentence) for sentence in sentences]
         actions = [row for row in whole if row.label == "Action" and row.text not in shown]
-        brief = [*whole[:1], *actions] if at else _unsaid(whole, said)
+        facts = [row for row in whole if row.label in _OF_EACH_DEATH]
+        brief = [*facts, *actions] if at else _unsaid(whole, said)
         shown |= {row.text for row in whole}
         yield Folded("Post-mortem", partial(_of, whole, 13), _of(brief, 13))
 

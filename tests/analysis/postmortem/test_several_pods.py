@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -205,3 +206,29 @@ def test_a_container_that_does_not_run_again_has_no_other_log(tmp_path: Path) ->
     text = pod(ORDERS, killed("orders-api")).replace("Running", "Waiting")
     (death,) = read(tmp_path, a=text, orders_api=log_of(30, every=0.1)).post_mortems()
     assert death.process == 0
+
+
+def test_two_pods_of_one_service_have_a_card_and_a_reason_each(tmp_path: Path) -> None:
+    both = "\n\n".join(
+        pod(name, killed("orders-api", limit))
+        for name, limit in ((OTHER, "768Mi"), (ORDERS, "110Mi"))
+    )
+    logs = {OTHER: log_of(95, every=0.1), ORDERS: log_of(90, every=0.107)}
+    run = read(tmp_path, describe=both, **logs)
+    assert {death.process for death in run.post_mortems()} == {0, 1}
+    found = verdict(run.analysis, run.advice)
+    assert found is not None
+    explained = next(each for each in run.post_mortems() if each.process == found.process)
+    assert f". {explained.pod} reached its limit: " in found.sentence
+    assert found.action.startswith(f"{explained.pod}: ")
+    text = str(run.summary())
+    for name in (OTHER, ORDERS):
+        assert f", pod {name}" in text
+    assert len(re.findall(r"^  Program +process", text, re.MULTILINE)) == 2
+
+
+def test_two_pods_without_a_log_have_a_card_each() -> None:
+    both = "\n\n".join(pod(name, killed("orders-api")) for name in (OTHER, ORDERS))
+    text = str(read_text(both).summary())
+    assert "2 times" not in text.partition("\n\n")[2].partition("\n\n")[2]
+    assert text.count("Container OOMKilled") == 2
