@@ -27,6 +27,7 @@ from gctrace_analyzer.ingest.chains import (
 from gctrace_analyzer.ingest.clock import MOSTLY, falls
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, version_key
+from gctrace_analyzer.ingest.profiles.bundles import age
 from gctrace_analyzer.ingest.rows import constant, is_one_process, of_each_process
 from gctrace_analyzer.schema import IDENTITY
 
@@ -66,13 +67,17 @@ def processes(cycles: pl.DataFrame, companions: Iterable[pl.DataFrame] = ()) -> 
                 formats.get(process, []).extend(also)
     versions = [go_versions(each) for each in formats.values()]
     begins, ends = spans.pop("begins"), spans.pop("ends")
+    # A log may be rotated; another one is of another program, or of another replica.
+    logs = [age(str(source))[0] for source in spans["source"]]
     columns = {
         **spans,
         "go_version_min": [low for low, _ in versions],
         "go_version_max": [high for _, high in versions],
         "ended_by": [
-            "restart" if begin > end else "end of input"
-            for begin, end in zip([*begins[1:], 0], ends, strict=True)
+            "restart" if begin > end and log == next_log else "end of input"
+            for begin, end, log, next_log in zip(
+                [*begins[1:], 0], ends, logs, [*logs[1:], ""], strict=True
+            )
         ],
     }
     types = schema.polars_schema("processes")

@@ -12,6 +12,7 @@ from gctrace_analyzer.ingest.processes import go_versions, longest_process
 from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
 from tests.helpers.lines import LINES
+from tests.helpers.logs import logfile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -321,3 +322,16 @@ def test_inputs_that_seem_to_continue_each_other_lose_nothing(tmp_path: Path) ->
     other = cycle(6, 0.6) + cycle(8, 0.9)
     run = gca.read(*inputs(tmp_path, one=one, other=other))
     assert sorted(run.cycles["gc_num"]) == [5, 6, 8, 9]
+
+
+def test_the_process_of_another_log_is_no_restart(tmp_path: Path) -> None:
+    for names, end in (
+        (("a-0.log", "a-1.log"), "end of input"),
+        (("a.log.1", "a.log"), "restart"),
+    ):
+        logs = [
+            logfile(tmp_path / name, [cycle(n, n * second) for n in (1, 2, 3)])
+            for second, name in enumerate(names, 2)
+        ]
+        run = gca.read(*logs)
+        assert run.processes["ended_by"].to_list() == [end, "end of input"]

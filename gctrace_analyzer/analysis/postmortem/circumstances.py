@@ -67,7 +67,7 @@ def _by_killer(facts: Evidence) -> str | None:
     if death.pressure_pct is not None:
         return _pressure(death)
     if death.killer in THRESHOLD_KILLERS:
-        return _little_available(death)
+        return _little_available(death, facts.memory.host_share)
     if death.killer == "systemd-oomd" and death.reason is not None:
         return _nearly_full(death)
     if death.killer in (*SUPERVISORS, "macOS") and death.usage_bytes is not None:
@@ -127,7 +127,7 @@ def _pressure(death: Death) -> str:
     )
 
 
-def _little_available(death: Death) -> str:
+def _little_available(death: Death, own: float | None) -> str:
     """Returns how much memory there was when earlyoom acted, by its own threshold."""
     limit, available = death.available_limit_pct, death.available_bytes
     asked = "It had not ended ten seconds later. " if death.reason == NOT_ENDED else ""
@@ -139,9 +139,10 @@ def _little_available(death: Death) -> str:
     if host := death.host_bytes:
         share = f"{100 * available / host:.4g} % of the host's memory"
         size = f"{share} ({available / MIB:,.0f} of {host / MIB:,.0f} MiB) was"
+    had = f" The program had {100 * own:.2g} % of the host's memory." if own is not None else ""
     return (
         f"{asked}{size} available, at or below {threshold} of {death.killer}; the kernel had not "
-        "run out of memory."
+        f"run out of memory.{had}"
     )
 
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.postmortem.match import is_of, of_neighbour, outlived
+from gctrace_analyzer.analysis.postmortem.match import (
+    is_of,
+    of_neighbour,
+    outlived,
+    shared_place,
+)
 from gctrace_analyzer.analysis.postmortem.proof import is_kill
 from gctrace_analyzer.analysis.settings.program_names import NOT_GO
 from gctrace_analyzer.units import duration_text
@@ -40,9 +45,11 @@ def reading_of_dumps(
     """
     resident = facts.memory.resident_mib
     if is_not_go(facts):
+        place = shared_place(facts.death, tables["processes"])
+        where = "" if place is None else f" It ran in the {place} of the Go program."
         yield (
-            f"{facts.death.comm} is not a Go program: it is a child or a neighbour of one, or has "
-            "nothing to do with Go. No GOGC or GOMEMLIMIT changes its memory."
+            f"{facts.death.comm} is not a Go program: no GOGC or GOMEMLIMIT changes its memory."
+            f"{where}"
         )
     elif not dumps:
         why = _why_unknown(facts, tables)

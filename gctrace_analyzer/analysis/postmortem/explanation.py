@@ -212,7 +212,7 @@ def _preventable(
     if heap.needed_mib > MOST_OF_LIMIT * ceiling:
         return "no"
     outside = _is_outside(heap, ceiling)
-    if in_spite:
+    if in_spite or remedies.is_small(facts):
         return "cannot tell"
     room = None if limit is None else limit_with_room(heap, limit)
     is_known = outside or heap.outside_most_mib <= NOTABLE * ceiling
@@ -309,6 +309,10 @@ def _why_most(facts: Evidence, heap: HeapAtDeath, most: float) -> str:
 def _what_settles(facts: Evidence, heap: HeapAtDeath) -> str:
     """Returns which one input would bound the heap, as the end of a sentence."""
     if facts.minute.gap_s is None:
+        if facts.death.printed_at:
+            return (
+                "; the year and time zone of the log's times would show how long ago that was"
+            )
         return "; times in front of the log's lines would show how long ago that was"
     if facts.minute.next_goal_mib is None or heap.rate_mib_per_s is None:
         return "; a few more cycles would show its goal and its allocation rate"

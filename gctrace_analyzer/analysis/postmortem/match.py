@@ -242,6 +242,12 @@ def _agreeing(kill: Death, row: Row) -> list[str]:
     return agrees
 
 
+def shared_place(kill: Death, processes: pl.DataFrame) -> str | None:
+    """Returns what a kill and a process in the log are both in: a unit, container or pod."""
+    common = {fact for row in processes.to_dicts() for fact in _agreeing(kill, row)}
+    return next((place for place in ("unit", "container", "pod") if place in common), None)
+
+
 def task_name(name: str) -> str:
     """Returns what the kernel calls a process of a program with this name."""
     return name.encode()[:_COMM_BYTES].decode(errors="ignore")

@@ -237,6 +237,9 @@ def _is_before_limits(process: int | None, processes: pl.DataFrame, settings: Se
 def _limit(death: Death, settings: Settings) -> Limit:
     if death.scope == "global":
         return Limit(None, "the host's memory")
+    if death.by_runtime:
+        # A container's limit refuses no memory: its processes are killed.
+        return Limit()
     if (limit := death.limit_bytes or 0) > 0:
         of = f"the limit of {short_name(death.group)}" if death.group else "its limit"
         return Limit(limit / MIB, of)
@@ -415,4 +418,9 @@ def _memory_at_death(
         other = None if None in roots else float(sum(roots))
     counts_files = death.is_of_files or not death.file_rss_bytes or death.anon_rss_bytes is None
     resident_is = "" if counts_files else " (without file pages)"
-    return Resident(None if resident is None else resident / MIB, other, resident_is)
+    if resident is None:
+        return Resident(None, other, resident_is)
+    listed = listed_tasks(tables["oom_tasks"], death.source, death.line_no)
+    host = death.host_bytes or (int(listed["rss_bytes"].sum()) if len(listed) > 1 else 0)
+    host_share = resident / host if host and death.scope == "global" else None
+    return Resident(resident / MIB, other, resident_is, host_share)

@@ -15,6 +15,7 @@ from gctrace_analyzer.analysis.postmortem.match import (
     is_of_another,
     listed_tasks,
     of_neighbour,
+    shared_place,
 )
 from gctrace_analyzer.analysis.settings.program_names import GO
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 MOST_OF_LIMIT = 0.9
 """Share of the limit. A live heap above it leaves less than a tenth to everything else, and a
 higher GOMEMLIMIT leaves too little to memory that Go does not count."""
+
+MOST_OF_HOST = 0.5
+"""Share of the host's memory. A program that had less is not why it was short."""
 
 LEAST_LIMIT_MIB = 4.0
 """Less than this is not enough for the code, stacks and tables of the smallest Go program."""
@@ -101,6 +105,10 @@ RAISE_TO_START = (
 MORE_MEMORY = (
     "Give the program more memory, or keep less in memory (heap profile: `go tool pprof`): no GOGC "
     "or GOMEMLIMIT makes the live heap fit."
+)
+FIND_LARGEST = (
+    "Find out which programs have the most memory (`ps aux --sort=-rss`), and limit it, or give "
+    "the host more."
 )
 FIND_CAUSE = (
     "Find out why the live heap grows: compare two heap profiles (`go tool pprof -base`)."
@@ -220,6 +228,8 @@ def _limits(
             "Set GOMEMLIMIT to 90 % of the limit of its cgroup, which `docker inspect`, `kubectl "
             "describe pod` or `systemctl show` names, so that GC runs before memory reaches it."
         )
+    elif is_small(facts):
+        yield FIND_LARGEST
     elif limit is None:
         yield "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."
     elif facts.is_before_limits:
@@ -238,6 +248,11 @@ def _limits(
             f"{100 * gomemlimit / limit:.0f} % of the limit now, which leaves no room for "
             "memory that Go does not count."
         )
+
+
+def is_small(facts: Evidence) -> bool:
+    """Returns whether other programs had most of the memory of a host that ran short of it."""
+    return (facts.memory.host_share or 1.0) < MOST_OF_HOST
 
 
 def _beside_outside(
@@ -316,13 +331,16 @@ def without_cycles(
         is_go: whether the input has MemStats of the program.
     """
     limit, victim = facts.limit.limit_mib, facts.death.victim
+    with_go = shared_place(facts.death, tables["processes"])
     if facts.death.pressure_pct is not None:
         yield FIND_PRESSURE
     if is_not_go(facts):
+        what = "host" if facts.death.scope == "global" else "container or unit"
         yield (
-            f"Limit the memory of {victim} by its own settings or its unit (MemoryMax), run fewer "
-            f"processes of {victim} at a time, or give the host or container more memory. If a Go "
-            f"program starts {victim}, find out which of its work needs it."
+            f"Limit the memory of {victim} by its own settings, or give its {what} more memory."
+            if with_go is None
+            else f"Find out which work of the Go program needs {victim}, and run fewer {victim} "
+            f"processes at a time, or give the {with_go} more memory."
         )
         return
     traced = _log_of(facts, tables["container_states"])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
+import gctrace_analyzer as gca
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.postmortem.explanation import Explanation, explain_death
 from gctrace_analyzer.analysis.postmortem.heap_at_death import heap_at_death
@@ -15,9 +16,11 @@ from gctrace_analyzer.analysis.postmortem.remedies import COMPARE_TOTAL
 from gctrace_analyzer.analysis.settings.known import Known, Settings
 from gctrace_analyzer.testing import read_text
 from tests.helpers.deaths import evidence
+from tests.helpers.logs import KILL, journal, logfile, records
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from gctrace_analyzer.analysis.postmortem.facts import Evidence
 
@@ -627,3 +630,60 @@ def test_memory_outside_of_go_that_is_most_of_all_needs_no_limit() -> None:
     found = explained(**sizes, gap_s=None)
     assert found.preventable == "cannot tell"
     assert "It is more than all that Go had, about 220 MiB at most" in found.advice[1]
+
+
+def test_a_program_with_little_of_the_hosts_memory_is_not_why_it_was_short() -> None:
+    of_host: dict[str, Any] = {"limit_mib": None, "scope": "global", "killer": "earlyoom"}
+    firsts = {0.03: "Find out which programs have", 0.8: "Set a memory limit for the service"}
+    for share, first in firsts.items():
+        found = explained(**of_host, host_share=share)
+        assert (found.preventable == "cannot tell") is (share < 0.5)
+        assert found.advice[0].startswith(first)
+        said = f"The program had {100 * share:.0f} % of the host's memory."
+        assert said in explained(**of_host, host_share=share, available_bytes=1).reading[0]
+
+
+EARLYOOM = """\
+Nov 26 10:34:17 dev earlyoom[612]: mem avail:  1190 of 15927 MiB ( 7.47%), swap free:    0 of    0 MiB ( 0.00%)
+Nov 26 10:34:17 dev earlyoom[612]: low memory! at or below SIGTERM limits: mem 10.00%, swap 10.00%
+Nov 26 10:34:17 dev earlyoom[612]: sending SIGTERM to process 14534 uid 1000 "orders": badness 803, VmRSS 507 MiB
+"""
+
+
+def test_the_share_of_the_host_is_that_of_its_whole_memory() -> None:
+    """By hand: 507 of 15,927 MiB."""
+    (death,) = read_text(EARLYOOM).post_mortems()
+    assert death.reading[0].endswith("The program had 3.2 % of the host's memory.")
+
+
+def test_the_limit_of_a_container_refuses_no_memory_to_the_runtime(tmp_path: Path) -> None:
+    lines = [*records(9), "fatal error: runtime: out of memory", "", "runtime stack:"]
+    log = logfile(tmp_path / "log", lines)
+    (death,) = gca.read(log, container_limit="512MiB").post_mortems()
+    assert (death.limit_mib, death.preventable) == (None, "cannot tell")
+    assert "limit: 512 MiB" not in " ".join(death.reading)
+
+
+def test_a_child_that_is_not_go_ran_in_the_unit_of_the_program(tmp_path: Path) -> None:
+    group = "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg={0},task_memcg={0},task=ffmpeg,pid=9,uid=0"  # fmt: skip
+    for unit, place in (("api.service", "unit"), ("other.service", None)):
+        at = "2026-02-03T10:00:06Z h kernel: "
+        lines = journal(7, "api", KILL.format(pid=9, comm="ffmpeg", kb=500_000), records(5))
+        lines.insert(-1, at + group.format(f"/system.slice/{unit}"))
+        (death,) = gca.read(logfile(tmp_path / "log", lines)).post_mortems()
+        assert death.process is None
+        text = " ".join((*death.reading, *death.advice))
+        assert ("It ran in the unit of the Go program." in text) is (place is not None)
+        assert ("which work of the Go program needs ffmpeg" in text) is (place is not None)
+        assert ("Limit the memory of ffmpeg" in text) is (place is None)
+
+
+def test_times_without_a_zone_are_not_asked_for_again() -> None:
+    wide: dict[str, Any] = {"gap_s": None, "next_goal_mib": 700}
+    for printed_at, asked in (
+        (None, "times in front of"),
+        ("Nov 26 10:34:17", "the year and time"),
+    ):
+        assert asked in " ".join(
+            explained(**wide, heap_end_mib=300, printed_at=printed_at).reading
+        )
