@@ -419,7 +419,7 @@ def longest_process(processes: pl.DataFrame) -> int | None:
 
 _DISTINCT = (
     ("pod",), ("container",), ("pod", "container"), ("unit",), ("ident",), ("host",),
-    ("host", "ident"), ("namespace", "pod"),
+    ("host", "ident"), ("namespace", "pod"), ("source",),
 )  # fmt: skip
 """What may distinguish processes, the most useful names first."""
 
@@ -428,7 +428,7 @@ def distinct_names(rows: pl.DataFrame) -> list[str | None]:
     """Returns the names that processes with different identities have; else only nulls.
 
     It is the pod, container, unit, service or host, or two of them: the first that has the most
-    different values. Lives of one process have the same name.
+    different values; or else the name of the file. Lives of one process have the same name.
 
     >>> distinct_names(pl.DataFrame({"ident": ["api", "api"], "pod": ["a-1", "a-2"]}))
     ['a-1', 'a-2']
@@ -439,6 +439,8 @@ def distinct_names(rows: pl.DataFrame) -> list[str | None]:
             continue
         texts = (pl.col(name).cast(pl.String) for name in columns)
         names = rows.select(pl.concat_str(*texts, separator=" ", ignore_nulls=True)).to_series()
+        if columns == ("source",):
+            names = names.str.extract(r"([^/\\]+)$") if most == 1 else names.clear()
         if (different := names.replace("", None).n_unique()) > most:
             best, most = names.replace("", None), different
     return best.to_list()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis.settings.naming import (
@@ -316,7 +315,7 @@ def processes(report: Report) -> Table | None:
             if row["process"] in killed
             else _ENDS.get(row["ended_by"], row["ended_by"]),
         )
-        for row, name in zip(shown, _names(processes), strict=False)
+        for row, name in zip(shown, distinct_names(processes), strict=False)
         for s in (report.analysis.summary_of(row["process"]),)
     ]
     left = len(processes) - len(rows)
@@ -327,16 +326,8 @@ def processes(report: Report) -> Table | None:
 def named(report: Report, process: int) -> str:
     """Returns the number of a process, with its name if the processes have different ones."""
     rows = report.analysis.tables["processes"]
-    names = dict(zip(rows["process"], _names(rows), strict=True))
+    names = dict(zip(rows["process"], distinct_names(rows), strict=True))
     return f"{process} ({printable(names[process])})" if names[process] else f"{process}"
-
-
-def _names(rows: pl.DataFrame) -> list[str | None]:
-    """Returns the names of processes, or else those of their files, if they are different."""
-    names = distinct_names(rows)
-    if any(names) or rows["source"].n_unique() < 2:
-        return names
-    return [PurePath(str(source)).name for source in rows["source"]]
 
 
 _MOST_OF_NAME = 15
