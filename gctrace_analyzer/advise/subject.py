@@ -49,6 +49,9 @@ GROWS = "GC021"
 KILLED = "GC039"
 """The finding that a program was killed because memory ran out."""
 
+_MAY_BE_KILLED = "GC040"
+"""The finding that a program got SIGKILL, which does not prove that memory ran out."""
+
 _TOO_MANY_PROCS = frozenset(["GC012", "GC013"])
 """Findings that GOMAXPROCS is above the CPUs or the quota."""
 
@@ -62,8 +65,8 @@ def root_cause(findings: Iterable[Finding]) -> Finding | None:
     That a program was killed comes before what GC cost it.
     """
     own = [each for each in findings if each.needs_action and each.because_of is None]
-    proven = (each for each in own if each.id == "GC039")
-    killed = (each for each in own if each.id == "GC040" and each.process is not None)
+    proven = (each for each in own if each.id == KILLED)
+    killed = (each for each in own if each.id == _MAY_BE_KILLED and each.process is not None)
     return next(chain(proven, killed, own), None)
 
 
@@ -81,7 +84,7 @@ def advised_process(analysis: Analysis) -> int | None:
         return longest if death.process is None else death.process
     if root is None or root.process is None:
         return longest
-    return root.process if root.id in CURED_BY_SETTINGS | {GROWS} else longest
+    return root.process if root.id in CURED_BY_SETTINGS | {GROWS, _MAY_BE_KILLED} else longest
 
 
 def explained_kill(analysis: Analysis) -> PostMortem | None:

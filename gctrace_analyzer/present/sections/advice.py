@@ -75,12 +75,15 @@ def name_of(row: Row, predictor: Predictor) -> str:
     return f"GOGC{hidden if gogc is None else f'={percent_text(gogc)}'} GOMEMLIMIT={limit}"
 
 
-def advice(rows: pl.DataFrame, predictor: Predictor, *, wide: bool = False) -> Table:
+def advice(
+    rows: pl.DataFrame, predictor: Predictor, of: str | None = None, *, wide: bool = False
+) -> Table:
     """Returns a table of the recommended and the present setting with their figures.
 
     Args:
         rows: what `recommend` returns, not empty.
         predictor: what the present setting is known by.
+        of: the process that they are for, if that is not plain.
         wide: whether there is room for whole words in its head.
     """
     body: list[tuple[str, ...]] = []
@@ -92,7 +95,7 @@ def advice(rows: pl.DataFrame, predictor: Predictor, *, wide: bool = False) -> T
         body.append(
             (f"{_mark(row)} {word:<7} {name_of(row, predictor)}", *_figures(row, cpu, times))
         )
-    name = "Setting" if wide else "Recommended settings"
+    name = "Setting" if wide else f"Recommended settings{f', {of}' if of else ''}"
     return _table((name, *_head(cpu, unit, wide=wide)), body)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.advise.subject import advised_process
 from gctrace_analyzer.analysis.summary import seen_anyway
 from gctrace_analyzer.present.document import (
     Code,
@@ -20,7 +22,7 @@ from gctrace_analyzer.present.document import (
     Sentences,
     Title,
 )
-from gctrace_analyzer.present.format import width
+from gctrace_analyzer.present.format import printable, width
 from gctrace_analyzer.present.sections import (
     advice,
     evidence,
@@ -209,7 +211,7 @@ def _setting_blocks(
     report: Report, ranked: pl.DataFrame, said: str, most: int | None = None
 ) -> Document:
     """Returns a table of settings with `most` reasons that are new, and the legend of its signs."""
-    shown = advice.advice(ranked, report.advice.baseline)
+    shown = advice.advice(ranked, report.advice.baseline, _subject(report))
     reasons = advice.reasons(ranked, report.advice.baseline)[:most]
     reasons = [(label, text) for label, text in reasons if text not in said]
     signs = advice.legend(shown)
@@ -218,6 +220,17 @@ def _setting_blocks(
         Sentences([Sentence(*reason) for reason in reasons]),
         *([Paragraphs([signs], "dim", indent=2)] if signs else []),
     ]
+
+
+def _subject(report: Report) -> str | None:
+    """Returns what settings are for, if there are several processes or another one was killed."""
+    rows = report.analysis.tables["processes"].to_dicts()
+    if len(rows) > 1:
+        return f"process {advised_process(report.analysis)}"
+    if all(death.process is not None for death in report.analysis.post_mortems):
+        return None
+    own = rows[0]
+    return printable(own["ident"] or own["container"] or PurePath(str(own["source"])).name)
 
 
 def _memory(report: Report, *, is_sick: bool) -> Iterator[Block]:

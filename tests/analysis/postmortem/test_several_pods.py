@@ -232,3 +232,24 @@ def test_two_pods_without_a_log_have_a_card_each() -> None:
     text = str(read_text(both).summary())
     assert "2 times" not in text.partition("\n\n")[2].partition("\n\n")[2]
     assert text.count("Container OOMKilled") == 2
+
+
+def test_the_setting_after_a_sigkill_that_proves_nothing_is_that_of_the_killed_process() -> (
+    None
+):
+    """The process that was started after it has more cycles."""
+    text = f"{log_of(60)}signal: killed\n{log_of(300)}"
+    run = read_text(text)
+    (death,) = run.post_mortems()
+    assert (death.process, death.proven) == (0, False)
+    assert advised_process(run.analysis) == 0 != run.analysis.longest_process
+    assert "Recommended settings, process 0" in str(run.summary())
+
+
+def test_settings_for_another_program_than_the_killed_one_name_it(tmp_path: Path) -> None:
+    kern = (
+        "[ 1201.1] Out of memory: Killed process 2047 (postgres) total-vm:629kB, anon-rss:520kB"
+    )
+    run = read(tmp_path, orders=log_of(300), kern=f"{kern}, file-rss:0kB, shmem-rss:0kB\n")
+    assert "Recommended settings, orders.log" in str(run.summary())
+    assert "Recommended settings, " not in str(read(tmp_path, orders=log_of(300)).summary())
