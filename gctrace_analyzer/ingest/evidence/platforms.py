@@ -417,6 +417,8 @@ def _of_ecs(container: dict[str, object], task: dict[str, object]) -> Row:
     # On Linux, the CPU units of a container are a share, and only those of its task a quota.
     is_quota = str(task.get("platformFamily")).lower().startswith("windows")
     units = numbers.real((is_quota and container.get("cpu")) or task.get("cpu"))
+    is_why = task.get("stopCode") == "EssentialContainerExited"
+    ends = ("stoppingAt",) * is_why + ("executionStoppedAt", "stoppedAt")
     row: Row = {
         "name": container.get("name"),
         "container_id": container.get("runtimeId"),
@@ -425,7 +427,7 @@ def _of_ecs(container: dict[str, object], task: dict[str, object]) -> Row:
         "exit_code": container.get("exitCode"),
         "error": reason,
         "started_at": _time(task.get("startedAt")),
-        "finished_at": _time(task.get("executionStoppedAt") or task.get("stoppedAt")),
+        "finished_at": _time(next(filter(None, map(task.get, ends)), None)),
         "memory_limit_bytes": numbers.whole(limit, MIB),
         "cpu_limit": units / 1024 if units else None,
     }

@@ -68,7 +68,10 @@ _PREVENTABLE = {
 
 def inputs(report: Report) -> list[tuple[str, str]]:
     """Returns the format and contents of each input, unless it is one plain gctrace log."""
-    sources = report.analysis.log.sources
+    # What is not a log of cycles alone says more about the program.
+    sources = sorted(
+        report.analysis.log.sources, key=lambda source: set(source.found) <= _OF_A_PLAIN_LOG
+    )
     plain = len(sources) == 1 and not sources[0].wrappers and sources[0].kind == "log"
     if plain and not set(sources[0].found) - _OF_A_PLAIN_LOG:
         return []
@@ -181,7 +184,7 @@ def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
     pod = "" if death.pod in (None, death.victim) else f", pod {printable(death.pod)}"
     yield "Where", f"{place(death.source, death.line_no)}{pod}"
     if death.process is not None:
-        gap = "" if death.gap_s is None else f", {duration(death.gap_s)} after its last cycle"
+        gap = "" if death.gap_s is None else f", {_after(death, death.gap_s)} its last cycle"
         last = "" if death.last_gc_num is None else f", gc {death.last_gc_num}"
         yield (
             "Program",
@@ -209,6 +212,12 @@ def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
         yield "Verdict", verdict
     for index, text in enumerate(death.advice):
         yield "" if index else "Action", text
+
+
+def _after(death: PostMortem, gap_s: float) -> str:
+    """Returns how long after its last cycle a program died; a time in whole seconds hides it."""
+    is_whole = death.logged_at and not death.logged_at.microsecond and not death.monotonic_s
+    return "within 1 s of" if is_whole and abs(gap_s) < 1 else f"{duration(gap_s)} after"
 
 
 def _memory_parts(death: PostMortem, resident_mib: float) -> Iterator[str]:

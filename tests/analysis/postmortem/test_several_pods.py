@@ -253,3 +253,16 @@ def test_settings_for_another_program_than_the_killed_one_name_it(tmp_path: Path
     run = read(tmp_path, orders=log_of(300), kern=f"{kern}, file-rss:0kB, shmem-rss:0kB\n")
     assert "Recommended settings, orders.log" in str(run.summary())
     assert "Recommended settings, " not in str(read(tmp_path, orders=log_of(300)).summary())
+
+
+def test_a_time_in_whole_seconds_does_not_show_what_is_shorter(tmp_path: Path) -> None:
+    """By hand: the last of 95 cycles, 100 ms apart, ends 0.6 s before the kill."""
+    run = read(tmp_path, a=pod(ORDERS, killed("orders-api")), orders_api=log_of(95, every=0.1))
+    text = " ".join(str(run.summary()).split())
+    assert ", within 1 s of its last cycle" in text
+
+
+def test_of_many_inputs_those_with_more_than_cycles_are_named(tmp_path: Path) -> None:
+    logs = {f"log_{n}": log_of(60 + n, every=0.1 + n / 100) for n in range(4)}
+    run = read(tmp_path, **logs, z=pod(ORDERS, killed("orders-api")))
+    assert "z.log" in str(run.summary())

@@ -568,6 +568,16 @@ def test_ecs_containers_have_their_limits_and_ends(
     assert (death.victim, death.limit_mib) == ("api", 512)
 
 
+def test_a_container_of_ecs_ended_when_its_task_began_to_stop_because_of_it(
+    tmp_path: Path,
+) -> None:
+    """The other containers of a task may take half a minute to stop."""
+    for code, second in (("EssentialContainerExited", 0), ("UserInitiated", 1)):
+        task = TASK | {"stopCode": code, "stoppingAt": "2026-11-23T10:00:00+00:00"}
+        (death,) = read_lines(tmp_path, json.dumps(task)).post_mortems()
+        assert death.logged_at == datetime(2026, 11, 23, 10, 0, second, tzinfo=UTC)
+
+
 @pytest.mark.parametrize(
     ("of_task", "cpus"),
     [({}, 0.25), ({"cpu": None}, None), ({"platformFamily": "WINDOWS_SERVER_2022_CORE"}, 0.5)],
