@@ -266,7 +266,7 @@ def _tops(ranges: pl.DataFrame) -> list[float]:
     tops: list[float] = []
     while len(common) and len(tops) < _MOST_TOPS:
         goals, width = common["goal"], (_NEAR_SHARE * common["goal"]).clip(1.0)
-        total = pl.Series([0, *accumulate(common["count"])])
+        total = pl.Series([0, *accumulate(common["count"].to_list())])
         first = goals.search_sorted(goals - width, "left")
         after = goals.search_sorted(goals + width, "right")
         near = (total.gather(after) - total.gather(first)).to_list()
