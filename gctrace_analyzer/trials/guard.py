@@ -44,7 +44,11 @@ def main() -> int:
     """Measures the program that the first line of standard input describes, or `-exec` one."""
     if EXEC in os.environ:
         return _measure_for_go(json.loads(os.environ.pop(EXEC)), sys.argv[1:])
-    task = json.loads(_line(0))
+    line = _line(0)
+    if not line.endswith(b"\n"):
+        # Whoever started it was interrupted first.
+        return 0
+    task = json.loads(line)
     _control(_PR_SET_CHILD_SUBREAPER, 1)
     report = _measure(task, 0, lambda started: _write(1, started))
     _end_descendants(report.pop("group", None))

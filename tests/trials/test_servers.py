@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.trials import guard
 from tests.helpers.programs import started
 
 SERVER = Path(__file__).with_name("server.py")
@@ -167,3 +168,11 @@ def wait_until_gone(mark: str, port: int) -> None:
     while left(mark) or not is_free(port):
         assert time.monotonic() < until
         time.sleep(0.05)
+
+
+def test_a_guard_without_a_task_ends_in_silence() -> None:
+    """Whoever started it was interrupted before it wrote the task."""
+    words = [sys.executable, "-I", "-S", guard.__file__]
+    for said in (b"", b'{"command": ['):
+        ended = subprocess.run(words, input=said, capture_output=True, check=True)
+        assert (ended.stdout, ended.stderr) == (b"", b"")
