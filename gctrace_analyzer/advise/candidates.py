@@ -233,12 +233,13 @@ def _why_guard(predictor: Predictor, _: Setting) -> str:
 
 
 def _why_clearing(predictor: Predictor, setting: Setting) -> str:
-    outside = predictor.non_heap_mib
-    largest = predictor.live_max_mib or 0.0
-    times = ((setting.limit or 0.0) - outside) / max(largest, 1.0)
+    largest, limit = math.floor(predictor.live_max_mib or 0.0), setting.limit or 0.0
+    if limit > (predictor.least_limit_mib or 0.0):
+        return f"the limit is over 1.5 × the largest live heap of {largest:,} MiB"
+    times = DEFAULT.safe_limit_times
     return (
-        f"the limit is {times:.3g} × the largest live heap of {math.floor(largest):,} MiB, and "
-        f"{outside:,.0f} MiB outside the heap"
+        f"the limit is {times:g} × the largest live heap of {largest:,} MiB, and "
+        f"{limit - times * largest:,.0f} MiB outside the heap"
     )
 
 

@@ -219,23 +219,17 @@ def _quota_warning(load: Load) -> Iterator[str]:
         )
 
 
-def more_limit_mib(largest: float, times: float = DEFAULT.safe_limit_times) -> float:
-    """Returns by how much a limit at the largest live heap must be raised to be `times` it."""
-    return float(math.ceil((times - 1) * largest))
-
-
-def thrashing(*, least: float, largest: float, is_assumed: bool = False) -> str:
+def thrashing(*, least: float, largest: float) -> str:
     """Returns the refusal for a program that thrashes, with the limit that it needs, in MiB.
 
     Args:
         least: that limit.
         largest: the largest live heap.
-        is_assumed: whether neither the present limit nor the memory outside the heap is known.
     """
-    needed = f"a GOMEMLIMIT of at least {least:.0f} MiB"
-    if is_assumed:
-        needed += f", and at least {more_limit_mib(largest):.0f} MiB more than it has"
-    return f"{THRASHING}. With a peak live heap of {largest:,.0f} MiB it needs {needed}"
+    return (
+        f"{THRASHING}. With a peak live heap of {largest:,.0f} MiB it needs a GOMEMLIMIT of at "
+        f"least {least:.0f} MiB"
+    )
 
 
 def _about_thrashing(baseline: Baseline) -> Baseline:
@@ -246,8 +240,7 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
     most, least = measured.marked_live_max, baseline.least_limit_mib
     if baseline.refused == THRASHING:
         assert least is not None
-        is_assumed = not baseline.now.limit and baseline.non_heap is None
-        why = thrashing(least=least, largest=math.floor(most), is_assumed=is_assumed)
+        why = thrashing(least=least, largest=math.floor(most))
         return replace(baseline, refused=why)
     if baseline.whole is None or baseline.refused:
         return baseline

@@ -295,13 +295,7 @@ def _explain_no_change(present: Row, predictor: Predictor, reason: str) -> None:
             "no setting fits the container: raise its memory limit, or reduce the live heap"
         )
         return
-    present["why"] = f"no change: {reason}"
-    if predictor.load is None and present["thrash"] == "risk" and predictor.room_mib is None:
-        present["why"] = reason
-    if predictor.growth_is_known:
-        present["why"] += (
-            "; the live heap grows: fix that first, because no setting cures a leak"
-        )
+    present["why"] = reason if present["thrash"] != "no" else f"no change: {reason}"
 
 
 def _others(rows: list[Row], best: Row, present: Row) -> list[Row]:
@@ -328,7 +322,7 @@ def _useful(rows: list[Row], present: Row, predictor: Predictor, aim: str) -> li
 def _add_risks(first: Row, present: Row, predictor: Predictor) -> None:
     """Writes into the first row what remains risky: a leak, or a limit that is not set."""
     risks = [first["risk"]] if first["risk"] else []
-    if predictor.growth_is_known and not first["now"]:
+    if predictor.growth_is_known:
         risks.append("the live heap grows, and no setting cures a leak")
     if first["lasts_h"] is not None and predictor.growth is not None:
         still = (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.advise.killed import killed, which_of
-from gctrace_analyzer.advise.observed import ROOMY_LIMIT, more_limit_mib
+from gctrace_analyzer.advise.observed import ROOMY_LIMIT
 from gctrace_analyzer.advise.phrases import order, present_row, with_effects
 from gctrace_analyzer.advise.policy import lasts_text
 from gctrace_analyzer.advise.subject import (
@@ -204,9 +204,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
             else order(first, advice)
         )
         return Verdict("warn", f"{too_large} Otherwise {figures}.", action)
-    sentence = (
-        f"{start}: {figures}. {grown}".rstrip() if figures else f"{start}. {grown}".rstrip()
-    )
+    sentence = f"{start}{figures and f': {figures}'}. {grown}".rstrip()
     growth = None
     if growing is not None and growing.process is not None and not analysis.by_dumps:
         growth = analysis.live_growth(growing.process)
@@ -326,7 +324,7 @@ def _costs(s: Summary) -> Iterator[str]:
     if s.stw_max_ms is None:
         if s.gc_per_s is not None and s.stw_total_ms is not None:
             mean = duration_text(s.stw_total_ms / max(s.cycles, 1) / 1000)
-            yield f"stops the program for {mean} in a cycle, on average (the longest is unknown)"
+            yield f"stops the program for {mean} in a cycle, on average"
         return
     if not s.stw_max_ms:
         coarse = s.gc_cpu_share == 0
@@ -392,10 +390,7 @@ def _about_leak(root: Finding, first: Row | None, advice: Advice, *, thrashes: b
             f"{root.advice} Until then, set {with_effects(first, advice)}, which lasts {lasts}."
         )
     if thrashes and (limit := _raise_limit(advice)):
-        return (
-            "Find out why it grows: compare two heap profiles (`go tool pprof -base`). To gain "
-            f"time, {limit[0].lower()}{limit[1:]}"
-        )
+        return f"{root.advice} To gain time, {limit[0].lower()}{limit[1:]}"
     return root.advice
 
 
@@ -410,16 +405,10 @@ def _raise_limit(advice: Advice, *, runs_all_the_time: bool = True) -> str:
     least = advice.higher_limit_mib(runs_all_the_time=runs_all_the_time)
     if least is None or advice.needed_limit_mib is None:
         return ""
-    largest, now = advice.needed_limit_mib[1], advice.baseline.now.limit
+    largest = advice.needed_limit_mib[1]
     times = DEFAULT.safe_limit_times if runs_all_the_time else ROOMY_LIMIT
     room = "" if advice.baseline.settings.value("container_limit_mib") else ", if there is room"
     outside_is_known = advice.baseline.non_heap_is_known
-    # Where memory outside the heap is assumed, the present limit may be as high already.
-    more = (
-        ""
-        if now or outside_is_known
-        else f" and by at least {more_limit_mib(largest, times):,.0f} MiB"
-    )
     rarer = (
         f" With {ROOMY_LIMIT:g} × instead of {DEFAULT.safe_limit_times:g} ×, GC would run half "
         "as often."
@@ -428,7 +417,7 @@ def _raise_limit(advice: Advice, *, runs_all_the_time: bool = True) -> str:
     )
     outside = least - times * largest
     return (
-        f"Raise GOMEMLIMIT to at least {least:,.0f} MiB{more}{room} ({times:g} × the largest "
+        f"Raise GOMEMLIMIT to at least {least:,.0f} MiB{room} ({times:g} × the largest "
         f"live heap of {largest:,.0f} MiB{_in_steady(largest, advice)}, and "
         f"{'about' if outside_is_known else 'an assumed'} {outside:,.0f} MiB outside the heap), or "
         f"keep less in memory.{rarer}"

@@ -144,24 +144,13 @@ def summarize(
 _LEAST_KNOWN = 0.1
 """Share of the time. What single cycles took in less says nothing of the whole."""
 
-_OF_TIME: dict[str, tuple[str, ...]] = {
-    "gc_cpu_cores": (
-        *(name for name in FIGURES if name.startswith("gc_cpu_")), "assist_share_of_cpu",
-    ),
-    "alloc_mib_per_s": ("alloc_mib_per_s",),
-}  # fmt: skip
-"""Figures that are shares of the time, by the rate that has how much of it is known."""
-
 
 def _unknown(totals: Totals) -> dict[str, None]:
     """Returns the figures that are unknown because most lines of the log are missing."""
-    least = _LEAST_KNOWN * (totals.sums["span_s"] or 0.0)
-    return {
-        name: None
-        for rate, names in _OF_TIME.items()
-        if totals.rates[rate][1] < least
-        for name in names
-    }
+    if totals.rates["gc_cpu_cores"][1] >= _LEAST_KNOWN * (totals.sums["span_s"] or 0.0):
+        return {}
+    of_time = ("gc_cpu_", "assist_share_of_cpu", "alloc_mib_per_s")
+    return dict.fromkeys(name for name in FIGURES if name.startswith(of_time))
 
 
 def growth_figures(cycles: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
@@ -209,16 +198,16 @@ def caveats(
     yield from _about_length(cycles, thresholds)
     yield from _about_meaning(cycles)
     yield from _about_part(cycles)
-    if check_points is not None and abs(check_points) > thresholds.log_check_points:
-        side = "more" if check_points > 0 else "less"
-        gaps = check_points < 0 and processes["missing_cycles"].sum() > 0
+    # What missing lines took is not in the sum.
+    gaps = processes["missing_cycles"].sum() > 0
+    points = check_points or 0.0
+    if points > thresholds.log_check_points or (
+        -points > thresholds.log_check_points and not gaps
+    ):
         yield (
-            f"The log prints {-check_points:.1f} points more GC CPU since the start than its lines "
-            "add up to: the missing ones took it."
-            if gaps
-            else f"The log contradicts itself: its lines add up to {abs(check_points):.1f} points "
-            f"{side} GC CPU than it prints. Lines may be missing, or the output of several "
-            "programs may be mixed."
+            f"The log contradicts itself: its lines add up to {abs(points):.1f} points "
+            f"{'more' if points > 0 else 'less'} GC CPU than it prints. Lines may be missing, or "
+            "the output of several programs may be mixed."
         )
 
 
@@ -238,7 +227,7 @@ def _about_reading(
     if missing:
         yield (
             f"{missing:,} of {missing + len(cycles):,} cycles have no line in the log, so "
-            "totals of CPU, pauses and allocation are too low by their share."
+            "totals of pauses and allocation are too low."
         )
     yield from _about_several(cycles, processes)
     count = len(diagnosed(processes, t))

@@ -123,6 +123,12 @@ def _quantile(values: pl.Series, q: float) -> float:
     return float(values.quantile(min(max(q, 0.0), 1.0), "linear") or 0.0)
 
 
+FIND_GROWTH = (
+    "Find out why the live heap grows: compare two heap profiles (`go tool pprof -base`)."
+)
+"""Advice on a live heap that grows."""
+
+
 @frozen
 class LiveGrowth:
     """Growth of the marked live heap in MiB per hour, with its 95 % interval and time range."""

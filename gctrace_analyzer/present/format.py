@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from contextlib import contextmanager
@@ -91,7 +92,8 @@ def interval(summary: Summary) -> str:
     # The log has times in whole milliseconds.
     if apart_ms < 1:
         return f"less than 1 ms apart (median){bursts}"
-    return f"every {milliseconds(apart_ms)} (median){bursts}"
+    is_mean = math.isclose(apart_ms * (summary.gc_per_s or 0), 1000)
+    return f"every {milliseconds(apart_ms)}{'' if is_mean else ' (median)'}{bursts}"
 
 
 def duration(seconds: float | None) -> str:

@@ -114,8 +114,7 @@ def test_changes_within_the_error_of_sampling_are_marked(tmp_path: Path) -> None
 
 
 POINTERS = [
-    remedies.FIND_CAUSE,
-    remedies.FIND_GROWTH,
+    remedies.FIND_LATER,
     remedies.MORE_MEMORY,
     finding.RECORD_LONGER,
     f"Or {finding.ALLOCATE_LESS}.",

@@ -215,7 +215,7 @@ def _notes_on_side(label: str, side: Sequence[Measured]) -> Iterator[Difference]
             "note",
             "missing_cycles",
             f"{label}: {missing:,} of {missing + cycles:,} cycles have no line, so CPU, pauses "
-            "and allocation are too low by their share.",
+            "and allocation are too low.",
         )
     if forced > FORCED_SHARE * cycles:
         yield Difference(

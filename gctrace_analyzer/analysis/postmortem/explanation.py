@@ -20,6 +20,7 @@ from gctrace_analyzer.analysis.postmortem.remedies import (
     limit_with_room,
 )
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.trend import FIND_GROWTH
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import duration_text
 
@@ -144,8 +145,8 @@ _NOT_OOM = (
 
 
 _NO_PROOF = "Nothing in the input proves that memory ran out."
-_ANYONE = "Any process may have sent SIGKILL"
-_BY_CODE = "Exit code 137 means SIGKILL, which any process may have sent"
+_ANYONE = "Any process may have sent SIGKILL."
+_BY_CODE = "Exit code 137 means SIGKILL, which any process may have sent."
 
 
 def _unproven(facts: Evidence) -> Explanation:
@@ -159,10 +160,9 @@ def _unproven(facts: Evidence) -> Explanation:
     elif death.is_not_oom:
         advice, reading = remedies.FIND_SENDER, _NOT_OOM
     else:
-        who = _ANYONE if death.exit_code is None else _BY_CODE
-        reading = f"{who}. It does not prove that memory was the reason."
+        reading = _ANYONE if death.exit_code is None else _BY_CODE
         advice = remedies.KEEP_KERNEL_LOG
-    causes = (remedies.FIND_CAUSE,) if growth else ()
+    causes = (FIND_GROWTH,) if growth else ()
     return Explanation((reading, *growth), (advice, *causes), "cannot tell")
 
 

@@ -205,7 +205,8 @@ def _advice(memory: Memory) -> Iterator[str]:
         )
     if held and needed and held > HELD_TIMES * needed and held - needed > MIN_IDLE_MIB:
         yield (
-            f"The heap held up to {size_text(held)}, {held / needed:.1f} times the "
+            f"The heap held {'up to ' * (memory.dumps > 1)}{size_text(held)}, "
+            f"{held / needed:.1f} times the "
             f"{size_text(needed)} of {memory.needed_is}."
         )
     spare = memory.spare_mib

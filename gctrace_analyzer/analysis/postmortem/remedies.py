@@ -19,6 +19,7 @@ from gctrace_analyzer.analysis.postmortem.match import (
 )
 from gctrace_analyzer.analysis.settings.program_names import GO
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.trend import FIND_GROWTH
 from gctrace_analyzer.units import MIB, size_text
 
 if TYPE_CHECKING:
@@ -110,13 +111,7 @@ FIND_LARGEST = (
     "Find out which programs have the most memory (`ps aux --sort=-rss`), and limit it, or give "
     "the host more."
 )
-FIND_CAUSE = (
-    "Find out why the live heap grows: compare two heap profiles (`go tool pprof -base`)."
-)
-FIND_GROWTH = (
-    "That only buys time: find out why the live heap grows (compare two heap profiles, `go tool "
-    "pprof -base`)."
-)
+FIND_LATER = f"That only buys time. {FIND_GROWTH}"
 COMPARE_TOTAL = (
     "Next time, compare what Go counts (`/memory/classes/total:bytes` less "
     "`/memory/classes/heap/released:bytes`) with the resident memory. If it is below GOMEMLIMIT, "
@@ -199,7 +194,7 @@ def with_sum(
         return
     if in_spite and not outside:
         had_more = gomemlimit is not None and heap.go_least_mib > gomemlimit
-        yield from (FIND_CAUSE,) if grew else ()
+        yield from (FIND_GROWTH,) if grew else ()
         yield from () if had_more and grew else (MORE_MEMORY if had_more else COMPARE_TOTAL,)
         return
     steps = list(_limits(facts, heap, gomemlimit, limit, outside=outside, in_spite=in_spite))
@@ -208,7 +203,7 @@ def with_sum(
         steps.insert(len(steps) if helps else 0, find_outside)
     yield from steps
     if grew:
-        yield FIND_GROWTH if any("GOMEMLIMIT=" in step for step in steps) else FIND_CAUSE
+        yield FIND_LATER if any("GOMEMLIMIT=" in step for step in steps) else FIND_GROWTH
 
 
 def _limits(
@@ -290,7 +285,7 @@ def without_size(facts: Evidence, tasks: pl.DataFrame, *, grew: bool) -> Iterato
     under_pressure = facts.death.pressure_pct is not None
     yield from _buy_time(facts, tasks, may_limit=False)
     yield FIND_PRESSURE if under_pressure else ADD_LIMIT
-    yield from (FIND_CAUSE,) if grew else ()
+    yield from (FIND_GROWTH,) if grew else ()
 
 
 def without_limits(limit_mib: float) -> str:

@@ -19,6 +19,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.settings.known import nearest_limit
+from gctrace_analyzer.analysis.trend import FIND_GROWTH
 from gctrace_analyzer.ingest.rows import median, not_null
 from gctrace_analyzer.units import digits, duration_text
 
@@ -47,7 +48,7 @@ _SETTLED = "Watch whether it goes on growing; this looks like a cache that has f
     "if the log covers less than {t.growth_min_span_s:.0f} s or the upper bound of the slope is "
     "over {t.growth_regular_times:g} times the lower one, and the growth did not lead to "
     "thrashing. Needs at least {t.min_cycles} cycles.",
-    advice="Look for a leak: compare two heap profiles (`go tool pprof -base`).",
+    advice=FIND_GROWTH,
     needs="live heap of at least {t.min_cycles} cycles over time",
     contradicted_by="a load that grew as much, or growth that ends: a cache fills",
     source="our heuristic: the slope of what is live after each collection",

@@ -127,19 +127,17 @@ def _long_pauses(
     if late > t.stw_single_ms:
         severity = "bad" if late > t.stw_bad_ms else "warn"
     shown = [duration_text(value / 1000) for value in (p99, longest, median(values))]
-    tail = f"half of these pauses take over {shown[2]}, 1 in 100 over {shown[0]}"
-    if len(values) < FOR_P99:
-        tail = f"half of these {len(values):,} pauses take over {shown[2]}"
-    text = f"The program stops for up to {shown[1]} {which}; {tail}."
-    if len(values) == 1:
-        text = f"The program stops once, for {shown[1]}, {which}."
-    headline = f"The whole program stops for up to {shown[1]} {which}{_share(facts)}."
+    tail = f"Half of these {len(values):,} pauses take over {shown[2]}"
+    if len(values) >= FOR_P99:
+        tail += f", 1 in 100 over {shown[0]}"
+    stops = f"The whole program stops for up to {shown[1]} {which}"
+    headline = f"{stops}{_share(facts)}"
     is_single = int((values > t.stw_single_ms).sum()) == 1 and not _share(facts)
     if is_single and cycles["stw_sweep_term_ms"].count():
-        headline = f"One pause {which} stopped the whole program for {shown[1]}."
+        headline = stops = f"One pause {which} stopped the whole program for {shown[1]}"
     yield Evidence(
         severity,
-        text,
+        f"{stops}. {tail}." if len(values) > 1 else f"{stops}.",
         {
             "p50_ms": values.median(),
             "p90_ms": high,
@@ -149,7 +147,7 @@ def _long_pauses(
         },
         examples=example_lines(cycles, column),
         advice=advice,
-        headline=headline,
+        headline=f"{headline}.",
     )
 
 

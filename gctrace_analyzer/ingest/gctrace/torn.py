@@ -362,7 +362,7 @@ def _reason(suspect: Suspect) -> str | None:
     text = suspect.text.rstrip(" .…")
     if _WITHOUT_COLON.match(text):
         return _NO_COLON
-    if _HEAD.match(text) and _in_any_case(_possible_shapes(text)).match(text):
+    if _HEAD.match(text) and _in_any_case(_possible_shapes(text)).fullmatch(text):
         return _OTHER_CASE
     length = _record_length(text, _possible_shapes(text))
     if length == len(text):

@@ -20,9 +20,6 @@ from gctrace_analyzer.ingest.profiles.profile import Profile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FIRST = r"heap profile: |goroutine profile: total \d"
-"""What the first line of a profile in text form begins with."""
-
 _HEAD = re.compile(
     r"heap profile: *\d+: *\d+ *\[ *\d+: *\d+ *\] *@ *heap/(?P<rate>\d+)"
     r"|(?P<goroutine>goroutine profile: total \d+)"

@@ -94,7 +94,9 @@ def state(report: Report) -> list[KeyFigure]:
         figures.append(_with_level(report, "Frequency", rate(s.gc_per_s), note, "frequency"))
     if s.assist_share_of_gc_cpu is not None:
         value = share(s.assist_share_of_gc_cpu)
-        note = f"of GC CPU; {share(s.assist_share_of_cpu)} of all CPU"
+        note = "of GC CPU"
+        if s.assist_share_of_cpu is not None:
+            note += f"; {share(s.assist_share_of_cpu)} of all CPU"
         figures.append(_with_level(report, "Mark assist", value, note, "assist"))
     if s.live_heap_p50_mib is not None:
         value = mib(s.live_heap_p50_mib)
@@ -112,7 +114,8 @@ def _allocation(report: Report) -> Iterator[KeyFigure]:
         yield KeyFigure("Allocation", mib_per_s(s.alloc_mib_per_s), total)
     elif s.heap_peak_mib is not None and not report.analysis.by_dumps and s.gc_per_s:
         note = "a cycle allocates too little for sizes in whole MiB"
-        yield KeyFigure("Allocation", "unknown", note)
+        missing = s.missing_cycles > s.cycles
+        yield KeyFigure("Allocation", "unknown", "most lines are missing" if missing else note)
 
 
 def of_all(report: Report) -> str:

@@ -67,7 +67,7 @@ def _blocks(report: Report) -> Iterator[Block]:
         figures = overview.with_trends(report, overview.state(report))
         yield Figures(figures, overview.of_all(report))
     yield from _deaths(report, said)
-    yield from _what_happened(report)
+    yield from _what_happened(report, said)
     yield from settings(report, said)
     yield from sites.of_profiles(report)
     if levels := overview.service_levels(report):
@@ -109,14 +109,13 @@ def title(report: Report) -> Title:
     return Title("Go garbage collection", name if fits else name.rpartition("/")[2], facts)
 
 
-def _what_happened(report: Report) -> Iterator[Block]:
+def _what_happened(report: Report, said: str) -> Iterator[Block]:
     """Yields each problem with its evidence, further effects and advice, which is given once."""
     problems, minor = findings.problems(report), findings.minor(report)
-    given: set[str] = set()
     for at, problem in enumerate(problems):
-        if problem.advice in given:
+        if problem.advice in said:
             problems[at] = replace(problem, advice="")
-        given.add(problem.advice)
+        said += problem.advice
     # The story of a death stands above; its finding adds the name and the place.
     told = findings.DEATHS if report.analysis.post_mortems else ()
     deaths = [problem for problem in problems if problem.id in told]

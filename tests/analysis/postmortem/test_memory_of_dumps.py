@@ -60,7 +60,7 @@ def test_the_heap_in_use_is_what_is_not_idle_if_no_figure_says_so(tmp_path: Path
 def test_held_but_idle_memory_is_named(tmp_path: Path) -> None:
     header = "HeapSys,HeapIdle,HeapReleased,HeapInuse,HeapAlloc,NextGC"
     found = dump(tmp_path, header, (400, 300, 0, 100, 90, 90))
-    assert "held up to 400 MiB, 4.0 times the 100 MiB of heap in use" in found.advice[0]
+    assert "held 400 MiB, 4.0 times the 100 MiB of heap in use" in found.advice[0]
     assert "300 MiB of it are idle" in found.advice[1]
     calm = dump(tmp_path, header, (120, 20, 10, 100, 90, 90))
     assert calm.advice == ()
