@@ -13,6 +13,7 @@ import polars as pl
 
 from gctrace_analyzer.errors import NoDataError, UnreadableInputError
 from gctrace_analyzer.ingest import sniff
+from gctrace_analyzer.ingest.evidence import words
 from gctrace_analyzer.ingest.gctrace import parse
 from gctrace_analyzer.ingest.gctrace.chunk import Reject
 from gctrace_analyzer.ingest.gctrace.patterns import RUNTIME
@@ -168,11 +169,12 @@ def read_parts(
     raw, text = source.head(sniff.SNIFF_BYTES)
     if kind in (None, "pprof") and sniff.is_profile(raw):
         return [_profile(facts, source)]
-    facts.kind = kind or ("memstats-csv" if columns else sniff.sniff(raw, text))
+    output = words.without_command(text)
+    facts.kind = kind or ("memstats-csv" if columns else sniff.sniff(raw, output))
     if facts.kind == "journal-export":
         return [_journal_export(facts, source.whole(whole_bytes or WHOLE_BYTES))]
     if facts.kind not in ("log", "csv-export"):
-        text = source.text(whole_bytes or WHOLE_BYTES)
+        text = words.without_command(source.text(whole_bytes or WHOLE_BYTES))
         from gctrace_analyzer.ingest.evidence import sections
 
         is_mixed = not (kind or columns) and sections.is_mixed(facts.kind, text)
@@ -218,6 +220,7 @@ def _mixed(facts: SourceFacts, text: str) -> list[Part]:
         return []
     if has_log:
         parts.insert(0, part_of_log(facts, iter([parse.parse(rest.encode())])))
+    parts[0].beginning = text[: sniff.SNIFF_BYTES]
     facts.kind = "mixed" if has_log or len(kinds) > 1 else kinds.pop()
     facts.lines = text.count("\n") + (not text.endswith("\n"))
     return parts
@@ -384,7 +387,7 @@ def _add_values(part: Part, kind: str, text: str) -> None:
         values = read(text, part.facts.name)
     except UnreadableInputError as err:
         # Text in braces is no JSON, such as what Logstash prints.
-        if not re.search(RUNTIME, text):
+        if not (re.search(RUNTIME, text) or JSON_FRAGMENT.match(text)):
             raise
         line_no, lines = err.line_no or 1, text.split("\n")
         why = f"{err.problem}; the input was read as text"

@@ -32,6 +32,20 @@ def loads(text: str) -> Any:
         raise ValueError(TOO_DEEP) from err
 
 
+def before_cut(text: str) -> Any:
+    """Returns what an object that was cut has before its last member; None if nothing is whole.
+
+    >>> before_cut('{"memstats": {"Sys": 8, "NumGC": 2, "PauseNs": [7, 8')
+    {'memstats': {'Sys': 8, 'NumGC': 2}}
+    """
+    whole = re.match(r'.*(?=,\s*")', text, re.DOTALL)
+    begun = whole[0] if whole else ""
+    try:
+        return loads(begun + "}" * (begun.count("{") - begun.count("}")))
+    except ValueError:
+        return None
+
+
 def raw_decode(text: str, at: int) -> tuple[Any, int]:
     """Returns the JSON value that begins at `at`, and where it ends.
 

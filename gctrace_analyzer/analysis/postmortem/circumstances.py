@@ -86,6 +86,8 @@ def _at_limit(facts: Evidence, limit_mib: float) -> str:
     if death.not_before_at is None or resident is None:
         used = _with_used(death.used_bytes)
         hits = f" The limit was hit {death.failcnt:,} times." if death.failcnt else ""
+        if (death.kills or 0) > 1:
+            hits += f" {death.kills:,} processes in it were killed."
         own = (
             death.victim and facts.limit.limit_is == f"the limit of {short_name(death.victim)}"
         )

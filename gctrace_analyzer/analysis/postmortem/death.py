@@ -79,6 +79,7 @@ class Death:
     in_use_bytes: int | None = None
     used_bytes: int | None = None
     failcnt: int | None = None
+    kills: int | None = None
     file_rss_bytes: int | None = None
     reason: str | None = None
     pressure_cgroup: str | None = None

@@ -19,6 +19,7 @@ from gctrace_analyzer.analysis.postmortem.pairing import (
 from gctrace_analyzer.analysis.postmortem.proof import NOTICES, is_kill, is_proven
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import BELOW, KILLED_AT_START, NOT_ENDED
+from gctrace_analyzer.ingest.evidence.oom_lines import REPORTS
 from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS
 
 if TYPE_CHECKING:
@@ -89,14 +90,14 @@ def _kills(table: pl.DataFrame) -> list[Death]:
     by_sizes: dict[Hashable, int] = {}
     by_victim: dict[Hashable, int] = {}
     repeated: set[int] = set()
-    # What the kubelet reports has no sizes, and comes after the kernel's.
-    for number in sorted(range(len(kills)), key=lambda number: _is_kubelets(kills[number])):
+    # What others report has no sizes, and comes after what the kernel prints.
+    for number in sorted(range(len(kills)), key=lambda number: _is_reported(kills[number])):
         kill = kills[number]
         victim = (kill.pid, kill.comm)
         sizes: tuple[object, ...] = (*victim, kill.total_vm_bytes, kill.anon_rss_bytes)
         if kill.killer == EVICTOR:
             sizes = (EVICTOR, kill.pod, kill.container, kill.anon_rss_bytes)
-        same = by_victim.get(victim) if _is_kubelets(kill) else by_sizes.get(sizes)
+        same = by_victim.get(victim) if _is_reported(kill) else by_sizes.get(sizes)
         first = by_victim.get(victim) if None not in victim else None
         twice = first is not None and _dies_once(kills[first], kill)
         same = first if twice else same
@@ -115,8 +116,8 @@ def _dies_once(one: Death, other: Death) -> bool:
     return one.killer != other.killer and (gap is None or abs(gap) <= SAME_PID_S)
 
 
-def _is_kubelets(kill: Death) -> bool:
-    return kill.reported_by == "kubelet"
+def _is_reported(kill: Death) -> bool:
+    return kill.reported_by in REPORTS
 
 
 def _is_of_another_input(one: Death, other: Death) -> bool:

@@ -33,7 +33,8 @@ _LARGE_ROOTS = (
     "GC029",
     "large-stacks",
     meaning="Goroutine stacks are a large part of what GC has to mark.",
-    condition=_LARGE_ROOTS.format(what="the stacks"),
+    condition=_LARGE_ROOTS.format(what="the stacks")
+    + " It is a warning if they exceed the live heap and {t.stacks_warn_mib:g} MiB.",
     advice="Use fewer goroutines, or shallower ones; stacks count towards the heap goal.",
     needs="stacks that each line prints (Go 1.18 and later)",
     contradicted_by="few goroutines in /debug/pprof/goroutine",
@@ -70,8 +71,9 @@ def _large_roots(facts: ProcessFacts, column: str, words: str) -> Iterator[Evide
     if not isinstance(size, float) or not isinstance(live, float):
         return
     if size >= t.roots_min_mib and size > t.roots_share * max(live, 1):
+        is_of_stacks = column == "stacks_mib" and size > max(live, t.stacks_warn_mib)
         yield Evidence(
-            "info",
+            "warn" if is_of_stacks else "info",
             f"{words} {size:,.0f} MiB, the live heap {live:,.0f} MiB.",
             {column: size, "heap_live_mib": live},
         )

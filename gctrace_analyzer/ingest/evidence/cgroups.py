@@ -15,7 +15,7 @@ from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.evidence.message import BELOW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row, Rows
 
@@ -79,6 +79,9 @@ _FILE = re.compile(
     rf"(?<![\w.])memory\.(?P<file>{'|'.join(_FILES)})\s{{0,40}}[:=]?\s{{0,40}}(?P<value>\d{{1,20}})\b"
 )
 _FILE_ALONE = re.compile(rf"(?<![\w.])memory\.(?P<file>{'|'.join(_FILES)})(?: <==)?\s*$")
+_PROPERTY = re.compile(r"^(?P<key>Id|Result|Memory(?:Max|Limit|Peak))=(?P<value>\S{1,255})$")
+"""A line of `systemctl show`."""
+
 _VALUE_ALONE = re.compile(r"^\s*(?P<value>\d{1,20})\s*$")
 """What loops of `echo` and `cat`, `head` and `tail` print: the file, and its value below it."""
 
@@ -88,7 +91,8 @@ _EVENT = re.compile(
 _NAMED = re.compile(r"memory\.(?:events|oom_control)")
 HINT = (
     r"memory\.(?:max|peak|current|limit_in_bytes|usage_in_bytes|max_usage|failcnt|events)|"
-    r"^(?:low|high|max|oom|oom_kill) \d|oom_kill \d|^\s*\d{4,20}\s*$"
+    r"^(?:low|high|max|oom|oom_kill) \d|oom_kill \d|^\s*\d{4,20}\s*$|"
+    r"^(?:Id|Result|Memory(?:Max|Limit|Peak))=\S"
 )
 
 
@@ -141,7 +145,27 @@ def read_files(messages: Sequence[Message]) -> list[Row]:
                 group.events[match["event"]] = int(match["n"])
                 group.row.setdefault("line_no", message.line_no)
         above = (message.line_no, _FILE_ALONE.search(text))
-    return list(_rows(groups))
+    return [*_rows(groups), *_units(messages)]
+
+
+def _units(messages: Iterable[Message]) -> Iterator[Row]:
+    """Yields the units of systemd that are shown with a limit, or were ended for memory."""
+    shown: list[tuple[int, dict[str, str]]] = []
+    for message in messages:
+        if match := _PROPERTY.match(message.text):
+            if not shown or match["key"] in shown[-1][1]:
+                shown.append((message.line_no, {}))
+            shown[-1][1][match["key"]] = match["value"]
+    for line_no, unit in shown:
+        limit = numbers.whole(unit.get("MemoryMax") or unit.get("MemoryLimit"))
+        if unit.get("Result") == "oom-kill":
+            ended: Row = {"oom_killed": True, "status": "exited", "signal": "KILL"}
+        else:
+            ended = {"status": "running"}
+        if limit is not None or "oom_killed" in ended:
+            used = numbers.whole(unit.get("MemoryPeak"))
+            sizes = {"memory_limit_bytes": limit, "memory_used_bytes": used}
+            yield {"line_no": line_no, "name": unit.get("Id"), **sizes, **ended}
 
 
 def _rows(groups: dict[str, _Group]) -> Iterator[Row]:
@@ -164,6 +188,7 @@ def _of_events(events: dict[str, int], *, is_below: bool) -> Row:
         row["failcnt"] = events["max"]
     if events.get("oom_kill"):
         row |= {"oom_killed": True, "event": BELOW if is_below else "oom"}
+        row["kills"] = events["oom_kill"]
     return row
 
 

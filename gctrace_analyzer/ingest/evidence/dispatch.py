@@ -14,6 +14,7 @@ from gctrace_analyzer.ingest.evidence import (
     platforms,
     pods,
     systemd,
+    words,
 )
 from gctrace_analyzer.ingest.gctrace import bench_lines, fatal
 from gctrace_analyzer.ingest.memstats import log_messages
@@ -26,14 +27,6 @@ if TYPE_CHECKING:
 
 _BYTES = r"\"MESSAGE\" ?: ?\["
 _BLOB = re.compile(r"^\[[\d.]+[BKMG] blob data\]$")
-_COMMAND = re.compile(
-    r"^(?:\[?[\w.@:~/\\-]{1,60}[^\w\s]{0,3} ?[\w.~/-]{0,60}\]?)?[$#%>❯] ?(?:sudo )?"
-    r"(?:docker|podman|nerdctl|kubectl|oc|crictl|journalctl|dmesg|[efz]?grep|rg|awk|sed|cat|tail|"
-    r"systemctl|jq|nomad|aws|gcloud|curl|ssh|sudo) |"
-    r"\| *(?:sudo )?(?:[efz]?grep|rg) +(?:-\w|[\"'\w])"
-)
-"""A command in a copied terminal: what it looks for is in its line, too."""
-
 _CUT = re.compile(r"^\{.*\"(?:Heap)?Alloc\"\s*:")
 HINT = "|".join(
     [
@@ -66,7 +59,7 @@ def read(
             Why one of them was stopped is added to its row.
         runs_on: whether the process whose records precede a line has more of them after it.
     """
-    messages = [message for message in messages if not _COMMAND.search(message.text)]
+    messages = [message for message in messages if not words.COMMAND.search(message.text)]
     rows: Rows = {}
     stops = platforms.stops_of(messages)
     for several in (

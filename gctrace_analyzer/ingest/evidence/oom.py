@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -43,13 +44,13 @@ class _Reader:
         self.columns: dict[str | None, list[str]] = {}
         self.kernel = False
         self.by_pid: dict[int | None, list[Row]] = {}
-        self.by_kubelet: list[Row] = []
+        self.by_others: list[Row] = []
         self.by_reaper: list[Row] = []
         self.without_victims: list[Row] = []
         self.listed: dict[object, list[Row]] = {}
         self.event: tuple[int, Row] = (-9, {})
         self.handlers: tuple[tuple[re.Pattern[str], _Handler], ...] = (
-            (oom_lines.KUBELET, self.kubelet),
+            *((line, partial(self.reported, who)) for who, line in oom_lines.REPORTS.items()),
             (oom_lines.KUBELET_ALONE, self.without_victim),
             (oom_lines.INVOKED, self.invoked),
             (oom_lines.KILL, self.kill),
@@ -73,12 +74,12 @@ class _Reader:
         for row in chain.from_iterable(self.listed.values()):
             size = numbers.whole(row.get("rss_pages"), oom_lines.PAGE)
             self.rows["oom_tasks"].append(row | {"rss_bytes": size})
-        # Most kills that the kubelet reports are also in the kernel's messages, and only the
+        # Most kills that others report are also in the kernel's messages, and only the
         # others are added.
         known = {(kill["pid"], kill["comm"]) for kill in self.rows["oom_kills"]}
         self.rows["oom_kills"] += [
             kill
-            for kill in (*self.by_kubelet, *self.by_reaper)
+            for kill in (*self.by_others, *self.by_reaper)
             if (kill["pid"], kill["comm"]) not in known
         ]
         if not self.rows["oom_kills"]:
@@ -236,9 +237,10 @@ class _Reader:
         known = {name: row[name] for name in ("pid", "comm", "reaped")}
         self.by_reaper.append(about | {"killer": "kernel"} | known)
 
-    def kubelet(self, match: re.Match[str], about: Row) -> None:
-        known = {"killer": "kernel", "reported_by": "kubelet", "scope": "global"}
-        self.by_kubelet.append(about | known | columns(match))
+    def reported(self, who: str, match: re.Match[str], about: Row) -> None:
+        scope = "global" if who == "kubelet" else None
+        known = {"killer": "kernel", "reported_by": who, "scope": scope}
+        self.by_others.append(about | known | columns(match))
 
     def close(self, incident: _Incident) -> None:
         self.open = {host: other for host, other in self.open.items() if other is not incident}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HINT = (
     r"oom[-_]|ut of memory|ut Of Memory|[Kk]ill(?:ed)? process |memory: usage|swap: usage|"
     r"\] +\d+ +\d+ +\d+ +\d+|\[ *pid *\]|killed as a result|total-vm:|anon-rss:|OOM|"
-    r"PID: \d+ Comm|Pid: \d+, comm|No available memory"
+    r"PID: \d+ Comm|Pid: \d+, comm|No available memory|oom_kill_process called"
 )
 
 PAGE = 4096
@@ -85,9 +85,16 @@ _KEYS = {
 }
 GROUP = re.compile(r"going to be killed due to memory\.oom\.group")
 WRAPPED = re.compile(r"^\s*(?:total-vm|anon-rss|oom_score_adj):")
-KUBELET = re.compile(
-    r"System OOM encountered, victim process: (?P<comm>.{0,64}), pid: (?P<pid>\d+)"
-)
+REPORTS = {
+    "kubelet": re.compile(
+        r"System OOM encountered, victim process: (?P<comm>.{0,64}), pid: (?P<pid>\d+)"
+    ),
+    "oomkill": re.compile(r"OOM kill of PID (?P<pid>\d+) \(\"(?P<comm>.{0,64}?)\"\)"),
+    "Datadog": re.compile(
+        r"oom_kill_process called on (?P<comm>.{0,64}?) \(pid: (?P<pid>\d+)\)"
+    ),
+}
+"""The kernel's kills, without sizes, as others print them: oomkill is of bcc and bpftrace."""
 KUBELET_ALONE = re.compile(r"System OOM encountered(?!,)")
 """What the kubelet said before Kubernetes 1.17, which did not name the victim."""
 NOTHING_KILLABLE = ("no killable processes", "deadlocked on memory")

@@ -227,7 +227,7 @@ def _nearby(messages: Sequence[Message], at: int, wording: wordings.Wording) -> 
 
 _OF_GROUPS = {
     "code": "exit_code", "name": "name", "id": "container_id", "limit": "memory_limit_bytes",
-    "used": "memory_used_bytes", "request": "memory_request_bytes",
+    "used": "memory_used_bytes", "request": "memory_request_bytes", "kills": "kills",
 }  # fmt: skip
 
 
@@ -240,7 +240,7 @@ def _facts(match: re.Match[str]) -> Row:
         if text is not None:
             sized = column.endswith("_bytes")
             number = size_bytes(parts, group) if sized else numbers.whole(text)
-            row[column] = number if sized or group == "code" else text
+            row[column] = number if sized or group in ("code", "kills") else text
     if at := parts.get("at"):
         row["finished_at"] = json_values.iso_utc(f"{at.replace(' ', 'T')}Z")
     return with_signal(row)

@@ -281,8 +281,8 @@ _LIMIT = re.compile(
     r"(?i)\bmemory (?:(?P<named>limit)\W{1,9}|.{0,60}?\b)(?P<limit>\d{1,12}(?:\.\d{1,3})?) ?"
     r"(?P<limit_unit>[KMG])i?B?\b(?(named)| limit\b)"
 )
-_INSPECTED = re.compile(r"\"Memory\": ?(?P<limit>[1-9]\d{0,18})(?P<limit_unit>)\b")
-"""What `docker inspect` has, in bytes, of a container with a limit."""
+_INSPECTED = re.compile(r"\bMemory\"?[:=] ?(?P<limit>[1-9]\d{6,18})(?P<limit_unit>)\b")
+"""What `docker inspect` has, in bytes, of a container with a limit, or what its template names."""
 
 _WORDS = {
     "terminated", "with", "reason", "is", "was", "has", "in", "killed", "oomkilled", "state",

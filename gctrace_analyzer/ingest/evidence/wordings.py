@@ -201,9 +201,19 @@ WORDINGS: tuple[Wording, ...] = (
             r"Container killed by YARN for exceeding (?:physical )?memory limits\. )"
             rf"{_USED} of {_LIMIT} physical memory used"),
     ),
-    *_rows("Fly.io", ("killed", "OOM killed", r"appears to have been OOM killed")),
+    *_rows("Fly.io",
+        ("killed", "OOM killed", r"appears to have been OOM killed"),
+        ("killed", "because it ran out of memory",
+            r"(?P<name>[\w-]{1,63})\W{1,2} application hosted on Fly\.io crashed because it ran"),
+    ),
+    *_rows("Bitbucket Pipelines",  # the build container, and those of services
+        ("killed", "exceeded memory limit",
+            r"(?:Container|Service) '(?P<name>[\w.-]{1,100})' exceeded memory limit"),
+    ),
     *_rows("OpenShift",
-        ("killed", "OutOfMemoryKilled", r"\bOutOfMemoryKilled\b"),
+        ("killed", "OutOfMemoryKilled",  # `oc get builds` has the name first
+            r"(?:^(?P<name>[\w.-]{1,253})\s+(?:Docker|Source|Custom|JenkinsPipeline)\s.{0,300})?"
+            r"\bOutOfMemoryKilled\b"),
         ("killed", "out of memory condition",
             r"pod was killed due to an out of memory condition"),
     ),

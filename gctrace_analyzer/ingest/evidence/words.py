@@ -50,6 +50,30 @@ def may_be_described(text: str) -> bool:
     return any(word in text for word in _OF_DESCRIBED_PODS)
 
 
+COMMAND = re.compile(
+    r"^(?:\[?[\w.@:~/\\-]{1,60}[^\w\s]{0,3} ?[\w.~/-]{0,60}\]?)?[$#%>❯] ?(?:sudo )?"
+    r"(?:docker|podman|nerdctl|kubectl|oc|crictl|journalctl|dmesg|[efz]?grep|rg|awk|sed|cat|tail|"
+    r"systemctl|jq|nomad|aws|gcloud|curl|ssh|sudo) |"
+    r"\| *(?:sudo )?(?:[efz]?grep|rg) +(?:-\w|[\"'\w])"
+)
+"""A command in a copied terminal: what it looks for is in its line, too."""
+
+_FIRST_COMMAND = re.compile(
+    rf"\A(?:\s*\n)?(?:(?:[\w@:~/.-]{{0,60}}\$|PS [^\n>]{{0,99}}>) (?=\S)|(?={COMMAND.pattern}))"
+    r"(?:[^\n]*\\\n)*[^\n]*"
+)
+
+
+def without_command(text: str) -> str:
+    r"""Returns a text in which the command that printed it, on its first line, is left out.
+
+    >>> without_command("$ curl -s localhost:8080/metrics\ngo_goroutines 7")
+    '\ngo_goroutines 7'
+    """
+    match = _FIRST_COMMAND.match(text)
+    return text if match is None else "\n" * match[0].count("\n") + text[match.end() :]
+
+
 _OBJECT = r"\{\s*(?:[\"}]|\Z)"
 # Go prints values in brackets and braces too, `[{api {nil …`, but without quotes.
 JSON = re.compile(rf"^\s*(?:\[\s*(?:[\[\"]|\Z|{_OBJECT})|{_OBJECT})")

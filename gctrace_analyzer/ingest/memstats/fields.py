@@ -75,7 +75,8 @@ _FILLERS = {
     "bytes", "ns",
 }  # fmt: skip
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_CLEAN = re.compile(r"\s*[A-Za-z][A-Za-z_ .()\[\]-]*")
+_CLEAN = re.compile(r"(?!.*\.go$)\s*[A-Za-z][A-Za-z_ .()\[\]-]*")
+"""A name. The place in the source that logged a line, such as `usage.go:61`, is none."""
 _COMPOUND = re.compile(r"(?<=.)(?=sys$|inuse$|idle$|released$)")
 _BY_WORDS: dict[frozenset[str], str] = {}
 """The columns by the words of their names, in any order."""

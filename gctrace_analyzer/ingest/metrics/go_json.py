@@ -63,8 +63,9 @@ def read(lines: Iterable[tuple[int, str]]) -> tuple[pl.DataFrame, pl.DataFrame, 
         try:
             value = json_values.loads(_without_sizes(text))
         except ValueError:
-            rejected.append((line_no, json_values.CUT, text[:500]))
-            continue
+            value = json_values.before_cut(text)
+            kept = "" if value is None else "; what comes before is used"
+            rejected.append((line_no, f"{json_values.CUT}{kept}", text[:500]))
         if (dump := json_records.dump_of(value)) is not None:
             dumps.append(dump)
             others.append({"line_no": line_no, **_times(value), **_identity(value)})

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from gctrace_analyzer import schema
 from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.ingest.metrics import containers
 
@@ -17,11 +18,22 @@ NS = 1e9
 VERSION = "go_version"
 """The column of `go_info`, whose label `version` is the value."""
 
-PARTS = (
-    "heap_free_bytes", "heap_unused_bytes", "mspan_free_bytes", "os_stacks_bytes",
-    "other_used_bytes",
-)  # fmt: skip
-"""Columns of which others are sums; no table has them."""
+SUMS = {
+    "heap_idle_bytes": ("heap_free_bytes", "heap_released_bytes"),
+    "heap_inuse_bytes": ("heap_alloc_bytes", "heap_unused_bytes"),
+    "heap_sys_bytes": ("heap_inuse_bytes", "heap_idle_bytes"),
+    "mspan_sys_bytes": ("mspan_inuse_bytes", "mspan_free_bytes"),
+    "stack_sys_bytes": ("stack_inuse_bytes", "os_stacks_bytes"),
+    "mapped_bytes": ("stack_inuse_bytes", "other_used_bytes"),
+    "gc_cpu_s": ("gc_cpu_assist_s", "gc_cpu_dedicated_s", "gc_cpu_idle_s", "gc_cpu_pause_s"),
+    "available_cpu_s": (
+        "gc_cpu_s", "idle_cpu_s", "user_cpu_s", "scavenge_assist_s", "scavenge_background_s",
+    ),
+}  # fmt: skip
+"""What columns are the sum of, each after its parts (runtime/mstats.go, runtime/metrics.go)."""
+
+PARTS = {part for parts in SUMS.values() for part in parts} - {*schema.names("memstats")}
+"""Parts that no table has."""
 
 RUNTIME = {
     "/gc/cycles/total:gc-cycles": ("num_gc", 1.0),
@@ -40,6 +52,10 @@ RUNTIME = {
     "/sched/gomaxprocs:threads": ("procs", 1.0),
     "/cpu/classes/gc/total:cpu-seconds": ("gc_cpu_s", 1.0),
     "/cpu/classes/gc/mark/idle:cpu-seconds": ("gc_cpu_idle_s", 1.0),
+    "/cpu/classes/gc/mark/dedicated:cpu-seconds": ("gc_cpu_dedicated_s", 1.0),
+    "/cpu/classes/scavenge/assist:cpu-seconds": ("scavenge_assist_s", 1.0),
+    "/cpu/classes/scavenge/background:cpu-seconds": ("scavenge_background_s", 1.0),
+    "/cpu/classes/user:cpu-seconds": ("user_cpu_s", 1.0),
     "/cpu/classes/gc/mark/assist:cpu-seconds": ("gc_cpu_assist_s", 1.0),
     "/cpu/classes/gc/pause:cpu-seconds": ("gc_cpu_pause_s", 1.0),
     "/cpu/classes/total:cpu-seconds": ("available_cpu_s", 1.0),
@@ -119,11 +135,14 @@ _COLLECTORS: dict[str, dict[str, str]] = {
     },
     "golang_heap_system_": {
         "total": "sys_bytes", "obtained": "heap_sys_bytes", "released": "heap_released_bytes",
+        "stack": "stack_sys_bytes",
     },
     "golang_heap_gc_": {
         "total_count": "num_gc", "next_gc_limit": "next_gc_bytes",
         "cpu_fraction": "gc_cpu_fraction",
     },
+    # Tailscale's tsweb/varz
+    "memstats_": {},
     # The collectors of m3 and Cadence, of CockroachDB and of go-ethereum
     "memory_": {"heap": "alloc_bytes", "stack": "stack_inuse_bytes"},
     "sys_": {
@@ -171,7 +190,8 @@ HINTS = (
     "process_resident_memory_bytes", "process_cpu_seconds_total", "process_start_time_seconds",
     *(f"process_{name}_" for name in ("runtime_go", "heap", "num", "pause", "gc", "sys")),
     "process_memory_", "process_total_", "process_next_",
-    "golang", "memory_heap", "memory_num_gc", "memory_stack", "sys_gc_", "sys_go_", "sys_rss",
+    "golang", "memory_heap", "memory_num_gc", "memory_stack", "memstats_", "sys_gc_", "sys_go_",
+    "sys_rss",
     *(f"runtime{sign}{name}" for sign in "._" for name in ("alloc_bytes", "sys_bytes", "malloc_c",
     "free_count", "heap_objects", "total_gc_", "MemStats")), "debug.GCStats", "debug_GCStats",
     "system/memory/", *containers.HINTS,

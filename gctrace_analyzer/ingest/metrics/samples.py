@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -12,7 +13,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import identity_names, numbers
 from gctrace_analyzer.ingest.metrics import containers
-from gctrace_analyzer.ingest.metrics.metric_names import PARTS, PER_METRIC, VERSION
+from gctrace_analyzer.ingest.metrics.metric_names import PARTS, PER_METRIC, SUMS, VERSION
 from gctrace_analyzer.ingest.metrics.metric_names import metric as metric_of
 from gctrace_analyzer.ingest.wrappers import timestamps
 
@@ -360,43 +361,21 @@ def _with_versions(wide: pl.DataFrame, samples: Samples) -> pl.DataFrame:
 
 def completed(wide: pl.DataFrame) -> pl.DataFrame:
     """Returns rows of numbers with the columns that follow from others, in the right types."""
+    names = (*SUMS, *chain.from_iterable(SUMS.values()), "started_s", "gogc_pct")
     wide = wide.with_columns(
         pl.lit(None, pl.Float64).alias(name)
-        for name in (
-            *PARTS, "heap_idle_bytes", "heap_inuse_bytes", "heap_sys_bytes", "started_s",
-            "heap_released_bytes", "heap_alloc_bytes", "stack_inuse_bytes", "gogc_pct",
-            "gomemlimit_bytes", "mapped_bytes", "mspan_inuse_bytes", "mspan_sys_bytes",
-            "stack_sys_bytes",
-        )
+        for name in dict.fromkeys((*names, "gomemlimit_bytes"))
         if name not in wide.columns
-    )  # fmt: skip
-    released, gogc, limit = (
-        pl.col(name) for name in ("heap_released_bytes", "gogc_pct", "gomemlimit_bytes")
     )
-    # MemStats counts these classes of runtime/metrics together (runtime/mstats.go).
+    for name, parts in SUMS.items():
+        of_parts = pl.sum_horizontal(parts, ignore_nulls=False)
+        wide = wide.with_columns(pl.coalesce(name, of_parts))
+    gogc, limit = pl.col("gogc_pct"), pl.col("gomemlimit_bytes")
+    started_us = (pl.col("started_s") * 1e6).round().cast(pl.Int64)
     wide = wide.with_columns(
-        heap_idle_bytes=pl.coalesce("heap_idle_bytes", pl.col("heap_free_bytes") + released),
-        heap_inuse_bytes=pl.coalesce(
-            "heap_inuse_bytes", pl.col("heap_alloc_bytes") + pl.col("heap_unused_bytes")
-        ),
-        mspan_sys_bytes=pl.coalesce(
-            "mspan_sys_bytes", pl.col("mspan_inuse_bytes") + pl.col("mspan_free_bytes")
-        ),
-        stack_sys_bytes=pl.coalesce(
-            "stack_sys_bytes", pl.col("stack_inuse_bytes") + pl.col("os_stacks_bytes")
-        ),
-        mapped_bytes=pl.coalesce(
-            "mapped_bytes", pl.col("stack_inuse_bytes") + pl.col("other_used_bytes")
-        ),
         gogc_pct=pl.when(gogc >= _ABSURD_GOGC).then(GOGC_OFF).otherwise(gogc),
         gomemlimit_bytes=pl.when(limit < NO_LIMIT).then(limit),
-    ).with_columns(
-        heap_sys_bytes=pl.coalesce(
-            "heap_sys_bytes", pl.col("heap_inuse_bytes") + pl.col("heap_idle_bytes")
-        ),
-        started_at=pl.from_epoch(
-            (pl.col("started_s") * 1e6).round().cast(pl.Int64), "us"
-        ).dt.replace_time_zone("UTC"),
+        started_at=pl.from_epoch(started_us, "us").dt.replace_time_zone("UTC"),
     )
     types = schema.polars_schema("memstats")
     wide = wide.drop(*PARTS, "started_s")

@@ -67,7 +67,8 @@ def memory_parts(report: Report) -> Table | None:
         for part in parts
         if part.size_mib > _SMALL * total
     ]
-    of = "of RSS" if row["rss_bytes"] else "of total" if row["sys_bytes"] else "of heap"
+    of_go = row["sys_bytes"] or row["mapped_bytes"]
+    of = "of RSS" if row["rss_bytes"] else "of total" if of_go else "of heap"
     return Table(("Memory by use", "size", of, "what lowers it"), "lrrl", rows)
 
 
@@ -106,7 +107,8 @@ def _last(report: Report) -> Mapping[str, int | None] | None:
 
 def _total(row: Mapping[str, int | None]) -> float | None:
     """Returns what the parts are shares of: resident memory, all of Go's, or the heap, in MiB."""
-    sizes = (_mib(row, name) for name in ("rss_bytes", "sys_bytes", "heap_sys_bytes"))
+    names = ("rss_bytes", "sys_bytes", "mapped_bytes", "heap_sys_bytes")
+    sizes = (_mib(row, name) for name in names)
     parts = [_mib(row, f"heap_{name}_bytes") for name in ("idle", "inuse")]
     heap = None if None in parts else sum(filter(None, parts))
     return next((size for size in (*sizes, heap) if size), None)
@@ -128,27 +130,27 @@ def _parts(row: Mapping[str, int | None]) -> Iterator[_Part]:
         yield _Part("idle heap", idle - released, "GOMEMLIMIT, debug.FreeOSMemory")
     of_runtime = [*_of_runtime(row)]
     yield from of_runtime
-    rss, sys = _mib(row, "rss_bytes"), _mib(row, "sys_bytes")
-    heap = _mib(row, "heap_sys_bytes")
+    sys, heap = _mib(row, "sys_bytes"), _mib(row, "heap_sys_bytes")
     if sys is not None and heap is not None:
         rest = sys - heap - sum(part.size_mib for part in of_runtime)
         yield _Part("outside the heap", rest, "a full dump of MemStats shows its parts")
-    if sys is not None:
-        yield from _outside_go(rss, _mib(row, "rss_peak_bytes"), sys, released)
-
-
-def _outside_go(
-    rss: float | None, peak: float | None, sys: float, released: float | None
-) -> Iterator[_Part]:
-    """Yields what is resident and not of Go, in MiB, or what of it is certain."""
-    # What Go has mapped never shrinks, so what a peak has beyond it was not of Go.
-    is_known = rss is not None and released is not None
-    name = "" if is_known else " (at least)" if rss is not None else " (peak)"
-    resident = peak if rss is None else rss
-    mapped = sys - released if is_known and released is not None else sys
-    if resident is not None and resident > mapped:
-        remedy = "cgo, mmap, files: no GOGC or GOMEMLIMIT"
-        yield _Part(f"outside Go{name}", resident - mapped, remedy)
+    # Some programs export what was obtained and not returned as one figure.
+    mapped = _mib(row, "mapped_bytes")
+    if mapped is None and sys is not None and released is not None:
+        mapped = sys - released
+    # What Go obtained never shrinks, so what a peak has beyond it was not of Go.
+    for name, resident, of_go in (
+        ("", "rss_bytes", mapped),
+        (" (at least)", "rss_bytes", sys),
+        (" (peak)", "rss_peak_bytes", sys),
+    ):
+        size = _mib(row, resident)
+        if size is not None and of_go is not None:
+            if size > of_go:
+                yield _Part(
+                    f"outside Go{name}", size - of_go, "cgo, mmap, files: no GOGC or GOMEMLIMIT"
+                )
+            return
 
 
 def _of_runtime(row: Mapping[str, int | None]) -> Iterator[_Part]:

@@ -20,8 +20,18 @@ def test_large_stacks_and_globals_are_notes() -> None:
         marking.large_globals, facts_of(text.replace("0 MB globals", "30 MB globals"))
     )
     assert finding.evidence.startswith("Global variables take 30 MiB")
+    assert finding.severity == "info"
     small = facts_of(text.replace("0 MB stacks", "1 MB stacks"))
     assert not matches(marking.large_stacks, small)
+
+
+def test_stacks_that_exceed_the_live_heap_are_a_warning() -> None:
+    text = log_of(40)
+    for size, least_mib, severity in ((120, 64, "warn"), (90, 64, "info"), (120, 121, "info")):
+        facts = facts_of(text.replace("0 MB stacks", f"{size} MB stacks"))
+        limits = replace(facts.thresholds, stacks_warn_mib=least_mib)
+        (finding,) = matches(marking.large_stacks, replace(facts, thresholds=limits))
+        assert finding.severity == severity
 
 
 def test_a_log_without_stacks_has_no_finding_about_them() -> None:

@@ -468,15 +468,24 @@ def test_an_event_about_a_kill_has_its_age_and_node() -> None:
     assert (row["age_s"], row["anon_rss_bytes"]) == (120, 1024)
 
 
-def test_a_kill_that_only_the_kubelet_reports_is_a_kill() -> None:
-    text = "System OOM encountered, victim process: app, pid: 7"
+@pytest.mark.parametrize(
+    ("text", "scope", "reporter"),
+    [
+        ("System OOM encountered, victim process: app, pid: 7", "global", "kubelet"),
+        (
+            '09:17:44 Triggered by PID 3 ("sh"), OOM kill of PID 7 ("app"), 131072 pages',
+            None,
+            "oomkill",
+        ),
+        ("Process OOM Killed: oom_kill_process called on app (pid: 7)", None, "Datadog"),
+    ],
+)
+def test_a_kill_that_only_others_report_is_a_kill(
+    text: str, scope: str | None, reporter: str
+) -> None:
     (row,) = oom.read([Message(2, text, host="n1")])["oom_kills"]
-    assert (row["pid"], row["comm"], row["scope"], row["reported_by"]) == (
-        7,
-        "app",
-        "global",
-        "kubelet",
-    )
+    expected = (7, "app", scope, reporter)
+    assert (row["pid"], row["comm"], row["scope"], row["reported_by"]) == expected
 
 
 @pytest.mark.parametrize(

@@ -115,3 +115,38 @@ def test_the_files_may_have_their_values_below_their_names() -> None:
     assert "has reached its limit, and hit that 12 times" in " ".join(
         str(run.summary()).split()
     )
+
+
+def test_two_units_that_systemctl_shows_are_two() -> None:
+    killed = "Result=oom-kill\nMemoryPeak=512\nMemoryMax=536870912\nId=api.service\n"
+    others = "Result=success\nMemoryPeak=64\nMemoryMax=1073741824\nId=web.service\n"
+    unlimited = "Result=success\nMemoryMax=infinity\nId=db.service\n"
+    states = read_text(f"{killed}\n{others}\n{unlimited}").table("container_states")
+    columns = ["name", "memory_limit_bytes", "oom_killed"]
+    assert states.select(columns).rows() == [
+        ("api.service", 512 << 20, True),
+        ("web.service", 1 << 30, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "$ curl -s localhost:8080/metrics",
+        "ops@web1:~$ curl -s \\\n  localhost:8080/metrics",
+        "PS C:\\> irm http://localhost:8080/metrics",
+        "/ # curl -s localhost:8080/metrics",
+    ],
+)
+def test_what_a_command_printed_is_read_like_its_output_alone(command: str) -> None:
+    page = "go_gc_duration_seconds_count\t7\ngo_memstats_alloc_bytes\t4096\n"
+    log = read_text(f"{command}\n{page}")
+    assert log.table("memstats")["num_gc"].to_list() == [7]
+    assert log.table("memstats")["line_no"].to_list() == [command.count("\n") + 2]
+
+
+def test_a_part_of_json_without_commas_is_read_as_lines() -> None:
+    text = '"OOMKilled": true,\n"ExitCode": 137\n"Memory": 536870912,\n'
+    (row,) = read_text(text).table("container_states").to_dicts()
+    assert row["memory_limit_bytes"] == 512 << 20
+    assert row["oom_killed"]

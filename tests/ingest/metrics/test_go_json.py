@@ -129,3 +129,11 @@ def test_a_ring_has_no_more_pauses_than_there_were_cycles() -> None:
     assert read_text(text).cycle_pauses["gc_num"].to_list() == [1, 2, 3]
     without = line(0, AT_S, PauseEnd=full, PauseNs=[1000] * 256)
     assert read_text(without * 2).cycle_pauses.is_empty()
+
+
+def test_what_comes_before_the_place_where_a_dump_was_cut_is_used() -> None:
+    text = line(3, BySize=[], PauseNs=[7, 8]).partition(", 8")[0] + "\n"
+    log = read_text(line(1) + line(2) + text)
+    assert log.memstats["num_gc"].to_list() == [1, 2, 3]
+    (reason,) = log.rejected["reason"]
+    assert reason.endswith("; what comes before is used")

@@ -102,3 +102,16 @@ def test_a_value_with_a_unit_of_its_own_is_not_read(value: str) -> None:
 def test_a_single_metric_is_no_dump() -> None:
     lines = "".join(f"{line}\n" for line in records(3))
     assert not dumps(read_text(f"{lines}GET /gc/heap/live:bytes 200\n"))
+
+
+def test_the_cpu_time_of_gc_is_the_sum_of_its_parts() -> None:
+    parts = {"gc/mark/assist": 1, "gc/mark/dedicated": 2, "gc/mark/idle": 4, "gc/pause": 0.5}
+    others = {"idle": 80, "user": 12, "scavenge/assist": 0.25, "scavenge/background": 0.25}
+    text = "".join(
+        f"/cpu/classes/{name}:cpu-seconds {s}\n" for name, s in (parts | others).items()
+    )
+    (row,) = read_text(text).memstats.to_dicts()
+    assert (row["gc_cpu_s"], row["available_cpu_s"]) == (7.5, 100)
+    without = text.replace("gc/pause", "gc/other").replace("/user", "/others")
+    (row,) = read_text(without).memstats.to_dicts()
+    assert (row["gc_cpu_s"], row["available_cpu_s"]) == (None, None)
