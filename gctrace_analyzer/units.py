@@ -243,13 +243,18 @@ def share_of(value: str | float, *, argument: str, example: str, whole: bool = F
     return share
 
 
+LEAST_CORES = 0.01
+"""CPUs. Less is not worth a figure."""
+
+
 def cores_text(cores: float, cpus: float) -> str:
     """Formats CPU time per second with the CPUs there are.
 
     >>> cores_text(0.634, 2.0), cores_text(0.0004, 2.0)
     ('0.63 of 2 CPUs', 'under 0.01 of 2 CPUs')
     """
-    return f"{digits(cores, 2) if cores >= 0.01 else 'under 0.01'} of {cpus_text(cpus)}"
+    few = f"under {LEAST_CORES}"
+    return f"{digits(cores, 2) if cores >= LEAST_CORES else few} of {cpus_text(cpus)}"
 
 
 def duration_text(seconds: float) -> str:

@@ -30,14 +30,13 @@ from gctrace_analyzer.analysis.rules.finding import (
     SEVERITIES,
     percent,
 )
-from gctrace_analyzer.analysis.rules.long_pauses import FOR_P99
 from gctrace_analyzer.analysis.settings.naming import setting_text
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import changes_at
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.rows import not_null
-from gctrace_analyzer.units import cores_text, digits, duration_text
+from gctrace_analyzer.units import LEAST_CORES, cores_text, digits, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,9 +58,6 @@ _NEEDS_COSTS = (
 )
 _NEARLY_ALL = 0.9
 """Share of the time. A log that has this much of it in one cycle shows nothing but that cycle."""
-
-_PAUSES = 2
-"""Pauses of a cycle: sweep termination and mark termination."""
 
 
 @frozen
@@ -307,7 +303,7 @@ def _costs(s: Summary) -> Iterator[str]:
     """Yields what GC costs, as far as it is known: CPU or frequency, and pauses."""
     if s.gc_cpu_share is not None:
         cores = ""
-        if s.gc_cpu_cores is not None and s.cpus is not None:
+        if s.gc_cpu_cores and s.cpus and s.gc_cpu_cores >= LEAST_CORES:
             cores = f" ({cores_text(s.gc_cpu_cores, s.cpus)})"
         alone = s.cycles == 1 and (s.gc_active_share or 0) > _NEARLY_ALL
         when = " while the one cycle ran" if alone else ""
@@ -333,10 +329,10 @@ def _costs(s: Summary) -> Iterator[str]:
         )
         return
     longest = duration_text(s.stw_max_ms / 1000)
-    if s.stw_p99_ms is None or _PAUSES * s.cycles < FOR_P99:
+    if s.pause_p99_ms is None:
         yield f"the longest pause took {longest}"
     else:
-        p99 = duration_text(s.stw_p99_ms / 1000)
+        p99 = duration_text(s.pause_p99_ms / 1000)
         yield f"99 % of pauses take at most {p99}, the longest {longest}"
 
 

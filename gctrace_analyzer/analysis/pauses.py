@@ -20,6 +20,9 @@ PHASES = {
 
 BOTH = "all pauses"
 
+FOR_P99 = 100
+"""Pauses: of fewer, 1 in 100 is less than one."""
+
 _WHERE = ("process", "gc_num", "start_s", "source", "line_no")
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis import spans as spans_of
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus, since_start
-from gctrace_analyzer.analysis.pauses import single_pauses
+from gctrace_analyzer.analysis.pauses import FOR_P99, PHASES, single_pauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import Totals
 from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
@@ -84,6 +84,11 @@ class Summary(Plain):
         if not self.gc_per_s or self.gc_interval_p50_ms is None:
             return False
         return self.gc_interval_p50_ms < _IN_BURSTS * 1000 / self.gc_per_s
+
+    @property
+    def pause_p99_ms(self) -> float | None:
+        """The 99 % quantile of the pauses; None if a hundredth of them is less than one."""
+        return self.stw_p99_ms if len(PHASES) * self.cycles >= FOR_P99 else None
 
     @property
     def stopped_gc_share(self) -> float | None:

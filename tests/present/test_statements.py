@@ -662,3 +662,13 @@ def test_a_report_names_one_gc_cpu_without_idle_marking() -> None:
 def test_why_a_limit_is_advised_is_a_sum() -> None:
     report = gca.read(SAMPLES / "leak-into-limit-go1.24.log").report()
     assert "exceeds the largest live heap" not in plain(document(report))
+
+
+def test_of_few_pauses_the_longest_is_shown_and_no_hundredth() -> None:
+    def pauses(count: int) -> str:
+        figures = overview.state(read_text(log_of(count)).report())
+        (shown,) = (figure for figure in figures if figure.label == "Pauses")
+        return shown.note
+
+    assert pauses(49).startswith("max · ")
+    assert pauses(50).startswith("p99 · 0.02 ms max · ")

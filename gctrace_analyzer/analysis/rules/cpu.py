@@ -82,12 +82,11 @@ def _cores_text(facts: ProcessFacts) -> str:
 def _why_often(facts: ProcessFacts) -> str:
     """Returns what makes GC run as often as it does, as the end of a sentence."""
     s = facts.summary
-    if s.alloc_mib_per_s is None or s.heap_goal_p50_mib is None or s.gc_interval_p50_ms is None:
+    if s.alloc_mib_per_s is None or s.gc_interval_p50_ms is None:
         return ""
     return (
         f": the program allocates {size_text(s.alloc_mib_per_s)}/s, and "
-        f"{often_text(s.gc_interval_p50_ms)}, with a heap goal of "
-        f"{size_text(s.heap_goal_p50_mib)}"
+        f"{often_text(s.gc_interval_p50_ms)}"
     )
 
 

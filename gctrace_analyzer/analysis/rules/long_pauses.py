@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.pauses import FOR_P99
 from gctrace_analyzer.analysis.rules.cpu import high_gc_cpu, stopped_gc_share
 from gctrace_analyzer.analysis.rules.finding import (
     CHECK_CPUS,
@@ -99,10 +100,6 @@ _FORCE_LESS = (
     "Call `runtime.GC` less often, or upgrade: Go 1.9 and later mark while the program runs, also "
     "if GC is forced."
 )
-
-FOR_P99 = 100
-"""Pauses: of fewer, 1 in 100 is less than one."""
-
 
 MOST_SINGLE = 2
 """Long pauses. So few, in a log of hours or of seconds, are no property of the program."""

@@ -68,7 +68,7 @@ def _statements(report: Report) -> Iterator[tuple[str, str]]:
             "timeline-allocation",
             f"{mib_per_s(s.alloc_mib_per_s)} on average, {mib(s.alloc_total_mib)} in total.",
         )
-    if s.gc_per_s is not None:
+    if s.gc_per_s is not None and s.gc_interval_p50_ms is not None:
         every = f"a cycle {interval(s)}"
         for name in ("frequency-interval", "timeline-frequency"):
             yield name, f"{rate(s.gc_per_s)} on average; {every}."
@@ -81,7 +81,7 @@ def _statements(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _p99(report: Report) -> str:
-    p99 = report.analysis.summary.stw_p99_ms
+    p99 = report.analysis.summary.pause_p99_ms
     return "" if p99 is None else f", p99 {milliseconds(p99)}"
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer import __version__
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.present.document import Paragraphs, Table
-from gctrace_analyzer.present.format import milliseconds, printable, share
+from gctrace_analyzer.present.format import printable
 from gctrace_analyzer.present.html import cycle_table, ranges
 from gctrace_analyzer.present.html.captions import statements
 from gctrace_analyzer.present.html.chart import charts_of
@@ -303,25 +303,7 @@ def _state(report: Report) -> list[KeyFigure]:
         return figures_of_deaths(report)
     figures = overview.with_trends(report, overview.state(report))
     figures.sort(key=lambda figure: figure.label != "Pauses")
-    s = report.analysis.summary
-    if figures and figures[0].label == "Pauses" and None not in (s.stw_p99_ms, s.stw_max_ms):
-        figures[0] = replace(
-            figures[0],
-            label="Pauses, p99 · maximum",
-            value=_both(milliseconds(s.stw_p99_ms), milliseconds(s.stw_max_ms)),
-            note="" if s.stw_share is None else f"{share(s.stw_share)} of time",
-        )
     return figures
-
-
-def _both(one: str, other: str) -> str:
-    """Returns two figures, with their unit once if it is the same.
-
-    >>> _both("0.12 ms", "4.2 ms"), _both("9.1 ms", "1.2 s")
-    ('0.12 · 4.2 ms', '9.1 ms · 1.2 s')
-    """
-    number, _, unit = one.partition(" ")
-    return f"{number if other.endswith(f' {unit}') else one} · {other}"
 
 
 def _made(made_at: datetime | None) -> str:

@@ -75,18 +75,14 @@ def state(report: Report) -> list[KeyFigure]:
         if s.gc_cpu_with_idle_share is not None:
             note += f"; {share(s.gc_cpu_with_idle_share)} with idle"
         figures.append(_with_level(report, "GC CPU", share(s.gc_cpu_share), note, "gc_cpu"))
-    if s.stw_p99_ms is not None:
-        value, note = milliseconds(s.stw_p99_ms), "p99"
-    else:
-        # Metrics have the total, but not always each pause.
-        value, note = milliseconds(s.stw_total_ms), "total"
-    parts = [
-        note,
-        *([] if s.stw_max_ms is None else [f"{milliseconds(s.stw_max_ms)} max"]),
-        *([] if s.stw_share is None else [f"{share(s.stw_share)} of time"]),
-    ]
-    note = " · ".join(parts)
-    if s.stw_total_ms is not None:
+    # Metrics have the total, but not always each pause.
+    pauses = {"p99": s.pause_p99_ms, "max": s.stw_max_ms, "total": s.stw_total_ms}
+    known = {name: milliseconds(ms) for name, ms in pauses.items() if ms is not None}
+    if known:
+        first, value = next(iter(known.items()))
+        longest = [f"{known['max']} max"] if first == "p99" and "max" in known else []
+        of_time = [] if s.stw_share is None else [f"{share(s.stw_share)} of time"]
+        note = " · ".join((first, *longest, *of_time))
         figures.append(_with_level(report, "Pauses", value, note, "pauses"))
     if s.gc_per_s is not None:
         forced = f"{s.forced_cycles:,} of {s.cycles:,} forced" if s.forced_cycles else ""
