@@ -30,17 +30,6 @@ WILD = CORPUS / "wild"
             "`journalctl -k`",
         ),
         ("oom-prometheus8533-task-table", "The kernel listed 6 tasks", "`journalctl -k`"),
-        (
-            "oom-prometheus7987-systemd",
-            "prometheus.service was ended by SIGKILL",
-            "`journalctl -k`",
-        ),
-        (
-            "../written/k14-systemd-137-na-d",
-            "ledger.service ended with the exit status of SIGKILL; the input does not show whether "
-            "memory was the reason.",
-            "`journalctl -k`",
-        ),
     ],
 )
 def test_parts_of_a_kill_say_what_is_missing(name: str, shows: str, to_add: str) -> None:
@@ -48,6 +37,22 @@ def test_parts_of_a_kill_say_what_is_missing(name: str, shows: str, to_add: str)
     assert found.level == "none"
     assert found.sentence.startswith(shows)
     assert to_add in found.action
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "signal"),
+    [
+        ("wild/oom-prometheus7987-systemd", "prometheus", "SIGKILL"),
+        ("written/k14-systemd-137-na-d", "ledger", "SIGKILL"),
+        ("written/k12-systemd-watchdog-b", "sensord", "SIGABRT after it did not report"),
+    ],
+)
+def test_the_end_of_a_unit_alone_proves_no_lack_of_memory(
+    name: str, unit: str, signal: str
+) -> None:
+    found = verdict.shown(gca.read(CORPUS / f"{name}.log").report())
+    assert found.sentence.startswith(f"The program {unit}.service was killed by {signal}")
+    assert "nothing in the input proves that memory ran out" in found.sentence
 
 
 def test_the_buffers_of_a_program_are_a_sentence() -> None:

@@ -49,11 +49,14 @@ def deaths(tables: Mapping[str, pl.DataFrame]) -> list[Death]:
     reports = [*states, *(report for report in incidents if report.proven)]
     alone = {id(report) for report in without_kill(kills, reports)}
     # The end of a unit without a word about memory may name the unit of a kill; else it is of
-    # interest if its log is there.
+    # interest if its log is there, or nothing else.
     ended = without_kill(kills, [report for report in incidents if not report.proven])
     traced = _traced(tables["processes"])
+    is_all = not any(
+        len(tables[name]) for name in ("processes", "oom_tasks", "oom_invocations")
+    )
     left = [report for report in reports if id(report) in alone]
-    left += [report for report in ended if (report.unit or "").partition(".")[0] in traced]
+    left += [each for each in ended if is_all or (each.unit or "").partition(".")[0] in traced]
     return [*kills, *left, *_fatal(tables["runtime_fatal"])]
 
 
@@ -267,6 +270,7 @@ def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
             else ABORTED,
             proven=is_proven("unit_events", row),
             name=row["unit"],
+            exit_code=SIGKILL_CODE if row["status"] == SIGKILL_CODE else None,
             used_bytes=row["memory_peak_bytes"],
             killer="systemd-oomd" if row["event"] == "oomd_killed_processes" else None,
             is_inside=row["event"] == "oom_killed_process",

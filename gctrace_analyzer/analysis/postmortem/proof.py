@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.ingest.evidence.docker import got_sigkill
+from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE, got_sigkill
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,8 +28,8 @@ def is_kill(table: str, row: Mapping[str, Any]) -> bool:
         case "container_states":
             killed = got_sigkill(row)
         case "unit_events":
-            got_kill = row["event"] == "main_exited" and row["signal"] == "KILL"
-            killed = got_kill or row["result"] == "watchdog"
+            got_kill = row["signal"] == "KILL" or row["status"] == SIGKILL_CODE
+            killed = (row["event"] == "main_exited" and got_kill) or row["result"] == "watchdog"
         case _:  # Only deaths are in the other tables.
             killed = True
     return killed or is_proven(table, row)

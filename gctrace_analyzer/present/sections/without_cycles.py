@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.postmortem.circumstances import holders
-from gctrace_analyzer.analysis.postmortem.deaths import SYSTEMD_KILLS
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT
 from gctrace_analyzer.present.document import KeyFigure
@@ -74,9 +73,6 @@ def no_verdict(report: Report) -> tuple[str, str]:
 
 def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
     """Returns what an input shows of ends, or of what comes before one, and what to add."""
-    units = tables["unit_events"]
-    is_killed = (pl.col("signal") == "KILL") | (pl.col("status") == SIGKILL_CODE)
-    killed = units.filter(is_killed, event="main_exited")
     if len(ran := tables["oom_invocations"]):
         nothing = ran["nothing_killable"].fill_null(value=False).all()
         return _ran(ran, nothing=nothing), _NOT_KILLABLE if nothing else _KERNEL_LOG
@@ -87,17 +83,6 @@ def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
             "not in the input."
         )
         return " ".join((listed, *holders(tables["oom_tasks"]))), _KERNEL_LOG
-    if len(killed):
-        unit = killed["unit"][0]
-        results = units.filter(unit=unit, event="failed")["result"].to_list()
-        for result, why in SYSTEMD_KILLS.items():
-            if result in results:
-                return f"systemd ended {unit} by SIGKILL: {why}. Memory was not the reason.", ""
-        how = "was ended by" if killed["signal"][0] else "ended with the exit status of"
-        return (
-            f"{unit} {how} SIGKILL; the input does not show whether memory was the reason.",
-            _KERNEL_LOG,
-        )
     for said, advice in ((_used_of_limits, _RECORD), (_otherwise_ended, _LAST_WORDS)):
         if text := " ".join(islice(said(tables["container_states"]), _MOST_CONTAINERS)):
             return text, advice

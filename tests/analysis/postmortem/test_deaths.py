@@ -222,7 +222,8 @@ def test_the_end_of_a_unit_without_a_word_about_memory_names_the_unit_only(
         f"2026-02-03T10:00:{n:02}Z h api[99]: {line}" for n, line in enumerate(records(9), 1)
     ]
     other = [line.replace("api[99]", "web[98]") for line in own]
-    assert deaths(tmp_path, *old) == []
+    assert deaths(tmp_path, *old) == [("api.service", "SIGKILL")]
+    assert deaths(tmp_path, *other, *old) == []
     (found,) = read_lines(tmp_path, *own, *other, kill(7, "run"), *old).post_mortems()
     assert (found.victim, found.match_by) == ("run", ("unit",))
 
