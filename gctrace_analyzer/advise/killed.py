@@ -34,28 +34,19 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
         is_it = reasons[0].startswith("It ")
         reasons[0] = reasons[0].replace("It ", f"{which} ", 1)
         reasons[1:2] = [f"{'' if is_it else f'{which}: '}{text}" for text in reasons[1:2]]
-    why = " ".join(reasons)
-    size = _resident(deaths)
-    if all(death.kind == REFUSED for death in deaths) and len(victims) == 1:
-        often = f" {len(deaths):,} times" if len(deaths) > 1 else ""
-        first = f", first{at}" if len(deaths) > 1 and at else at
-        return (
-            f"The Go runtime ended the program{name}{often} {death.cause}{first}{size}. {why}"
-        ).rstrip()
-    if len(deaths) > 1:
-        program = (
-            f"{death.subject}{name} was"
-            if len(victims) == 1
-            else f"{len(victims)} programs{_named(victims)} were"
-        )
-        first = f", first{at}" if at else ""
-        often = "" if len(victims) == len(deaths) else f" {len(deaths):,} times"
-        causes = {other.cause for other in deaths}
-        cause = causes.pop() if len(causes) == 1 else "for lack of memory"
-        what = f"{program} killed{often} {cause}{first}{size}."
-        return f"{what} {why}".rstrip()
-    done = death.cause if death.cause.startswith("was ") else f"was killed {death.cause}"
-    return f"{death.subject}{name} {done}{at}{size}. {why}".rstrip()
+    if len(victims) > 1:
+        what = f"{len(victims)} programs{_named(victims)} were killed"
+    elif all(other.kind == REFUSED for other in deaths):
+        what = f"The Go runtime ended the program{name}"
+    else:
+        what = f"{death.subject}{name} was killed"
+    often = "" if len(deaths) == len(victims) else f" {len(deaths):,} times"
+    causes = {other.cause for other in deaths}
+    cause = death.cause if len(causes) == 1 else "for lack of memory"
+    if cause.startswith("was "):
+        what = what.removesuffix(" was killed")
+    first = f", first{at}" if len(deaths) > 1 and at else at
+    return f"{what}{often} {cause}{first}{_resident(deaths)}. {' '.join(reasons)}".rstrip()
 
 
 def which_of(death: PostMortem, deaths: Sequence[PostMortem]) -> str | None:

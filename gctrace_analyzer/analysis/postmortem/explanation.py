@@ -14,7 +14,7 @@ from gctrace_analyzer.analysis.postmortem.dumps_at_death import (
     dumps_of,
     reading_of_dumps,
 )
-from gctrace_analyzer.analysis.postmortem.heap_at_death import MAX_OVERSHOOT
+from gctrace_analyzer.analysis.postmortem.heap_at_death import MAX_OVERSHOOT, NOTABLE
 from gctrace_analyzer.analysis.postmortem.remedies import (
     MOST_OF_LIMIT,
     limit_with_room,
@@ -34,23 +34,11 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.postmortem.heap_at_death import HeapAtDeath
     from gctrace_analyzer.analysis.settings.known import Settings
 
-NOTABLE = 0.1
-"""Share of the memory. Less outside the heap is what every program has: code, spans, fragments."""
-
 NEARLY = 0.8
 """Share of the last minute. Less is not called a minute."""
 
 LAST_S = 60.0
 """Seconds before the death: long enough for a trend, short enough to be about the death."""
-
-GROWTH_TIMES = 1.5
-GROWTH_MIN_MIB = 16
-"""If the live heap grew by this factor and by this many MiB in the last minute, that is a
-cause."""
-
-STILL_TIMES = 1.1
-"""A factor. At the end, the live heap must be above what it was in the first half of the last
-minute: what a start-up fills, or each batch fills again, is no growth."""
 
 
 @frozen
@@ -91,11 +79,10 @@ def explain_death(
         return Explanation(tuple(reading), tuple(actions), "cannot tell")
     if facts.match and (doubt := DOUBTS.get(facts.match.match_by)):
         reading.append(doubt)
-    growth = tuple(_about_growth(facts))
-    ceiling = facts.limit.limit_mib or heap.total_mib
-    if not ceiling:
+    growth = tuple(_about_growth(facts.minute))
+    if not (ceiling := heap.ceiling_mib):
         unknown = () if death.by_runtime or growth else (_UNKNOWN_SIZE,)
-        actions = remedies.without_size(facts, tables["oom_tasks"], grew=bool(growth))
+        actions = remedies.without_size(facts, tables["oom_tasks"])
         return Explanation((*reading, *growth, *unknown), tuple(actions), "cannot tell")
     gomemlimit = settings.value("memory_limit_mib")
     reading += [*growth, *_about_goal(facts, ceiling), *_sum(facts, heap)]
@@ -107,25 +94,15 @@ def explain_death(
         return Explanation(tuple(reading), (remedies.MORE_MEMORY,), "no")
     if (spite := _in_spite_of(facts, heap, gomemlimit)) is not None:
         reading.append(spite)
-    preventable = _preventable(
-        facts, heap, gomemlimit, in_spite=spite is not None, grew=bool(growth)
-    )
+    preventable = _preventable(facts, heap, gomemlimit, in_spite=spite is not None)
     actions = remedies.with_sum(
-        facts,
-        heap,
-        gomemlimit,
-        grew=bool(growth),
-        outside=_is_outside(heap, ceiling),
-        in_spite=spite is not None,
-        preventable=preventable,
+        facts, heap, gomemlimit, in_spite=spite is not None, preventable=preventable
     )
     return Explanation(tuple(reading), tuple(actions), preventable)
 
 
 DOUBTS: dict[tuple[str, ...], str] = {
-    (
-        "only program",
-    ): "The GC cycles in the input are probably its own: they are the only ones.",
+    ("only program",): "The GC cycles in the input are probably its own: no others fit.",
     ("time",): "The GC cycles in the input are probably its own: they end shortly before.",
 }
 """What is said of cycles that nothing with a name joins with the death."""
@@ -151,7 +128,7 @@ _BY_CODE = "Exit code 137 means SIGKILL, which any process may have sent."
 
 def _unproven(facts: Evidence) -> Explanation:
     """Returns the explanation of an end by a signal, which anybody may have sent."""
-    death, growth = facts.death, tuple(_about_growth(facts))
+    death, growth = facts.death, tuple(_about_growth(facts.minute))
     if death.stopped_by is not None:
         advice, why = remedies.of_stop(death.stopped_by)
         reading = f"It got {death.signal} after {death.stopped_by}{why}. {_NO_PROOF}"
@@ -195,32 +172,24 @@ def _of_files(facts: Evidence) -> str:
     )
 
 
-def _is_outside(heap: HeapAtDeath, ceiling: float) -> bool:
-    """Returns whether a notable part of the memory was certainly not Go's."""
-    return (heap.off_heap_mib or 0.0) + heap.beside_mib > NOTABLE * ceiling
-
-
 def _preventable(
-    facts: Evidence, heap: HeapAtDeath, gomemlimit: float | None, *, in_spite: bool, grew: bool
+    facts: Evidence, heap: HeapAtDeath, gomemlimit: float | None, *, in_spite: bool
 ) -> str:
     """Returns whether a memory limit for Go could have prevented the death.
 
     It keeps the heap near what is live: what is left then has to fit.
     """
-    limit = facts.limit.limit_mib
-    ceiling = limit or heap.total_mib or 0.0
+    limit, ceiling = facts.limit.limit_mib, heap.ceiling_mib or 0.0
     if heap.needed_mib > MOST_OF_LIMIT * ceiling:
         return "no"
-    outside = _is_outside(heap, ceiling)
     if in_spite or remedies.is_small(facts):
         return "cannot tell"
-    room = None if limit is None else limit_with_room(heap, limit)
-    is_known = outside or heap.outside_most_mib <= NOTABLE * ceiling
-    if facts.is_before_limits or gomemlimit is not None or room is None or not is_known:
-        if outside:
-            return "cannot tell"
-        return "for a while" if grew else "partly"
-    return "for a while" if grew else "yes"
+    has_room = limit is not None and limit_with_room(heap, limit) is not None
+    is_known = heap.is_outside or heap.outside_most_mib <= NOTABLE * ceiling
+    could = has_room and is_known and gomemlimit is None and not facts.is_before_limits
+    if heap.is_outside and not could:
+        return "cannot tell"
+    return "for a while" if facts.minute.grew else "yes" if could else "partly"
 
 
 def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
@@ -357,16 +326,9 @@ def _in_spite_of(facts: Evidence, heap: HeapAtDeath, gomemlimit: float | None) -
     )
 
 
-def _about_growth(facts: Evidence) -> Iterator[str]:
-    first, live = facts.minute.live_before_mib, facts.minute.live_mib
-    if not first or not live:
-        return
-    had = facts.minute.live_had_mib or first
-    if (
-        live > GROWTH_TIMES * first
-        and live - first > GROWTH_MIN_MIB
-        and live > STILL_TIMES * had
-    ):
-        span_s = facts.minute.live_span_s or LAST_S
+def _about_growth(minute: LastMinute) -> Iterator[str]:
+    if minute.grew:
+        span_s = minute.live_span_s or LAST_S
         within = "minute" if span_s > NEARLY * LAST_S else duration_text(span_s)
-        yield f"The live heap grew from {first:,} to {live:,} MiB within the last {within}."
+        sizes = f"{minute.live_before_mib:,} to {minute.live_mib:,} MiB"
+        yield f"The live heap grew from {sizes} within the last {within}."

@@ -11,6 +11,16 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.postmortem.match import Match
 
 
+GROWTH_TIMES = 1.5
+GROWTH_MIN_MIB = 16
+"""If the live heap grew by this factor and by this many MiB in the last minute, that is a
+cause."""
+
+STILL_TIMES = 1.1
+"""A factor. At the end, the live heap must be above what it was in the first half of the last
+minute: what a start-up fills, or each batch fills again, is no growth."""
+
+
 @frozen
 class Limit:
     """The limit that a process reached, and what it is."""
@@ -48,6 +58,13 @@ class LastMinute:
     alloc_most_mib_per_s: float | None = None
     stw_max_ms: float | None = None
     overshoot: float | None = 1.0
+
+    @property
+    def grew(self) -> bool:
+        """Whether the live heap grew."""
+        first, live = self.live_before_mib or 0, self.live_mib or 0
+        least = max(GROWTH_TIMES * first, STILL_TIMES * (self.live_had_mib or first))
+        return first > 0 and live > max(least, first + GROWTH_MIN_MIB)
 
 
 @frozen

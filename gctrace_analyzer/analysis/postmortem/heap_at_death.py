@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 MAX_OVERSHOOT = 1.1
 """Times the heap goal. Assists keep the heap of a cycle below it (maxOvershoot, mgcpacer.go)."""
 
+NOTABLE = 0.1
+"""Share of the memory. Less outside the heap is what every program has: code, spans, fragments."""
+
 TIMESTAMP_S = 1.0
 """Seconds. Timestamps may be truncated to seconds."""
 
@@ -28,6 +31,7 @@ class HeapAtDeath:
     Attributes:
         total_mib: the memory that is divided: what was resident, or all of the limit that was
             reached if the size of the process is unknown.
+        ceiling_mib: the limit that was reached, or without one the same.
         live_mib: the live heap after the last cycle.
         go_heap_mib: the least that was heap.
         go_heap_most_mib: the most that can have been heap.
@@ -39,6 +43,7 @@ class HeapAtDeath:
     """
 
     total_mib: float | None = None
+    ceiling_mib: float | None = None
     live_mib: float | None = None
     go_heap_mib: float | None = None
     go_heap_most_mib: float | None = None
@@ -78,6 +83,12 @@ class HeapAtDeath:
         return (self.go_heap_mib or 0.0) + self.go_other_mib
 
     @property
+    def is_outside(self) -> bool:
+        """Whether a notable part of the memory was certainly not Go's."""
+        outside = (self.off_heap_mib or 0.0) + self.beside_mib
+        return outside > NOTABLE * (self.ceiling_mib or 0.0)
+
+    @property
     def is_mostly_outside(self) -> bool:
         """Whether more was certainly outside of Go's memory than can have been in it."""
         return (self.off_heap_mib or 0.0) + self.beside_mib > self.go_most_mib
@@ -103,7 +114,7 @@ def heap_at_death(facts: Evidence) -> HeapAtDeath:
         beside = max(limit - total, 0.0)
     other = facts.memory.go_other_mib or 0.0
     if live is None:
-        return HeapAtDeath(total, go_other_mib=other)
+        return HeapAtDeath(total, limit or total, go_other_mib=other)
     rate = minute.alloc_most_mib_per_s or minute.alloc_mib_per_s
     since = None if minute.gap_s is None else minute.gap_s + _hidden_s(facts)
     allocated = None if rate is None or since is None else rate * max(since, 0.0)
@@ -114,7 +125,9 @@ def heap_at_death(facts: Evidence) -> HeapAtDeath:
         bounds["total"] = max(total - other, least)
     most_is = min(bounds, key=lambda name: bounds[name]) if bounds else "total"
     most = bounds.get(most_is)
-    return HeapAtDeath(total, live, least, most, other, beside, most_is, rate, since)
+    return HeapAtDeath(
+        total, limit or total, live, least, most, other, beside, most_is, rate, since
+    )
 
 
 def _least(minute: LastMinute, live: float) -> float:

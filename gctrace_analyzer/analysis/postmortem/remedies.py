@@ -165,8 +165,6 @@ def with_sum(
     heap: HeapAtDeath,
     gomemlimit: float | None,
     *,
-    grew: bool,
-    outside: bool,
     in_spite: bool,
     preventable: str,
 ) -> Iterator[str]:
@@ -176,12 +174,10 @@ def with_sum(
         facts: what is known about the death.
         heap: the bounds.
         gomemlimit: GOMEMLIMIT in MiB, if known.
-        grew: whether the live heap grew in the last minute.
-        outside: whether a notable part of the memory was certainly not heap.
         in_spite: whether GOMEMLIMIT left room below the limit.
         preventable: whether a memory limit could have prevented the death.
     """
-    limit = facts.limit.limit_mib
+    grew = facts.minute.grew
     stacks = "" if facts.memory.go_other_mib is not None else "goroutine stacks, "
     is_beside = heap.beside_mib > (heap.off_heap_mib or 0.0)
     find_outside = FIND_BESIDE if is_beside else _FIND_OUTSIDE.format(stacks)
@@ -192,14 +188,14 @@ def with_sum(
             "GOGC or GOMEMLIMIT frees enough."
         )
         return
-    if in_spite and not outside:
+    if in_spite and not heap.is_outside:
         had_more = gomemlimit is not None and heap.go_least_mib > gomemlimit
         yield from (FIND_GROWTH,) if grew else ()
         yield from () if had_more and grew else (MORE_MEMORY if had_more else COMPARE_TOTAL,)
         return
-    steps = list(_limits(facts, heap, gomemlimit, limit, outside=outside, in_spite=in_spite))
+    steps = list(_limits(facts, heap, gomemlimit, in_spite=in_spite))
     helps = any(step.startswith("Set GOMEMLIMIT") for step in steps)
-    if outside:
+    if heap.is_outside:
         steps.insert(len(steps) if helps else 0, find_outside)
     yield from steps
     if grew:
@@ -207,15 +203,10 @@ def with_sum(
 
 
 def _limits(
-    facts: Evidence,
-    heap: HeapAtDeath,
-    gomemlimit: float | None,
-    limit: float | None,
-    *,
-    outside: bool,
-    in_spite: bool,
+    facts: Evidence, heap: HeapAtDeath, gomemlimit: float | None, *, in_spite: bool
 ) -> Iterator[str]:
     """Yields which memory limit to set."""
+    limit = facts.limit.limit_mib
     if facts.death.killer == EVICTOR:
         yield REQUEST_MORE
     elif limit is None and facts.death.scope == "memcg":
@@ -229,7 +220,7 @@ def _limits(
         yield "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."
     elif facts.is_before_limits:
         yield without_limits(limit)
-    elif outside:
+    elif heap.is_outside:
         yield from _beside_outside(heap, gomemlimit, limit, in_spite=in_spite)
     elif gomemlimit is None:
         live = heap.live_mib or 0.0
@@ -277,15 +268,14 @@ def _beside_outside(
         yield f"{acted}Until the cause is known, a higher limit helps."
 
 
-def without_size(facts: Evidence, tasks: pl.DataFrame, *, grew: bool) -> Iterator[str]:
+def without_size(facts: Evidence, tasks: pl.DataFrame) -> Iterator[str]:
     """Yields what to do if neither a limit nor the size of the process is known."""
     if facts.death.by_runtime:
         yield from of_runtime(facts.death)
         return
-    under_pressure = facts.death.pressure_pct is not None
     yield from _buy_time(facts, tasks, may_limit=False)
-    yield FIND_PRESSURE if under_pressure else ADD_LIMIT
-    yield from (FIND_GROWTH,) if grew else ()
+    yield ADD_LIMIT if facts.death.pressure_pct is None else FIND_PRESSURE
+    yield from (FIND_GROWTH,) if facts.minute.grew else ()
 
 
 def without_limits(limit_mib: float) -> str:

@@ -176,7 +176,7 @@ def _by(death: PostMortem) -> str:
 def _matched(death: PostMortem) -> str:
     """Returns what shows that the process is the one that died."""
     if tuple(death.match_by) == ("only program",):
-        return "the only program in the input"
+        return "no other program in the input fits"
     return f"matched by {', '.join(death.match_by)}"
 
 
