@@ -164,9 +164,9 @@ def match_all(
     for process, numbers in by_process.items():
         victims = {_victim(kills[number]) for number in numbers}
         times = {number: at for number in numbers if (at := kills[number].logged_at)}
-        end = ends[process] or min(times.values(), default=None)
-        nearest = min((abs(at - end) for at in times.values() if end), default=NEAR)
-        far = {n for n, at in times.items() if end and abs(at - end) > nearest + NEAR}
+        # It went on after all those that came before its end.
+        first = min(times.values(), default=None)
+        far = {number for number, at in times.items() if first and at > first + NEAR}
         unclear = len(victims) > 1 or (far and ends[process] is None)
         for number in numbers:
             is_low = (match := matches[number]) and match.confidence == "low"

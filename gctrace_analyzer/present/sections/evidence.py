@@ -115,23 +115,19 @@ def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         groups.setdefault(index if death.process is not None else alike, []).append(death)
     cards = list(groups.values())
     for several in cards[:MOST_DEATHS]:
-        if len(several) == 1:
-            yield _title(several[0]), list(_story(several[0]))
-        else:
-            yield _title_of(several), list(_story_of(several))
+        story = list(_story(several[0]))
+        if len(several) > 1:
+            story = [*_ends_of(several), *(row for row in story if row[0] not in _OF_ONE)]
+        yield _title(several), story
     if left := sum(map(len, cards[MOST_DEATHS:])):
         yield f"… and {left:,} more (table post_mortems)", []
 
 
-def _title_of(deaths: list[PostMortem]) -> str:
-    first = deaths[0]
-    victim = f": {printable(first.victim)}" if first.victim else ""
-    by = _by(first)
-    return f"{first.kind}{victim}{by}, {len(deaths):,} times"
+_OF_ONE = ("Where", "Memory")
 
 
-def _story_of(deaths: list[PostMortem]) -> Iterator[tuple[str, str]]:
-    """Yields the story of deaths that differ in place, time and size only."""
+def _ends_of(deaths: list[PostMortem]) -> Iterator[tuple[str, str]]:
+    """Yields from where to where deaths are that differ in place, time and size only."""
     first, last = deaths[0], deaths[-1]
     yield "Where", f"{place(first.source, first.line_no)} to {place(last.source, last.line_no)}"
     times = sorted(death.logged_at for death in deaths if death.logged_at)
@@ -142,9 +138,6 @@ def _story_of(deaths: list[PostMortem]) -> Iterator[tuple[str, str]]:
     sizes = [death.resident_mib for death in deaths if death.resident_mib is not None]
     if sizes:
         yield "Memory", f"{_range(min(sizes), max(sizes))} resident{first.resident_is}"
-    yield from (
-        labelled for labelled in _story(first) if labelled[0] not in ("Where", "Memory")
-    )
 
 
 def _range(low: float, high: float) -> str:
@@ -152,8 +145,11 @@ def _range(low: float, high: float) -> str:
     return ends[1] if ends[0] == ends[1] else " to ".join(ends)
 
 
-def _title(death: PostMortem) -> str:
+def _title(deaths: list[PostMortem]) -> str:
+    death = deaths[0]
     victim = f": {printable(death.victim)}" if death.victim else ""
+    if len(deaths) > 1:
+        return f"{death.kind}{victim}{_by(death)}, {len(deaths):,} times"
     pid = f" (pid {death.pid})" if death.pid else ""
     printed_at = f" at {printable(death.printed_at)}" if death.printed_at else ""
     at = f" at {death.logged_at:%Y-%m-%d %H:%M:%S} UTC" if death.logged_at else printed_at
