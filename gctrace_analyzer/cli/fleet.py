@@ -161,6 +161,7 @@ def _result(
     return Result(
         is_empty=0 < summary.totals.files == summary.totals.unread,
         document=lambda: fleet.document(summary, args.top),
+        everything=args.everything,
         writers={
             **row_writers(lambda: rows, safe=args.csv_safe),
             "json": text_writer(lambda: json.of_fleet(summary)),
@@ -178,10 +179,13 @@ def _next(args: argparse.Namespace, folder: str | None, summary: Answers) -> Doc
     inputs = shlex.join(args.inputs)
     page = f"-o fleet.html{' --reports reports' if files else ''}"
     steps = []
-    if folder is None and inputs and len(inputs) <= _SHORT:
-        steps.append(f"gctrace-analyze fleet {inputs} -o fleet.parquet {page}")
-    elif folder is not None and not any(path.suffix == ".html" for path in args.output):
-        steps.append(f"gctrace-analyze fleet -o {shlex.quote(folder)} {page}")
+    has_page = any(path.suffix == ".html" for path in args.output)
+    of = inputs if folder is None else f"-o {shlex.quote(folder)}"
+    if of and len(of) <= _SHORT and not has_page:
+        steps += [] if args.everything else [f"gctrace-analyze fleet {of} --all"]
+        steps.append(
+            f"gctrace-analyze fleet {of}{' -o fleet.parquet' if folder is None else ''} {page}"
+        )
     if inputs and len(inputs) <= _SHORT and (id_ := pattern_of(summary)) and args.id is None:
         into = "" if folder is None else f" -o {shlex.quote(folder)} --overwrite"
         steps.append(f"gctrace-analyze fleet {inputs} --id '{id_}'{into}")
@@ -257,6 +261,13 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     )
     add_csv_safe(group)
     add_top(group)
+    group.add_argument(
+        "--all",
+        action="store_true",
+        dest="everything",
+        help="print every table, not only what fits on one screen: kills, settings, limits, "
+        "memory, replicas, Go versions",
+    )
     group.add_argument(
         "--reports",
         type=Path,

@@ -215,8 +215,8 @@ def rankings(answers: Answers, most: int) -> list[Ranking]:
     made = (
         *(() if answers.history is None else (_history(answers.history, most),)),
         *(() if answers.changes is None else _changes(answers.changes, most)),
-        ranking("Services to fix", answers.problems, _PROBLEMS, most),
-        ranking("Services by GC CPU", answers.services, _SERVICES, most),
+        ranking(_TO_FIX, answers.problems, _PROBLEMS, most),
+        ranking(_BY_GC_CPU, answers.services, _SERVICES, most),
         ranking("Killed for memory", answers.kills, _KILLS, most),
         ranking("Recommended settings", advised, _SAVINGS, most),
         ranking("Thrashing or close", answers.thrash, _THRASH, most),
@@ -226,7 +226,7 @@ def rankings(answers: Answers, most: int) -> list[Ranking]:
         ranking("Go version (inferred from line format)", answers.versions, _VERSIONS, most),
         ranking("GOGC and GOMEMLIMIT", answers.settings, _SETTINGS, most),
         ranking("Allocates most, by service", answers.sites, _SITES, most),
-        ranking("Could not be read", answers.errors, _ERRORS, most),
+        ranking(_UNREAD, answers.errors, _ERRORS, most),
     )
     return [ranking for ranking in made if ranking.rows]
 
@@ -297,6 +297,10 @@ _THRASHING_CHANGED = "Thrashing: new and solved"
 _OVER_RUNS = "Services over all runs"
 TITLES_OF_CHANGES = (_OVER_RUNS, _THRASHING_CHANGED, *(title for title, _ in _CHANGED.values()))
 """The titles of the tables that say what changed since an earlier run."""
+
+_TO_FIX, _BY_GC_CPU, _UNREAD = "Services to fix", "Services by GC CPU", "Could not be read"
+URGENT = (*TITLES_OF_CHANGES, _TO_FIX, _BY_GC_CPU, _UNREAD)
+"""The titles of the tables that one screen has."""
 
 
 def _figure(

@@ -11,6 +11,7 @@ from gctrace_analyzer.analysis.metrics.typical import ENABLE
 from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.present.document import (
     Figures,
+    Folded,
     Gap,
     Heading,
     KeyFigure,
@@ -18,12 +19,12 @@ from gctrace_analyzer.present.document import (
     Statement,
     Title,
 )
-from gctrace_analyzer.present.fleet_tables import cores, rankings, size_unit
+from gctrace_analyzer.present.fleet_tables import URGENT, cores, rankings, size_unit
 from gctrace_analyzer.present.format import count, printable, share
 from gctrace_analyzer.present.sections.verdict import WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from gctrace_analyzer.analysis.fleet.answers import Answers
     from gctrace_analyzer.analysis.fleet.changes import Changes
@@ -36,8 +37,14 @@ _NAMES = 3
 
 
 def document(answers: Answers, most: int = MOST_ROWS) -> Document:
-    """Returns the summary: what was read, headline figures, changes, ranked tables, notes."""
+    """Returns the summary: what was read, headline figures, changes, ranked tables, notes.
+
+    What says neither who suffers nor what changed goes beyond one screen.
+    """
     first, *others = facts(answers)
+    tables = rankings(answers, most)
+    urgent = [ranked for ranked in tables if ranked.title in URGENT]
+    rest = [ranked.table() for ranked in tables if ranked not in urgent]
     changes: list[Block] = (
         [] if answers.changes is None else [Gap(), Heading(since(answers.changes))]
     )
@@ -50,10 +57,13 @@ def document(answers: Answers, most: int = MOST_ROWS) -> Document:
         Gap(),
         Figures([KeyFigure(*figure) for figure in state(answers)], wide=True),
         *changes,
-        *(ranked.table() for ranked in rankings(answers, most)),
-        Gap(),
-        Paragraphs(notes(answers), "dim", indent=2),
+        *(ranked.table() for ranked in urgent),
+        Folded("More tables", lambda: [*rest, *_of(notes(answers))], _of(to_do(answers))),
     ]
+
+
+def _of(notes: Sequence[str]) -> list[Block]:
+    return [Gap(), Paragraphs(notes, "dim", indent=2)] if notes else []
 
 
 def facts(answers: Answers) -> list[str]:
@@ -178,7 +188,7 @@ def _change(
 
 
 def notes(answers: Answers) -> list[str]:
-    """Returns sentences about how the figures were computed."""
+    """Returns sentences about how the figures were computed, and what would make them better."""
     t = answers.totals
     sentences = [
         "GC cores: CPU seconds spent on GC per second, without idle marking, summed over all "
@@ -195,6 +205,12 @@ def notes(answers: Answers) -> list[str]:
             "Savings: the recommended against the present setting, with idle marking, for the "
             "last process of each file; 80 % intervals."
         )
+    return [*sentences, *to_do(answers)]
+
+
+def to_do(answers: Answers) -> list[str]:
+    """Returns sentences about what would make the figures better."""
+    t, sentences = answers.totals, list[str]()
     if t.unmeasured:
         whose = count(t.unmeasured, "process does", "processes do")
         order = "its" if t.unmeasured == 1 else "their"
