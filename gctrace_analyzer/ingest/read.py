@@ -266,7 +266,7 @@ def _as_one(parts: list[Part]) -> Part:
     first.facts.wrappers, first.facts.found = dict(first.wrappers), first.counts()
     dumps = first.rows.get("memstats", [])
     if len(dumps) == 1 and first.memstats is None and first.beginning:
-        from gctrace_analyzer.ingest.memstats.resident import resident_bytes
+        from gctrace_analyzer.ingest.memstats.log_messages import resident_bytes
 
         dumps[0].setdefault("rss_bytes", resident_bytes(first.beginning))
     return first

@@ -79,7 +79,7 @@ _FILE = re.compile(
     rf"(?<![\w.])memory\.(?P<file>{'|'.join(_FILES)})\s{{0,40}}[:=]?\s{{0,40}}(?P<value>\d{{1,20}})\b"
 )
 _FILE_ALONE = re.compile(rf"(?<![\w.])memory\.(?P<file>{'|'.join(_FILES)})(?: <==)?\s*$")
-_PROPERTY = re.compile(r"^(?P<key>Id|Result|Memory(?:Max|Limit|Peak))=(?P<value>\S{1,255})$")
+_PROPERTY = re.compile(r"^(?P<key>Id|Result|Memory(?:Max|Peak))=(?P<value>\S{1,255})$")
 """A line of `systemctl show`."""
 
 _VALUE_ALONE = re.compile(r"^\s*(?P<value>\d{1,20})\s*$")
@@ -92,7 +92,7 @@ _NAMED = re.compile(r"memory\.(?:events|oom_control)")
 HINT = (
     r"memory\.(?:max|peak|current|limit_in_bytes|usage_in_bytes|max_usage|failcnt|events)|"
     r"^(?:low|high|max|oom|oom_kill) \d|oom_kill \d|^\s*\d{4,20}\s*$|"
-    r"^(?:Id|Result|Memory(?:Max|Limit|Peak))=\S"
+    r"^(?:Id|Result|Memory(?:Max|Peak))=\S"
 )
 
 
@@ -157,15 +157,12 @@ def _units(messages: Iterable[Message]) -> Iterator[Row]:
                 shown.append((message.line_no, {}))
             shown[-1][1][match["key"]] = match["value"]
     for line_no, unit in shown:
-        limit = numbers.whole(unit.get("MemoryMax") or unit.get("MemoryLimit"))
+        limit, used = (numbers.whole(unit.get(f"Memory{name}")) for name in ("Max", "Peak"))
+        row: Row = {"memory_limit_bytes": limit, "memory_used_bytes": used, "status": "running"}
         if unit.get("Result") == "oom-kill":
-            ended: Row = {"oom_killed": True, "status": "exited", "signal": "KILL"}
-        else:
-            ended = {"status": "running"}
-        if limit is not None or "oom_killed" in ended:
-            used = numbers.whole(unit.get("MemoryPeak"))
-            sizes = {"memory_limit_bytes": limit, "memory_used_bytes": used}
-            yield {"line_no": line_no, "name": unit.get("Id"), **sizes, **ended}
+            row |= {"oom_killed": True, "status": "exited", "signal": "KILL"}
+        if limit is not None or "oom_killed" in row:
+            yield {"line_no": line_no, "name": unit.get("Id"), **row}
 
 
 def _rows(groups: dict[str, _Group]) -> Iterator[Row]:

@@ -45,7 +45,6 @@ class _Reader:
         self.kernel = False
         self.by_pid: dict[int | None, list[Row]] = {}
         self.by_others: list[Row] = []
-        self.by_reaper: list[Row] = []
         self.without_victims: list[Row] = []
         self.listed: dict[object, list[Row]] = {}
         self.event: tuple[int, Row] = (-9, {})
@@ -78,9 +77,7 @@ class _Reader:
         # others are added.
         known = {(kill["pid"], kill["comm"]) for kill in self.rows["oom_kills"]}
         self.rows["oom_kills"] += [
-            kill
-            for kill in (*self.by_others, *self.by_reaper)
-            if (kill["pid"], kill["comm"]) not in known
+            kill for kill in self.by_others if (kill["pid"], kill["comm"]) not in known
         ]
         if not self.rows["oom_kills"]:
             self.rows["oom_invocations"] += self.without_victims
@@ -235,7 +232,7 @@ class _Reader:
             return
         # The reaper only runs after a kill, whose own line may be missing.
         known = {name: row[name] for name in ("pid", "comm", "reaped")}
-        self.by_reaper.append(about | {"killer": "kernel"} | known)
+        self.by_others.append(about | {"killer": "kernel"} | known)
 
     def reported(self, who: str, match: re.Match[str], about: Row) -> None:
         scope = "global" if who == "kubelet" else None

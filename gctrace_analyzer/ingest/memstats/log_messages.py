@@ -364,3 +364,29 @@ def _cockroach(text: str) -> Row:
     if "heap_released_bytes" in row:
         row["sys_bytes"] = row["mapped_bytes"] + row["heap_released_bytes"]
     return row
+
+
+_RESIDENT = re.compile(r"^(?:VmRSS|Rss):\s{1,20}(\d{1,15}()) kB", re.MULTILINE)
+"""Of /proc/PID/status, and of its smaps_rollup."""
+
+_PROCESS = re.compile(
+    r"^(?P<names>.{0,200}?\bPID\b.{0,200}?\b(?P<size>RSS|RES)\b.{0,200})\n(?P<cells>.{1,2000})"
+    r"(?:\n(?!\s{0,40}\S{1,200}\s{1,40}\d)|\Z)",
+    re.MULTILINE,
+)
+"""What ps and top print of a single process, in KiB without a unit."""
+
+
+def resident_bytes(text: str) -> int | None:
+    r"""Returns the resident memory that ps, top or /proc shows; None for none, or several sizes.
+
+    >>> resident_bytes("  PID   RSS COMMAND\n 8812 20480 ledger"), resident_bytes("Rss:  8 kB")
+    (20971520, 8192)
+    """
+    sizes = [match.groups() for match in _RESIDENT.finditer(text)]
+    for table in _PROCESS.finditer(text):
+        cells = dict(zip(table["names"].split(), table["cells"].split(), strict=False))
+        if match := re.fullmatch(r"(\d[\d.]{0,15})([kmgt]?)", cells.get(table["size"], "")):
+            sizes.append(match.groups())
+    known = {numbers.whole(size, fields.PREFIXES[unit or "k"]) for size, unit in sizes}
+    return known.pop() if len(known) == 1 else None

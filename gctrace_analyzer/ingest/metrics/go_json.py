@@ -63,7 +63,8 @@ def read(lines: Iterable[tuple[int, str]]) -> tuple[pl.DataFrame, pl.DataFrame, 
         try:
             value = json_values.loads(_without_sizes(text))
         except ValueError:
-            value = json_values.before_cut(text)
+            # Of several dumps the whole ones are enough.
+            value = None if dumps else json_values.before_cut(text)
             kept = "" if value is None else "; what comes before is used"
             rejected.append((line_no, f"{json_values.CUT}{kept}", text[:500]))
         if (dump := json_records.dump_of(value)) is not None:

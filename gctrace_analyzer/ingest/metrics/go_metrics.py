@@ -24,7 +24,6 @@ _OF_METRICBEAT = r'"golang"\s*:\s*\{\s*"heap"'
 _JSON = re.compile(
     r'"Gauges"\s*:\s*\[\s*\{|"fields"\s*:\s*\{|"[\w./]+"\s*:\s*\{\s*"value"\s*:\s*[-+0-9]|'
     + _OF_METRICBEAT
-    + r'|"type"\s*:\s*"(?:GAUGE|COUNTER|UNTYPED|SUMMARY)"\s*,\s*"metrics"\s*:'
 )
 _JSON_NAMES = re.compile(r'"[Nn]ame"\s*:\s*"([^"\\]*)"|"([\w./]+)"\s*:\s*\{')
 _NOT_BLANK = re.compile(r"[^\s,]")
@@ -151,8 +150,7 @@ def read_json(text: str, samples: Samples) -> list[Rejected]:
     rejected: list[Rejected] = []
     rows: list[tuple[int, int, str | None, float | None]] = []
     for line_no, document in json_values.documents(text, _NOT_BLANK, rejected):
-        is_batch = isinstance(document, dict) and "type" not in document
-        listed = document.get("metrics") if is_batch else document
+        listed = document.get("metrics") if isinstance(document, dict) else document
         for value in json_values.objects(listed) or json_values.objects([document]):
             at = value.get("Timestamp", value.get("timestamp"))
             for name, labels, number in _gauges(value):
@@ -182,9 +180,6 @@ def _gauges(value: dict[str, object]) -> Iterator[tuple[str, dict[str, str], Any
             if name:
                 yield name, {**_texts(value.get("tags")), **own}, number
         return
-    if "type" in value:
-        yield from _of_family(value)
-        return
     gauges = value.get("Gauges")
     if not isinstance(gauges, list):
         yield from ((name, {}, number) for name, number in _named(value))
@@ -192,16 +187,6 @@ def _gauges(value: dict[str, object]) -> Iterator[tuple[str, dict[str, str], Any
     for gauge in gauges:
         if isinstance(gauge, dict):
             yield str(gauge.get("Name")), _texts(gauge.get("Labels")), gauge.get("Value")
-
-
-def _of_family(value: dict[str, object]) -> Iterator[tuple[str, dict[str, str], Any]]:
-    """Yields the same of a family of metrics, as prom2json prints it."""
-    for metric in json_values.objects(value.get("metrics")):
-        name, labels = str(value.get("name")), _texts(metric.get("labels"))
-        for ending, key in (("", "value"), ("_sum", "sum"), ("_count", "count")):
-            yield name + ending, labels, metric.get(key)
-        for quantile, length in _texts(metric.get("quantiles")).items():
-            yield name, {**labels, "quantile": quantile}, length
 
 
 def _texts(labels: object) -> dict[str, str]:
@@ -221,8 +206,7 @@ def _named(
 
 
 def _exported(value: Any) -> float | None:
-    """Returns a number, or the text of one, as metrics may have it; None for all else."""
-    value = numbers.real(value) if isinstance(value, str) else value
+    """Returns a number as metrics may have it; None for all else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if abs(value) <= numbers.LARGEST_EXPORTED else None

@@ -138,19 +138,14 @@ def _parts(row: Mapping[str, int | None]) -> Iterator[_Part]:
     mapped = _mib(row, "mapped_bytes")
     if mapped is None and sys is not None and released is not None:
         mapped = sys - released
-    # What Go obtained never shrinks, so what a peak has beyond it was not of Go.
-    for name, resident, of_go in (
-        ("", "rss_bytes", mapped),
-        (" (at least)", "rss_bytes", sys),
-        (" (peak)", "rss_peak_bytes", sys),
-    ):
-        size = _mib(row, resident)
-        if size is not None and of_go is not None:
-            if size > of_go:
-                yield _Part(
-                    f"outside Go{name}", size - of_go, "cgo, mmap, files: no GOGC or GOMEMLIMIT"
-                )
-            return
+    name, of_go = ("", mapped) if mapped is not None else (" (at least)", sys)
+    if row["rss_bytes"] is None:
+        # What Go obtained never shrinks, so what a peak has beyond it was not of Go.
+        name, of_go = " (peak)", sys
+    resident = _mib(row, "rss_bytes", "rss_peak_bytes")
+    if resident is not None and of_go is not None and resident > of_go:
+        remedy = "cgo, mmap, files: no GOGC or GOMEMLIMIT"
+        yield _Part(f"outside Go{name}", resident - of_go, remedy)
 
 
 def _of_runtime(row: Mapping[str, int | None]) -> Iterator[_Part]:

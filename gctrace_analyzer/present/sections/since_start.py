@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.analysis.metrics import since_start
 from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.present.format import count, duration, mib, share
+from gctrace_analyzer.present.sections.overview import named
 from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
@@ -58,6 +59,10 @@ def _since_start(report: Report) -> Iterator[str]:
             f"Since they started, the {len(rows):,} programs have run {s.cycles:,} GC cycles"
             f"{_stopped(s.stw_total_ms, s.estimated)}."
         )
+        most = rows.sort("stw_total_ms", descending=True, nulls_last=True).row(0, named=True)
+        if most["stw_total_ms"]:
+            of = named(report, most["process"])
+            yield f"Process {of} was stopped longest: {_pauses_since_start(most)}."
 
 
 def _cpu_since_start(row: Mapping[str, Any]) -> str:

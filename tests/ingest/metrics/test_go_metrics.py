@@ -163,18 +163,3 @@ def test_a_format_that_is_not_read_is_named(text: str, what: str) -> None:
     ) as info:
         read_text(text * 3 if text.endswith("\n") else text)
     assert "Prometheus or OpenMetrics text" in str(info.value)
-
-
-FAMILIES = [
-    '{"name":"go_gc_duration_seconds","help":"h","type":"SUMMARY","metrics":[{"labels":{"pod":"a"},'
-    '"quantiles":{"0":"2e-05","1":"0.25"},"count":"8","sum":"1.5"}]}',
-    '{"name":"go_memstats_alloc_bytes","help":"h","type":"GAUGE","metrics":[{"labels":{"pod":"a"},'
-    '"value":"1.048576e+06"}]}',
-]
-
-
-@pytest.mark.parametrize("text", [f"[{','.join(FAMILIES)}]", "\n".join(FAMILIES)])
-def test_families_of_prom2json_are_one_scrape(text: str) -> None:
-    (row,) = read_text(f"{text}\n").memstats.to_dicts()
-    assert (row["pod"], row["num_gc"], row["alloc_bytes"]) == ("a", 8, 1 << 20)
-    assert (row["pause_total_ns"], row["pause_max_s"]) == (1_500_000_000, 0.25)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gctrace_analyzer.ingest.memstats.resident import resident_bytes
+from gctrace_analyzer.ingest.memstats.log_messages import resident_bytes
 from gctrace_analyzer.testing import read_text
 
 PS = "USER   PID %CPU %MEM    VSZ    RSS TTY STAT START   TIME COMMAND\n"
