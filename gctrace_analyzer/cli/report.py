@@ -64,8 +64,8 @@ _OF_ONE = ("table", "between", "process", "fail_on", "junit")
 """Options that only make sense for one process."""
 _ALL = "--all · "
 _PAGE = "-o report.html"
-_NEXT = " · recommend · whatif · compare A.log B.log"
-"""What needs GC cycles."""
+_PREDICT = " · recommend · whatif"
+_COMPARE = " · compare A.log B.log"
 
 _DESCRIPTION = """\
 Shows what the Go garbage collector did to your program: findings, what caused
@@ -184,8 +184,9 @@ _PLAIN = Page()
 def result(whole: Run, args: argparse.Namespace) -> Result:
     """Returns the report on a run, or on the part of it that is selected."""
     page = Page(_command(args.words), light=args.light, theme=args.theme)
+    run = _selected(whole, args)
     view = of_run(
-        _selected(whole, args),
+        run,
         page,
         table=args.table or "cycles",
         plot=args.plot or PLOTS[0],
@@ -194,16 +195,17 @@ def result(whole: Run, args: argparse.Namespace) -> Result:
     return replace(
         view,
         is_empty=whole.is_empty,
-        closing=_next(whole, everything=args.everything),
+        closing=_next(run, everything=args.everything),
         everything=args.everything,
     )
 
 
-def _next(whole: Run, *, everything: bool) -> Document:
+def _next(run: Run, *, everything: bool) -> Document:
     """Returns what to do next. A heap profile is suggested, and never fetched unasked."""
-    more = _NEXT if whole.analysis.summary.cycles else ""
+    has_cycles = run.analysis.summary.cycles > 0
+    more = _PREDICT * (has_cycles and run.advice.is_available) + _COMPARE * has_cycles
     steps = [Sentence("Next:", f"{'' if everything else _ALL}{_PAGE}{more}", "bold")]
-    named = {facts.name: facts.profiles_at for facts in whole.sources if facts.profiles_at}
+    named = {facts.name: facts.profiles_at for facts in run.sources if facts.profiles_at}
     if named:
         name, url = next(iter(named.items()))
         text = (

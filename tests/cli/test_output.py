@@ -13,6 +13,7 @@ import pytest
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.cli.deliver import csv_text
 from tests.conftest import ROOT
+from tests.helpers.facts import log_of
 from tests.helpers.programs import started
 
 
@@ -112,3 +113,13 @@ def test_predictions_are_a_page_without_scripts(
     assert "80 % intervals" in page
     assert "<script" not in page
     assert 'id="trade_off-' in page
+
+
+def test_only_commands_that_have_something_to_say_are_suggested(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "run.log"
+    for count, names in ((3, "compare A.log B.log"), (60, "recommend · whatif · compare")):
+        log.write_text(log_of(count))
+        assert main([str(log)]) == 0
+        assert f"Next: --all · -o report.html · {names}" in capsys.readouterr().out

@@ -651,6 +651,7 @@ def test_a_report_says_once_what_a_program_needs_that_thrashes() -> None:
     said = " ".join(brief.split())
     assert said.count("GOMEMLIMIT of at least") == 0
     assert said.count("Raise GOMEMLIMIT to at least") == 1
+    assert "No setting can be predicted" not in said
 
 
 def test_a_report_names_one_gc_cpu_without_idle_marking() -> None:

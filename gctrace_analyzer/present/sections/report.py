@@ -181,17 +181,12 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
         return
     if not report.advice.is_available:
         refused = report.advice.baseline.refused or ""
-
-        def refusal(reason: str) -> Document:
-            sentence = Paragraphs([f"No setting can be predicted: {reason}."], indent=2)
-            return [Gap(), Heading("Recommended settings"), sentence]
-
-        # The verdict has the limit that a program needs which thrashes, and how many are forced.
-        reason = (
-            refused.partition(". With a peak")[0] if "Raise GOMEMLIMIT" in said else refused
-        )
-        brief = [] if reason.casefold() in said.casefold() else refusal(reason)
-        yield Folded("Recommended settings", lambda: refusal(refused), brief)
+        sentence = Paragraphs([f"No setting can be predicted: {refused}."], indent=2)
+        refusal: Document = [Gap(), Heading("Recommended settings"), sentence]
+        # The verdict may say what to set or to record instead.
+        answers = (refused, "raise GOMEMLIMIT", "record a longer log")
+        is_answered = any(text.casefold() in said.casefold() for text in answers)
+        yield Folded("Recommended settings", lambda: refusal, [] if is_answered else refusal)
         return
     ranked = report.advice.recommendations
     first = ranked.row(0, named=True)
@@ -237,7 +232,9 @@ def _memory(report: Report, *, is_sick: bool) -> Iterator[Block]:
     sizes, parts = evidence.memory(report), memory_parts(report)
     notes = evidence.memory_notes(report)
     if sizes:
-        yield Folded("Memory", lambda: [sizes], [] if parts else [sizes])
+        # Of one dump without GC cycles, the verdict has the sizes.
+        is_told = not report.analysis.summary.cycles and len(sizes.rows) == 1
+        yield Folded("Memory", lambda: [sizes], [] if parts or is_told else [sizes])
     if parts:
         yield parts
     if notes:
