@@ -82,7 +82,7 @@ def explain_death(
     growth = tuple(_about_growth(facts.minute))
     if not (ceiling := heap.ceiling_mib):
         unknown = () if death.by_runtime or growth else (_UNKNOWN_SIZE,)
-        actions = remedies.without_size(facts, tables["oom_tasks"])
+        actions = remedies.without_size(facts)
         return Explanation((*reading, *growth, *unknown), tuple(actions), "cannot tell")
     gomemlimit = settings.value("memory_limit_mib")
     reading += [*growth, *_about_goal(facts, ceiling), *_sum(facts, heap)]

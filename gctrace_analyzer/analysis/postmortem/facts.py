@@ -72,13 +72,15 @@ class Resident:
     """The resident memory at the death, and what of it the Go runtime has outside of its heap.
 
     `resident_is` says which pages it does not count, as the end of a sentence's part, and
-    `host_share` how much of the host's memory the process had if that was short.
+    `host_share` how much of the host's memory the process had if that was short, and `largest` the
+    program with more of it (MiB) than any other, if it is another one.
     """
 
     resident_mib: float | None = None
     go_other_mib: float | None = None
     resident_is: str = ""
     host_share: float | None = None
+    largest: tuple[str, float] | None = None
 
 
 @frozen

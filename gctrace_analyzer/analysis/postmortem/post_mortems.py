@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import goal_mib
+from gctrace_analyzer.analysis.postmortem.circumstances import by_program
 from gctrace_analyzer.analysis.postmortem.deaths import deaths
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S, explain_death
 from gctrace_analyzer.analysis.postmortem.facts import (
@@ -418,9 +419,10 @@ def _memory_at_death(
         other = None if None in roots else float(sum(roots))
     counts_files = death.is_of_files or not death.file_rss_bytes or death.anon_rss_bytes is None
     resident_is = "" if counts_files else " (without file pages)"
-    if resident is None:
-        return Resident(None, other, resident_is)
     listed = listed_tasks(tables["oom_tasks"], death.source, death.line_no)
     host = death.host_bytes or (int(listed["rss_bytes"].sum()) if len(listed) > 1 else 0)
-    host_share = resident / host if host and death.scope == "global" else None
-    return Resident(resident / MIB, other, resident_is, host_share)
+    share = resident / host if resident and host and death.scope == "global" else None
+    first = next(by_program(listed).iter_rows(), (death.comm, 0, 1))
+    largest = None if first[0] == death.comm else (first[0], first[1] / MIB)
+    mib = None if resident is None else resident / MIB
+    return Resident(mib, other, resident_is, share, largest)

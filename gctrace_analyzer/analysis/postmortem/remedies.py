@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.postmortem.circumstances import by_program
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
 from gctrace_analyzer.analysis.postmortem.dumps_at_death import is_not_go
 from gctrace_analyzer.analysis.postmortem.match import (
     is_of,
     is_of_another,
-    listed_tasks,
     of_neighbour,
     shared_place,
 )
 from gctrace_analyzer.analysis.settings.program_names import GO
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import FIND_GROWTH
-from gctrace_analyzer.units import MIB, size_text
+from gctrace_analyzer.units import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -215,7 +213,7 @@ def _limits(
             "describe pod` or `systemctl show` names, so that GC runs before memory reaches it."
         )
     elif is_small(facts):
-        yield FIND_LARGEST
+        yield _on_host(facts)
     elif limit is None:
         yield "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."
     elif facts.is_before_limits:
@@ -239,6 +237,14 @@ def _limits(
 def is_small(facts: Evidence) -> bool:
     """Returns whether other programs had most of the memory of a host that ran short of it."""
     return (facts.memory.host_share or 1.0) < MOST_OF_HOST
+
+
+def _on_host(facts: Evidence) -> str:
+    """Returns what to do about the programs that have most of a host's memory."""
+    if facts.memory.largest is None:
+        return FIND_LARGEST
+    name, size_mib = facts.memory.largest
+    return f"To buy time, move {name} ({size_text(size_mib)}) to another host, or limit its memory."
 
 
 def _beside_outside(
@@ -268,12 +274,12 @@ def _beside_outside(
         yield f"{acted}Until the cause is known, a higher limit helps."
 
 
-def without_size(facts: Evidence, tasks: pl.DataFrame) -> Iterator[str]:
+def without_size(facts: Evidence) -> Iterator[str]:
     """Yields what to do if neither a limit nor the size of the process is known."""
     if facts.death.by_runtime:
         yield from of_runtime(facts.death)
         return
-    yield from _buy_time(facts, tasks, may_limit=False)
+    yield from _buy_time(facts, may_limit=False)
     yield ADD_LIMIT if facts.death.pressure_pct is None else FIND_PRESSURE
     yield from (FIND_GROWTH,) if facts.minute.grew else ()
 
@@ -329,8 +335,8 @@ def without_cycles(
         )
         return
     traced = _log_of(facts, tables["container_states"])
-    is_go |= facts.death.by_runtime or _is_known_go(facts.death) or traced is not None
-    is_go |= facts.minute.last_gc_num is not None
+    is_go |= facts.death.by_runtime or _is_known_go(facts.death)
+    is_go |= traced is not None or facts.minute.last_gc_num is not None
     is_go |= any(settings.value(name) is not None for name in _SETTINGS_OF_GO)
     if_go = "" if is_go else f"If {victim or 'it'} is written in Go, "
     if limit is not None and facts.is_before_limits:
@@ -345,11 +351,11 @@ def without_cycles(
         )
     else:
         unlimited = settings.value("memory_limit_mib") is None
-        yield from _buy_time(facts, tables["oom_tasks"], may_limit=is_go and unlimited)
+        yield from _buy_time(facts, may_limit=is_go and unlimited)
     yield _what_to_add(facts, tables, traced, if_go)
     if facts.death.by_runtime:
         yield from of_runtime(facts.death)
-    elif limit is None and facts.death.scope != "global" and facts.death.killer != EVICTOR:
+    elif limit is None and facts.death.scope != "global" and facts.death.pressure_pct is None:
         yield ADD_LIMIT
 
 
@@ -388,12 +394,10 @@ def _is_known_go(death: Death) -> bool:
     return any(GO.fullmatch(re.split(r"[@.]", name)[0]) for name in names if name)
 
 
-def _buy_time(facts: Evidence, tasks: pl.DataFrame, *, may_limit: bool) -> Iterator[str]:
+def _buy_time(facts: Evidence, *, may_limit: bool) -> Iterator[str]:
     """Yields what delays the next kill while its cause is not known, and on what condition."""
     death, limit, had = facts.death, facts.limit.limit_mib, facts.memory.resident_mib
-    victim = death.victim or "it"
-    sums = by_program(listed_tasks(tasks, death.source, death.line_no))
-    neighbour = len(sums) > 0 and sums["comm"][0] != death.comm
+    own = not (death.is_inside or facts.is_before_limits or facts.memory.largest)
     if death.killer == EVICTOR:
         yield REQUEST_MORE
     elif limit is not None:
@@ -401,19 +405,13 @@ def _buy_time(facts: Evidence, tasks: pl.DataFrame, *, may_limit: bool) -> Itera
             f"To buy time, raise the limit of {size_text(limit)}, and GOMEMLIMIT to 90 % of the "
             "new one, if the host has room for more."
         )
-    elif death.scope == "global" and neighbour:
-        size = size_text(sums["rss_bytes"][0] / MIB)
-        yield f"To buy time, move {sums['comm'][0]} ({size}) to another host, or limit its memory."
-    elif may_limit and had and not (death.is_inside or facts.is_before_limits):
+    elif may_limit and had and own:
         yield (
             f"To buy time, set GOMEMLIMIT={int(MOST_OF_LIMIT * had)}MiB (90 % of what it had at "
             "the kill), if its live heap is smaller, or give it more memory."
         )
     elif death.scope == "global":
-        yield (
-            f"To buy time, give the host more memory, or move {victim} to one with more; a memory "
-            "limit of its own keeps the next kill from other programs."
-        )
+        yield _on_host(facts)
     elif not death.by_runtime and death.pressure_pct is None:
         yield _RAISE_UNKNOWN if death.scope == "memcg" else _GIVE_MORE
 

@@ -399,7 +399,9 @@ def test_dumps_show_the_heap_of_a_kill_without_cycles(
     assert said in found.reading[-1]
     # Of Go programs alone, what was resident bounds a memory limit.
     sets = "set GOMEMLIMIT=450MiB (90 % of what it had at the kill), if its live heap"
-    assert (sets if sizes else "give the host more memory, or move api to") in found.advice[0]
+    assert (sets if sizes else "Find out which programs have the most memory") in found.advice[
+        0
+    ]
     assert found.advice[1].startswith(
         "Run the program with" if sizes else "If api is written in Go, run it with"
     )
@@ -419,7 +421,7 @@ def test_programs_that_are_known_to_be_go_need_no_if(name: str, is_go: bool) -> 
     [
         ({"scope": "memcg"}, {}, "To buy time, raise its memory limit if the host has room"),
         ({"scope": None}, {}, "raise its memory limit if it has one, and otherwise free memory"),
-        ({"scope": "global", "comm": "api"}, {}, "give the host more memory, or move api to one"),
+        ({"scope": "global", "comm": "api"}, {}, "Find out which programs have the most memory"),
         ({"limit_mib": 512.0}, {"memory_limit_mib": Known(400.0, "given")},
          "To buy time, raise the limit of 512 MiB, and GOMEMLIMIT to 90 % of the new one, if"),
     ],
@@ -432,16 +434,23 @@ def test_something_buys_time_where_the_cause_is_unknown(
 
 
 def test_a_neighbour_with_more_memory_is_moved_first() -> None:
-    rows = [
-        {"source": "log", "kill_line_no": 7, "pid": n, "comm": comm, "rss_bytes": size << 20}
-        for n, comm, size in ((1, "api", 100), (2, "postgres", 900))
-    ]
-    tasks = pl.DataFrame(rows, schema=schema.polars_schema("oom_tasks"))
-    death = {"pid": 1, "comm": "api", "line_no": 7, "source": "log", "scope": "global"}
-    found = explain(evidence(**FACTS | UNSEEN | death), {**TABLES, "oom_tasks": tasks})
-    assert found.advice[0] == (
-        "To buy time, move postgres (900 MiB) to another host, or limit its memory."
-    )
+    for unseen in (UNSEEN, {"limit_mib": None, "host_share": 0.1}):
+        facts = FACTS | unseen | {"scope": "global", "largest": ("postgres", 900.0)}
+        assert explain(evidence(**facts)).advice[0] == (
+            "To buy time, move postgres (900 MiB) to another host, or limit its memory."
+        )
+
+
+def test_the_largest_neighbour_is_one_of_the_tasks_listed() -> None:
+    tasks = "[ 1201.114502] [  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name\n"
+    row = "[ 1201.114502] [{0:7d}]     0 {0:5d}   900000 {1:8d}  1228800        0             0 {2}\n"
+    for pages, advised in ((130_000, True), (880_000, False)):
+        (death,) = read_text(
+            f"{tasks}{row.format(2047, pages, 'api')}{row.format(31, 250_000, 'postgres')}"
+            "[ 1201.114502] Out of memory: Killed process 2047 (api) total-vm:9kB, "
+            f"anon-rss:{4 * pages}kB, file-rss:0kB, shmem-rss:0kB\n"
+        ).post_mortems()
+        assert ("move postgres (977 MiB) to another host" in death.advice[0]) is advised
 
 
 def test_a_kill_without_cycles_in_a_known_limit_has_a_setting_to_begin_with() -> None:

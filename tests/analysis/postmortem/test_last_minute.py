@@ -188,7 +188,7 @@ def test_the_highest_rate_and_the_overshoot_bound_the_heap() -> None:
 def test_without_a_record_of_the_kill_the_listed_size_counts() -> None:
     tasks = pl.DataFrame(
         {"kill_line_no": [7, 7, 9], "pid": [1, 42, 42], "rss_bytes": [MIB, 5 * MIB, 6 * MIB]}
-    ).with_columns(source=pl.lit("log"))
+    ).with_columns(source=pl.lit("log"), comm=pl.lit("api"))
     tables = {"memstats": schema.empty("memstats"), "oom_tasks": tasks}
     for pid, resident_mib in ((42, 5), (2, None)):
         death = Death(pid=pid, line_no=7, source="log")
