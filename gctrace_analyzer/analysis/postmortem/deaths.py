@@ -306,40 +306,27 @@ def _of_one_unit(incidents: list[Death], states: list[Death]) -> Iterator[Death]
     and messages that several inputs contain.
     """
     containers = {state.container_id for state in states}
-    inner = {
-        _seconds(incident)
-        for incident in incidents
-        if incident.proven and not _is_around(incident.unit)
-    }
+    inner = [each for each in incidents if each.proven and not _is_around(each)]
     of_unit: dict[Hashable, Death] = {}
     for incident in incidents:
         same = of_unit.setdefault((incident.unit, incident.logged_at), incident)
         if (
             (incident.unit or "").endswith(".slice")
             or (incident.container_id and incident.container_id in containers)
-            or (_is_around(incident.unit) and not inner.isdisjoint(_around(incident)))
+            or (_is_around(incident) and any(_are_at_once(each, incident) for each in inner))
             or (incident.logged_at and _is_of_another_input(same, incident))
         ):
             continue
         yield incident
 
 
-def _seconds(incident: Death) -> tuple[str | None, int | None]:
-    """Returns the host and the second of an incident."""
-    at = incident.logged_at
-    return incident.host, int(at.timestamp()) if at else None
+def _are_at_once(one: Death, other: Death) -> bool:
+    return same_host(one, other) and abs(gap_s(one, other) or 0) <= NESTED_S
 
 
-def _around(incident: Death) -> set[tuple[str | None, int | None]]:
-    """Returns the host, with the seconds around an incident."""
-    host, at = _seconds(incident)
-    if at is None:
-        return {(host, None)}
-    return {(host, second) for second in range(at - NESTED_S, at + NESTED_S + 1)}
-
-
-def _is_around(unit: str | None) -> bool:
-    return (unit or "").startswith("user@") or (unit or "").endswith(".slice")
+def _is_around(incident: Death) -> bool:
+    unit = incident.unit or ""
+    return unit.startswith("user@") or unit.endswith(".slice")
 
 
 def _fatal(table: pl.DataFrame) -> Iterator[Death]:

@@ -45,7 +45,7 @@ _COMM_BYTES = 15
 """The kernel truncates the name of a task to this length (TASK_COMM_LEN)."""
 
 _CERTAINTY = ("pid", "unit", "container", "pod", "comm", "file name")
-_NAMES_ALONE = (("comm",), ("file name",), ("comm", "file name"))
+_NAMES_ALONE = ("comm", "file name")
 
 
 @frozen
@@ -81,7 +81,7 @@ def match_process(
     if matches:
         best = min((agrees for agrees, _ in matches), key=_rank)
         tied = [row for agrees, row in matches if _rank(agrees) == _rank(best)]
-        if best not in _NAMES_ALONE:
+        if best[0] not in _NAMES_ALONE:
             return Match(tied[-1]["process"], best, "high")
         # In a crash loop, the process that started last is the one that was killed.
         own = _of_one_log(kill, tied)

@@ -103,6 +103,7 @@ class PostMortem(Plain):
 
 
 _NAMES = tuple(field.name for field in fields(PostMortem))
+_UNMATCHED = {"process": None, "match_by": (), "confidence": None}
 
 
 def post_mortems(
@@ -163,31 +164,22 @@ def _post_mortem(
     if match and cycles.is_empty():
         scraped = _last_scrapes(intervals(match.process))
         minute, memory = scraped or (minute, memory)
-    process = match.process if match else None
     facts = Evidence(
         death,
         match,
         _limit(death, settings),
         minute,
         memory,
-        _is_before_limits(process, tables["processes"], settings),
+        _is_before_limits(match.process if match else None, tables["processes"], settings),
         *(new_run or ()),
     )
     heap = heap_at_death(facts)
     explanation = explain_death(facts, heap, tables, settings)
-    parts = (death, facts.limit, minute, heap, memory, explanation)
-    known = {field.name: getattr(part, field.name) for part in parts for field in fields(part)}
-    return PostMortem(
-        **{name: known[name] for name in _NAMES if name in known},
-        off_heap_mib=heap.off_heap_mib,
-        off_heap_most_mib=heap.off_heap_most_mib,
-        victim=death.victim,
-        subject=death.subject,
-        cause=death.cause,
-        process=process,
-        match_by=match.match_by if match else (),
-        confidence=match.confidence if match else None,
-    )
+    parts = (death, facts.limit, minute, heap, memory, explanation, match)
+    known = {
+        name: getattr(part, name) for part in parts for name in _NAMES if hasattr(part, name)
+    }
+    return PostMortem(**_UNMATCHED | known)
 
 
 _MISSED_CYCLES = 10

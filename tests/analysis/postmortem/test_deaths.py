@@ -374,3 +374,11 @@ def test_a_part_of_a_description_is_of_the_pod_that_is_listed() -> None:
     ).post_mortems()
     assert found.victim == "worker-h4kpz"
     assert found.logged_at is not None
+
+
+def test_the_manager_of_a_user_may_be_all_that_reports_a_kill(tmp_path: Path) -> None:
+    events = [
+        *unit(OF_A_PROCESS, name="user@1021.service"),
+        *unit(OF_A_PROCESS, name="user.slice"),
+    ]
+    assert deaths(tmp_path, *events) == [("user@1021.service", "Unit killed for memory")]
