@@ -261,14 +261,12 @@ def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
     unfinished: dict[Hashable, tuple[int, Death]] = {}
     for row in table.iter_rows(named=True):
         key = (row["source"], row["host"], row["unit"])
+        proven = is_proven("unit_events", row)
+        sent = "SIGKILL" if row["event"] == "main_exited" else ABORTED
         event = Death.of(
             row,
-            kind="Unit killed for memory"
-            if is_proven("unit_events", row)
-            else "SIGKILL"
-            if row["event"] == "main_exited"
-            else ABORTED,
-            proven=is_proven("unit_events", row),
+            kind="Unit killed for memory" if proven else sent,
+            proven=proven,
             name=row["unit"],
             exit_code=SIGKILL_CODE if row["status"] == SIGKILL_CODE else None,
             used_bytes=row["memory_peak_bytes"],

@@ -278,11 +278,11 @@ def _why_most(facts: Evidence, heap: HeapAtDeath, most: float) -> str:
 def _what_settles(facts: Evidence, heap: HeapAtDeath) -> str:
     """Returns which one input would bound the heap, as the end of a sentence."""
     if facts.minute.gap_s is None:
-        if facts.death.printed_at:
-            return (
-                "; the year and time zone of the log's times would show how long ago that was"
-            )
-        return "; times in front of the log's lines would show how long ago that was"
+        zone, times = (
+            "the year and time zone of the log's times",
+            "times in front of the log's lines",
+        )
+        return f"; {zone if facts.death.printed_at else times} would show how long ago that was"
     if facts.minute.next_goal_mib is None or heap.rate_mib_per_s is None:
         return "; a few more cycles would show its goal and its allocation rate"
     return "; `/memory/classes` of runtime/metrics, recorded until the kill, would show it"

@@ -220,18 +220,15 @@ def _limits(
         yield without_limits(limit)
     elif heap.is_outside:
         yield from _beside_outside(heap, gomemlimit, limit, in_spite=in_spite)
-    elif gomemlimit is None:
-        live = heap.live_mib or 0.0
-        yield (
-            f"Set GOMEMLIMIT={int(MOST_OF_LIMIT * limit)}MiB, so that GC runs before memory "
-            f"reaches the limit of {limit:,.0f} MiB; the live heap of {live:,.0f} MiB fits."
+    elif gomemlimit is None or gomemlimit > DEFAULT.tight_limit_share * limit:
+        why = (
+            f", so that GC runs before memory reaches the limit of {limit:,.0f} MiB; the live heap "
+            f"of {heap.live_mib or 0:,.0f} MiB fits."
+            if gomemlimit is None
+            else f": it is {100 * gomemlimit / limit:.0f} % of the limit now, which leaves no room "
+            "for memory that Go does not count."
         )
-    elif gomemlimit > DEFAULT.tight_limit_share * limit:
-        yield (
-            f"Set GOMEMLIMIT={int(MOST_OF_LIMIT * limit)}MiB: it is "
-            f"{100 * gomemlimit / limit:.0f} % of the limit now, which leaves no room for "
-            "memory that Go does not count."
-        )
+        yield f"Set GOMEMLIMIT={int(MOST_OF_LIMIT * limit)}MiB{why}"
 
 
 def is_small(facts: Evidence) -> bool:
@@ -264,13 +261,9 @@ def _beside_outside(
         )
     elif room is None and not in_spite:
         acted = (
-            ""
-            if heap.go_most_mib >= MOST_OF_LIMIT * limit
-            else (
-                "A GOMEMLIMIT of 90 % of the limit would not have acted: Go had about "
-                f"{heap.go_most_mib:,.0f} MiB at most. "
-            )
-        )
+            "A GOMEMLIMIT of 90 % of the limit would not have acted: Go had about "
+            f"{heap.go_most_mib:,.0f} MiB at most. "
+        ) * (heap.go_most_mib < MOST_OF_LIMIT * limit)
         yield f"{acted}Until the cause is known, a higher limit helps."
 
 
@@ -363,15 +356,10 @@ def _what_to_add(
     facts: Evidence, tables: Mapping[str, pl.DataFrame], traced: str | None, if_go: str
 ) -> str:
     shows = "shows whether the live heap grew or the heap goal was above the limit."
-    if traced is not None and facts.new_run_s is not None:
-        return (
-            f"Add the log of the container that was killed to the input: `{traced}`. It {shows}"
-        )
     if traced is not None:
-        return (
-            f"Add its log to the input: `{traced}`. The container has GODEBUG=gctrace=1, so the "
-            f"log {shows}"
-        )
+        is_new = facts.new_run_s is not None
+        which = "the log of the container that was killed" if is_new else "its log"
+        return f"Add {which} to the input: `{traced}`. It {shows}"
     if facts.minute.last_gc_num is not None and (facts.minute.gap_s or 0) > 0:
         return "Add the rest of its log, up to the kill: it ends too early to show the cause."
     undated = tables["processes"].filter(pl.col("ended_at").is_null())

@@ -188,17 +188,14 @@ def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
             "confidence)",
         )
     if death.live_mib is not None:
-        live = f"live heap {mib(death.live_mib)}"
-        goal = (
-            ""
-            if death.next_goal_mib is None
-            else f", next cycle due at a heap of {mib(death.next_goal_mib)}"
+        facts = (
+            (death.live_mib, "live heap {}", mib),
+            (death.next_goal_mib, "next cycle due at a heap of {}", mib),
+            (death.gc_cpu_share, "GC CPU {}", share),
+            (death.alloc_mib_per_s or None, "{} allocated", mib_per_s),
         )
-        cpu = f", GC CPU {share(death.gc_cpu_share)}" if death.gc_cpu_share is not None else ""
-        rate = (
-            f", {mib_per_s(death.alloc_mib_per_s)} allocated" if death.alloc_mib_per_s else ""
-        )
-        yield "At the end", live + goal + cpu + rate
+        known = (text.format(of(fact)) for fact, text, of in facts if fact is not None)
+        yield "At the end", ", ".join(known)
     if death.resident_mib is not None:
         yield "Memory", ", ".join(_memory_parts(death, death.resident_mib))
     for index, text in enumerate(death.reading):
