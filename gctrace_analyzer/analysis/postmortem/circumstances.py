@@ -72,9 +72,7 @@ def _by_killer(facts: Evidence) -> str | None:
         return _nearly_full(death)
     if death.killer in (*SUPERVISORS, "macOS") and death.usage_bytes is not None:
         limit, used = death.limit_bytes, size_text(death.usage_bytes / MIB)
-        over = (
-            "" if limit is None else f", at or above its limit there, {size_text(limit / MIB)}"
-        )
+        over = f", at or above its limit there, {size_text(limit / MIB)}" if limit else ""
         low = " ran low on memory and" if death.killer == "macOS" and limit is None else ""
         return f"{death.killer}{low} ended it: it used {used}{over}."
     return None

@@ -180,19 +180,17 @@ def by_place(
 ) -> Match | None:
     """Returns the match of a kill; where no time or name decides, its line among the cycles."""
     is_low = match is not None and match.confidence == "low"
-    is_named = match is not None and not is_low
-    if (kill.logged_at and not is_low) or (
-        match and is_named and match.match_by != ("container",)
-    ):
+    named = None if is_low else match
+    if not is_low and (kill.logged_at or (named and named.match_by != ("container",))):
         return match
     own = cycles.filter(pl.col("source").cast(pl.String) == kill.source)
-    if is_named:
+    if named:
         # A container that was started again has several processes.
         same = processes.filter(pl.col("container").is_in([kill.name, kill.container]))
         own = own.join(same, on="process", how="semi")
     before = own.sort("line_no").filter(pl.col("line_no") < kill.line_no)["process"]
-    if match and is_named:
-        return replace(match, process=before[-1]) if len(before) else match
+    if named:
+        return replace(named, process=before[-1]) if len(before) else named
     if own.is_empty() or before.is_empty():
         return match if own.is_empty() or kill.logged_at else None
     # What the kernel or systemd reports may have happened to any program.
