@@ -295,7 +295,11 @@ def _explain_no_change(present: Row, predictor: Predictor, reason: str) -> None:
             "no setting fits the container: raise its memory limit, or reduce the live heap"
         )
         return
-    present["why"] = reason if present["thrash"] != "no" else f"no change: {reason}"
+    # Thrashing asks for a change, even if none is known.
+    is_change = present["thrash"] == "certain" or predictor.load is None
+    present["why"] = (
+        reason if present["thrash"] != "no" and is_change else f"no change: {reason}"
+    )
 
 
 def _others(rows: list[Row], best: Row, present: Row) -> list[Row]:

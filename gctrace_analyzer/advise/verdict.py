@@ -385,9 +385,8 @@ def _about_leak(root: Finding, first: Row | None, advice: Advice, *, thrashes: b
         return (
             f"{root.advice} Until then, set {with_effects(first, advice)}, which lasts {lasts}."
         )
-    if thrashes and (limit := _raise_limit(advice)):
-        return f"{root.advice} To gain time, {limit[0].lower()}{limit[1:]}"
-    return root.advice
+    limit = _raise_limit(advice) or "Raise GOMEMLIMIT if there is room."
+    return f"{limit} {root.advice}" if thrashes else root.advice
 
 
 def _raise_limit(advice: Advice, *, runs_all_the_time: bool = True) -> str:

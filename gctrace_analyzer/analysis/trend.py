@@ -123,9 +123,8 @@ def _quantile(values: pl.Series, q: float) -> float:
     return float(values.quantile(min(max(q, 0.0), 1.0), "linear") or 0.0)
 
 
-FIND_GROWTH = (
-    "Find out why the live heap grows: compare two heap profiles (`go tool pprof -base`)."
-)
+COMPARE_HEAPS = "compare two heap profiles (`go tool pprof -base`)."
+FIND_GROWTH = f"Find out why the live heap grows: {COMPARE_HEAPS}"
 """Advice on a live heap that grows."""
 
 

@@ -217,8 +217,10 @@ def test_a_growing_heap_gets_no_setting_whose_time_is_unknown() -> None:
         150,
         live=lambda n: 5 + n,
         start=lambda n: min(9 + 2 * n, max(110, 4 + n)),
+        end=lambda n: min(9 + 2 * n, max(110, 5 + n)),
         goal=lambda n: min(10 + 2 * n, max(111, 4 + n)),
     )
     found = of(text)
     assert found.finding == "GC021"
-    assert "set GOGC" not in found.action
+    assert found.action.startswith("Raise GOMEMLIMIT to at least")
+    assert "If the live heap still grows, compare two heap profiles" in found.action

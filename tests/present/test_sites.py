@@ -10,6 +10,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.postmortem import remedies
 from gctrace_analyzer.analysis.rules import finding
 from gctrace_analyzer.analysis.rules.registry import RULES
+from gctrace_analyzer.analysis.trend import COMPARE_HEAPS
 from tests.conftest import ROOT
 from tests.helpers.profiles import MANIFEST, PROFILES
 from tests.helpers.written_profiles import service
@@ -116,7 +117,7 @@ def test_changes_within_the_error_of_sampling_are_marked(tmp_path: Path) -> None
 POINTERS = [
     remedies.FIND_LATER,
     remedies.MORE_MEMORY,
-    finding.RECORD_LONGER,
+    f"Record a longer log. If the live heap still grows, {COMPARE_HEAPS}",
     f"Or {finding.ALLOCATE_LESS}.",
     *(rule.advice for rule in RULES.values() if "go tool pprof" in rule.advice),
 ]

@@ -43,12 +43,6 @@ CHECK_CPUS = (
 )
 """Advice on what delays stopping the world."""
 
-RECORD_LONGER = (
-    "Record a longer log. If the live heap still grows, compare two heap profiles "
-    "(`go tool pprof -base`)."
-)
-"""Advice for a live heap that grows in a log too short to say more."""
-
 MOST_EXAMPLES = 3
 """The most lines that a finding refers to; nobody reads more."""
 

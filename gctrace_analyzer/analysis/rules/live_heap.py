@@ -8,7 +8,6 @@ import polars as pl
 
 from gctrace_analyzer.analysis.metrics.outside import growth_of_stacks
 from gctrace_analyzer.analysis.rules.finding import (
-    RECORD_LONGER,
     Evidence,
     ProcessFacts,
     cycles_text,
@@ -19,7 +18,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.settings.known import nearest_limit
-from gctrace_analyzer.analysis.trend import FIND_GROWTH
+from gctrace_analyzer.analysis.trend import COMPARE_HEAPS, FIND_GROWTH
 from gctrace_analyzer.ingest.rows import median, not_null
 from gctrace_analyzer.units import digits, duration_text
 
@@ -61,7 +60,8 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
     # A goroutine that never ends keeps its stack, and what that refers to.
     stacks = growth_of_stacks(facts.warmed_up["stacks_mib"])
     grown = _grown(facts, growth, stacks)
-    text, advice = grown, None if stacks is None else f"Look for a leak: {_GOROUTINES}"
+    compare = COMPARE_HEAPS if stacks is None else _GOROUTINES
+    text, advice = grown, f"Find out why the live heap grows: {compare}"
     if not growth.is_steady and not facts.grew_into_limit:
         text, advice = f"{grown}, and hardly in the last third of that time", _SETTLED
     elif growth.is_lasting:
@@ -69,15 +69,15 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
             f" ({growth.mib_per_h:+,.0f} MiB/h, 95 % CI {growth.low:,.0f} to "
             f"{growth.high:,.0f})"
         ) + _time_to_limit(facts, growth.mib_per_h)
-    elif not facts.grew_into_limit:
+    else:
+        advice = f"If the live heap still grows, {compare}"
+    if not facts.grew_into_limit and growth.is_steady and not growth.is_lasting:
         text += (
             ", but too unevenly for a rate"
             if growth.is_long
             else ", which is too short to distinguish a leak from a start-up"
         )
-        advice = RECORD_LONGER
-        if stacks is not None:
-            advice = f"Record a longer log. If the live heap still grows, {_GOROUTINES}"
+        advice = f"Record a longer log. {advice}"
     if facts.grew_into_limit:
         thrash = facts.thrashing.sort("start_s")
         since = duration_text(thrash["start_s"][0])

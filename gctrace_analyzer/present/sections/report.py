@@ -179,18 +179,21 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
     """
     if not report.analysis.summary.cycles:
         return
+    refused = report.advice.baseline.refused or ""
+    # The verdict may say what to set or to record instead.
+    answers = ("raise GOMEMLIMIT", "record a longer log", *filter(None, (refused,)))
+    is_answered = any(text.casefold() in said.casefold() for text in answers)
     if not report.advice.is_available:
-        refused = report.advice.baseline.refused or ""
         sentence = Paragraphs([f"No setting can be predicted: {refused}."], indent=2)
         refusal: Document = [Gap(), Heading("Recommended settings"), sentence]
-        # The verdict may say what to set or to record instead.
-        answers = (refused, "raise GOMEMLIMIT", "record a longer log")
-        is_answered = any(text.casefold() in said.casefold() for text in answers)
         yield Folded("Recommended settings", lambda: refusal, [] if is_answered else refusal)
         return
     ranked = report.advice.recommendations
     first = ranked.row(0, named=True)
     whole = partial(_setting_blocks, report, ranked, said)
+    if is_answered and not first["now"]:
+        yield Folded("Recommended settings", whole)
+        return
     if first["now"]:
         # What does not have to change needs one alternative and one reason.
         yield Folded("Alternatives", whole, _setting_blocks(report, ranked.head(2), said, 1))
@@ -233,7 +236,7 @@ def _memory(report: Report, *, is_sick: bool) -> Iterator[Block]:
     notes = evidence.memory_notes(report)
     if sizes:
         # Of one dump without GC cycles, the verdict has the sizes.
-        is_told = not report.analysis.summary.cycles and len(sizes.rows) == 1
+        is_told = not (report.analysis.summary.cycles or notes) and len(sizes.rows) == 1
         yield Folded("Memory", lambda: [sizes], [] if parts or is_told else [sizes])
     if parts:
         yield parts

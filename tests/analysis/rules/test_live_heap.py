@@ -34,7 +34,9 @@ def test_goroutine_stacks_that_grow_too_are_named() -> None:
              for number, each in enumerate(text.splitlines())]  # fmt: skip
     (finding,) = matches(live_heap.live_heap_growth, facts_of("\n".join(lines)))
     assert "MiB, and goroutine stacks from 7 to 52 MiB, in" in finding.evidence
-    assert finding.advice.startswith("Look for a leak: compare two goroutine profiles")
+    assert finding.advice.startswith(
+        "Find out why the live heap grows: compare two goroutine profiles"
+    )
     (heap,) = matches(live_heap.live_heap_growth, facts_of(text))
     assert "goroutine" not in heap.evidence + heap.advice
 
