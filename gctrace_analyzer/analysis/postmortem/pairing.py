@@ -95,16 +95,25 @@ def _left_unnamed(kills: list[Death], reports: list[Death]) -> list[Death]:
 def _left_by_name_and_time(
     kills: list[Death], numbers: list[int], reports: list[Death]
 ) -> list[Death]:
-    """Returns the reports that none of the kills in an unknown cgroup explains."""
+    """Returns the reports that none of the kills in an unknown cgroup explains.
+
+    A report without a place, as of a shell, may mean a kill of its name in any cgroup.
+    """
     taken: set[int] = set()
-    by_comm: dict[str, list[int]] = {}
-    for number in numbers:
-        by_comm.setdefault(kills[number].comm or "", []).append(number)
-    named = {comm: Kills(kills, own, taken) for comm, own in by_comm.items()}
+
+    def by_comm(own: Iterable[int]) -> dict[str, Kills]:
+        of_comm: dict[str, list[int]] = {}
+        for number in own:
+            of_comm.setdefault(kills[number].comm or "", []).append(number)
+        return {comm: Kills(kills, several, taken) for comm, several in of_comm.items()}
+
+    unplaced = by_comm(numbers)
+    anywhere = by_comm(n for n, kill in enumerate(kills) if kill.killer == "kernel")
     every = Kills(kills, numbers, taken)
     by_kernel = [report for report in reports if not report.killer]
 
     def of_name(report: Death) -> Kills | None:
+        named = unplaced if _has_any(report, _PLACES) else anywhere
         return next((named[name] for name in _task_names(report) if name in named), None)
 
     for take in (Kills.soon, Kills.first_without_clock):

@@ -382,3 +382,18 @@ def test_the_manager_of_a_user_may_be_all_that_reports_a_kill(tmp_path: Path) ->
         *unit(OF_A_PROCESS, name="user.slice"),
     ]
     assert deaths(tmp_path, *events) == [("user@1021.service", "Unit killed for memory")]
+
+
+def test_what_a_shell_prints_of_a_kill_in_a_container_is_the_same_death(tmp_path: Path) -> None:
+    path = f"/system.slice/docker-{'a' * 64}.scope"
+    line = "./run.sh: line 7:    7 Killed                  A=1 ./{}"
+    for name, number in (("api", 1), ("web", 2)):
+        log = tmp_path / "run.log"
+        log.write_text("\n".join([*records(9), line.format(name), ""]))
+        kern = tmp_path / "kern.log"
+        kern.write_text(
+            "\n".join([kernel(SCAN.format(path=path, comm="api", pid=7)), kill(), ""])
+        )
+        found = gca.read(log, kern).post_mortems()
+        assert [death.proven for death in found] == [True, False][:number]
+        assert (found[0].process == 0) is (number == 1)
