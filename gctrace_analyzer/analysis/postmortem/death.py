@@ -45,7 +45,8 @@ LARGEST_STEP_MIB = 64
 class Death:
     """The end of a process, as one record of it or all together describe it.
 
-    The fields are those of the tables that the records are from, and `kind` and `proven`.
+    The fields are those of the tables that the records are from, and `kind`, `proven` and
+    `logged_in`: the input and line of another record, which may be in the log of the program.
     """
 
     kind: str = ""
@@ -106,6 +107,7 @@ class Death:
     errno: int | None = None
     source: str | None = None
     line_no: int | None = None
+    logged_in: tuple[str | None, int | None] | None = None
 
     @classmethod
     def of(cls, row: Mapping[str, Any], **known: Any) -> Death:

@@ -181,20 +181,23 @@ def by_place(
     """Returns the match of a kill; where no time or name decides, its line among the cycles."""
     is_low = match is not None and match.confidence == "low"
     named = None if is_low else match
-    if not is_low and (kill.logged_at or (named and named.match_by != ("container",))):
+    is_dated = kill.logged_at is not None and not kill.logged_in
+    if not is_low and (is_dated or (named and named.match_by != ("container",))):
         return match
-    own = cycles.filter(pl.col("source").cast(pl.String) == kill.source)
+    source, line_no = kill.logged_in or (kill.source, kill.line_no)
+    own = cycles.filter(pl.col("source").cast(pl.String) == source)
     if named:
         # A container that was started again has several processes.
         same = processes.filter(pl.col("container").is_in([kill.name, kill.container]))
         own = own.join(same, on="process", how="semi")
-    before = own.sort("line_no").filter(pl.col("line_no") < kill.line_no)["process"]
+    before = own.sort("line_no").filter(pl.col("line_no") < line_no)["process"]
     if named:
         return replace(named, process=before[-1]) if len(before) else named
     if own.is_empty() or before.is_empty():
         return match if own.is_empty() or kill.logged_at else None
     # What the kernel or systemd reports may have happened to any program.
-    is_at_end = match and match.process == before[-1] and not (kill.killer or kill.unit)
+    is_reported = kill.logged_in or not (kill.killer or kill.unit)
+    is_at_end = match and match.process == before[-1] and is_reported
     if kill.victim and not is_at_end:
         return match
     return Match(before[-1], ("place in the log",), "medium")
@@ -222,10 +225,10 @@ def _agreeing(kill: Death, row: Row) -> list[str]:
         stem = unit.rpartition(".")[0]
         if unit == row["unit"] or (not row["unit"] and stem and stem == row["ident"]):
             agrees.append("unit")
-    if identifier := kill.container_id:
-        known = row["container_id"] or (row["ident"] if by_docker else None)
-        if known and (identifier.startswith(known) or known.startswith(identifier)):
-            agrees.append("container")
+    known = row["container_id"] or (row["ident"] if by_docker else None)
+    if known and (identifier := kill.container_id):
+        same = identifier.startswith(known) or known.startswith(identifier)
+        agrees += ["container"] if same else []
     elif not kill.pod and row["container"] and row["container"] in (kill.container, kill.name):
         agrees += [] if row["pod"] else ["container"]
     if kill.pod and kill.pod == row["pod"]:

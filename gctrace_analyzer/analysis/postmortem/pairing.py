@@ -7,7 +7,9 @@ systemd and container engines report as an OOM kill is always a kill by the kern
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
+from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -140,7 +142,8 @@ def _left(
             # A unit around the one that was killed reports it too: its name is not the victim's.
             is_around = kill.unit and report.unit and kill.unit != report.unit
             facts = [name for name in _FACTS if not (is_around and name in _NAMES)]
-            kills.all[number] = kill.completed(report, facts)
+            kill = kill.completed(report, facts)
+            kills.all[number] = replace(kill, logged_in=(report.source, report.line_no))
     return left
 
 
@@ -148,7 +151,8 @@ def _task_names(report: Death) -> Iterator[str]:
     """Yields what the kernel may call a process of a unit or container."""
     for name in ((report.unit or "").rpartition(".")[0], report.name, report.container):
         if name:
-            yield task_name(name)
+            # Docker Compose adds the number of a replica.
+            yield from map(task_name, (name, re.sub(r"-\d+$", "", name)))
 
 
 def same_host(one: Death, other: Death) -> bool:

@@ -396,4 +396,16 @@ def test_what_a_shell_prints_of_a_kill_in_a_container_is_the_same_death(tmp_path
         )
         found = gca.read(log, kern).post_mortems()
         assert [death.proven for death in found] == [True, False][:number]
-        assert (found[0].process == 0) is (number == 1)
+        by = [death.match_by for death in found]
+        assert by == [[("place in the log",)], [(), ()]][number - 1]
+
+
+def test_what_compose_prints_of_a_kill_is_the_same_death(tmp_path: Path) -> None:
+    path = f"/system.slice/docker-{'a' * 64}.scope"
+    log, kern = tmp_path / "compose.log", tmp_path / "kern.log"
+    end = "api-1 exited with code 137"
+    lines = [f"{name}-1  | {line}" for name in ("api", "web", "api") for line in records(9)]
+    log.write_text("\n".join([*lines[:18], end, *lines[18:], ""]))
+    kern.write_text("\n".join([kernel(SCAN.format(path=path, comm="api", pid=7)), kill(), ""]))
+    (found,) = gca.read(log, kern).post_mortems()
+    assert (found.proven, found.process, found.match_by) == (True, 0, ("container",))
