@@ -246,13 +246,13 @@ def _why_clearing(predictor: Predictor, setting: Setting) -> str:
 RULES: tuple[CandidateRule, ...] = (
     CandidateRule(
         "clear-live-heap", lambda b: b.room_mib is None and b.whole is not None and b.has_limit,
-        _clearing, _why_clearing, "the program may then use memory up to that limit",
+        _clearing, _why_clearing, "",
         "limit at 1.25 times the live heap",
     ),
     CandidateRule(
         "roomier-limit", lambda b: b.room_mib is None and b.whole is None and _limit_sets_goal(b),
         _roomier, lambda _b, _s: "the limit sets the heap goal: a higher limit means fewer cycles",
-        "the program may then use memory up to that limit", "guide: memory limit",
+        "", "guide: memory limit",
     ),
     CandidateRule(
         # If the container allows a memory limit, GOGC is never raised without setting it.

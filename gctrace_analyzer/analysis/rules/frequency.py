@@ -113,6 +113,7 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
     if forced >= t.forced_min_cycles and forced > t.forced_share * summary.cycles:
         cost = _forced_cost(facts)
         little = cost is not None and cost < _FORCED_COST
+        little_cost = ", so it costs little" * ((cpu or 0.0) < t.gc_cpu_little)
         only = f" They take only {percent(cost)} of the GC CPU time." if little and cost else ""
         yield Evidence(
             "info" if little else "warn",
@@ -120,7 +121,7 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
             f"`debug.FreeOSMemory` or `/debug/pprof/heap?gc=1`).{only}",
             {"forced_cycles": forced},
             headline=f"The program forced {forced:,} of {cycles_text(summary.cycles)}"
-            + ("." if cpu is None else f"; GC takes {percent(cpu)} of the CPU{_little(cpu)}."),
+            + ("." if cpu is None else f"; GC takes {percent(cpu)} of the CPU{little_cost}."),
             examples=example_lines(facts.cycles.filter(pl.col("forced"))),
         )
 
@@ -130,14 +131,6 @@ def _forced_cost(facts: ProcessFacts) -> float | None:
     spent = facts.cycles.select("forced", "gc_cpu_ms").drop_nulls()
     whole = total(spent["gc_cpu_ms"])
     return total(spent.filter("forced")["gc_cpu_ms"]) / whole if whole > 0 else None
-
-
-def _little(cpu: float) -> str:
-    return ", so it costs little" if cpu < _CHEAP else ""
-
-
-_CHEAP = 0.01
-"""Share of CPU. Nobody notices what costs less."""
 
 
 @rule(

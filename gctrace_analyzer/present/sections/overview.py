@@ -228,23 +228,18 @@ def self_check(report: Report) -> str | None:
     if not summary.cycles or report.analysis.by_dumps:
         return None
     check = summary.log_check_points
-    if check is None:
-        agrees = _not_compared(report.analysis.cycles)
-    elif abs(check) < 1:
-        agrees = (
-            f"GC CPU ({share(summary.gc_cpu_share)}), as added up from the lines, agrees with the "
-            "runtime's own percentage"
+    agrees = ""
+    if check is not None:
+        points = (
+            f"differs by up to {abs(check):.1f} points from"
+            if abs(check) >= 1
+            else "agrees with"
         )
-    else:
-        side = "above" if check > 0 else "below"
-        agrees = (
-            f"GC CPU as added up from the lines is up to {abs(check):.1f} points {side} the "
-            "runtime's own percentage"
-        )
+        agrees = f"GC CPU, as added up from the lines, {points} the runtime's own percentage; "
     lines = sum(source.lines for source in report.analysis.log.sources)
     read = f"{count(lines, 'line')} read, " if lines else ""
     return (
-        f"{agrees[0].upper()}{agrees[1:]}; {read}{report.analysis.repaired:,} repaired, "
+        f"{agrees}{read}{report.analysis.repaired:,} repaired, "
         f"{len(report.analysis.rejected):,} rejected. The runtime truncates durations; each "
         "counts as the middle of its range."
         f"{_interval(summary, report.analysis.thresholds.gc_cpu_interval, report.analysis.cycles)}"
@@ -264,19 +259,6 @@ def _interval(s: Summary, wide: float, cycles: pl.DataFrame) -> str:
         else "the first cycle's cost may be of the time before the log"
     )
     return f" GC CPU is between {share(low)} and {share(high)}: {why}."
-
-
-def _not_compared(cycles: pl.DataFrame) -> str:
-    """Returns why GC CPU is not compared with the percentages of the runtime."""
-    percent = cycles["gc_cpu_since_start_pct"].drop_nulls()
-    if percent.is_empty():
-        return "the log prints no GC CPU percentage to compare with"
-    if (cycles["gc_num"] == 1).any():
-        return "the log is too short to compare GC CPU with the runtime's own percentage"
-    return (
-        "the log begins after the first cycle, so its GC CPU cannot be compared with the runtime's "
-        f"own percentage, which is since the start: {percent[-1]} % in its last line"
-    )
 
 
 def worst(report: Report) -> Table | None:
