@@ -77,7 +77,7 @@ def explain_death(
         reading += reading_of_dumps(facts, dumps, tables)
         actions = remedies.without_cycles(facts, tables, settings, is_go=bool(dumps))
         return Explanation(tuple(reading), tuple(actions), "cannot tell")
-    if facts.match and (doubt := DOUBTS.get(facts.match.match_by)):
+    if facts.match and (doubt := DOUBTS.get(facts.match.match_by[0])):
         reading.append(doubt)
     growth = tuple(_about_growth(facts.minute))
     if not (ceiling := heap.ceiling_mib):
@@ -101,9 +101,9 @@ def explain_death(
     return Explanation(tuple(reading), tuple(actions), preventable)
 
 
-DOUBTS: dict[tuple[str, ...], str] = {
-    ("only program",): "The GC cycles in the input are probably its own: no others fit.",
-    ("time",): "The GC cycles in the input are probably its own: they end shortly before.",
+DOUBTS = {
+    "only program": "The GC cycles in the input are probably its own: no others fit.",
+    "time": "The GC cycles in the input are probably its own: they end shortly before.",
 }
 """What is said of cycles that nothing with a name joins with the death."""
 
