@@ -600,8 +600,8 @@ def test_figures_below_the_resolution_of_the_clock_are_not_called_zero() -> None
 
 
 def test_the_worst_figures_of_one_process_name_it_for_both() -> None:
-    run = gca.read(CORPUS / "cases" / "homelabird-good-bad.log")
-    verdict = run.report().verdict
+    worst = log_of(10, background=20).replace("+0.02 ms clock", "+1.9 ms clock")
+    verdict = read_text(worst + log_of(8)).report().verdict
     assert verdict is not None
     assert verdict.sentence.endswith("the longest pause took 1.9 ms, both in process 0.")
 

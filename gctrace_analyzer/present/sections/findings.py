@@ -93,7 +93,7 @@ def _problem(finding: Finding, report: Report, *, several: bool) -> Problem:
     of = finding.process if finding.process is not None else report.analysis.longest_process
     begin = "start" if not finding.start_s else report.moment(of, finding.start_s)
     end = None if finding.end_s is None else report.moment(of, finding.end_s)
-    when = "whole run" if end is None else f"{begin} → {end}"
+    when = "whole run" if end is None else " → ".join(dict.fromkeys((begin, end)))
     if finding.at is not None:
         when = f"{finding.at:%Y-%m-%d %H:%M:%S} UTC"
     elif finding.id in _EVENTS:

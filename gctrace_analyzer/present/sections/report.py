@@ -235,9 +235,7 @@ def _memory(report: Report, *, is_sick: bool) -> Iterator[Block]:
     sizes, parts = evidence.memory(report), memory_parts(report)
     notes = evidence.memory_notes(report)
     if sizes:
-        # Of one dump without GC cycles, the verdict has the sizes.
-        is_told = not (report.analysis.summary.cycles or notes) and len(sizes.rows) == 1
-        yield Folded("Memory", lambda: [sizes], [] if parts or is_told else [sizes])
+        yield Folded("Memory", lambda: [sizes], [] if parts else [sizes])
     if parts:
         yield parts
     if notes:
