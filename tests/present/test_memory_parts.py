@@ -51,6 +51,32 @@ def test_resident_memory_that_is_not_go_is_a_part() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("version", "name", "off_heap_mib"),
+    [("1.14.3", "returned, kept", None), ("1.22.0", "outside Go", 2048)],
+)
+def test_memory_that_old_go_returned_may_still_be_resident(
+    version: str, name: str, off_heap_mib: int | None
+) -> None:
+    """Go 1.12 to 1.15 return memory with MADV_FREE: it counts until the host takes it."""
+    sizes = {"heap_inuse": GIB, "heap_idle": 3 * GIB, "heap_released": 3 * GIB, "sys": 4 * GIB}
+    text = "".join(f"go_memstats_{field}_bytes {size}\n" for field, size in sizes.items())
+    run = read_text(
+        f'go_info{{version="go{version}"}} 1\n{text}process_resident_memory_bytes {3 * GIB}\n'
+    )
+    table = memory_parts(run.report())
+    assert table is not None
+    assert table.rows[-1][:2] == (name, "2,048 MiB")
+    assert run.settings.value("off_heap_mib") == off_heap_mib
+
+
+def test_stacks_in_use_and_obtained_are_read_without_the_rest_of_a_profile() -> None:
+    text = dump(Sys=4 * GIB, HeapSys=2 * GIB, HeapInuse=GIB) + f"# Stack = {GIB} / {GIB}\n"
+    table = memory_parts(read_text(text).report())
+    assert table is not None
+    assert ("stacks", "1,024 MiB") in [row[:2] for row in table.rows]
+
+
 def test_without_what_was_returned_the_rest_is_a_lower_bound() -> None:
     sizes = {
         "go_memstats_heap_inuse": GIB,

@@ -140,9 +140,9 @@ class Death:
 
     @property
     def is_of_files(self) -> bool:
-        """Whether most of the resident memory was pages of files, which are not Go heap."""
-        own = (self.anon_rss_bytes or 0) + (self.shmem_rss_bytes or 0)
-        return (self.file_rss_bytes or 0) > own
+        """Whether most of the resident memory was files or shared memory, which are not Go heap."""
+        own, shared = self.anon_rss_bytes or 0, self.shmem_rss_bytes or 0
+        return (self.file_rss_bytes or 0) > own + shared or shared > own
 
     @property
     def subject(self) -> str:

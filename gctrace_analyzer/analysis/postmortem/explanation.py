@@ -166,9 +166,11 @@ def _whatever_the_heap(death: Death) -> str | None:
 
 
 def _of_files(facts: Evidence) -> str:
+    shared, own = facts.death.shmem_rss_bytes or 0, facts.death.anon_rss_bytes or 0
+    what = "shared memory (tmpfs, /dev/shm)" if shared > own else "pages of files (mmap)"
     return (
-        f"Most of its {facts.memory.resident_mib or 0:,.0f} MiB of resident memory was pages of "
-        "files (mmap), which are not Go heap: neither GOGC nor GOMEMLIMIT changes them."
+        f"Most of its {facts.memory.resident_mib or 0:,.0f} MiB of resident memory was {what}, "
+        "not Go heap: neither GOGC nor GOMEMLIMIT changes it."
     )
 
 

@@ -213,7 +213,7 @@ def known(
         *_of_kills(tables, everyone),
         _of_metrics(memstats, tables["processes"]),
         _of_cycles(tables["cycles"], tables["processes"]),
-        _off_heap(memstats),
+        _off_heap(memstats, given.value("go_version")),
     ):
         found |= {name: each for name, each in source.items() if found[name] is None}
     if contradicted_version(given, tables["processes"]) is not None:
@@ -442,13 +442,24 @@ def _of_kill(kill: dict[str, Any], tasks: pl.DataFrame) -> dict[str, Known]:
     return known
 
 
-def _off_heap(memstats: pl.DataFrame) -> dict[str, Known]:
+def keeps_returned(version: str | None) -> bool | None:
+    """Returns whether memory that Go returned may still be resident; None if that is unknown.
+
+    Source: sysUnused of runtime/mem_linux.go, which uses MADV_FREE from Go 1.12 to 1.15.
+    """
+    known = go_version(version)
+    return None if known is None else (1, 12) <= known < (1, 16)
+
+
+def _off_heap(memstats: pl.DataFrame, go: str | None) -> dict[str, Known]:
     """Returns the resident memory beyond what Go has mapped and not returned: cgo, mmap.
 
     Each resident size is compared with what was mapped at the same time; of these, the median of
     the second half: a limit has to leave room for what there is at the end.
     """
-    mapped = pl.col("sys_bytes") - pl.col("heap_released_bytes").fill_null(0)
+    version = go or next(iter(memstats["go_version"].drop_nulls()), None)
+    released = 0 if keeps_returned(version) else pl.col("heap_released_bytes").fill_null(0)
+    mapped = pl.col("sys_bytes") - released
     sizes = memstats.select(pl.col("rss_bytes") - pl.coalesce("mapped_bytes", mapped))
     known = sizes.to_series().drop_nulls()
     if known.is_empty():

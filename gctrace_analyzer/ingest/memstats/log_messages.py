@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.ingest import clock, numbers
-from gctrace_analyzer.ingest.memstats import fields, json_records
+from gctrace_analyzer.ingest.memstats import fields, json_records, pprof
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ HINT = (
     r"total_alloc|Pause(?:Ns|Quantiles|: \[)|\.\.\. \d+ more|gc_cpu_fraction|\b(?:alloc|sys)=\d|"
     r"GC uses|GC used|GC takes|GC took|GC spen|GC is us|GC has |GC CPU|gcCPU|gc_cpu|gc cpu|"
     r"^[ \t#>]*[0-9]+,? [0-9]+,? [0-9]+,? [0-9]+,? [0-9]|^[ \t#>]*[0-9]+,(?: ?[0-9]+,)*$|"
-    r"alloc_(?:[kmg]i?b)\b|Mallocs|\bFrees\b|\bLookups\b|HeapObject|StackSys|MSpan|MCache|"
+    r"alloc_(?:[kmg]i?b)\b|Mallocs|\bFrees\b|\bLookups\b|HeapObject|StackSys|Stack =|MSpan|MCache|"
     r"BuckHashSys|GCSys|OtherSys|LastGC|NumForcedGC|GCCPUFraction|BySize|DebugGC|"
     r"(?:heap|stack)-(?:alloc|sys|idle|in-use|released)|stack-m(?:span|cache)-|total-alloc|(?:next|num|forced)-gc|gc-(?:pause|cpu)|"
     r"\b(?:alloc|sys|mallocs|frees|other-sys|gc-sys): \d|"
@@ -153,7 +153,7 @@ def _record(text: str) -> Row | None:
 
 def _line(text: str, prefixes: Mapping[str, int]) -> Row:
     """Returns the fields on a line, with the list of pauses that it has or begins."""
-    row: Row = dict(_cockroach(text) or _pairs(text, prefixes))
+    row: Row = dict(_cockroach(text) or pprof.both_sizes(text) or _pairs(text, prefixes))
     if _SINCE_LAST in text:
         row.pop("sys_bytes", None)
     if pauses := _PAUSES.search(text):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Row
 
 _TRAILER = re.compile(r"^# (?P<key>\w+) = (?P<value>.*)$")
-_IN_USE_AND_SYS = {"Stack": "stack", "MSpan": "mspan", "MCache": "mcache"}
+_IN_USE_AND_SYS = re.compile(r"\b(Stack|MSpan|MCache) = (\d{1,20}) / (\d{1,20})\b")
 
 
 def read(lines: list[str]) -> list[Row]:
@@ -22,16 +22,20 @@ def read(lines: list[str]) -> list[Row]:
         if line.startswith("# runtime.MemStats"):
             rows.append({"line_no": number})
         elif rows and (match := _TRAILER.match(line)):
-            rows[-1] |= _fields_of(match["key"], match["value"], rows[-1])
+            rows[-1] |= both_sizes(line) or _fields_of(match["key"], match["value"], rows[-1])
     return [row for row in rows if len(row) > fields.ENOUGH]
 
 
+def both_sizes(line: str) -> Row:
+    """Returns what is in use and what was obtained, of a part that has both on one line."""
+    both = _IN_USE_AND_SYS.search(line)
+    if both is None:
+        return {}
+    name = both[1].lower()
+    return {f"{name}_inuse_bytes": int(both[2]), f"{name}_sys_bytes": int(both[3])}
+
+
 def _fields_of(key: str, value: str, row: Row) -> Row:
-    if key in _IN_USE_AND_SYS and (both := re.fullmatch(r"(\d+) / (\d+)", value)):
-        return {
-            f"{_IN_USE_AND_SYS[key]}_inuse_bytes": numbers.whole(both[1]),
-            f"{_IN_USE_AND_SYS[key]}_sys_bytes": numbers.whole(both[2]),
-        }
     if key == "PauseNs":
         # Of a list that somebody cut, the longest is unknown.
         listed = re.fullmatch(r"\[([\d ]*)\]", value)

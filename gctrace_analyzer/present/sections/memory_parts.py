@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import programs
+from gctrace_analyzer.analysis.settings.known import keeps_returned
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
 from gctrace_analyzer.ingest.rows import distinct
 from gctrace_analyzer.present.document import Table
@@ -57,7 +58,7 @@ def memory_parts(report: Report) -> Table | None:
     total = None if row is None else _total(row)
     if row is None or total is None or total < _LEAST_MIB:
         return None
-    parts = [*_parts(row)]
+    parts = [*_parts(row, report.analysis.settings.value("go_version"))]
     others = [part for part in parts if not part.name.startswith("heap in use")]
     resident = row["rss_bytes"] or row["rss_peak_bytes"]
     if not resident and not any(part.size_mib > _MUCH * total for part in others):
@@ -119,7 +120,7 @@ def _mib(row: Mapping[str, int | None], *names: str) -> float | None:
     return next((size / MIB for size in known if size is not None), None)
 
 
-def _parts(row: Mapping[str, int | None]) -> Iterator[_Part]:
+def _parts(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
     """Yields the heap, the runtime's other memory, and what is not Go's."""
     in_use, idle, released = (
         _mib(row, f"heap_{name}_bytes") for name in ("inuse", "idle", "released")
@@ -143,9 +144,21 @@ def _parts(row: Mapping[str, int | None]) -> Iterator[_Part]:
         # What Go obtained never shrinks, so what a peak has beyond it was not of Go.
         name, of_go = " (peak)", sys
     resident = _mib(row, "rss_bytes", "rss_peak_bytes")
-    if resident is not None and of_go is not None and resident > of_go:
-        remedy = "cgo, mmap, files: no GOGC or GOMEMLIMIT"
-        yield _Part(f"outside Go{name}", resident - of_go, remedy)
+    if resident is None or of_go is None or resident <= of_go:
+        return
+    beyond, kept = resident - of_go, keeps_returned(go)
+    if not name and kept and released:
+        # Nothing shows how much of it the host has taken back.
+        of_returned = min(released, beyond)
+        yield _Part(
+            "returned, kept", of_returned, "GODEBUG=madvdontneed=1, or Go 1.16 and later"
+        )
+        beyond -= of_returned
+    remedy = "cgo, mmap, files: no GOGC or GOMEMLIMIT"
+    if not name and kept is None and released and beyond <= released:
+        remedy = "cgo, mmap; Go 1.12–1.15: madvdontneed=1"
+    if beyond > 0:
+        yield _Part(f"outside Go{name}", beyond, remedy)
 
 
 def _of_runtime(row: Mapping[str, int | None]) -> Iterator[_Part]:

@@ -587,6 +587,15 @@ def test_pages_of_files_are_no_go_heap() -> None:
     assert death.preventable == "no"
 
 
+def test_shared_memory_is_no_go_heap() -> None:
+    (death,) = read_text(
+        "[ 1201.114502] Memory cgroup out of memory: Killed process 77 (cache) "
+        "total-vm:4194304kB, anon-rss:120000kB, file-rss:1000kB, shmem-rss:1900000kB\n"
+    ).post_mortems()
+    assert "shared memory (tmpfs, /dev/shm), not Go heap" in death.reading[-1]
+    assert death.preventable == "no"
+
+
 @pytest.mark.parametrize("name", ["git", "python3", "cc1plus", "postgres"])
 def test_a_program_that_is_not_go_gets_its_own_advice(name: str) -> None:
     (death,) = read_text(
