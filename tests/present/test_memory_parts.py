@@ -71,7 +71,7 @@ def test_memory_that_old_go_returned_may_still_be_resident(
 
 
 def test_stacks_in_use_and_obtained_are_read_without_the_rest_of_a_profile() -> None:
-    text = dump(Sys=4 * GIB, HeapSys=2 * GIB, HeapInuse=GIB) + f"# Stack = {GIB} / {GIB}\n"
+    text = dump(Sys=3 * GIB, HeapSys=2 * GIB, HeapInuse=GIB) + f"# Stack = {GIB} / {GIB}\n"
     table = memory_parts(read_text(text).report())
     assert table is not None
     assert ("stacks", "1,024 MiB") in [row[:2] for row in table.rows]
