@@ -99,7 +99,8 @@ _FORCED_COST = 0.2
     "forced-gc",
     meaning="The program forces GC, so GC runs when the pacer would not have started it.",
     condition="Over {t.forced_share:.0%} of the cycles, and at least {t.forced_min_cycles}, "
-    f"are forced. Only a note if these take less than {_FORCED_COST:.0%} of the GC CPU time.",
+    f"are forced. Only a note if these take less than {_FORCED_COST:.0%} of the GC CPU time. It "
+    "costs little if GC takes less than {t.gc_cpu_little:.0%} of the CPU.",
     advice="Find who forces them: calls to `runtime.GC` or `debug.FreeOSMemory`, or heap profiles "
     "that are fetched with `/debug/pprof/heap?gc=1`.",
     needs="cycles that are marked as forced",
