@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "GCTRACE_ANALYZER_CORE"
 
-INTERFACE = 11
+INTERFACE = 12
 """The core must have the same number; an older build in a checkout counts as none."""
 
 _paused = 0
@@ -147,7 +147,7 @@ class Core(Protocol):
         slack_s: float,
         open: int,
         lookahead: int,
-        shares: tuple[float, float, float, float],
+        shares: tuple[float, float, float, float, float],
     ) -> Table:
         """Returns the process of each cycle (`process`, int64), as `_best_fits` (`chains.py`).
 

@@ -27,9 +27,11 @@ pub struct Shares {
     pub from_s: f64,
     /// Share of the GC CPU time; less after it is no rounding.
     pub slack: f64,
-    /// Times the CPU time of a cycle, and seconds, by which GC CPU time may rise with it.
+    /// Times the CPU time of a cycle, and seconds, by which GC CPU time may rise with it, and
+    /// points by which its share may rise.
     pub rise_times: f64,
     pub rise_s: f64,
+    pub rise_pct: f64,
 }
 
 /// The facts of a cycle by which its process is found; NaN for what is unknown.
@@ -227,7 +229,8 @@ impl Shares {
         let now = before + or_zero(cycle.procs) * (cycle.end - last.end);
         let fell = (cycle.share + 1.0) * now < self.slack * last.share * before;
         let rise = cycle.share * now - (last.share + 1.0) * before;
-        let is_next = is_equal(cycle.num, last.num + 1.0);
+        let is_next =
+            is_equal(cycle.num, last.num + 1.0) && cycle.share > last.share + self.rise_pct;
         let rose = is_next && rise > 100.0 * (self.rise_times * cycle.most + self.rise_s);
         last.end > self.from_s && (fell || rose)
     }
@@ -264,6 +267,7 @@ mod tests {
             slack: 0.98,
             rise_times: 2.0,
             rise_s: 0.02,
+            rise_pct: 2.0,
         },
     };
 

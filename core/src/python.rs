@@ -25,7 +25,7 @@ mod _core {
 
     /// Raised with every change of what Python calls, so that no old build is used by accident.
     #[pymodule_export]
-    const INTERFACE: u32 = 11;
+    const INTERFACE: u32 = 12;
 
     /// Reads records of some line formats.
     #[pyclass(frozen)]
@@ -250,7 +250,7 @@ mod _core {
         slack_s: f64,
         open: usize,
         lookahead: usize,
-        shares: (f64, f64, f64, f64),
+        shares: (f64, f64, f64, f64, f64),
     ) -> PyResult<Table> {
         let limits = Limits {
             slack_s,
@@ -261,6 +261,7 @@ mod _core {
                 slack: shares.1,
                 rise_times: shares.2,
                 rise_s: shares.3,
+                rise_pct: shares.4,
             },
         };
         let columns = numbers(facts);

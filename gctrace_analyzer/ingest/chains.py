@@ -32,8 +32,9 @@ SHARE_FROM_S = 0.1
 SHARE_SLACK = 0.98
 """Share of the GC CPU time that a cycle shows; less after it is no rounding."""
 
-RISE_TIMES, RISE_S = 2.0, 0.02
-"""Times the CPU time of a cycle, and seconds, by which GC CPU time may rise with it at most."""
+RISE_TIMES, RISE_S, RISE_PCT = 2.0, 0.02, 2.0
+"""Times the CPU time of a cycle, and seconds, by which GC CPU time may rise with it at most; and
+points by which its share may rise whatever it cost."""
 
 OPEN_CHAINS = 64
 """Only this many of the last processes can get more cycles; limits the cost of crash loops."""
@@ -148,6 +149,7 @@ def _is_later() -> pl.Expr:
     fell = (share + 1) * now < SHARE_SLACK * share.shift() * before
     rise = share * now - (share.shift() + 1) * before
     rose = (num == num.shift() + 1) & (rise > 100 * (RISE_TIMES * _most_s() + RISE_S))
+    rose &= share > share.shift() + RISE_PCT
     changes = (fell | rose) & (end.shift() > SHARE_FROM_S)
     return (num > num.shift()) & later.fill_null(value=True) & ~changes.fill_null(value=False)
 
@@ -317,6 +319,7 @@ def _shares_contradict(last: _Cycle, cycle: _Cycle) -> bool:
     fell = (cycle.share + 1) * now < SHARE_SLACK * last.share * before
     rise, most = cycle.share * now - (last.share + 1) * before, cycle.most
     is_next = cycle.num == last.num + 1 and most is not None
+    is_next &= cycle.share > last.share + RISE_PCT
     rose = is_next and rise > 100 * (RISE_TIMES * (most or 0.0) + RISE_S)
     return last.end > SHARE_FROM_S and (fell or rose)
 
@@ -366,7 +369,7 @@ def _concurrent(frames: Sequence[pl.DataFrame]) -> pl.Series:
     columns = (core.packed(column.cast(pl.Float64).fill_null(math.nan)) for column in facts)
     table = compiled.concurrent_processes(
         b"".join(columns), slack_s=CLOCK_SLACK_S, open=OPEN_CHAINS, lookahead=LOOKAHEAD,
-        shares=(SHARE_FROM_S, SHARE_SLACK, RISE_TIMES, RISE_S),
+        shares=(SHARE_FROM_S, SHARE_SLACK, RISE_TIMES, RISE_S, RISE_PCT),
     )  # fmt: skip
     return pl.DataFrame(table)["process"]
 

@@ -238,7 +238,7 @@ def test_the_gc_cpu_since_the_start_cannot_fall_within_one_process() -> None:
         "gc 75 @3.012s 6%: 0.20+2.0+0.10 ms clock, 1.6+3.2/4.8/0.2+0.8 ms cpu, 10->12->7 MB, "
         "14 MB goal, 8 P\n"
     )
-    assert run.processes["last_gc"].to_list() == [74, 75]
+    assert run.processes["last_gc"].to_list() == [75, 74]
     assert "agrees" not in str(run.summary())
 
 
