@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "GCTRACE_ANALYZER_CORE"
 
-INTERFACE = 12
+INTERFACE = 10
 """The core must have the same number; an older build in a checkout counts as none."""
 
 _paused = 0
@@ -141,13 +141,7 @@ class Core(Protocol):
         """
 
     def concurrent_processes(
-        self,
-        facts: bytes,
-        *,
-        slack_s: float,
-        open: int,
-        lookahead: int,
-        shares: tuple[float, float, float, float, float],
+        self, facts: bytes, *, slack_s: float, open: int, lookahead: int
     ) -> Table:
         """Returns the process of each cycle (`process`, int64), as `_best_fits` (`chains.py`).
 

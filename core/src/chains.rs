@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 /// Columns of the facts of a cycle: those of `Cycle`, in the same order.
-const COLUMNS: usize = 12;
+const COLUMNS: usize = 11;
 
 /// What `chains.py` limits the search by.
 #[derive(Clone, Copy, Debug)]
@@ -17,21 +17,6 @@ pub struct Limits {
     pub open: usize,
     /// How many cycles of other processes may come between two of one process.
     pub lookahead: usize,
-    pub shares: Shares,
-}
-
-/// What the printed shares of GC CPU since the start say of two cycles.
-#[derive(Clone, Copy, Debug)]
-pub struct Shares {
-    /// Seconds since the start, from which on they say something.
-    pub from_s: f64,
-    /// Share of the GC CPU time; less after it is no rounding.
-    pub slack: f64,
-    /// Times the CPU time of a cycle, and seconds, by which GC CPU time may rise with it, and
-    /// points by which its share may rise.
-    pub rise_times: f64,
-    pub rise_s: f64,
-    pub rise_pct: f64,
 }
 
 /// The facts of a cycle by which its process is found; NaN for what is unknown.
@@ -47,7 +32,6 @@ struct Cycle {
     stacks: f64,
     share: f64,
     cpu: f64,
-    most: f64,
     kind: f64,
 }
 
@@ -111,8 +95,7 @@ fn cycle_of(columns: &[f64], count: usize, row: usize) -> Cycle {
         stacks: value(7),
         share: value(8),
         cpu: value(9),
-        most: value(10),
-        kind: value(11),
+        kind: value(10),
     }
 }
 
@@ -182,9 +165,6 @@ impl Chain {
         {
             return None;
         }
-        if limits.shares.contradict(last, cycle) {
-            return None;
-        }
         if apart > 1.0 {
             return Some(apart - 1.0);
         }
@@ -221,21 +201,6 @@ impl Chain {
     }
 }
 
-impl Shares {
-    /// Whether no process can print the shares since the start of both cycles. What is unknown
-    /// contradicts nothing.
-    fn contradict(&self, last: &Cycle, cycle: &Cycle) -> bool {
-        let before = or_zero(last.procs) * last.end;
-        let now = before + or_zero(cycle.procs) * (cycle.end - last.end);
-        let fell = (cycle.share + 1.0) * now < self.slack * last.share * before;
-        let rise = cycle.share * now - (last.share + 1.0) * before;
-        let is_next =
-            is_equal(cycle.num, last.num + 1.0) && cycle.share > last.share + self.rise_pct;
-        let rose = is_next && rise > 100.0 * (self.rise_times * cycle.most + self.rise_s);
-        last.end > self.from_s && (fell || rose)
-    }
-}
-
 fn goal_growth_pct(live: f64, goal: f64) -> Option<f64> {
     (live.abs() > 0.0 && goal > live).then(|| 100.0 * (goal - live) / live)
 }
@@ -262,13 +227,6 @@ mod tests {
         slack_s: 0.002,
         open: 64,
         lookahead: 32,
-        shares: Shares {
-            from_s: 0.1,
-            slack: 0.98,
-            rise_times: 2.0,
-            rise_s: 0.02,
-            rise_pct: 2.0,
-        },
     };
 
     /// Cycles with a number, a start, and a live heap that is also the heap at the start.
@@ -284,8 +242,7 @@ mod tests {
                 2.0 * live,
                 4.0,
                 0.0,
-                f64::NAN,
-                0.01,
+                1.0,
                 0.01,
                 0.0,
             ];
@@ -341,7 +298,7 @@ mod tests {
 
     #[test]
     fn columns_of_different_lengths_are_refused() {
-        assert!(processes(&[0.0; 13], LIMITS).is_none());
+        assert!(processes(&[0.0; 12], LIMITS).is_none());
         assert!(processes(&[], LIMITS).unwrap().is_empty());
     }
 }

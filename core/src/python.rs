@@ -15,7 +15,7 @@ mod _core {
     use pyo3::prelude::*;
     use pyo3::types::{PyBytes, PyCapsule};
 
-    use crate::chains::{self, Limits, Shares};
+    use crate::chains::{self, Limits};
     use crate::columns::{Columns, SIZE};
     use crate::frames::{Change, Layouts, SLOTS};
     use crate::mmu::{self, Phases};
@@ -25,7 +25,7 @@ mod _core {
 
     /// Raised with every change of what Python calls, so that no old build is used by accident.
     #[pymodule_export]
-    const INTERFACE: u32 = 12;
+    const INTERFACE: u32 = 10;
 
     /// Reads records of some line formats.
     #[pyclass(frozen)]
@@ -243,26 +243,18 @@ mod _core {
 
     /// Returns the process of each cycle of a stream that several programs share.
     #[pyfunction]
-    #[pyo3(signature = (facts, *, slack_s, open, lookahead, shares))]
+    #[pyo3(signature = (facts, *, slack_s, open, lookahead))]
     fn concurrent_processes(
         py: Python<'_>,
         facts: &[u8],
         slack_s: f64,
         open: usize,
         lookahead: usize,
-        shares: (f64, f64, f64, f64, f64),
     ) -> PyResult<Table> {
         let limits = Limits {
             slack_s,
             open,
             lookahead,
-            shares: Shares {
-                from_s: shares.0,
-                slack: shares.1,
-                rise_times: shares.2,
-                rise_s: shares.3,
-                rise_pct: shares.4,
-            },
         };
         let columns = numbers(facts);
         let found = py

@@ -32,10 +32,6 @@ SHARE_FROM_S = 0.1
 SHARE_SLACK = 0.98
 """Share of the GC CPU time that a cycle shows; less after it is no rounding."""
 
-RISE_TIMES, RISE_S, RISE_PCT = 2.0, 0.02, 2.0
-"""Times the CPU time of a cycle, and seconds, by which GC CPU time may rise with it at most; and
-points by which its share may rise whatever it cost."""
-
 OPEN_CHAINS = 64
 """Only this many of the last processes can get more cycles; limits the cost of crash loops."""
 
@@ -141,17 +137,13 @@ def _is_later() -> pl.Expr:
     """Returns whether a cycle has a larger number than the row before, and begins after its end."""
     num = pl.col("gc_num")
     later = pl.col("start_s") >= end_s().shift() - CLOCK_SLACK_S
-    # The GC CPU time since the start cannot fall, and rises by that of the cycles; the printed
-    # share of all time is truncated.
+    # The GC CPU time since the start cannot fall; the printed share of all time is truncated.
     share, end, procs = _share_pct(), end_s(), pl.col("procs")
     before = procs.shift() * end.shift()
     now = before + procs * (end - end.shift())
     fell = (share + 1) * now < SHARE_SLACK * share.shift() * before
-    rise = share * now - (share.shift() + 1) * before
-    rose = (num == num.shift() + 1) & (rise > 100 * (RISE_TIMES * _most_s() + RISE_S))
-    rose &= share > share.shift() + RISE_PCT
-    changes = (fell | rose) & (end.shift() > SHARE_FROM_S)
-    return (num > num.shift()) & later.fill_null(value=True) & ~changes.fill_null(value=False)
+    falls = fell & (end.shift() > SHARE_FROM_S)
+    return (num > num.shift()) & later.fill_null(value=True) & ~falls.fill_null(value=False)
 
 
 def _share_pct() -> pl.Expr:
@@ -200,18 +192,11 @@ def _rows(frame: pl.DataFrame) -> Iterator[_Cycle]:
 _GC_CPU = (
     "stw_sweep_term_cpu_ms", "assist_cpu_ms", "background_cpu_ms", "stw_mark_term_cpu_ms",
 )  # fmt: skip
-_STOPS = ("stw_sweep_term_ms", "stw_mark_term_ms")
-_PLACE = [
-    "gc_num", "start_s", *WALL_PHASES, "format", "gc_cpu_since_start_pct", "procs", *_GC_CPU,
-    "idle_cpu_ms",
-]  # fmt: skip
-_NEEDED = (*_PLACE, "heap_start_mib", "heap_live_mib", "heap_goal_mib", "stacks_mib")
-
-
-def _most_s() -> pl.Expr:
-    """Returns the GC CPU time of a cycle at most: a pause may count for all processors."""
-    spent = pl.sum_horizontal(*_GC_CPU, "idle_cpu_ms")
-    return (spent + pl.col("procs") * pl.sum_horizontal(_STOPS)) / 1000
+_PLACE = ["gc_num", "start_s", *WALL_PHASES, "format", "gc_cpu_since_start_pct", "procs"]
+_NEEDED = (
+    "gc_num", "start_s", *WALL_PHASES, "heap_start_mib", "heap_live_mib", "heap_goal_mib", "procs",
+    "stacks_mib", "gc_cpu_since_start_pct", *_GC_CPU, "format",
+)  # fmt: skip
 
 
 def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
@@ -227,7 +212,6 @@ def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
         pl.col("stacks_mib").alias("stacks"),
         _share_pct().alias("share"),
         (pl.sum_horizontal(_GC_CPU) / 1000).alias("cpu"),
-        _most_s().alias("most"),
         _kind_of_format().alias("kind"),
     )
 
@@ -245,7 +229,6 @@ class _Cycle(NamedTuple):
     stacks: int | None
     share: int | None
     cpu: float
-    most: float | None
     kind: int
 
 
@@ -281,8 +264,6 @@ class _Chain:
         start, end = cycle.start, last.end
         if start is not None and end is not None and start < end - CLOCK_SLACK_S:
             return math.inf
-        if _shares_contradict(last, cycle):
-            return math.inf
         if apart > 1:
             return apart - 1
         heap, live = cycle.heap, last.live
@@ -310,18 +291,14 @@ class _Chain:
         self.last = cycle
 
 
-def _shares_contradict(last: _Cycle, cycle: _Cycle) -> bool:
-    """Returns whether no process can print the shares since the start of both cycles."""
+def _loses_gc_cpu(last: _Cycle, cycle: _Cycle) -> bool:
+    """Returns whether less CPU time went to GC up to a cycle than up to one before it."""
     if last.end is None or cycle.end is None or last.share is None or cycle.share is None:
         return False
     before = (last.procs or 0) * last.end
     now = before + (cycle.procs or 0) * (cycle.end - last.end)
     fell = (cycle.share + 1) * now < SHARE_SLACK * last.share * before
-    rise, most = cycle.share * now - (last.share + 1) * before, cycle.most
-    is_next = cycle.num == last.num + 1 and most is not None
-    is_next &= cycle.share > last.share + RISE_PCT
-    rose = is_next and rise > 100 * (RISE_TIMES * (most or 0.0) + RISE_S)
-    return last.end > SHARE_FROM_S and (fell or rose)
+    return fell and last.end > SHARE_FROM_S and cycle.share >= 0
 
 
 def _goal_growth_pct(live: int | None, goal: int | None) -> float | None:
@@ -347,6 +324,8 @@ def _sequential(runs: Iterable[tuple[_Cycle, _Cycle]]) -> list[int] | None:
     process: list[int] = []
     for first, last in runs:
         here = chains[-1].missing(first) if chains else math.inf
+        if chains and _loses_gc_cpu(chains[-1].last, first):
+            here = math.inf
         earlier = [*chains[-OPEN_CHAINS:-1], *([before_gap] if before_gap else [])]
         if min((process.missing(first) for process in earlier), default=math.inf) < here:
             return None
@@ -368,9 +347,8 @@ def _concurrent(frames: Sequence[pl.DataFrame]) -> pl.Series:
     facts = pl.concat([_facts(frame) for frame in frames])
     columns = (core.packed(column.cast(pl.Float64).fill_null(math.nan)) for column in facts)
     table = compiled.concurrent_processes(
-        b"".join(columns), slack_s=CLOCK_SLACK_S, open=OPEN_CHAINS, lookahead=LOOKAHEAD,
-        shares=(SHARE_FROM_S, SHARE_SLACK, RISE_TIMES, RISE_S, RISE_PCT),
-    )  # fmt: skip
+        b"".join(columns), slack_s=CLOCK_SLACK_S, open=OPEN_CHAINS, lookahead=LOOKAHEAD
+    )
     return pl.DataFrame(table)["process"]
 
 

@@ -431,7 +431,7 @@ def not_opened(name: str, err: OSError) -> UnreadableInputError:
 
 
 def _hint_for(folder: Path) -> str:
-    if folder.with_name(f"{folder.name}.manifest.json").exists():
+    if folder.name and folder.with_name(f"{folder.name}.manifest.json").exists():
         return f"It is the output of a fleet: gctrace-analyze fleet {folder}"
     fleet = f"read each as a process of its own: gctrace-analyze fleet {folder}"
     pattern = _pattern(folder)

@@ -196,3 +196,11 @@ def test_the_pattern_that_groups_files_of_one_name_is_named() -> None:
     places = ("v/etcd/eu/run.log", "v/nsqd/eu/run.log.gz", "v/nsqd/us/run.log")
     found = answers(fleet_of(*({**replica(0, service=None), "file": name} for name in places)))
     assert "'{service}/*/run.log'" in " ".join(shown.notes(found))
+
+
+def test_pods_in_one_file_run_side_by_side() -> None:
+    """`kubectl logs --prefix` merges them; the restart of one of them is of that pod."""
+    pods = [replica(0, process=at, pod=pod) for at, pod in enumerate(("a", "b", "a"))]
+    found = answers(fleet_of(*pods))
+    assert found.totals.gc_cores == pytest.approx(1.0)
+    assert found.processes["process"].sort().to_list() == [1, 2]

@@ -1,9 +1,9 @@
 """Answers about a fleet, from the rows of `schema.FLEET`.
 
 How cores are counted: the processes in one file ran one after the other, and those in
-different files ran at the same time. So the GC CPU time of a file is divided by the file's
-duration, and the results of all files are added. Savings refer to the last process of each
-file, because only its settings can still be changed.
+different files, or of different pods in it, ran at the same time. So the GC CPU time of each is
+divided by its duration, and the results are added. Savings refer to the last process of each,
+because only its settings can still be changed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gctrace_analyzer.analysis.fleet.changes import (
 )
 from gctrace_analyzer.analysis.fleet.service_names import with_names
 from gctrace_analyzer.analysis.fleet.service_problems import problems, to_do
-from gctrace_analyzer.analysis.fleet.services import services
+from gctrace_analyzer.analysis.fleet.services import STREAM, services
 from gctrace_analyzer.analysis.fleet.states import with_state
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import total
@@ -197,8 +197,9 @@ def _sites(rows: pl.DataFrame, services: pl.DataFrame) -> pl.DataFrame:
 
 
 def _latest(processes: pl.DataFrame) -> pl.DataFrame:
-    """Returns the last process of each file."""
-    return processes.sort("file", "process").group_by("file", maintain_order=True).last()
+    """Returns the last process of each file, of each pod in it."""
+    ordered = processes.sort("file", "process").group_by(STREAM, maintain_order=True)
+    return ordered.last().select(processes.columns)
 
 
 def _kills(killed: pl.DataFrame) -> pl.DataFrame:

@@ -8,13 +8,16 @@ from gctrace_analyzer.analysis.totals import quotient, total
 
 _ENDS = ("", "_low", "_high")
 
+STREAM = ("file", "pod", "container")
+"""What has one process at a time. A file may be of several pods, which run side by side."""
+
 
 def services(rows: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
     """Returns one row per service, those that spend the most cores on GC first.
 
     Args:
         rows: every process with its `service`.
-        last: the last process of each file, with the columns of `states.with_state`.
+        last: the last process of each `STREAM`, with the columns of `states.with_state`.
     """
     counted = rows.group_by("service").agg(
         files=pl.col("file").filter(pl.col("server").is_null()).n_unique(),
@@ -47,22 +50,22 @@ def services(rows: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
 
 
 def _gc_cpu(rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns the GC CPU of each service; the processes of a file ran one after the other."""
+    """Returns the GC CPU of each service; the processes of a stream ran one after the other."""
     spans = rows.filter(pl.col("gc_cpu_s").is_not_null() & (pl.col("span_s") > 0)).select(
         "service",
-        "file",
+        *STREAM,
         "gc_cpu_s",
         idle_cpu_s=pl.col("gc_cpu_with_idle_s") - pl.col("gc_cpu_s"),
         assist_cpu_s=pl.col("assist_share_of_gc_cpu") * pl.col("gc_cpu_s"),
         capacity_s="capacity_cpu_s",
         capacity_time_s="span_s",
     )
-    by_file = spans.group_by("service", "file", maintain_order=True).agg(
+    by_stream = spans.group_by("service", *STREAM, maintain_order=True).agg(
         gc_cores=quotient("gc_cpu_cores"),
         gc_with_idle_cores=quotient("gc_cpu_with_idle_cores"),
         cores=quotient("cpus"),
     )
-    cores = by_file.group_by("service", maintain_order=True).agg(
+    cores = by_stream.group_by("service", maintain_order=True).agg(
         map(total, ("gc_cores", "gc_with_idle_cores", "cores"))
     )
     shares = spans.group_by("service", maintain_order=True).agg(
