@@ -225,7 +225,9 @@ def _said(name: str, verb: str | None, args: tuple[str, ...]) -> _Said:
         copy = Path(folder) / "x.log"
         shutil.copyfile(path, copy)
         said = _command((*([verb] if verb else []), str(copy), *args))
-    return _Said(said.code, _without_quotations(said.text, path.read_text(errors="replace")))
+    # The folder's name is random, and may end like a duration: `…le3s`.
+    text = said.text.replace(folder, "")
+    return _Said(said.code, _without_quotations(text, path.read_text(errors="replace")))
 
 
 def _command(words: tuple[str, ...]) -> _Said:
