@@ -34,6 +34,14 @@ PARTS = 8
 PIECES = (1, 700, 64, 5000, 13, 30_000, 1)
 """Sizes of the pieces a log comes in, over and over."""
 
+NOT_FOLLOWED = {
+    # Documents of metrics, below the command that printed them.
+    "k1-victoria-export-jsonl-f.log", "k19-vault-sys-metrics-json-f.log",
+    # What another command printed is of the only dump of a whole file.
+    "k19-ps-rss-and-print-f.log", "k19-smaps-rollup-file-f.log", "k19-top-shr-f.log",
+}  # fmt: skip
+"""Inputs that somebody pasted, and that nothing writes while it is followed."""
+
 LEARNT = "go18896-fragmentation-two-runs.log"
 """How many of its 40 processors a pause stops is learnt from all of its few cycles: the first
 intervals were reported before."""
@@ -72,7 +80,7 @@ def logs() -> list[Path]:
     return of_every_kind(
         path
         for path in (*SAMPLES.rglob("*.log"), *CORPUS.glob("*/**/*"))
-        if path.is_file() and not {path.suffix, path.name} & names
+        if path.is_file() and not {path.suffix, path.name} & (names | NOT_FOLLOWED)
     )
 
 
