@@ -263,18 +263,25 @@ def _tops(ranges: pl.DataFrame) -> list[float]:
     """Returns the goals that are most common, each with what is near it: a limit's, perhaps."""
     above = ranges["goal"].filter(ranges["goal"] > ranges["live"])
     common = above.value_counts().sort("goal")
+    width = (_NEAR_SHARE * common["goal"]).clip(1.0)
+    first = common["goal"].search_sorted(common["goal"] - width, "left").to_list()
+    after = common["goal"].search_sorted(common["goal"] + width, "right").to_list()
+    goals, whole = common["goal"].to_list(), common["count"].to_list()
     tops: list[float] = []
-    while len(common) and len(tops) < _MOST_TOPS:
-        goals, width = common["goal"], (_NEAR_SHARE * common["goal"]).clip(1.0)
-        total = pl.Series([0, *accumulate(common["count"].to_list())])
-        first = goals.search_sorted(goals - width, "left")
-        after = goals.search_sorted(goals + width, "right")
-        near = (total.gather(after) - total.gather(first)).to_list()
-        best = near.index(max(near))
-        if near[best] < FEWEST_GOALS:
+    left, counts = list(range(len(goals))), whole
+    while left and len(tops) < _MOST_TOPS:
+        total = [0, *accumulate(counts)]
+        near = [total[after[at]] - total[first[at]] for at in left]
+        if max(near) < FEWEST_GOALS:
             break
+        best = left[near.index(max(near))]
         tops.append(goals[best])
-        common = common.filter((goals - tops[-1]).abs() > _NEAR_TIMES * width[best])
+        reach = _NEAR_TIMES * width[best]
+        far = [abs(goals[at] - tops[-1]) > reach for at in left]
+        counts = [0] * len(goals)
+        left = [at for at, is_far in zip(left, far, strict=True) if is_far]
+        for at in left:
+            counts[at] = whole[at]
     if not tops and len(above) >= FEWEST_GOALS:
         tops = [float(above.quantile(_DRIFTING) or 0.0)]
     return tops
