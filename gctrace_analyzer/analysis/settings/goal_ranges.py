@@ -25,8 +25,8 @@ HEAP_MINIMUM_MIB = 4
 _ROUNDING = 0.02
 """Relative error of GOGC beyond the truncation: what the runtime counts and does not print."""
 
-_EXACT = 1e-6
-"""Relative distance from an end that does not belong to an interval."""
+_BELOW = 1 - 2**-53
+"""Times an end that does not belong to an interval: the number below it."""
 
 _RAISED_ROOM_MIB, _RAISED_TO_START_MIB = 42, 24
 """MiB between live heap and goal. From there on the trigger is over 2 MiB, or over 1, below the
@@ -114,7 +114,7 @@ def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
     perhaps = raised | (near_goal & (error > 0)) | (swept <= 1)
     low = pl.col("_low") * (1 - _ROUNDING)
     # The heap minimum is exact, and its goal is below what is printed for the next MiB.
-    high = pl.min_horizontal(minimum * (1 - _EXACT), pl.col("_high") * (1 + _ROUNDING))
+    high = pl.min_horizontal(minimum * _BELOW, pl.col("_high") * (1 + _ROUNDING))
     ranges = bounds.select(
         "goal",
         "live",

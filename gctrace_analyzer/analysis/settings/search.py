@@ -277,9 +277,8 @@ def _tops(ranges: pl.DataFrame) -> list[float]:
         best = left[near.index(max(near))]
         tops.append(goals[best])
         reach = _NEAR_TIMES * width[best]
-        far = [abs(goals[at] - tops[-1]) > reach for at in left]
+        left = [at for at in left if abs(goals[at] - tops[-1]) > reach]
         counts = [0] * len(goals)
-        left = [at for at, is_far in zip(left, far, strict=True) if is_far]
         for at in left:
             counts[at] = whole[at]
     if not tops and len(above) >= FEWEST_GOALS:

@@ -249,11 +249,11 @@ def sizes(rows: list[tuple[int, int, int]]) -> pl.DataFrame:
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.integers(10, 1000), st.lists(st.floats(0.1, 500), min_size=6, max_size=30),
+    st.floats(10, 1000), st.lists(st.floats(0.1, 500), min_size=6, max_size=30),
     st.floats(0, 0.9), st.floats(0, 0.9),
 )  # fmt: skip
 def test_the_gogc_that_set_goals_lies_in_every_interval(
-    gogc: int, lives: list[float], stacks: float, globals_: float
+    gogc: float, lives: list[float], stacks: float, globals_: float
 ) -> None:
     rows = []
     for before, after in pairwise(lives):
