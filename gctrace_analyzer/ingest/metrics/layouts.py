@@ -72,7 +72,7 @@ _ARE_READ = (
     "  runtime/metrics, and MemStats."
 )
 
-_GCTRACE = re.compile(r"^gc #?\d+ @", re.MULTILINE)
+_GCTRACE = re.compile(r"gc #?\d+ @[\d.]+s \d+%: |^gc #?\d+ @", re.MULTILINE)
 _MOST_LINES = 5
 
 

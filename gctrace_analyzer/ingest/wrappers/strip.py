@@ -132,14 +132,16 @@ def _wrappers_of(sample: list[str]) -> list[Wrapper]:
     """Returns the wrappers that occur in a sample of lines."""
     records = sum(_ANY_RECORD.search(text) is not None for text in sample)
     wrappers = []
+    # No format fits a record itself, and to compile all of them takes longer than a short log.
+    sample = [text for text in sample if not _ANY_RECORD.match(text)]
     for wrapper in WRAPPERS:
+        if not sample:
+            break
         left = [text for text in sample if not wrapper.matches(text)]
         fits = len(sample) - len(left)
         if fits and not (wrapper.message and 2 * fits < records):
             wrappers.append(wrapper)
             sample = left
-        if not sample:
-            break
     return wrappers
 
 

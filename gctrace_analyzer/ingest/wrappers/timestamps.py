@@ -73,6 +73,8 @@ def _any_year(text: pl.Series) -> pl.DataFrame:
         if rest.is_empty():
             break
         groups = rest["text"].str.extract_groups(pattern).struct.unnest()
+        if all(group.null_count() == len(rest) for group in groups):
+            continue
         read_rows = (
             rest.hstack(groups)
             .with_columns(**columns(groups))
