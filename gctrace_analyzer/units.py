@@ -28,9 +28,12 @@ _BYTES = {
     "b": 1,
     "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,  # GOMEMLIMIT
     "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40,  # Kubernetes
-    "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40,  # docker, systemd
+    "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40,  # docker
     "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
 }  # fmt: skip
+_DECIMAL = {"M": 10**6, "G": 10**9, "T": 10**12}
+"""Suffixes of Kubernetes. systemd reads them as 1024 to a power, but a limit that is taken for
+smaller than it is does no harm."""
 _GO_UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _SECONDS = {
     "d": DAY_S, "h": 3600.0, "m": 60.0, "min": 60.0, "s": 1.0, "": 1.0, "ms": 1e-3,
@@ -51,6 +54,8 @@ def size_mib(value: str | float, *, argument: str = "size") -> float:
 
     >>> size_mib("1GiB"), size_mib("512Mi"), size_mib(64), size_mib("1.5g"), size_mib("0")
     (1024.0, 512.0, 64.0, 1536.0, 0.0)
+    >>> round(size_mib("2G")), round(size_mib("2GB"))
+    (1907, 1907)
     """
     if not isinstance(value, str):
         return _number_of_mib(value, argument)
@@ -59,8 +64,9 @@ def size_mib(value: str | float, *, argument: str = "size") -> float:
         raise BadSettingError(argument, value, "a size such as 512MiB, 1.5GiB or 2Gi")
     number, unit = match.groups()
     if not unit and float(number):
-        raise BadSettingError(argument, value, "a size with its unit", f"{number}MiB")
-    factor = _BYTES.get(unit.lower(), None if unit else 1)
+        unit = "MiB" if float(number) < MIB else "B"
+        raise BadSettingError(argument, value, "a size with its unit", f"{number}{unit}")
+    factor = _DECIMAL.get(unit) or _BYTES.get(unit.lower(), None if unit else 1)
     if factor is None:
         raise BadSettingError(argument, value, "a size in KiB, MiB, GiB or TiB")
     return float(number) * factor / MIB

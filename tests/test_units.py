@@ -29,6 +29,27 @@ def test_a_size_that_is_written_is_read_back(number: int, unit: str) -> None:
     assert units.size_mib(f" {number} {unit.lower()} ") == units.size_mib(f"{number}{unit}")
 
 
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("2G", 2e9),
+        ("2GB", 2e9),
+        ("500M", 5e8),
+        ("2g", 2 << 30),
+        ("2Gi", 2 << 30),
+        ("64m", 64 << 20),
+    ],
+)
+def test_sizes_are_read_as_kubernetes_and_docker_read_them(text: str, size: float) -> None:
+    assert units.size_mib(text) * units.MIB == pytest.approx(size)
+
+
+def test_a_size_in_bytes_is_suggested_as_one() -> None:
+    with pytest.raises(gca.BadSettingError) as caught:
+        units.size_mib("2147483648")
+    assert caught.value.suggestion == "2147483648B"
+
+
 @given(st.floats(0, 1e9))
 def test_a_size_that_is_a_number_is_in_mib(size: float) -> None:
     assert units.size_mib(size) == size

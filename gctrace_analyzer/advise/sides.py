@@ -329,13 +329,14 @@ def _compare_two(
         error=measurement.alpha if measurement else ERROR,
         rounds=places,
     )
-    differing = tuple(
-        differences(
+    differing = (
+        *_same_logs(before, after),
+        *differences(
             (_with_same_wording(before, after), before.measured),
             (after.circumstances, after.measured),
             changes,
             load_is_given=given,
-        )
+        ),
     )
     if benchmarks:
         changes = {
@@ -363,6 +364,27 @@ def _compare_two(
     return Pair(
         before, after, changes, differing, no_expectation, given, measurement, benchmarks
     )
+
+
+def _same_logs(before: Side, after: Side) -> Iterator[Difference]:
+    """Yields that a log is on both sides, also under another name."""
+    for one in before.analyses:
+        if any(_is_same(one, other) for other in after.analyses):
+            name = one.log.sources[0].name if one.log.sources else "a frame of cycles"
+            yield Difference(
+                "note",
+                "same_log",
+                f"{name} is on both sides: a log does not differ from itself.",
+            )
+            return
+
+
+def _is_same(one: Analysis, other: Analysis) -> bool:
+    logs = [
+        [run.tables[name].drop("source", strict=False) for name in ("cycles", "memstats")]
+        for run in (one, other)
+    ]
+    return any(map(len, logs[0])) and all(map(pl.DataFrame.equals, *logs))
 
 
 def _with_promise(

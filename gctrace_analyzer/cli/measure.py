@@ -89,6 +89,9 @@ def _measure(args: argparse.Namespace, options: Mapping[str, Any], draw: Any) ->
 
     def progress(now: Progress) -> None:
         folder[:] = [now.folder]
+        if now.may_be_server:
+            draw("", always=True)
+            say(_of_server(args.program, now.port))
         draw(_how_far(now), always=True)
 
     try:
@@ -114,6 +117,17 @@ def _how_far(now: Progress) -> str:
     if now.left_s is not None:
         parts.append(f"about {duration_text(max(round(now.left_s), 1))} left")
     return " · ".join(filter(None, parts))
+
+
+def _of_server(program: Sequence[str], port: int | None) -> str:
+    """Returns what to add where a program does not end by itself."""
+    ready = "URL" if port is None else f"tcp://127.0.0.1:{port}"
+    what = "still runs" if port is None else f"listens on port {port} and still runs"
+    name = program[0] if program else "The program"
+    return (
+        f"gctrace-analyze: {name} {what}. A server does not end by itself: stop this with Ctrl-C "
+        f"and add\n  --for 30s, or --ready {ready} --load COMMAND"
+    )
 
 
 def _end(*_: object) -> None:

@@ -316,7 +316,12 @@ def add_facts(
         "SIZE",
         f"GOMEMLIMIT that it ran with, for example 900MiB, or off{per_side}",
     )
-    add("--container-limit", "SIZE", "memory limit of the container, for example 2GiB")
+    add(
+        "--container-limit",
+        "SIZE",
+        "memory limit of the container: 2GiB, 2Gi or 2g; 2G is 2,000,000,000 bytes, as in "
+        "Kubernetes",
+    )
     add("--cpu-limit", "CPUS", "CPU limit of the container, in CPUs: 1.5 or 500m")
     add("--go-version", "VERSION", f"Go version that built it, for example 1.22{per_side}")
     add(f"--ballast{suffix}", "SIZE", "size of the heap ballast, for example 64MiB")

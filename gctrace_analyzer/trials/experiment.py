@@ -83,6 +83,9 @@ class Progress:
         left_s: the time that is probably left; None if that is unknown.
         folder: where the logs are.
         is_repeat: whether the run is made again, because other work disturbed it.
+        may_be_server: whether the first run lasts so long, or listens on a port, that it may be
+            a server, which does not end by itself.
+        port: the port that it listens on; None if that is unknown.
     """
 
     round: int
@@ -91,6 +94,8 @@ class Progress:
     left_s: float | None
     folder: Path
     is_repeat: bool = False
+    may_be_server: bool = False
+    port: int | None = None
 
 
 def measure(
@@ -314,7 +319,7 @@ class _Experiment:
                 self._make(trial, number)
         self._tell(number, "")
 
-    def _tell(self, number: int, side: str, *, is_repeat: bool = False) -> None:
+    def _tell(self, number: int, side: str, **more: Any) -> None:
         kept = self._kept
         left = None
         if self._took_s:
@@ -327,14 +332,20 @@ class _Experiment:
             made = sum(run.round == number for run in kept.runs)
             runs = max(needed - number, 0) * len(kept.trials) + max(len(kept.trials) - made, 0)
             left = usual_s * runs
-        self._say(Progress(number, kept.most, side, left, kept.folder, is_repeat))
+        self._say(Progress(number, kept.most, side, left, kept.folder, **more))
 
     def _make(self, trial: Trial, number: int) -> TrialRun:
         """Runs a side, once more if other work disturbed it, and keeps the quieter run."""
         kept = self._kept
         self._tell(number, trial.label)
         begin = time.monotonic()
-        run = run_trial(trial, kept.plan, number, kept.log(trial, number))
+        run = run_trial(
+            trial,
+            kept.plan,
+            number,
+            kept.log(trial, number),
+            lambda port: self._tell(number, trial.label, may_be_server=not number, port=port),
+        )
         self._took_s[trial.label] = time.monotonic() - begin
         helps = self._repeats < _FEW_REPEATS or 2 * self._repeats_in_vain < self._repeats
         if number and run.disturbed and run.error is None and helps:

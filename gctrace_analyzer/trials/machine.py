@@ -16,6 +16,8 @@ _LEAST_FOREIGN_S = 0.05
 """CPU seconds: /proc/stat counts in steps of 10 ms for each CPU."""
 
 _PROC = Path("/proc")
+_LISTEN = "0A"
+"""The state of a socket that accepts connections (include/net/tcp_states.h)."""
 _CPU_ACCOUNTS = (
     Path("/sys/fs/cgroup"),
     Path("/sys/fs/cgroup/cpu"),
@@ -72,6 +74,19 @@ def cpu_s(pid: int) -> float | None:
     with suppress(OSError, ValueError):
         fields = (_PROC / str(pid) / "stat").read_text().rpartition(") ")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return None
+
+
+def listening_port(pid: int) -> int | None:
+    """Returns a TCP port that a process accepts connections on; None if none is known."""
+    with suppress(OSError, ValueError):
+        folder = _PROC / str(pid)
+        files = {str(path.readlink()) for path in (folder / "fd").iterdir()}
+        for name in ("tcp", "tcp6"):
+            for line in (folder / "net" / name).read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == _LISTEN and f"socket:[{fields[9]}]" in files:
+                    return int(fields[1].rpartition(":")[2], 16)
     return None
 
 

@@ -17,10 +17,11 @@ from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import duration
 from gctrace_analyzer.program import last_output
-from gctrace_analyzer.trials.machine import MachineTime, cpu_s
+from gctrace_analyzer.trials.machine import MachineTime, cpu_s, listening_port
 from gctrace_analyzer.trials.process import Command, Measured, is_benchmark
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from gctrace_analyzer.trials.plan import Plan, Trial
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 _TICK_S = 0.05
 _ANSWER_S = 1.0
 """How long an answer may take that shows that a server is ready."""
+
+_LOOKS_S = (5.0, 30.0)
+"""When it is looked whether a program is a server, which does not end by itself; after the last
+time, it may be one in any case."""
 
 _URL = re.compile(r"(https?|tcp)://\S+")
 
@@ -46,7 +51,13 @@ class _Window:
     load_cpu_s: float = 0.0
 
 
-def run_trial(trial: Trial, plan: Plan, number: int, log: Path) -> TrialRun:
+def run_trial(
+    trial: Trial,
+    plan: Plan,
+    number: int,
+    log: Path,
+    runs_on: Callable[[int | None], None] = lambda _: None,
+) -> TrialRun:
     """Runs a side once and returns what was measured; a failure is a result too.
 
     Args:
@@ -54,6 +65,7 @@ def run_trial(trial: Trial, plan: Plan, number: int, log: Path) -> TrialRun:
         plan: how its runs are made.
         number: of the round; 0 is the warm-up.
         log: the file for its standard error; other output goes next to it.
+        runs_on: is called with the port that it listens on, if any, when it may never end.
 
     Raises:
         ProgramError: a command cannot be started.
@@ -74,7 +86,7 @@ def run_trial(trial: Trial, plan: Plan, number: int, log: Path) -> TrialRun:
         # What measures the program has started too, which is no other work.
         before = MachineTime.now()
         try:
-            window, usage = _run(program, plan, command, load_log)
+            window, usage = _run(program, plan, command, load_log, runs_on)
         except _RunFailedError as err:
             error, usage = str(err), program.kill()
         after = MachineTime.now()
@@ -107,17 +119,37 @@ def run_trial(trial: Trial, plan: Plan, number: int, log: Path) -> TrialRun:
 
 
 def _run(
-    program: Measured, plan: Plan, command: Command, load_log: Path
+    program: Measured,
+    plan: Plan,
+    command: Command,
+    load_log: Path,
+    runs_on: Callable[[int | None], None],
 ) -> tuple[_Window, Usage]:
     if plan.is_server:
         return _serve(program, plan, command, load_log)
-    usage = program.wait(plan.timeout_s)
+    usage = _ended(program, plan.timeout_s, runs_on)
     if usage is None:
         msg = f"did not end within {duration(plan.timeout_s)}"
         raise _RunFailedError(msg)
     if usage.exit_code:
         raise _RunFailedError(_ending(usage.exit_code))
     return _Window(usage.wall_s, usage.cpu_s), usage
+
+
+def _ended(
+    program: Measured, timeout_s: float, runs_on: Callable[[int | None], None]
+) -> Usage | None:
+    """Waits until a program has ended; None if it takes longer than this."""
+    waited_s = 0.0
+    for look_s in (look_s for look_s in _LOOKS_S if look_s < timeout_s):
+        if (usage := program.wait(look_s - waited_s)) is not None:
+            return usage
+        waited_s = look_s
+        port = None if program.pid is None else listening_port(program.pid)
+        if port is not None or look_s == _LOOKS_S[-1]:
+            runs_on(port)
+            break
+    return program.wait(timeout_s - waited_s)
 
 
 def _serve(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import gctrace_analyzer as gca
 from tests.conftest import CORPUS, SAMPLES
@@ -101,3 +102,15 @@ def test_a_given_gogc_that_the_log_contradicts_is_noted() -> None:
     (sentence,) = [each.sentence for each in found.differences if each.what == "other_gogc"]
     assert "GOGC=100 was given, but the heap goals follow GOGC=20" in sentence
     assert str(found).index("was given, but") < str(found).index("GC CPU with idle")
+
+
+def test_a_log_that_is_on_both_sides_is_named_also_under_another_name(tmp_path: Path) -> None:
+    log = Path("samples/steady-go1.26.log")
+    copy = tmp_path / "copy.log"
+    copy.write_bytes(log.read_bytes())
+    for other in (log, copy):
+        found = gca.compare(log, other)
+        assert [each.what for each in found.differences] == ["same_log"]
+        assert f"{log} is on both sides" in " ".join(str(found).split())
+    different = gca.compare(log, "samples/steady-gogc200-go1.26.log")
+    assert "same_log" not in {each.what for each in different.differences}

@@ -172,3 +172,26 @@ def test_a_prediction_that_is_refused_prints_why() -> None:
     run = gca.read("samples/thrash-go1.19.log")
     assert "No prediction: the program was thrashing" in str(run.whatif(gogc=200))
     assert "No recommendation: the program was thrashing" in str(run.recommend())
+
+
+def test_the_present_setting_is_shown_beside_what_is_tried() -> None:
+    run = gca.read("samples/steady-go1.26.log")
+    tried = run.whatif(gogc=200)
+    assert tried["gogc"].to_list() == [200]
+    assert str(tried).splitlines()[1].split()[:2] == ["GOGC=100", "(now)"]
+    assert str(run.whatif(gogc=[100, 200])).count("(now)") == 1
+
+
+def test_predictions_of_one_log_have_one_confidence() -> None:
+    log = "samples/steady-go1.26.log"
+    several = (gca.read(log), gca.read(log, container_limit="2GiB"))
+    texts = [str(run.recommend()) for run in several]
+    lines = [next(line for line in text.splitlines() if "Confidence" in line) for text in texts]
+    assert lines[0] == lines[1]
+    assert "test it with gctrace-analyze measure" in " ".join(texts[0].split())
+    assert "try     GOGC=100 GOMEMLIMIT" in texts[1]
+
+
+def test_a_container_limit_in_other_units_is_shown_in_bytes() -> None:
+    run = gca.read("samples/steady-go1.26.log", container_limit="2G")
+    assert "1,907 MiB (2,000,000,000 bytes)" in " ".join(str(run.recommend()).split())

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.trials import guard
+from gctrace_analyzer.cli import main
+from gctrace_analyzer.trials import guard, trial
 from tests.helpers.programs import started
 
 SERVER = Path(__file__).with_name("server.py")
@@ -125,6 +126,21 @@ def test_a_load_that_hangs_is_killed_and_a_server_that_ends_is_a_failure(
             load=[sys.executable, "-c", "import sys; sys.exit(3)"],
             logs=tmp_path / "c",
         )
+
+
+@needs_proc
+def test_what_to_add_for_a_server_is_said_while_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(trial, "_LOOKS_S", (2.0, 2.5))
+    port, mark = free_port(), f"mark-{random.random()}"
+    how = ["measure", "--gogc", "1,2", "--timeout", "3s", "--logs", str(tmp_path / "runs")]
+    assert main([*how, "--", sys.executable, str(SERVER), str(port), mark]) == 3
+    said = capsys.readouterr().err
+    assert f"listens on port {port} and still runs" in said
+    assert said.count("--for 30s") == 1
+    assert main([*how, "--", sys.executable, "-c", "import time; time.sleep(9)"]) == 3
+    assert capsys.readouterr().err.count("--for 30s") == 1
 
 
 def test_another_server_at_the_address_is_refused(tmp_path: Path) -> None:

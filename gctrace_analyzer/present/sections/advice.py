@@ -8,11 +8,11 @@ import polars as pl
 
 from gctrace_analyzer.advise.candidates import without_ballast
 from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.advise.whatif import is_measured
+from gctrace_analyzer.advise.whatif import grid, is_measured
 from gctrace_analyzer.analysis.settings.naming import percent_text
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import NONE, duration, mib, share
-from gctrace_analyzer.units import IN_GIB_FROM_MIB
+from gctrace_analyzer.units import IN_GIB_FROM_MIB, MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +91,8 @@ def advice(
     unit, times = _unit_of_peaks(shown)
     cpu = _cpu_column(shown)
     for row in shown.iter_rows(named=True):
-        word = "now" if row["now"] else "advised" if row["rank"] == 1 else "or"
+        firm = "try" if row["confidence"] == "low" else "advised"
+        word = "now" if row["now"] else firm if row["rank"] == 1 else "or"
         body.append(
             (f"{_mark(row)} {word:<7} {name_of(row, predictor)}", *_figures(row, cpu, times))
         )
@@ -100,7 +101,12 @@ def advice(
 
 
 def predictions(rows: pl.DataFrame, predictor: Predictor) -> Table:
-    """Returns a table of every prediction of a what-if."""
+    """Returns a table of every prediction of a what-if, and of the present setting."""
+    if not predictor.refused and not any(map(is_measured, rows.iter_rows(named=True))):
+        present = grid(
+            predictor, [predictor.now.gogc], [predictor.now.limit], [predictor.now.ballast]
+        )
+        rows = pl.concat([present, rows])
     marks = any(_mark(row) != " " for row in rows.iter_rows(named=True))
     body = []
     unit, times = _unit_of_peaks(rows)
@@ -233,9 +239,11 @@ def reasons(rows: pl.DataFrame, predictor: Predictor) -> list[tuple[str, str]]:
     if first["risk"]:
         sentences.append(("Note", first["risk"]))
     sentences += [("Note", text) for text in predictor.warnings]
-    if not first["now"]:
-        why = f": {doubt}" if (doubt := predictor.doubt(first)) else ""
-        sentences.append(("Confidence", f"{first['confidence']}{why}"))
+    predicted = rows.filter(~pl.col("now")).head(1)
+    for row in predicted.iter_rows(named=True):
+        why = f": {doubt}" if (doubt := predictor.doubt(row)) else ""
+        test = "; test it with gctrace-analyze measure" if row["confidence"] == "low" else ""
+        sentences.append(("Confidence", f"{row['confidence']}{why}{test}"))
     return sentences
 
 
@@ -246,7 +254,7 @@ def _memory(row: Row, predictor: Predictor) -> Iterator[str]:
         return
     heap = row["heap_peak_mib"] - (row["ballast_mib"] or 0.0)
     other = row["memory_peak_mib"] - heap - outside
-    of_room = f" of the container's {room:,.0f} MiB" if room else ""
+    of_room = f" of the container's {_whole_size(room)}" if room else ""
     assumed = "" if predictor.non_heap_is_known else " (assumed)"
     rest = (
         f", outside Go {outside:,.0f} with file pages"
@@ -257,6 +265,16 @@ def _memory(row: Row, predictor: Predictor) -> Iterator[str]:
         f"about {row['memory_peak_mib']:,.0f} MiB{of_room} at the peak: heap {heap:,.0f}, other "
         f"memory of Go {other:,.0f}{assumed}{rest}"
     )
+
+
+def _whole_size(size_mib: float) -> str:
+    """Returns a size in MiB; in bytes as well, if it was stated in other units.
+
+    >>> _whole_size(2048), _whole_size(2e9 / MIB)
+    ('2,048 MiB', '1,907 MiB (2,000,000,000 bytes)')
+    """
+    in_bytes = "" if size_mib % 1 == 0 else f" ({size_mib * MIB:,.0f} bytes)"
+    return f"{size_mib:,.0f} MiB{in_bytes}"
 
 
 def manifests(setting: Setting) -> dict[str, str]:

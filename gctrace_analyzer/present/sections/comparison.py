@@ -48,9 +48,9 @@ LOAD_NOTE = (
     "An estimate for the same live heap and goal: the cost of a cycle stays the same, and the "
     "number of cycles follows the allocation rate."
 )
-_FIRST = ("other_gogc", "changed_gogc", "live_heap", "unclear_load")
-"""Differences that are shown first: several settings of one side have no common figure, and with a
-different live heap, the load is not the same."""
+_FIRST = ("same_log", "other_gogc", "changed_gogc", "live_heap", "unclear_load")
+"""Differences that are shown first: a log does not differ from itself, several settings of one side
+have no common figure, and with a different live heap, the load is not the same."""
 _KINDS = {"incomparable": "bold yellow", "changed": "bold", "note": ""}
 
 
