@@ -44,6 +44,9 @@ _WORST = 3
 _SHORT = 60
 """Characters of inputs that are repeated in a command."""
 
+_MOST_ROWS = 100
+"""Rows of a table that may be asked for in the command to run next."""
+
 _DESCRIPTION = """\
 Reads the logs of many processes, writes one row for each, and says first which
 services suffer, what of, and what to set: those that thrash or soon will, were
@@ -173,6 +176,7 @@ def _result(
 def _next(args: argparse.Namespace, folder: str | None, summary: Answers) -> Document:
     """Returns the commands to run next: a page and single reports, services named by folders."""
     from gctrace_analyzer.present.document import Gap, Sentence, Sentences
+    from gctrace_analyzer.present.fleet_tables import rankings
     from gctrace_analyzer.present.sections.fleet import pattern_of
 
     files = summary.totals.files
@@ -182,7 +186,10 @@ def _next(args: argparse.Namespace, folder: str | None, summary: Answers) -> Doc
     has_page = any(path.suffix == ".html" for path in args.output)
     of = inputs if folder is None else f"-o {shlex.quote(folder)}"
     if of and len(of) <= _SHORT and not has_page:
-        steps += [] if args.everything else [f"gctrace-analyze fleet {of} --all"]
+        rows = max((ranked.total for ranked in rankings(summary, args.top)), default=0)
+        more = f" --top {rows}" if args.top < rows <= _MOST_ROWS else ""
+        if more or not args.everything:
+            steps.append(f"gctrace-analyze fleet {of} --all{more}")
         steps.append(
             f"gctrace-analyze fleet {of}{' -o fleet.parquet' if folder is None else ''} {page}"
         )
@@ -191,8 +198,8 @@ def _next(args: argparse.Namespace, folder: str | None, summary: Answers) -> Doc
         steps.append(f"gctrace-analyze fleet {inputs} --id '{id_}'{into}")
     if not steps:
         return ()
-    rows = [Sentence("Next:" if step is steps[0] else "", step, "bold") for step in steps]
-    return (Gap(), Sentences(rows, width=6, indent=0))
+    named = [Sentence("Next:" if step is steps[0] else "", step, "bold") for step in steps]
+    return (Gap(), Sentences(named, width=6, indent=0))
 
 
 def command_parser() -> argparse.ArgumentParser:

@@ -298,7 +298,7 @@ _OVER_RUNS = "Services over all runs"
 TITLES_OF_CHANGES = (_OVER_RUNS, _THRASHING_CHANGED, *(title for title, _ in _CHANGED.values()))
 """The titles of the tables that say what changed since an earlier run."""
 
-_TO_FIX, _BY_GC_CPU, _UNREAD = "Services to fix", "Services by GC CPU", "Could not be read"
+_TO_FIX, _BY_GC_CPU, _UNREAD = "Services to fix", "Services by GC CPU", "Not read in full"
 URGENT = (*TITLES_OF_CHANGES, _TO_FIX, _BY_GC_CPU, _UNREAD)
 """The titles of the tables that one screen has."""
 
@@ -340,7 +340,20 @@ _LIVE = _figure("live heap", "live_heap_p50_mib", mib)
 _LIVE_MAX = _figure("live max", "live_heap_max_mib", mib)
 _LIMIT = _figure("limit", "limit_mib", mib)
 _RATE = _figure("cycles/s", "gc_per_s", rate)
-_TO_DO = Column("set or do first", lambda row: row["to_do"], "", "l", 23, is_wide=True)
+
+
+_TO_DO_CHARS = 23
+
+
+def _to_do(row: Row) -> str:
+    """Returns what to set or do first, and where if only one of several processes needs it."""
+    name = row.get("only_in") or ""
+    # The service is named already, and pods differ at their ends.
+    end = name if len(name) < _TO_DO_CHARS else f"…{name[-_TO_DO_CHARS + 6 :]}"
+    return f"{row['to_do']}; only {end}" if name else str(row["to_do"])
+
+
+_TO_DO = Column("set or do first", _to_do, "", "l", _TO_DO_CHARS, is_wide=True)
 
 
 def _p99(row: Mapping[str, Any]) -> str:
@@ -418,7 +431,7 @@ _THRASH = (
     ),
 )
 _KILLS = (
-    _SERVICE,
+    _NAME,
     _figure("kills", "oom_kills", _whole),
     _figure("container", "container_limit_mib", mib),
     _figure("RSS max", "rss_max_mib", mib),

@@ -185,7 +185,7 @@ def test_the_name_of_a_file_names_its_service(files: list[str], services: list[s
     assert sorted(found.services["service"]) == services
 
 
-def test_processes_that_thrash_come_first_then_the_cores_count() -> None:
+def test_processes_have_the_order_of_the_problems_then_of_their_cores() -> None:
     found = answers(
         rows(
             {"gc_cpu_s": 10.0},
@@ -195,7 +195,7 @@ def test_processes_that_thrash_come_first_then_the_cores_count() -> None:
             {"gc_cpu_s": 20.0, "thrash_s": 9.0},
         )
     )
-    assert found.processes["file"].to_list() == ["2.log", "1.log", "4.log", "0.log", "3.log"]
+    assert found.processes["file"].to_list() == ["2.log", "4.log", "1.log", "0.log", "3.log"]
 
 
 def test_files_that_could_not_be_read_are_counted_by_reason() -> None:
@@ -203,6 +203,35 @@ def test_files_that_could_not_be_read_are_counted_by_reason() -> None:
     found = answers(rows({}, bad, bad))
     assert found.totals.unread == 2
     assert found.errors.rows() == [("denied", 2, "1.log", "Access Denied")]
+
+
+def test_files_that_were_read_in_part_are_named_with_the_reason() -> None:
+    cut = "truncated: the gzip data ends in the middle; everything before that was read"
+    found = answers(rows({}, {"warnings": ["another", cut]}))
+    assert (found.totals.unread, found.totals.damaged) == (0, 1)
+    assert found.errors.rows() == [("read in part", 1, "1.log", cut)]
+
+
+def test_all_processes_of_a_service_are_told_one_setting_the_largest_limit_of_the_usual() -> (
+    None
+):
+    advised = {"advice_changes": True, "advice_gogc": 100.0, "severity": "bad"}
+    found = answers(
+        rows(
+            {**advised, "advice_memory_limit_mib": 95.0},
+            {**advised, "advice_memory_limit_mib": 184.0},
+            {**advised, "advice_memory_limit_mib": 175.0},
+        )
+    )
+    assert found.services["advised_setting"].to_list() == ["GOGC=100 GOMEMLIMIT=184MiB"]
+    assert found.problems["to_do"].to_list() == ["GOGC=100 GOMEMLIMIT=184MiB"]
+
+
+def test_a_process_that_thrashed_until_it_was_killed_is_counted_as_both() -> None:
+    thrash = {"thrash_s": 9.0, "thrashes_at_end": True, "severity": "bad"}
+    (problem,) = answers(rows({**thrash, "oom_kills": 1}, {})).problems.to_dicts()
+    assert (problem["problem"], problem["only_in"]) == ("killed for memory", "0")
+    assert (problem["killed"], problem["thrashing"]) == (1, 1)
 
 
 def test_the_answers_are_json() -> None:
@@ -449,10 +478,10 @@ def test_services_with_a_problem_say_what_to_set_the_worst_first() -> None:
     )  # fmt: skip
     shown = ("service", "problem", "to_do", "affected", "thrashing", "other")
     assert found.problems.select(shown).rows() == [
-        ("api", "thrashing", "GOMEMLIMIT=200MiB or more, in 2 of 3 processes", 2, 2, 0),
+        ("job", "killed for memory", "Add its log", 1, 0, 0),
+        ("api", "thrashing", "GOMEMLIMIT=200MiB or more", 2, 2, 0),
         ("db", "thrashing", "GOMEMLIMIT=39MiB or more (find out what grows)", 1, 1, 0),
         ("far", "thrashing", "read it in full", 1, 1, 0),
-        ("job", "killed for memory", "Add its log", 1, 0, 0),
         ("near", "close to its limit", "GOGC=150", 1, 0, 0),
         ("web", "long-stw-sweep-termination", "Look", 1, 0, 1),
     ]

@@ -22,7 +22,7 @@ from gctrace_analyzer.analysis.fleet.changes import (
     history,
 )
 from gctrace_analyzer.analysis.fleet.service_names import with_names
-from gctrace_analyzer.analysis.fleet.service_problems import problems, to_do
+from gctrace_analyzer.analysis.fleet.service_problems import problems, rank, to_do
 from gctrace_analyzer.analysis.fleet.services import STREAM, services
 from gctrace_analyzer.analysis.fleet.states import with_state
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
@@ -243,6 +243,9 @@ def _totals(
     )
 
 
+IN_PART = "read in part"
+
+
 def is_damaged() -> pl.Expr:
     """Returns whether a file could be read only up to where it is damaged."""
     return pl.col("warnings").list.eval(pl.element().str.ends_with(READ_BEFORE)).list.any()
@@ -272,10 +275,10 @@ def _interval(services: pl.DataFrame, name: str) -> dict[str, float]:
 
 def _processes(last: pl.DataFrame) -> pl.DataFrame:
     return last.sort(
-        (pl.col("state") == "thrashes").fill_null(value=False),
+        rank(),
         "probable_cores",
         "file",
-        descending=[True, True, False],
+        descending=[False, True, False],
         nulls_last=True,
     ).select(
         *_WHO,
@@ -323,6 +326,7 @@ def _thrash(last: pl.DataFrame) -> pl.DataFrame:
             "live_heap_max_mib",
             "limit_mib",
             "hours_to_limit",
+            "advice_changes",
             "headline",
         )
     )
@@ -414,8 +418,18 @@ def _counted(last: pl.DataFrame, *by: pl.Expr) -> pl.DataFrame:
 
 
 def _errors(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the reasons for which files were not read, or only in part, with an example each."""
+    cut = pl.col("warnings").list.eval(
+        pl.element().filter(pl.element().str.ends_with(READ_BEFORE))
+    )
+    in_part = rows.filter(is_damaged()).unique("file")
     return (
-        rows.filter(pl.col("error_kind").is_not_null())
+        pl.concat(
+            [
+                rows.filter(pl.col("error_kind").is_not_null()),
+                in_part.with_columns(error_kind=pl.lit(IN_PART), error=cut.list.first()),
+            ]
+        )
         .sort("file")
         .group_by(
             pl.col("error_kind").alias("kind"),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import polars as pl
 
-from gctrace_analyzer.analysis.fleet.services import advised_setting
+from gctrace_analyzer.analysis.fleet.services import usual_setting
 from gctrace_analyzer.analysis.rules.registry import RULES
 
-KINDS = ("thrashing", "killed for memory", "close to its limit", "thrashed earlier")
+KINDS = ("killed for memory", "thrashing", "close to its limit", "thrashed earlier")
 """The problems that memory causes, the worst first; others have the name of their finding."""
 
 NO_ADVICE = "read it in full"
 
-COUNTS = ("thrashing", "killed", "near", "thrashed", "other")
+COUNTS = ("killed", "thrashing", "near", "thrashed", "other")
 """Columns with the number of processes that have these problems, or another one."""
 
 _GROWS = "GC021"
@@ -22,29 +22,21 @@ def problems(processes: pl.DataFrame) -> pl.DataFrame:
     """Returns one row per service with a problem, in the order in which to look at them.
 
     `problem`, `to_do` and where it is are those of its worst process; `affected` counts those of
-    its `processes` with this problem, `COUNTS` those with each.
+    its `processes` with this problem, `COUNTS` those with each. `only_in` is the name of a process
+    that alone has the problem.
 
     Args:
         processes: those that are looked at, with `to_do` and the columns of `states.with_state`,
             also killed ones without GC cycles.
     """
     finding = pl.col("findings").list.first()
-    state = pl.col("state")
-    conditions = (
-        state == "thrashes",
-        pl.col("oom_kills") > 0,
-        state == "near",
-        state == "thrashed",
-        pl.col("severity") == "bad",
-    )
-    rank = pl.coalesce(pl.when(holds).then(at) for at, holds in enumerate(conditions))
     names = {id_: rule.name for id_, rule in RULES.items()}
     kind = pl.col("rank").replace_strict(dict(enumerate(KINDS)), default=None)
     problem = kind.fill_null(finding.replace_strict(names, default="unknown"))
     is_worst = pl.col("rank") == pl.col("rank").first()
     return (
         processes.with_columns(
-            rank=rank, processes=pl.col("process").is_not_null().sum().over("service")
+            rank=rank(), processes=pl.col("process").is_not_null().sum().over("service")
         )
         .drop_nulls("rank")
         .with_columns(problem=problem)
@@ -60,21 +52,27 @@ def problems(processes: pl.DataFrame) -> pl.DataFrame:
             affected=is_worst.sum(),
             processes=pl.max_horizontal(pl.first("processes"), is_worst.sum()),
             other_problem=pl.col("problem").filter(pl.col("rank") == len(KINDS)).first(),
-            **{name: (pl.col("rank") == at).sum() for at, name in enumerate(COUNTS)},
+            **{name: (pl.col("rank") == at).sum() for at, name in enumerate(COUNTS)}
+            # What a killed process suffered from is counted too.
+            | {"thrashing": (pl.col("state") == "thrashes").sum()},
         )
         .sort("rank", "probable_cores", "service", descending=[False, True, False])
         .drop("rank", "probable_cores")
-        .with_columns(to_do=_where())
+        .with_columns(only_in=pl.when(pl.col("processes") > 1, affected=1).then("name"))
     )
 
 
-def _where() -> pl.Expr:
-    """Returns what to do, and in which processes, if it is not for all of the service."""
-    affected, processes = pl.col("affected"), pl.col("processes")
-    one = pl.format("{}, only in {}", "to_do", "name")
-    several = pl.format("{}, in {} of {} processes", "to_do", affected, processes)
-    is_all = affected == processes
-    return pl.when(is_all).then("to_do").when(affected == 1).then(one).otherwise(several)
+def rank() -> pl.Expr:
+    """Returns which of `COUNTS` the worst problem of a process is; null if it has none."""
+    state = pl.col("state")
+    conditions = (
+        pl.col("oom_kills") > 0,
+        state == "thrashes",
+        state == "near",
+        state == "thrashed",
+        pl.col("severity") == "bad",
+    )
+    return pl.coalesce(pl.when(holds).then(at) for at, holds in enumerate(conditions))
 
 
 def to_do() -> pl.Expr:
@@ -91,4 +89,6 @@ def to_do() -> pl.Expr:
     action = pl.when(is_go).then(pl.col("action").str.replace(if_go, "Set")).otherwise("action")
     first_words = action.str.extract(r"^(.*?)(?: \([^)]*)?(?:[.:;] |\.?$)")
     # A server's figures alone give no setting.
-    return pl.coalesce(advised_setting(), raised, limit, first_words, pl.lit(NO_ADVICE))
+    # One setting for all processes of a service: that which most of them are recommended.
+    usual = pl.when("advice_changes").then(usual_setting().over("service"))
+    return pl.coalesce(usual, raised, limit, first_words, pl.lit(NO_ADVICE))

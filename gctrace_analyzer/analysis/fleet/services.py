@@ -35,7 +35,7 @@ def services(rows: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
         probable_cores=pl.col("probable_cores").sum(),
         measured=pl.col("gc_cores").is_not_null().all(),
         advised=pl.col("advice_changes").sum(),
-        advised_setting=advised_setting().drop_nulls().mode().sort().first(),
+        advised_setting=usual_setting(),
         advised_settings=advised_setting().drop_nulls().n_unique(),
         without_advice=pl.col("saved_cores").is_null().sum(),
         **{name: pl.col(name).sum() for name in saved},
@@ -82,3 +82,9 @@ def advised_setting() -> pl.Expr:
     percent = gogc.cast(pl.Int64).cast(pl.String).fill_null("off")
     of_limit = pl.format(" GOMEMLIMIT={}MiB", limit.cast(pl.Int64)).fill_null("")
     return pl.when("advice_changes").then(pl.format("GOGC={}{}", percent, of_limit))
+
+
+def usual_setting() -> pl.Expr:
+    """Returns the most frequent recommendation for a service, that with the largest limit first."""
+    by_limit = advised_setting().sort_by("advice_memory_limit_mib", descending=True)
+    return by_limit.drop_nulls().mode(maintain_order=True).first()

@@ -24,7 +24,8 @@ from gctrace_analyzer.present.format import count, printable, share
 from gctrace_analyzer.present.sections.verdict import WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from gctrace_analyzer.analysis.fleet.answers import Answers
     from gctrace_analyzer.analysis.fleet.changes import Changes
@@ -97,16 +98,24 @@ def verdict(answers: Answers) -> Statement:
             level, WORDS[level], calm if t.processes else "No GC cycles were found.", action
         )
     suffering = " ".join(_suffering(problems))
-    first, *then = [f"{row['service']}: {row['to_do']}" for row in problems.head(3).to_dicts()]
+    first, *then = map(_first_step, problems.head(3).to_dicts())
     action = f"Start with {first}." + (f" Then {'; '.join(then)}." if then else "")
     is_bad = (problems[COUNTS[0]] + problems[COUNTS[1]]).sum() > 0
     level = "bad" if is_bad else "warn"
     return Statement(level, WORDS[level], printable(suffering), printable(action))
 
 
+def _first_step(row: Mapping[str, Any]) -> str:
+    """Returns what to do first for a service, and in which of its processes."""
+    affected, processes = row["affected"], row["processes"]
+    where = f", in {affected:,} of {processes:,} processes" if affected < processes else ""
+    only = f", only in {row['only_in']}" if row["only_in"] else where
+    return f"{row['service']}: {row['to_do']}{only}"
+
+
 _SUFFER = (
-    ("is thrashing", "are thrashing"),
     ("was killed for memory", "were killed for memory"),
+    ("is thrashing", "are thrashing"),
     ("is close to its memory limit", "are close to their memory limits"),
     ("thrashed earlier", "thrashed earlier"),
     ("has another problem", "have other problems"),
@@ -121,7 +130,7 @@ def _suffering(problems: pl.DataFrame) -> Iterator[str]:
         if number := int(own[column].sum()):
             of = own["service"][0] if len(own) == 1 else f"{len(own):,} services"
             what = one if number == 1 else several
-            if column == COUNTS[0]:
+            if column == "thrashing":
                 what += _why(own)
             elif column == COUNTS[-1]:
                 what += f": {_names(own['other_problem'])}"
@@ -155,7 +164,10 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
     figures.append(("Thrashing", f"{t.thrashing:,} now", f"{near:,} earlier or nearly"))
     if t.advised:
         ends = (t.saved_cores_low, t.saved_cores_high)
-        by = f"of GC CPU: new settings for {count(t.advised, 'process', 'processes')}"
+        others = bool(t.thrashing) and not answers.thrash["advice_changes"].any()
+        of_whom = "other process" if others else "process"
+        whose = count(t.advised, of_whom, f"{of_whom}es")
+        by = f"of GC CPU: new settings for {whose}"
         figures.append(_change(t.saved_cores, ends, "cores", cores, by))
         heap = (t.saved_heap_mib_low, t.saved_heap_mib_high)
         unit, written = size_unit(t.saved_heap_mib, *heap)
