@@ -94,7 +94,7 @@ def refusal(
     """
     if load.cycles < DEFAULT.min_cycles:
         return too_few_steady(load.cycles)
-    if load.alloc <= 0:
+    if load.alloc <= 0 or (load.true_live <= 0 and not now.ballast):
         return "the program allocates too little for sizes printed in whole MiB"
     if too_old:
         return "Go 1.9 and earlier have a different pacer, which is not modelled"

@@ -159,8 +159,9 @@ def agree(rows: list[Row]) -> None:
 
 def is_measured(row: Row) -> bool:
     """Returns whether a row shows the present setting, which is measured, not predicted."""
-    low, high = row["heap_peak_mib_low"], row["heap_peak_mib_high"]
-    return low is not None and bool(low == high)
+    # What is possible may leave a predicted peak one value, but not the frequency too.
+    ends = [(row[f"{name}_low"], row[f"{name}_high"]) for name in ("heap_peak_mib", "gc_per_s")]
+    return ends[0][0] is not None and all(low == high for low, high in ends)
 
 
 def _rise(group: list[Row], least: float, most: float = math.inf) -> None:

@@ -48,7 +48,7 @@ examples:
   gctrace-analyze measure --metric 'ns/op=([\\d.]+) ns/op' --gogc 100,200 \\
       -- ./parse.test -test.bench Parse -test.run '^$'
   gctrace-analyze measure --gogc 100,200 --for 30s --ready 'listening on' \\
-      --metric 'p99=99% in (\\S+)' --load 'hey -z 1h http://localhost:8080/' \\
+      --metric 'p99=99%+ in (.+)' --load 'hey -z 1h http://localhost:8080/' \\
       -- ./server
   gctrace-analyze measure --side base='./base.test -test.bench .' \\
       --side head='./head.test -test.bench .' --fail-on 'wall_s>+2%'
@@ -229,7 +229,26 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
     length = {} if (text := getattr(args, "for")) is None else {"serve_for": text}
     measured = [*_MEASURED, *metrics["metric"], *metrics["metric_up"]]
     sides = _by_name(args.side, "sides")
-    return {**given, **length, **values, **metrics, "sides": sides, "measured": measured}
+    order = {"decides": _first_metric(args)}
+    return {
+        **given,
+        **length,
+        **values,
+        **metrics,
+        **order,
+        "sides": sides,
+        "measured": measured,
+    }
+
+
+def _first_metric(args: argparse.Namespace) -> str | None:
+    """Returns the name of the metric that comes first on the command line; None without any."""
+    options = args.words[: args.words.index("--")] if "--" in args.words else args.words
+    word = next((word for word in options if word.startswith("--metric")), None)
+    if word is None:
+        return None
+    first = args.metric_up if word.startswith("--metric-up") else args.metric
+    return str(first[0]).partition("=")[0]
 
 
 def _by_name(words: Sequence[str], option: str) -> dict[str, str]:

@@ -236,15 +236,24 @@ _MANY_RECORDS = ('"resourceLogs"', '"logEvents"')
 """Keys of objects, one per line, that have many log records each: OTLP, CloudWatch by Firehose."""
 
 
+_OF_JSON = re.compile(r"\s*[][{}\"\x1e]")
+"""How a line of JSON begins."""
+
+
 def _is_json_lines(lines: Sequence[str], *, cut: bool) -> bool:
-    """Returns whether most lines are a JSON object each; a few may be damaged."""
+    """Returns whether lines are a JSON object each: most, or those that are JSON at all.
+
+    A few may be damaged.
+    """
     sample = lines[:20]
     whole = sum(_is_object(line) for line in sample)
     if len(lines) == 1:
         return cut or bool(whole and _has_message(lines[0]))
     if sample and (any(key in sample[0] for key in _MANY_RECORDS) or _is_encoded(sample[0])):
         return False
-    return whole * 2 >= len(sample)
+    # Gctrace between the lines of a program that logs JSON may be most of its log.
+    is_mixed = whole and _is_object(sample[0]) and not all(map(_OF_JSON.match, lines))
+    return whole * 2 >= len(sample) or bool(is_mixed)
 
 
 def _is_encoded(line: str) -> bool:

@@ -110,6 +110,7 @@ def measure(
     load: Words | None = None,
     metric: Mapping[str, str] | None = None,
     metric_up: Mapping[str, str] | None = None,
+    decides: str | None = None,
     stdin: str | os.PathLike[str] | None = None,
     timeout: str | float = "10m",
     logs: str | os.PathLike[str] | None = None,
@@ -134,8 +135,10 @@ def measure(
             matches then.
         load: the command that sends requests to the server.
         metric: figures in the output of the program or its load, as regular expressions by name,
-            of which less is better. The first one decides.
+            of which less is better.
         metric_up: likewise, of which more is better.
+        decides: the name of the figure that decides; by default the first of `metric`, or else
+            of `metric_up`.
         stdin: the file that the program reads; by default it has no input.
         timeout: how long a run, or its load, may take.
         logs: the folder for the logs of all runs; by default a new one in the current folder. If
@@ -171,9 +174,8 @@ def measure(
         if runs is None:
             return kept.comparison()
     else:
-        plan = plan_of(
-            serve_for, ready, load, {**(metric or {})}, {**(metric_up or {})}, stdin, timeout
-        )
+        figures = ({**(metric or {})}, {**(metric_up or {})})
+        plan = plan_of(serve_for, ready, load, *figures, stdin, timeout, decides)
         trials = trials_of(command, gogc, memory_limit, sides)
         kept = _kept(logs, trials, plan, known)
     return _Experiment(kept, runs, progress or (lambda _: None)).comparison()
@@ -255,8 +257,10 @@ class _Experiment:
             raise BadSettingError(
                 argument="metric",
                 value=f"{missing.name}={missing.pattern}",
-                expected="an expression that matches the output of a run, such as "
-                f"{self._kept.folder / run.log}",
+                expected="an expression that matches the output of a run, which is in "
+                + ", ".join(
+                    map(str, sorted(self._kept.folder.glob(f"{Path(run.log).stem}.*")))
+                ),
             )
 
     def _refuse(self, trials: Sequence[Trial]) -> None:

@@ -49,7 +49,7 @@ class OutputMetric:
     def value(self, texts: Sequence[str]) -> float | None:
         """Returns the figure, durations such as `1.2ms` in milliseconds; None if there is none.
 
-        >>> OutputMetric("p99", r"99% in (.*)").value(["99% in 0.25s"])
+        >>> OutputMetric("p99", r"99% in (.*)").value(["99% in 0.25 secs"])
         250.0
         """
         matches = [match for text in texts for match in re.finditer(self.pattern, text, re.M)]
@@ -147,6 +147,7 @@ def plan_of(
     metric_up: Mapping[str, str],
     stdin: str | os.PathLike[str] | None,
     timeout: str | float,
+    decides: str | None = None,
 ) -> Plan:
     """Returns how each run is made, from the arguments of `measure`.
 
@@ -166,6 +167,10 @@ def plan_of(
         for argument, named in (("metric", metric), ("metric_up", metric_up))
         for name, text in named.items()
     ]
+    if decides is not None:
+        if decides not in (names := [one.name for one in metrics]):
+            raise BadSettingError.unknown(argument="decides", value=decides, valid=names)
+        metrics.sort(key=lambda one: one.name != decides)
     if ready is not None and "://" not in ready:
         _pattern("ready", ready)
     return Plan(

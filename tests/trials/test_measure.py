@@ -117,6 +117,17 @@ def test_figures_of_the_output_decide(tmp_path: Path) -> None:
         gca.measure(words, gogc=[1, 2], metric={"p99": "nothing"}, logs=tmp_path / "other")
 
 
+def test_the_metric_that_is_named_first_decides(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "print('rate 5'); print('p99 7 secs')"
+    options = ["--runs", "1", "--logs", str(tmp_path / "runs"), "-f", "json", "--gogc", "1,2"]
+    figures = ["--metric-up", "rate=rate (.+)", "--metric", "p99=p99 (.+)"]
+    assert main(["measure", *options, *figures, "--", sys.executable, "-c", text]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["measured"]["decided_by"] == "rate"
+
+
 def test_a_run_that_fails_is_shown_and_not_averaged_in(tmp_path: Path) -> None:
     words = script(
         tmp_path,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.ingest.wrappers import json_lines, strip
 from tests.helpers.logs import RECORDS
 
@@ -129,3 +131,18 @@ def test_a_field_of_a_record_is_a_text(name: str, value: str | None) -> None:
               "resource": {"labels": {"pod": "p"}}}  # fmt: skip
     assert json_lines.record_field(record, name) == value
     assert json_lines.record_field([record], name) is None
+
+
+LINES_OF_CYCLES = [
+    f"gc {number} @{number}.5s 1%: 0.1+1+0.1 ms clock, 0.2+0/1/0+0.2 ms cpu, 9->9->4 MB, 10 MB "
+    "goal, 0 MB stacks, 0 MB globals, 2 P"
+    for number in range(1, 15)
+]
+
+
+@pytest.mark.parametrize("plain", [0, 30])
+def test_gctrace_after_the_json_of_a_program_is_most_of_a_log(plain: int) -> None:
+    own = [json.dumps({"level": "info", "ts": 1.5, "msg": word}) for word in ("starting", "up")]
+    lines = [*own, *["some text"] * plain, *LINES_OF_CYCLES]
+    text = "\n".join(lines) + "\n"
+    assert len(gca.read(io.StringIO(text)).cycles) == len(LINES_OF_CYCLES)
