@@ -66,6 +66,16 @@ def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert shown.getvalue() == ""
 
 
+def test_a_terminal_is_told_which_files_were_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shown = terminal(monkeypatch)
+    monkeypatch.setattr(screen, "_REDRAWN_EVERY_S", 60)
+    page = tmp_path / "report.html"
+    assert main([str(logfile(tmp_path / "run.log", records(5))), "-o", str(page)]) == 0
+    assert shown.getvalue() == f"Wrote {page}\n"
+
+
 def test_the_line_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = terminal(monkeypatch)
     assert _is_interrupted(shown)
