@@ -66,12 +66,16 @@ class Column:
 
 @frozen
 class Ranking:
-    """The first rows of a frame, in its order, without the columns that are empty."""
+    """The first rows of a frame, in its order, without the columns that are empty.
+
+    `says_first` is why one screen has the table: a change since an earlier run, or what to do now.
+    """
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     total: int
+    says_first: Literal["change", "now"] | None = None
 
     def cells(self, row: Row) -> Iterator[tuple[Column, str]]:
         """Yields the whole text of each column of a row."""
@@ -99,14 +103,20 @@ class Ranking:
         )
 
 
-def ranking(title: str, frame: pl.DataFrame, columns: Sequence[Column], most: int) -> Ranking:
+def ranking(
+    title: str,
+    frame: pl.DataFrame,
+    columns: Sequence[Column],
+    most: int,
+    says_first: Literal["change", "now"] | None = None,
+) -> Ranking:
     """Returns the first `most` rows of a frame."""
     rows = tuple(frame.head(most).to_dicts())
     first, *others = columns
     known = [
         column for column in others if any(column.text(row) not in ("", NONE) for row in rows)
     ]
-    return Ranking(title, (first, *known), rows, len(frame))
+    return Ranking(title, (first, *known), rows, len(frame), says_first)
 
 
 STATES = {"thrashes": "thrashing", "thrashed": "thrashed", "near": "close"}
@@ -215,8 +225,8 @@ def rankings(answers: Answers, most: int) -> list[Ranking]:
     made = (
         *(() if answers.history is None else (_history(answers.history, most),)),
         *(() if answers.changes is None else _changes(answers.changes, most)),
-        ranking(_TO_FIX, answers.problems, _PROBLEMS, most),
-        ranking(_BY_GC_CPU, answers.services, _SERVICES, most),
+        ranking("Services to fix", answers.problems, _PROBLEMS, most, "now"),
+        ranking("Services by GC CPU", answers.services, _SERVICES, most, "now"),
         ranking("Killed for memory", answers.kills, _KILLS, most),
         ranking("Recommended settings", advised, _SAVINGS, most),
         ranking("Thrashing or close", answers.thrash, _THRASH, most),
@@ -226,7 +236,7 @@ def rankings(answers: Answers, most: int) -> list[Ranking]:
         ranking("Go version (inferred from line format)", answers.versions, _VERSIONS, most),
         ranking("GOGC and GOMEMLIMIT", answers.settings, _SETTINGS, most),
         ranking("Allocates most, by service", answers.sites, _SITES, most),
-        ranking(_UNREAD, answers.errors, _ERRORS, most),
+        ranking("Not read in full", answers.errors, _ERRORS, most, "now"),
     )
     return [ranking for ranking in made if ranking.rows]
 
@@ -246,7 +256,7 @@ def _history(history: History, most: int) -> Ranking:
         Column("first", _end("live_heap_p50_mib", 0, mib), align="r"),
         Column("now", _end("live_heap_p50_mib", -1, mib), align="r"),
     )
-    return ranking(_OVER_RUNS, history.services, columns, most)
+    return ranking("Services over all runs", history.services, columns, most, "change")
 
 
 def _course(name: str) -> Callable[[Mapping[str, Any]], str]:
@@ -267,11 +277,12 @@ def _end(
 
 
 def _changes(changes: Changes, most: int) -> Iterator[Ranking]:
-    yield ranking(_THRASHING_CHANGED, changes.thrashing, _THRASHING, most)
+    yield ranking("Thrashing: new and solved", changes.thrashing, _THRASHING, most, "change")
     for name, (title, written) in _CHANGED.items():
         several = changes.figures.filter(pl.col("figure") == name)
         relative = pl.when(pl.col("before") > 0).then(pl.col("change") / pl.col("before"))
-        yield ranking(title, several.with_columns(relative=relative), _changed(written), most)
+        changed = several.with_columns(relative=relative)
+        yield ranking(title, changed, _changed(written), most, "change")
 
 
 def _changed(written: Callable[[float | None], str]) -> tuple[Column, ...]:
@@ -293,14 +304,6 @@ _CHANGED: Mapping[str, tuple[str, Callable[[float | None], str]]] = {
     "gc_cpu_share": ("GC CPU changed most", share),
     "live_heap_p50_mib": ("Live heap changed most", mib),
 }
-_THRASHING_CHANGED = "Thrashing: new and solved"
-_OVER_RUNS = "Services over all runs"
-TITLES_OF_CHANGES = (_OVER_RUNS, _THRASHING_CHANGED, *(title for title, _ in _CHANGED.values()))
-"""The titles of the tables that say what changed since an earlier run."""
-
-_TO_FIX, _BY_GC_CPU, _UNREAD = "Services to fix", "Services by GC CPU", "Not read in full"
-URGENT = (*TITLES_OF_CHANGES, _TO_FIX, _BY_GC_CPU, _UNREAD)
-"""The titles of the tables that one screen has."""
 
 
 def _figure(

@@ -56,10 +56,9 @@ def dumps(
     """
     title, *facts = fleet.facts(answers)
     linked = _Linked(answers, links or {})
-    titles = fleet_tables.TITLES_OF_CHANGES
     rankings = fleet_tables.rankings(answers, MOST_ON_PAGE)
-    changes = [ranking for ranking in rankings if ranking.title in titles]
-    tables = [ranking for ranking in rankings if ranking.title not in titles]
+    changes = [ranking for ranking in rankings if ranking.says_first == "change"]
+    tables = [ranking for ranking in rankings if ranking not in changes]
     processes = fleet_tables.processes(answers, MOST_ON_PAGE)
     tables.insert(0 if answers.problems.is_empty() else 1, processes)
     return (

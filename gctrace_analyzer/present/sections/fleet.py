@@ -19,7 +19,7 @@ from gctrace_analyzer.present.document import (
     Statement,
     Title,
 )
-from gctrace_analyzer.present.fleet_tables import URGENT, cores, rankings, size_unit
+from gctrace_analyzer.present.fleet_tables import cores, rankings, size_unit
 from gctrace_analyzer.present.format import count, printable, share
 from gctrace_analyzer.present.sections.verdict import WORDS
 
@@ -44,8 +44,8 @@ def document(answers: Answers, most: int = MOST_ROWS) -> Document:
     """
     first, *others = facts(answers)
     tables = rankings(answers, most)
-    urgent = [ranked for ranked in tables if ranked.title in URGENT]
-    rest = [ranked.table() for ranked in tables if ranked not in urgent]
+    urgent = [ranked for ranked in tables if ranked.says_first]
+    rest = [ranked.table() for ranked in tables if not ranked.says_first]
     changes: list[Block] = (
         [] if answers.changes is None else [Gap(), Heading(since(answers.changes))]
     )
