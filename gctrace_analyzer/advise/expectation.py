@@ -105,6 +105,9 @@ def promised_by(
             _text(row["gogc"] or math.inf, row["memory_limit_mib"]) for row in rows
         )
         gogc, limit = _deployed(after)
+        if gogc is None and not after.by_limit:
+            why = "its heap goals do not show GOGC: specify what it ran with"
+            return {}, f"{why} (promised: {several})"
         return {}, f"another setting was deployed ({_text(gogc, limit)}; promised: {several})"
 
     return promised

@@ -84,6 +84,7 @@ def run(args: argparse.Namespace) -> Result:
 
 def _measure(args: argparse.Namespace, options: Mapping[str, Any], draw: Any) -> Comparison:
     from gctrace_analyzer.trials.experiment import measure
+    from gctrace_analyzer.trials.measurements import MANIFEST
 
     folder: list[Path] = []
 
@@ -98,7 +99,7 @@ def _measure(args: argparse.Namespace, options: Mapping[str, Any], draw: Any) ->
         comparison = measure(args.program or None, **options, progress=progress)
     except KeyboardInterrupt:
         draw("", always=True)
-        if folder:
+        if folder and (folder[0] / MANIFEST).exists():
             say(
                 f"gctrace-analyze: interrupted; the runs are kept: add --logs {folder[0]} "
                 "to continue"

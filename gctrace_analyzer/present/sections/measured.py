@@ -127,7 +127,7 @@ def _undecided(pair: Pair, measurement: Measurement) -> str:
     needed = measurement.rounds_needed(pair.after.label)
     if needed is None:
         return f"{text}; the runs differ too much to decide it"
-    return f"{text}; about {needed} rounds would decide it"
+    return f"{text}; about {needed:,} rounds would decide it"
 
 
 def failures(measurement: Measurement) -> Iterator[Block]:
