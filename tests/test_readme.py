@@ -18,7 +18,10 @@ from tests.conftest import ROOT
 
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("fleet", "inputs", "profiles", "python")),
+    *(
+        ROOT / "docs" / f"{name}.md"
+        for name in ("fleet", "inputs", "measure", "profiles", "python")
+    ),
     *sorted((ROOT / "docs" / "tasks").glob("*.md")),
 ]
 TEXTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "samples/README.md"])

@@ -17,6 +17,7 @@ from gctrace_analyzer.advise.whatif import PRESENT
 from gctrace_analyzer.analysis.settings.known import given_settings
 from gctrace_analyzer.errors import BadSettingError, NoDataError, ProgramError
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.present.format import duration
 from gctrace_analyzer.trials.measurements import MANIFEST, Measurements
 from gctrace_analyzer.trials.plan import NOW, Trial, plan_of, setting_label, trials_of
 from gctrace_analyzer.trials.trial import run_trial
@@ -289,6 +290,8 @@ class _Experiment:
         if first["now"] or baseline.refused:
             present = baseline.now.gogc or 100.0
             reason = baseline.refused or first["why"] or "the present setting is the best"
+            if baseline.refused and (wall_s := kept.runs[0].wall_s) is not None:
+                reason = f"{baseline.refused.rstrip('.')}; the run took {duration(wall_s)}"
             raise NoChangeError(kept.trials[0].words[0], str(reason), (present, 2 * present))
         gogc, limit = first["gogc"], first["memory_limit_mib"]
         same_limit = limit == baseline.now.limit
