@@ -18,11 +18,7 @@ _LEAST_FOREIGN_S = 0.05
 _PROC = Path("/proc")
 _LISTEN = "0A"
 """The state of a socket that accepts connections (include/net/tcp_states.h)."""
-_CPU_ACCOUNTS = (
-    Path("/sys/fs/cgroup"),
-    Path("/sys/fs/cgroup/cpu"),
-    Path("/sys/fs/cgroup/cpu,cpuacct"),
-)
+_MOUNTED = Path("/sys/fs/cgroup")
 _UNITS = {"throttled_usec": 1e6, "throttled_time": 1e9}
 """The fields of cpu.stat with the time of throttling (cgroup version 2 and 1), per second."""
 
@@ -101,10 +97,37 @@ def busy_s() -> float | None:
 
 
 def _throttled_s() -> float | None:
-    for folder in _CPU_ACCOUNTS:
-        with suppress(OSError, ValueError):
-            for line in (folder / "cpu.stat").read_text().splitlines():
-                name, _, value = line.partition(" ")
-                if name in _UNITS:
-                    return int(value) / _UNITS[name]
+    """Returns how long CPU limits have stopped this process, in its cgroup or one above it."""
+    times = [time_s for path in _cgroups() if (time_s := _stopped_s(path)) is not None]
+    return sum(times) if times else None
+
+
+def _cgroups() -> list[Path]:
+    """Returns the folders of its cgroups that may have a CPU limit; none, if none are mounted.
+
+    What is mounted may be its own cgroup, whose path is then that outside the container.
+    """
+    try:
+        lines = (_PROC / "self" / "cgroup").read_text().splitlines()
+    except OSError:
+        lines = []
+    paths = [
+        (controllers, Path(name.lstrip("/")))
+        for _, controllers, name in (line.split(":", 2) for line in lines)
+        if not controllers or "cpu" in controllers.split(",")
+    ]
+    above = (
+        _MOUNTED / controllers / part
+        for controllers, path in paths
+        for part in (path, *path.parents)
+    )
+    return [path for path in dict.fromkeys(above) if (path / "cpu.stat").exists()]
+
+
+def _stopped_s(cgroup: Path) -> float | None:
+    with suppress(OSError, ValueError):
+        for line in (cgroup / "cpu.stat").read_text().splitlines():
+            name, _, value = line.partition(" ")
+            if name in _UNITS:
+                return int(value) / _UNITS[name]
     return None
