@@ -324,8 +324,8 @@ class Thresholds:
     roots_min_mib: float = 2.0
     """MiB. Below this, the size is mostly rounding to whole MiB."""
 
-    stacks_warn_mib: float = 64.0
-    """MiB. Smaller stacks cost little, even if the heap is smaller still."""
+    roots_warn_mib: float = 64.0
+    """MiB. Smaller stacks and globals cost little, even if the heap is smaller still."""
 
     idle_mark_share: float = 0.5
     """Share of all marking. Above it, idle workers mark more than all others together."""

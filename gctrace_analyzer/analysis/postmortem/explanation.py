@@ -22,7 +22,7 @@ from gctrace_analyzer.analysis.postmortem.remedies import (
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import FIND_GROWTH
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.units import duration_text
+from gctrace_analyzer.units import MIB, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -166,11 +166,14 @@ def _whatever_the_heap(death: Death) -> str | None:
 
 
 def _of_files(facts: Evidence) -> str:
-    shared, own = facts.death.shmem_rss_bytes or 0, facts.death.anon_rss_bytes or 0
-    what = "shared memory (tmpfs, /dev/shm)" if shared > own else "pages of files (mmap)"
+    death = facts.death
+    shared, files = death.shmem_rss_bytes or 0, death.file_rss_bytes or 0
+    is_shared = shared > (death.anon_rss_bytes or 0)
+    what = "shared memory (tmpfs, /dev/shm)" if is_shared else "pages of files (mmap)"
+    part_mib = (shared if is_shared else files) / MIB
     return (
-        f"Most of its {facts.memory.resident_mib or 0:,.0f} MiB of resident memory was {what}, "
-        "not Go heap: neither GOGC nor GOMEMLIMIT changes it."
+        f"{part_mib:,.0f} of its {facts.memory.resident_mib or 0:,.0f} MiB of resident memory were "
+        f"{what}, not Go heap: neither GOGC nor GOMEMLIMIT changes it."
     )
 
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 _LARGE_ROOTS = (
     "After the first {{t.warm_up_s:g}} s, the median of {what} is at least "
-    "{{t.roots_min_mib:g}} MiB and over {{t.roots_share:.0%}} of the median live heap."
+    "{{t.roots_min_mib:g}} MiB and over {{t.roots_share:.0%}} of the median live heap. It is a "
+    "warning if they exceed the live heap and {{t.roots_warn_mib:g}} MiB."
 )
 
 
@@ -33,8 +34,7 @@ _LARGE_ROOTS = (
     "GC029",
     "large-stacks",
     meaning="Goroutine stacks are a large part of what GC has to mark.",
-    condition=_LARGE_ROOTS.format(what="the stacks")
-    + " It is a warning if they exceed the live heap and {t.stacks_warn_mib:g} MiB.",
+    condition=_LARGE_ROOTS.format(what="the stacks"),
     advice="Use fewer goroutines, or shallower ones; stacks count towards the heap goal.",
     needs="stacks that each line prints (Go 1.18 and later)",
     contradicted_by="few goroutines in /debug/pprof/goroutine",
@@ -50,8 +50,8 @@ def large_stacks(facts: ProcessFacts) -> Iterator[Evidence]:
     "large-globals",
     meaning="Global variables are a large part of what GC has to mark.",
     condition=_LARGE_ROOTS.format(what="the globals"),
-    advice="Expect a higher heap goal: global variables are marked in every cycle and count "
-    "towards it.",
+    advice="Keep large tables in globals free of pointers, or smaller: each cycle marks globals "
+    "with pointers, and the heap goal counts them.",
     needs="globals that each line prints (Go 1.18 and later)",
     contradicted_by="none: the runtime counts them",
     source="golang/go#19839",
@@ -71,9 +71,8 @@ def _large_roots(facts: ProcessFacts, column: str, words: str) -> Iterator[Evide
     if not isinstance(size, float) or not isinstance(live, float):
         return
     if size >= t.roots_min_mib and size > t.roots_share * max(live, 1):
-        is_of_stacks = column == "stacks_mib" and size > max(live, t.stacks_warn_mib)
         yield Evidence(
-            "warn" if is_of_stacks else "info",
+            "warn" if size > max(live, t.roots_warn_mib) else "info",
             f"{words} {size:,.0f} MiB, the live heap {live:,.0f} MiB.",
             {column: size, "heap_live_mib": live},
         )

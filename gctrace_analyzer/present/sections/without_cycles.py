@@ -154,6 +154,10 @@ def _ran(invocations: pl.DataFrame, *, nothing: bool) -> str:
     return f"The OOM killer ran{times}{by} ({where}){of}{killed}."
 
 
+_MUCH = 0.25
+"""Share of what Go obtained. Less is not worth a mention."""
+
+
 def _sizes(report: Report) -> Iterator[str]:
     known = [memory for memory in report.analysis.memory if memory.needed_max_mib is not None]
     if not known:
@@ -166,18 +170,18 @@ def _sizes(report: Report) -> Iterator[str]:
         return
     memory = known[0]
     most = "" if memory.dumps == 1 else " at most"
-    system = (
-        ""
-        if memory.sys_mib is None
-        else f"; the runtime obtained {mib(memory.sys_mib)} from the OS"
-    )
+    system, heap, kept = memory.sys_mib, memory.heap_sys_mib, memory.held_mib
+    obtained = "" if system is None else f"; the runtime obtained {mib(system)} from the OS"
+    returned = 0.0 if heap is None or kept is None else heap - kept
+    if system and returned > _MUCH * system:
+        obtained += f" and returned {mib(returned)} of it"
     named = memory.needed_is or ""
     subject = (
         f"{named[0].upper()}{named[1:]} took"
         if named.startswith("the ")
         else f"The {named} was"
     )
-    yield f"{subject} {mib(memory.needed_max_mib)}{most}{system}."
+    yield f"{subject} {mib(memory.needed_max_mib)}{most}{obtained}."
     yield from _goals(report.analysis.tables["memstats"])
 
 

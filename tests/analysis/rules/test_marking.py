@@ -29,7 +29,7 @@ def test_stacks_that_exceed_the_live_heap_are_a_warning() -> None:
     text = log_of(40)
     for size, least_mib, severity in ((120, 64, "warn"), (90, 64, "info"), (120, 121, "info")):
         facts = facts_of(text.replace("0 MB stacks", f"{size} MB stacks"))
-        limits = replace(facts.thresholds, stacks_warn_mib=least_mib)
+        limits = replace(facts.thresholds, roots_warn_mib=least_mib)
         (finding,) = matches(marking.large_stacks, replace(facts, thresholds=limits))
         assert finding.severity == severity
 
