@@ -102,7 +102,9 @@ def _promises(pair: Pair, decider: str) -> str:
         middle, *ends = (sign * value for value in values)
         word = {True: "held", False: "not held", None: "open"}[change.held]
         low, high = sorted(ends)
-        return f"; promised {100 * middle:.0f} ({100 * low:.0f}–{100 * high:.0f}): {word}"
+        to = " to " if low < 0 else "–"
+        shown = [f"{100 * value:z.0f}" for value in (middle, low, high)]
+        return f"; promised {shown[0]} ({shown[1]}{to}{shown[2]}): {word}"
     known = [change for change in pair.changes.values() if change.expected is not None]
     if not known:
         return ""
