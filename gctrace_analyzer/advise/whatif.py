@@ -160,7 +160,10 @@ def agree(rows: list[Row]) -> None:
 def is_measured(row: Row) -> bool:
     """Returns whether a row shows the present setting, which is measured, not predicted."""
     # What is possible may leave a predicted peak one value, but not the frequency too.
-    ends = [(row[f"{name}_low"], row[f"{name}_high"]) for name in ("heap_peak_mib", "gc_per_s")]
+    ends = [
+        (row.get(f"{name}_low"), row.get(f"{name}_high"))
+        for name in ("heap_peak_mib", "gc_per_s")
+    ]
     return ends[0][0] is not None and all(low == high for low, high in ends)
 
 
