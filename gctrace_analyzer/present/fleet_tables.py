@@ -410,6 +410,11 @@ def _state(row: Mapping[str, Any]) -> str:
     return "killed for memory" if row["oom_kills"] else ""
 
 
+def _first_sentence(text: str) -> str:
+    first, stop, _ = text.partition(". ")
+    return f"{first}{stop.strip()}"
+
+
 _PROCESSES = (
     _NAME,
     Column("state", _state, align="l"),
@@ -418,7 +423,9 @@ _PROCESSES = (
     _LIVE,
     _P99,
     _TO_DO,
-    Column("verdict", lambda row: row["headline"] or "", align="l", is_wide=True),
+    Column(
+        "verdict", lambda row: _first_sentence(row["headline"] or ""), align="l", is_wide=True
+    ),
 )
 _THRASH = (
     Column("Process", name_of, "name", "l", 17),
