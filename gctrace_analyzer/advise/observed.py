@@ -191,8 +191,8 @@ def _warnings(load: Load, model: Model, *, refused: bool, is_part: bool) -> Iter
         return
     if load.is_contended:
         yield (
-            f"{load.late_pauses}: other work probably competes for the CPUs, and GC CPU then "
-            "looks higher than on a quiet machine"
+            f"{load.late_pauses} (in steady cycles): other work probably competes for the CPUs, "
+            "and GC CPU then looks higher than on a quiet machine"
         )
     off = model.own.gap / load.gap_mib
     if abs(math.log(off)) > OWN_GAP:

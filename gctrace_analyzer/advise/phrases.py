@@ -25,9 +25,7 @@ def order(first: Row, advice: Advice) -> str:
     """Returns what to set; where the evidence is thin, a test instead of an order."""
     setting = with_effects(first, advice)
     if first["confidence"] == "low":
-        return (
-            f"Try {setting}: the evidence is thin, so measure it (`gctrace-analyze measure`)."
-        )
+        return f"Try {setting}, and measure it (`gctrace-analyze measure`)."
     return f"Set {setting}."
 
 

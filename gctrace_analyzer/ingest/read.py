@@ -368,9 +368,10 @@ def _add_times(part: Part, clock: Clock) -> list[str]:
             "that time twice or never, and no other line shows which."
         ]
     words = {"year": "year", "tz": "time zone"}
+    it = "it" if undated == 1 else "them"
     lacks = " and ".join(words[name] for name in missing)
     settings = " and ".join(f"`{name}`" for name in missing)
-    return [f"{part.facts.name}: {count} without a {lacks}; set {settings} to use them."]
+    return [f"{part.facts.name}: {count} without a {lacks}; set {settings} to use {it}."]
 
 
 def _with_local_distances(memstats: pl.DataFrame, local_s: pl.Series) -> pl.DataFrame:

@@ -128,6 +128,15 @@ def mib(value: float | None) -> str:
     return NONE if value is None else units.size_text(value)
 
 
+def live_heap(value: float | None) -> str:
+    """Formats a live heap in MiB, which gctrace truncates.
+
+    >>> live_heap(0), live_heap(4)
+    ('< 1 MiB', '4.0 MiB')
+    """
+    return mib(value) if value != 0 else "< 1 MiB"
+
+
 def mib_per_s(value: float | None) -> str:
     """Formats a rate given in MiB per second.
 

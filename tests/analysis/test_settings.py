@@ -113,7 +113,10 @@ def test_the_container_of_the_same_name_is_the_programs(tmp_path: Path) -> None:
     lines = [f"2026-02-03T10:00:{n:02}Z h api[7]: {line}" for n, line in enumerate(records(5))]
     run = gca.read(logfile(tmp_path / "log", lines), containers)
     assert run.settings.value("container_limit_mib") == 256
-    assert run.settings.to_dict()["gogc"] == {"value": 50, "source": "docker or kubectl, api"}
+    assert run.settings.to_dict()["gogc"] == {
+        "value": 50,
+        "source": "state of the container, api",
+    }
 
 
 @pytest.mark.parametrize(
@@ -184,9 +187,9 @@ def test_the_container_that_probably_runs_the_program(
 @pytest.mark.parametrize(
     ("row", "source"),
     [
-        ({"status": "running", "name": "api"}, "docker or kubectl, api"),
-        ({"event": "oom", "container": "c"}, "docker or kubectl, c"),
-        ({"status": "running"}, "docker or kubectl, container"),
+        ({"status": "running", "name": "api"}, "state of the container, api"),
+        ({"event": "oom", "container": "c"}, "state of the container, c"),
+        ({"status": "running"}, "state of the container"),
         ({"name": "api", "container": "c"}, "Kubernetes metrics, api"),
     ],
 )

@@ -116,15 +116,15 @@ def test_an_ordinary_or_small_program_has_no_such_table(sizes: dict[str, int]) -
     [
         (
             "scvg12: inuse: 20, idle: 740, sys: 760, released: 0, consumed: 760 (MB)",
-            "740 of 760 MiB from the OS are idle, and 0 MiB were returned. Go up to 1.12 returns",
+            "740 of 760 MiB from the OS are idle, and 0 MiB are returned. Go up to 1.12 returns",
         ),
         (
             f"{LINES['gc14']}\nscvg4: inuse: 36, idle: 108, sys: 145, released: 108, consumed: 36 (MB)",
-            "108 of 145 MiB from the OS are idle, and 108 MiB were returned.",
+            "108 of 145 MiB from the OS are idle, and 108 MiB are returned.",
         ),
         (
             "scav 0 KiB work (bg), 186960 KiB work (eager), 208712 KiB now, 9% util (forced)",
-            "In all, 204 MiB were returned to the OS",
+            "204 MiB of the heap are returned to the OS",
         ),
     ],
 )

@@ -106,8 +106,8 @@ MORE_MEMORY = (
     "or GOMEMLIMIT makes the live heap fit."
 )
 FIND_LARGEST = (
-    "Find out which programs have the most memory (`ps aux --sort=-rss`), and limit it, or give "
-    "the host more."
+    "Find out which program has the most memory (`ps aux --sort=-rss`), and limit it, or give the "
+    "host more."
 )
 FIND_LATER = f"That only buys time. {FIND_GROWTH}"
 COMPARE_TOTAL = (

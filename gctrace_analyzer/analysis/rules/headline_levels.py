@@ -18,7 +18,7 @@ _RULES = {
     "assist": ("GC005",),
     "pauses": ("GC009", "GC010", "GC011", "GC046"),
     # Thrashing is cycles without pause, for goals that leave no room.
-    "frequency": ("GC003", "GC016", "GC015", "GC024"),
+    "frequency": ("GC003", "GC016", "GC015"),
     "heap_goal": ("GC016", "GC015", "GC014", "GC019", "GC045", "GC008", "GC004"),
     "live_heap": ("GC021",),
 }

@@ -225,16 +225,18 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
                 advice="No action needed: the limit was raised.",
             )
             return
+        close = (
+            "GOMEMLIMIT is close to the live heap: it leaves room for only "
+            f"{max(gogc, 0):.0f} % more, so GC runs more often than GOGC asks for."
+        )
         yield Evidence(
             "bad" if gogc < t.limit_gogc_bad else "warn",
-            f"The memory limit leaves {gogc:.0f} % of the live heap as headroom (effective "
-            "GOGC, median).",
+            close,
             {"effective_gogc_p50": gogc},
             examples=example_lines(
                 facts.limited_cycles.sort("effective_gogc", nulls_last=True)
             ),
-            headline="GOMEMLIMIT is close to the live heap: it leaves room for only "
-            f"{max(gogc, 0):.0f} % more, so GC runs more often than GOGC asks for.",
+            headline=close,
             explained_by=_causes(facts, () if _thrashed_in_passing(facts) else ("GC016",)),
         )
 

@@ -123,18 +123,16 @@ def _long_pauses(
     late = not_null(warmed_up).quantile(0.99, "linear") or 0.0
     if late > t.stw_single_ms:
         severity = "bad" if late > t.stw_bad_ms else "warn"
-    shown = [duration_text(value / 1000) for value in (p99, longest, median(values))]
-    tail = f"Half of these {len(values):,} pauses take over {shown[2]}"
-    if len(values) >= FOR_P99:
-        tail += f", 1 in 100 over {shown[0]}"
-    stops = f"The whole program stops for up to {shown[1]} {which}"
+    most, usual = (duration_text(value / 1000) for value in (longest, median(values)))
+    stops = f"The whole program stops for up to {most} {which}"
     headline = f"{stops}{_share(facts)}"
     is_single = int((values > t.stw_single_ms).sum()) == 1 and not _share(facts)
     if is_single and cycles["stw_sweep_term_ms"].count():
-        headline = stops = f"One pause {which} stopped the whole program for {shown[1]}"
+        headline = stops = f"One pause {which} stopped the whole program for {most}"
+    tail = f" The median of these {len(values):,} pauses is {usual}." * (len(values) > 1)
     yield Evidence(
         severity,
-        f"{stops}. {tail}." if len(values) > 1 else f"{stops}.",
+        f"{stops}.{tail}",
         {
             "p50_ms": values.median(),
             "p90_ms": high,

@@ -71,10 +71,12 @@ def _large_roots(facts: ProcessFacts, column: str, words: str) -> Iterator[Evide
     if not isinstance(size, float) or not isinstance(live, float):
         return
     if size >= t.roots_min_mib and size > t.roots_share * max(live, 1):
+        text = f"{words} {size:,.0f} MiB, the live heap {live:,.0f} MiB"
         yield Evidence(
             "warn" if size > max(live, t.roots_warn_mib) else "info",
-            f"{words} {size:,.0f} MiB, the live heap {live:,.0f} MiB.",
+            f"{text}.",
             {column: size, "heap_live_mib": live},
+            headline=f"{text}: they are most of what GC has to mark.",
         )
 
 

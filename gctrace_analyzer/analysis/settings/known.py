@@ -264,8 +264,8 @@ def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
     is_named = row["container_id"] or (row["name"] if row["pod"] else not row["error"])
     about_state = ("status", "last_status", "event", "reason")
     is_state = is_named and any(row[name] for name in about_state)
-    source = "docker or kubectl" if is_state else source
-    name = row["name"] or row["container"] or ("" if row["error"] else "container")
+    source = "state of the container" if is_state else source
+    name = row["name"] or row["container"]
     where = f"{source}, {name}" if name else source
     values = {
         "memory_limit_mib": _mib(row["gomemlimit_bytes"]),

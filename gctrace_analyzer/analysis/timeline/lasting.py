@@ -69,7 +69,7 @@ class Part:
         if self.active_share >= _NEARLY_ALL:
             return ""
         share = f"{100 * self.active_share:.0f} %"
-        return f", on and off: in {share} of the {duration_text(self.span_s)}"
+        return f", in {share} of the {duration_text(self.span_s)}"
 
 
 def parts(

@@ -250,7 +250,9 @@ def _memory(memory: Memory) -> tuple[str, ...]:
         f"{memory.dumps:,}",
         held,
         mib(memory.in_use_max_mib),
-        mib(memory.alloc_mib),
+        mib(
+            memory.needed_max_mib if memory.needed_is == "heap allocated" else memory.alloc_mib
+        ),
         mib(memory.sys_mib),
         "–" if memory.num_gc is None else f"{memory.num_gc:,}",
     )

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 DEATHS = ("GC039", "GC040")
 """Findings of which the post-mortems have the whole story."""
 
+_IN_TITLE = ("GC041", "GC042")
+"""Findings about the cycles that a log has or lacks, whose numbers are in the title."""
+
 _EVENTS = ("GC038", *DEATHS)
 """Findings about the moment of a death, which ends a process."""
 
@@ -45,11 +48,13 @@ def _together(findings: list[Finding]) -> Finding:
 
 
 def minor(report: Report) -> str | None:
-    """Returns the names of findings that need no action; None if there are none."""
+    """Returns the names of findings that need no action and are not said above; None if none."""
+    said = report.verdict.sentence if report.verdict else ""
     ids = dict.fromkeys(
         finding.id
         for finding in report.analysis.findings
         if finding.severity == "info" and finding.because_of is None
+        if finding.id not in _IN_TITLE and finding.evidence not in said
     )
     return ", ".join(RULES[id_].name for id_ in ids) or None
 
@@ -63,10 +68,10 @@ def healthy(report: Report) -> str | None:
 
 
 def _without(evidence: str, said: str) -> str:
-    """Returns the evidence without a first sentence that begins like the verdict."""
+    """Returns the evidence without a first sentence whose begin is said already."""
     first, _, rest = evidence.partition(". ")
     clause = re.split(r"\.$|: | \(|; ", first)[0]
-    return rest if said.startswith(clause) else evidence
+    return rest if f": {clause}" in f": {said}" else evidence
 
 
 def _is_root(finding: Finding) -> bool:
@@ -84,6 +89,7 @@ def _problem(finding: Finding, report: Report, *, several: bool) -> Problem:
     # The verdict has the consequence of the first problem already, and what to do.
     first = report.verdict
     leads = first is not None and first.finding == finding.id
+    is_stated = _without(finding.evidence, finding.headline) != finding.evidence
     causes = root_causes(report.analysis.findings)
     effects = dict.fromkeys(
         other.id
@@ -108,7 +114,7 @@ def _problem(finding: Finding, report: Report, *, several: bool) -> Problem:
         finding.id,
         finding.name,
         finding.severity,
-        "" if leads else RULES[finding.id].meaning,
+        "" if leads or is_stated else RULES[finding.id].meaning,
         printable(_without(finding.evidence, first.sentence if leads and first else "")),
         _place(finding, report),
         ", ".join(RULES[id_].name for id_ in effects),

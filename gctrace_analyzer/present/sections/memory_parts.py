@@ -59,6 +59,9 @@ def memory_parts(report: Report) -> Table | None:
     if row is None or total is None or total < _LEAST_MIB:
         return None
     parts = [*_parts(row, report.analysis.settings.value("go_version"))]
+    # What is mapped need not be resident, so resident memory may be less than a part.
+    if max((part.size_mib for part in parts), default=0.0) > total:
+        return None
     others = [part for part in parts if not part.name.startswith("heap in use")]
     resident = row["rss_bytes"] or row["rss_peak_bytes"]
     if not resident and not any(part.size_mib > _MUCH * total for part in others):
@@ -184,11 +187,11 @@ def of_scavenger(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
         )
         yield (
             f"The scavenger's last line: {last['idle_mib']:,} of {last['sys_mib']:,} MiB from the "
-            f"OS are idle, and {returned} were returned."
+            f"OS are idle, and {returned} are returned."
             f"{later if 1024 * last['idle_mib'] > last['released_total_kib'] else ''}"
         )
     else:
-        yield f"In all, {returned} were returned to the OS (last scavenger line)."
+        yield f"{returned} of the heap are returned to the OS (last scavenger line)."
     older = not distinct(tables["cycles"]["format"]).isdisjoint(shapes_before("1.12"))
     if last["released_total_kib"] and str(last["format"]) in _MAY_BE_MADV_FREE and not older:
         yield (

@@ -19,6 +19,7 @@ from gctrace_analyzer.present.format import (
     count,
     duration,
     interval,
+    live_heap,
     mib,
     mib_per_s,
     milliseconds,
@@ -95,7 +96,7 @@ def state(report: Report) -> list[KeyFigure]:
             note += f"; {share(s.assist_share_of_cpu)} of all CPU"
         figures.append(_with_level(report, "Mark assist", value, note, "assist"))
     if s.live_heap_p50_mib is not None:
-        value = mib(s.live_heap_p50_mib)
+        value = live_heap(s.live_heap_p50_mib)
         figures.append(_with_level(report, "Live heap", value, _growth(report), "live_heap"))
     if s.heap_goal_p50_mib is not None:
         value = mib(s.heap_goal_p50_mib)
@@ -138,7 +139,7 @@ def figures_of_phase(row: Mapping[str, Any]) -> tuple[str, ...]:
         rate(row["gc_per_s"]),
         share(row["gc_cpu_share"]),
         share(row["assist_share_of_gc_cpu"]),
-        mib(row["live_heap_p50_mib"]),
+        live_heap(row["live_heap_p50_mib"]),
         mib_per_s(row["alloc_mib_per_s"]),
     )
 
@@ -291,7 +292,7 @@ def processes(report: Report) -> Table | None:
             duration(s.span_s),
             share(s.gc_cpu_share),
             milliseconds(s.stw_max_ms),
-            mib(s.live_heap_p50_mib),
+            live_heap(s.live_heap_p50_mib),
             "its kill"
             if row["process"] in killed
             else _ENDS.get(row["ended_by"], row["ended_by"]),
@@ -388,7 +389,7 @@ def _cores(s: Summary) -> str:
 
 
 def _growth(report: Report) -> str:
-    highest = f"max {mib(report.analysis.summary.live_heap_max_mib)}"
+    highest = f"max {live_heap(report.analysis.summary.live_heap_max_mib)}"
     most = f"median; {highest}"
     process = report.subject
     if "live_heap" not in report.analysis.levels or process is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
@@ -146,10 +147,13 @@ def _deaths(report: Report, said: str) -> Iterator[Block]:
             yield Gap()
         yield Heading(name, "bad")
         whole = [Sentence(*sentence) for sentence in sentences]
-        actions = [row for row in whole if row.label == "Action" and row.text not in shown]
+        # Of several kills of a program, each would have the same action with another number.
+        kinds = {row.text: re.sub(r"\d+", "", name + row.text) for row in whole}
+        new = {text for text, kind in kinds.items() if not shown & {text, kind}}
+        actions = [row for row in whole if row.label == "Action" and row.text in new]
         facts = [row for row in whole if row.label in _OF_EACH_DEATH]
         brief = [*facts, *actions] if at else _unsaid(whole, said)
-        shown |= {row.text for row in whole}
+        shown |= {*kinds, *kinds.values()}
         yield Folded("Post-mortem", partial(_of, whole, 13), _of(brief, 13))
 
 
@@ -210,7 +214,8 @@ def _setting_blocks(
     """Returns a table of settings with `most` reasons that are new, and the legend of its signs."""
     shown = advice.advice(ranked, report.advice.baseline, _subject(report))
     reasons = advice.reasons(ranked, report.advice.baseline)[:most]
-    reasons = [(label, text) for label, text in reasons if text not in said]
+    said += "the memory limit of the container is unknown" * ("container has room" in said)
+    reasons = [(label, text) for label, text in reasons if text.partition(": s")[0] not in said]
     signs = advice.legend(shown)
     return [
         shown,

@@ -26,6 +26,7 @@ _RECORD = (
     "Run the program with GODEBUG=gctrace=1 and keep its standard error, or record several dumps "
     "with their times (all of MemStats, expvar or /metrics)."
 )
+_RECORD_LATER = "To see what GC costs, record it again under load."
 _RECORD_TOO = "Add the log of the same run (GODEBUG=gctrace=1) to see what it costs."
 _LAST_WORDS = (
     "Read what it printed last (`kubectl logs --previous`, `docker logs`); to see what GC costs, "
@@ -58,7 +59,8 @@ def no_verdict(report: Report) -> tuple[str, str]:
     if (ended := _of_ends(tables)) is not None:
         return ended
     if report.analysis.memory:
-        return " ".join((*costs(report), *_sizes(report))), _RECORD
+        said = " ".join((*costs(report), *_sizes(report)))
+        return said, _RECORD_LATER if "no GC cycle ran" in said else _RECORD
     if (profiled := report.analysis.profiled) and (shown := profiled.allocation):
         return f"The profile shows no costs of GC. In it, {shown}.", _RECORD_TOO
     if runs := len(tables["benchmarks"]):

@@ -399,9 +399,7 @@ def test_dumps_show_the_heap_of_a_kill_without_cycles(
     assert said in found.reading[-1]
     # Of Go programs alone, what was resident bounds a memory limit.
     sets = "set GOMEMLIMIT=450MiB (90 % of what it had at the kill), if its live heap"
-    assert (sets if sizes else "Find out which programs have the most memory") in found.advice[
-        0
-    ]
+    assert (sets if sizes else "Find out which program has the most memory") in found.advice[0]
     assert found.advice[1].startswith(
         "Run the program with" if sizes else "If api is written in Go, run it with"
     )
@@ -421,7 +419,7 @@ def test_programs_that_are_known_to_be_go_need_no_if(name: str, is_go: bool) -> 
     [
         ({"scope": "memcg"}, {}, "To buy time, raise its memory limit if the host has room"),
         ({"scope": None}, {}, "raise its memory limit if it has one, and otherwise free memory"),
-        ({"scope": "global", "comm": "api"}, {}, "Find out which programs have the most memory"),
+        ({"scope": "global", "comm": "api"}, {}, "Find out which program has the most memory"),
         ({"limit_mib": 512.0}, {"memory_limit_mib": Known(400.0, "given")},
          "To buy time, raise the limit of 512 MiB, and GOMEMLIMIT to 90 % of the new one, if"),
     ],
@@ -652,7 +650,7 @@ def test_memory_outside_of_go_that_is_most_of_all_needs_no_limit() -> None:
 
 def test_a_program_with_little_of_the_hosts_memory_is_not_why_it_was_short() -> None:
     of_host: dict[str, Any] = {"limit_mib": None, "scope": "global", "killer": "earlyoom"}
-    firsts = {0.03: "Find out which programs have", 0.8: "Set a memory limit for the service"}
+    firsts = {0.03: "Find out which program has", 0.8: "Set a memory limit for the service"}
     for share, first in firsts.items():
         found = explained(**of_host, host_share=share)
         assert (found.preventable == "cannot tell") is (share < 0.5)

@@ -114,7 +114,7 @@ def test_an_episode_without_a_length_is_active_all_the_time() -> None:
 def test_the_share_of_its_time_is_mentioned_unless_the_state_lasts_nearly_all_of_it() -> None:
     cycles = pl.DataFrame({"start_s": [0.0, 99.0], "end_s": [1.0, 100.0]})
     assert Part(cycles, 0.95).duty == ""
-    assert Part(cycles, 0.944).duty == ", on and off: in 94 % of the 1m 40s"
+    assert Part(cycles, 0.944).duty == ", in 94 % of the 1m 40s"
 
 
 def thrash_log(thrashing: Callable[[int], bool], count: int = 200, every: float = 0.05) -> str:
