@@ -212,7 +212,7 @@ def _derived(match: re.Match[str]) -> Iterator[tuple[str, str]]:
     number = {
         name: float(value)
         for name, value in match.groupdict().items()
-        if value and _is_number(value)
+        if value and re.fullmatch(r"[-+]?\d+(\.\d+)?", value)
     }
     if "start_s" not in number:
         phases = [value for name, value in number.items() if name.startswith("phase_")]
@@ -283,7 +283,3 @@ def _heap(number: dict[str, float]) -> Iterator[tuple[str, str]]:
     roots = number.get("stacks_mib", 0) + number.get("globals_mib", 0)
     next_goal = max(goal_mib(live, roots, gogc=100), HEAP_MINIMUM_MIB)
     yield "Next goal", f"{next_goal:.0f} MiB at GOGC=100 without a memory limit"
-
-
-def _is_number(value: str) -> bool:
-    return bool(re.fullmatch(r"[-+]?\d+(\.\d+)?", value))

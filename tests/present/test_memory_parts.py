@@ -133,3 +133,9 @@ def test_what_the_scavenger_returned_is_said(line: str, said: str) -> None:
     assert said in text
     # An old Go returns at once, and nothing is left to return.
     assert ("Go 1.12 to 1.15" in text, "five minutes" in text) == (False, "scvg12" in line)
+
+
+def test_parts_larger_than_resident_memory_are_no_parts_of_it() -> None:
+    dump = '{{"heap_inuse_mib": 423, "heap_alloc_mib": 422, "num_gc": 3, "rss_mib": {}}}\n'
+    for rss, is_split in ((414, False), (600, True)):
+        assert (memory_parts(read_text(dump.format(rss)).report()) is not None) == is_split

@@ -673,3 +673,51 @@ def test_of_few_pauses_the_longest_is_shown_and_no_hundredth() -> None:
 
     assert pauses(49).startswith("max · ")
     assert pauses(50).startswith("p99 · 0.02 ms max · ")
+
+
+def test_what_the_verdict_or_the_title_says_is_not_a_minor_finding() -> None:
+    line = (
+        "gc {0} @{1}s 1%: 0.01+1.4+0.02 ms clock, 0.1+0.4/1.4/0.1+0.2 ms cpu, {2}->{2}->{3} MB, "
+        "{2} MB goal, 0 MB stacks, 0 MB globals, 8 P\n"
+    )
+    sizes = ((4, 2), (5, 3), (7, 5), (11, 9), (19, 15), (31, 24))
+    text = "".join(line.format(n, 0.03 * n, *size) for n, size in enumerate(sizes, 1))
+    report = read_text(text).report()
+    assert report.verdict is not None
+    assert "The log is short" in report.verdict.sentence
+    assert "The live heap grew from 2 to 24 MiB" in report.verdict.sentence
+    assert findings.minor(report) is None
+
+
+def test_an_idle_live_heap_is_less_than_the_unit_of_the_log_not_nothing() -> None:
+    line = "gc {0} @{0}.1s 0%: 0.01+0.2+0.01 ms clock, 0.01+0/0.2/0+0.01 ms cpu, 4->4->0 MB, "
+    text = "".join(line.format(n) + "4 MB goal, 2 P\n" for n in range(1, 9))
+    shown = plain(document(read_text(text).report()))
+    assert "< 1 MiB" in shown
+    assert "max < 1 MiB" in shown
+    assert " 0 MiB" not in shown
+
+
+def test_a_program_that_never_collected_is_recorded_again_under_load() -> None:
+    report = read_text(
+        "go_gc_duration_seconds_sum 0\ngo_gc_duration_seconds_count 0\n"
+        "go_memstats_alloc_bytes 1.741288e+06\n"
+    ).report()
+    shown = " ".join(plain(document(report)).split())
+    assert "no GC cycle ran" in shown
+    assert "record it again under load" in shown
+    assert "GODEBUG" not in shown
+
+
+def test_kills_of_one_program_have_one_action_and_their_own_tasks() -> None:
+    kill = (
+        "[{0}.031] [{1}]     0 {1}  8556396  {2}   16703        0             0 prometheus\n"
+        "[{0}.031] Out of memory: Kill process {1} (prometheus) score 947 or sacrifice child\n"
+        "[{0}.035] Killed process {1} (prometheus) total-vm:34225584kB, anon-rss:{3}kB, "
+        "file-rss:0kB\n"
+    )
+    sizes = ((3907506, 50093, 8490383, 33961532), (3920674, 63061, 8492690, 33970760))
+    report = read_text("".join(kill.format(*each) for each in sizes)).report()
+    shown = " ".join(plain(document(report), everything=False).split())
+    assert "tasks listed had" not in shown, "each kill has a list of its own"
+    assert shown.count("set GOMEMLIMIT=") == 1

@@ -175,12 +175,9 @@ def legend(shown: Table, *, wide: bool = False) -> str:
     words = [f"{sign} {word}" for sign, word in _SIGNS.items() if sign in signs]
     idle = _WIDE_IDLE if wide else _IDLE
     has_cpu = any("*" in head for head in shown.head)
-    within = ["80 % intervals in parentheses"] if wide and _has_intervals(shown) else []
+    has_intervals = any("(" in cell for row in shown.rows for cell in row[1:])
+    within = ["80 % intervals in parentheses"] if wide and has_intervals else []
     return " · ".join([*([idle] if has_cpu else []), *words, *within])
-
-
-def _has_intervals(shown: Table) -> bool:
-    return any("(" in cell for row in shown.rows for cell in row[1:])
 
 
 _SIGNS = {"✗": "thrashes", "?": "may thrash", "!": "does not fit the container"}

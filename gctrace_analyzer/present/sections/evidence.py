@@ -293,10 +293,6 @@ def units(report: Report) -> Table | None:
     return Table(("CPU used (systemd)", "CPU", "memory peak", "GC share", "GCs"), "lrrrr", rows)
 
 
-def _plain(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:g}"
-
-
 def settings(report: Report) -> str | None:
     """Returns GOGC, limits and other known settings with their sources."""
     names = {
@@ -313,7 +309,8 @@ def settings(report: Report) -> str | None:
     for name, value in report.analysis.settings.to_dict().items():
         if value["value"] is None:
             continue
-        shown = mib(value["value"]) if name.endswith("_mib") else _plain(value["value"])
+        plain = value["value"] if isinstance(value["value"], str) else f"{value['value']:g}"
+        shown = mib(value["value"]) if name.endswith("_mib") else plain
         source = "" if value["source"] == "given" else f" ({value['source']})"
         parts.append(f"{names[name]} {shown}{source}")
     return "; ".join(parts) or None

@@ -29,10 +29,12 @@ _EVENTS = ("GC038", *DEATHS)
 def problems(report: Report) -> list[Problem]:
     """Returns warnings and worse that no other finding causes, the worst first."""
     several = len(report.analysis.log.tables["processes"]) > 1
-    causes = [finding for finding in report.analysis.findings if _is_root(finding)]
     alike: dict[tuple[str, str, int | None], list[Finding]] = {}
-    for finding in causes:
-        alike.setdefault((finding.id, finding.evidence, finding.process), []).append(finding)
+    for finding in report.analysis.findings:
+        if finding.needs_action and finding.because_of is None:
+            alike.setdefault((finding.id, finding.evidence, finding.process), []).append(
+                finding
+            )
     return [
         _problem(_together(alike_findings), report, several=several)
         for alike_findings in alike.values()
@@ -72,10 +74,6 @@ def _without(evidence: str, said: str) -> str:
     first, _, rest = evidence.partition(". ")
     clause = re.split(r"\.$|: | \(|; ", first)[0]
     return rest if f": {clause}" in f": {said}" else evidence
-
-
-def _is_root(finding: Finding) -> bool:
-    return finding.severity in ("warn", "bad") and finding.because_of is None
 
 
 def _place(finding: Finding, report: Report) -> str:

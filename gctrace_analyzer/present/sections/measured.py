@@ -69,11 +69,7 @@ def _how_much(change: Change, metric: str) -> str:
     less, more = _WORDS.get(metric, (f"has {{}} lower {metric}", f"has {{}} higher {metric}"))
     low, high = sorted(abs(end) for end in ends)
     template = less if part < 0 else more
-    return f"{template.format(_share(part))} ({_number(low)}–{_number(high)})"
-
-
-def _share(part: float) -> str:
-    return f"{_number(part)} %"
+    return f"{template.format(f'{_number(part)} %')} ({_number(low)}–{_number(high)})"
 
 
 def _number(part: float) -> str:

@@ -161,29 +161,19 @@ _MUCH = 0.25
 
 
 def _sizes(report: Report) -> Iterator[str]:
+    """Yields how much memory the only program needed and obtained, and the heap goals."""
     known = [memory for memory in report.analysis.memory if memory.needed_max_mib is not None]
-    if not known:
-        held = {memory.sys_mib for memory in report.analysis.memory} - {None}
-        if len(held) == 1:
-            yield f"The runtime holds {mib(held.pop())} from the OS."
-        yield from _goals(report.analysis.tables["memstats"])
+    if len(known) > 1:
         return
-    if len(known) != 1:
-        return
-    memory = known[0]
-    most = "" if memory.dumps == 1 else " at most"
-    system, heap, kept = memory.sys_mib, memory.heap_sys_mib, memory.held_mib
-    obtained = "" if system is None else f"; the runtime obtained {mib(system)} from the OS"
-    returned = 0.0 if heap is None or kept is None else heap - kept
-    if system and returned > _MUCH * system:
-        obtained += f" and returned {mib(returned)} of it"
-    named = memory.needed_is or ""
-    subject = (
-        f"{named[0].upper()}{named[1:]} took"
-        if named.startswith("the ")
-        else f"The {named} was"
-    )
-    yield f"{subject} {mib(memory.needed_max_mib)}{most}{obtained}."
+    held = {memory.sys_mib for memory in known or report.analysis.memory} - {None}
+    parts = [f"the runtime obtained {mib(held.pop())} from the OS"] if len(held) == 1 else []
+    for memory in known:
+        most = "" if memory.dumps == 1 else " at most"
+        named = memory.needed_is or ""
+        subject = f"{named} took" if named.startswith("the ") else f"the {named} was"
+        parts.insert(0, f"{subject} {mib(memory.needed_max_mib)}{most}")
+    if text := "; ".join(parts):
+        yield f"{text[0].upper()}{text[1:]}."
     yield from _goals(report.analysis.tables["memstats"])
 
 
