@@ -94,10 +94,7 @@ class Side:
             if not analysis.has_figures and not may_be_empty:
                 sources = analysis.log.sources
                 raise NoDataError.no_cycles(sources[0].name if sources else "a frame of cycles")
-        self.measured = tuple(
-            measured(analysis.spans, analysis.summary, by_limit=analysis.goals_are_by_limit)
-            for analysis in self.analyses
-        )
+        self.measured = tuple(_measured(analysis) for analysis in self.analyses)
 
     @property
     def names(self) -> list[str]:
@@ -431,6 +428,10 @@ def _together(group: Sequence[tuple[Side, Difference]]) -> Difference:
     text = f"{side.label}: {first.sentence}" if first.about_both else first.sentence
     likewise = f" Likewise {', '.join(others)}." if others else ""
     return replace(first, sentence=f"{text}{likewise}")
+
+
+def _measured(analysis: Analysis) -> Measured:
+    return measured(analysis.spans, analysis.summary, by_limit=analysis.goals_are_by_limit)
 
 
 def _with_same_wording(before: Side, after: Side) -> Circumstances:

@@ -220,9 +220,8 @@ class _Reader:
 
     def task(self, row: Row, about: Row) -> None:
         row["line_no"] = about["line_no"]
-        incident = self.open.get(about["host"])
         # The kernel lists tasks before it kills one.
-        if incident and "killed" not in incident.seen:
+        if (incident := self.open.get(about["host"])) and "killed" not in incident.seen:
             incident.tasks.append(row)
         else:
             self.listed.setdefault(about["host"], []).append(row)

@@ -240,7 +240,10 @@ def _memory(report: Report, *, is_sick: bool) -> Iterator[Block]:
     sizes, parts = evidence.memory(report), memory_parts(report)
     notes = evidence.memory_notes(report)
     if sizes:
-        yield Folded("Memory", lambda: [sizes], [] if parts else [sizes])
+        # The verdict says all that one dump without the size of the heap shows.
+        only = [(memory.dumps, memory.needed_is) for memory in report.analysis.memory]
+        is_said = report.verdict is None and only == [(1, "heap allocated")]
+        yield Folded("Memory", lambda: [sizes], [] if parts or is_said else [sizes])
     if parts:
         yield parts
     if notes:
