@@ -23,7 +23,10 @@ def present_row(advice: Advice) -> Row:
 
 def order(first: Row, advice: Advice) -> str:
     """Returns what to set; where the evidence is thin, a test instead of an order."""
-    return f"{'Try' if first['confidence'] == 'low' else 'Set'} {with_effects(first, advice)}."
+    setting = with_effects(first, advice)
+    if first["confidence"] == "low":
+        return f"Try {setting} with `gctrace-analyze measure`."
+    return f"Set {setting}."
 
 
 def with_effects(first: Row, advice: Advice) -> str:

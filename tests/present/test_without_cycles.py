@@ -162,3 +162,17 @@ def test_the_scavenger_alone_and_other_ends_are_said(text: str, shows: str) -> N
     found = verdict.shown(read_text(text).report())
     assert shows in found.sentence
     assert "GODEBUG=gctrace=1" in found.action
+
+
+def test_memory_that_was_returned_is_named() -> None:
+    text = (
+        "go_memstats_heap_alloc_bytes 74448896\n"
+        "go_memstats_heap_inuse_bytes 105906176\n"
+        "go_memstats_heap_released_bytes 842006528\n"
+        "go_memstats_heap_sys_bytes 968884224\n"
+        "go_memstats_sys_bytes 1008730112\n"
+    )
+    found = verdict.shown(read_text(text).report())
+    assert (
+        "the runtime obtained 962 MiB from the OS and returned 803 MiB of it." in found.sentence
+    )

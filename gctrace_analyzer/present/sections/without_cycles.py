@@ -168,6 +168,11 @@ def _sizes(report: Report) -> Iterator[str]:
     held = {memory.sys_mib for memory in known or report.analysis.memory} - {None}
     parts = [f"the runtime obtained {mib(held.pop())} from the OS"] if len(held) == 1 else []
     for memory in known:
+        returned = (memory.heap_sys_mib or 0.0) - (
+            memory.held_mib or memory.heap_sys_mib or 0.0
+        )
+        if parts and returned > _MUCH * (memory.sys_mib or 0.0):
+            parts = [f"{parts[0]} and returned {mib(returned)} of it"]
         most = "" if memory.dumps == 1 else " at most"
         named = memory.needed_is or ""
         subject = f"{named} took" if named.startswith("the ") else f"the {named} was"
