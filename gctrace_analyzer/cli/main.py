@@ -35,6 +35,9 @@ VERBS = {
 """Words that are commands if they come first: an example of their arguments, and what they show. A
 file of that name is given as `./compare`."""
 
+_OTHER = dict.fromkeys(("report", "analyze"), "gctrace-analyze FILE") | {"diff": "compare"}
+"""What users type for a command whose name is not similar."""
+
 _WITH_PROCESSES = ("watch", "measure", "fleet", "prometheus")
 """The commands that run other processes, or have threads that a server answers."""
 
@@ -145,7 +148,7 @@ def _run(words: list[str]) -> int:
     if first in VERBS:
         return run_command(first, words[1:])
     if first and not first.startswith("-") and not Path(first).exists():
-        near = nearest(first, VERBS)
+        near = _OTHER.get(first) or nearest(first, VERBS)
         if near and "." not in first and "/" not in first:
             say(f"gctrace-analyze: {first}: no such command or file. Did you mean {near}?")
             return exit_codes.USAGE

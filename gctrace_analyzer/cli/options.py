@@ -78,6 +78,13 @@ def wrapped(message: str) -> str:
     return "\n".join(lines)
 
 
+_OTHER_NAMES = {
+    "--json": "-f json", "--csv": "-f csv", "--html": "-o report.html", "--cpus": "--cpu-limit",
+    "--limit": "--container-limit", "--memory": "--memory-limit or --container-limit",
+}  # fmt: skip
+"""What users type for an option whose name is not similar."""
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser with plain error messages and no abbreviated options.
 
@@ -131,7 +138,7 @@ class Parser(argparse.ArgumentParser):
                 after = "; the program comes after --" if self.takes_program else ""
                 return f"unexpected argument {match[1]!r}{after}"
             name = word.partition("=")[0]
-            near = nearest(name, self._option_string_actions)
+            near = _OTHER_NAMES.get(name) or nearest(name, self._option_string_actions)
             return f"unknown option {name}." + (f" Did you mean {near}?" if near else "")
         if match := re.match(r"the following arguments are required: (.*)", message):
             return f"no {match[1]} given"
