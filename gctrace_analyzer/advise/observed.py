@@ -135,6 +135,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         model,
         heaviest=model.changed(load=whole) if whole and whole.is_possible else None,
         other_cause=subject.other_cause(analysis, process),
+        may_lack_memory=subject.may_lack_memory(analysis, process),
         regime=regime,
     )
     return _about_thrashing(baseline)

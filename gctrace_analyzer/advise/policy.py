@@ -337,7 +337,9 @@ def _add_risks(first: Row, present: Row, predictor: Predictor) -> None:
         risks.append(still)
     if reason := why_no_limit(predictor):
         risks.append(reason)
-    elif predictor.room_mib is None and (first["gogc"] or 0) > (predictor.now.gogc or math.inf):
+    elif predictor.room_mib is None and (
+        predictor.may_lack_memory or (first["gogc"] or 0) > (predictor.now.gogc or math.inf)
+    ):
         risks.append("the memory limit of the container is unknown: specify it")
     first["risk"] = "; ".join(risks) or None
 

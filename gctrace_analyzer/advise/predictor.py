@@ -48,6 +48,7 @@ class Baseline(Predictor):
         factors: factor on the width of the intervals, by quantity.
         evidence: other logs of the same program, at other settings.
         other_cause: what to mend before GC CPU shows what another setting saves; None: nothing.
+        may_lack_memory: whether it was killed, perhaps because memory ran out.
         most_times: how many times the present GOGC a replay is valid for: any.
         regime: what the heap goals show of the present setting; None without a load.
     """
@@ -66,6 +67,7 @@ class Baseline(Predictor):
     factors: Mapping[str, float] = field(default_factory=lambda: FACTORS)
     evidence: tuple[Baseline, ...] = ()
     other_cause: str | None = None
+    may_lack_memory: bool = False
     most_times: float = math.inf
     regime: Regime | None = None
 

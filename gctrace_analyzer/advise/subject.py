@@ -123,6 +123,12 @@ def other_cause(analysis: Analysis, process: int | None) -> str | None:
     return None
 
 
+def may_lack_memory(analysis: Analysis, process: int | None) -> bool:
+    """Returns whether the process was killed because memory ran out, or perhaps because of it."""
+    kills = (finding for finding in analysis.findings if finding.id in (KILLED, _MAY_BE_KILLED))
+    return any(finding.process in (process, None) for finding in kills)
+
+
 def unexplained_kill(analysis: Analysis, process: int | None) -> str | None:
     """Returns why no setting can be advised if memory outside the Go heap led to an OOM kill.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,19 @@ def test_no_limit_is_recommended_without_a_container_limit() -> None:
     run = gca.read(BUSY, gogc=100)
     assert limits(run) == []
     assert "limit of the container is unknown" in run.recommend(aim="cpu")["risk"][0]
+
+
+@pytest.mark.parametrize("proof", ["", "api-1 exited with code 137\n"])
+def test_after_a_kill_no_setting_needs_more_memory_until_the_limit_is_known(proof: str) -> None:
+    cycles = (SAMPLES / "leak-go1.26.log").read_text().rstrip().splitlines()
+    text = "".join(f"api-1  | {line}\n" for line in cycles) + proof
+    rows = gca.read(io.StringIO(text)).recommend()
+    now = rows.filter("now")["heap_peak_mib"].item()
+    assert bool(rows.filter(pl.col("heap_peak_mib") > now).height) is not bool(proof)
+    unknown = "the memory limit of the container is unknown: specify it"
+    assert (unknown in (rows["risk"][0] or "")) is bool(proof)
+    known = gca.read(io.StringIO(text), container_limit="2GiB").recommend()
+    assert known.filter(pl.col("heap_peak_mib") > now).height
 
 
 def test_memory_that_go_does_not_count_is_subtracted_from_the_limit() -> None:
