@@ -15,7 +15,7 @@ from gctrace_analyzer.analysis.settings.environment import of_process, started_i
 from gctrace_analyzer.analysis.settings.known import given_settings
 from gctrace_analyzer.analysis.thresholds import limits as service_limits
 from gctrace_analyzer.analysis.thresholds import thresholds_from
-from gctrace_analyzer.errors import BadSettingError, UnreadableInputError
+from gctrace_analyzer.errors import BadSettingError, MissingInputError, UnreadableInputError
 from gctrace_analyzer.ingest.clock import Clock, moment
 from gctrace_analyzer.ingest.read import ReadOptions, read_log
 from gctrace_analyzer.ingest.sources import SERVER, is_server
@@ -136,6 +136,9 @@ def read(
         raise BadSettingError(
             argument="origins", value="", expected="at least one path, - or open file"
         )
+    if any(isinstance(origin, str) and "\n" in origin for origin in origins):
+        name, hint = "a text of several lines", "To read a text, pass io.StringIO(text)."
+        raise MissingInputError(name, "not a path", hint)
     options = _options(
         strict=strict,
         kind=kind,

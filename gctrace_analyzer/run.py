@@ -350,6 +350,8 @@ class Run:
     ) -> Predictions:
         """Predicts the figures under other settings (`schema.WHATIF`), with 80 % intervals.
 
+        What the log does not show, such as `container_limit`, is an argument of `gca.read`.
+
         Args:
             gogc: one or several values of GOGC, or a range such as "100..400", which is five
                 values in equal ratios; None or "off" means off. If left out, the present setting.
@@ -390,7 +392,9 @@ class Run:
     ) -> Predictions:
         """Recommends settings (`schema.RECOMMENDATIONS`), the best first.
 
-        The present setting is always among the rows, and may be the best.
+        The present setting is always among the rows, and may be the best. The settings that
+        are recommended fit the container if its limit is known: `gca.read(path,
+        container_limit="2GiB")`.
 
         Args:
             aim: what to optimise for: balanced, cpu, memory or latency.

@@ -445,8 +445,12 @@ def test_what_is_no_path_says_what_to_pass(tmp_path: Path) -> None:
     for wrong in ([path], LINES["gc18"].encode()):
         with pytest.raises(BadSettingError, match="an argument of its own"):
             gca.read(wrong)  # type: ignore[arg-type]
-    with pytest.raises(MissingInputError, match=r"read io\.StringIO\(text\)"):
+    with pytest.raises(MissingInputError, match=r"pass io\.StringIO\(text\)"):
         gca.read(LINES["gc18"] + "\n")
+    with pytest.raises(
+        MissingInputError, match=r"^a text of several lines: .*\n.*StringIO\(text\)"
+    ):
+        gca.read(f"{LINES['gc18']}\n" * 1000)
     with pytest.raises(MissingInputError, match=f"Looked for it in {re.escape(str(tmp_path))}"):
         gca.read(tmp_path / "none.log")
 
