@@ -16,13 +16,12 @@ NOT_YET = {
     "k5-runtime-metrics-free-c",
     # Refused: the debug exporter of the OpenTelemetry Collector; 1,284 cycles, 0.75 ms each.
     "k1-otelcol-debug-exporter-d",
-    # Refused: names of one program alone, Couchbase's query service (its gc.num is the heap
-    # goal), and of one tool, prom2json: pages and API answers of Prometheus are read.
-    "k1-couchbase-query-vitals-f", "k1-prom2json-f",
+    # Refused: names of one program alone, Couchbase's query service (its gc.num is the heap goal).
+    "k1-couchbase-query-vitals-f",
     # Refused: three kills since the host started, of which nothing is known but their number.
     "k14-node-vmstat-oom-kill-f",
-    # Kernel memory and page cache of a group: no reader has memory that is of no process.
-    "k19-memory-stat-slab-f", "k19-cadvisor-page-cache-f",
+    # Slab of a group at its limit, and what is left of it.
+    "k19-memory-stat-slab-f",
     # Refused: the page of Gogs in Chinese; its English names are read.
     "k19-gogs-chinese-gc-metadata-f",
 }  # fmt: skip

@@ -181,7 +181,9 @@ def read_parts(
         if is_mixed and (parts := _mixed(facts, text)):
             return parts
         facts.lines = text.count("\n") + (not text.endswith("\n"))
-        return [_document(facts, facts.kind, text, columns)]
+        part = _document(facts, facts.kind, text, columns)
+        part.beginning = text[: sniff.SNIFF_BYTES]
+        return [part]
     chunks = source.chunks()
     first = list(islice(chunks, 2))
     is_short = kind is None and facts.kind == "log" and len(first) == 1

@@ -246,6 +246,10 @@ def _read_all(
         for part in own:
             notes += complete_part(part, options.clock)
         part = _as_one(own)
+        if part.beginning and not any(map(len, part.cycles)):
+            from gctrace_analyzer.ingest.memstats import process_sizes
+
+            notes += process_sizes.added_to(part)
         if not any(facts.found.values()):
             seen = sniff.foreign(own[0].beginning)
             empty.append(NoDataError.unrecognised(facts.name, facts.lines, facts.first, seen))
@@ -264,11 +268,6 @@ def _as_one(parts: list[Part]) -> Part:
     for part in others:
         first.include(part)
     first.facts.wrappers, first.facts.found = dict(first.wrappers), first.counts()
-    dumps = first.rows.get("memstats", [])
-    if len(dumps) == 1 and first.memstats is None and first.beginning:
-        from gctrace_analyzer.ingest.memstats.log_messages import resident_bytes
-
-        dumps[0].setdefault("rss_bytes", resident_bytes(first.beginning))
     return first
 
 

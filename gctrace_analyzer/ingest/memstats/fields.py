@@ -290,6 +290,16 @@ def pauses(lengths_ns: Iterable[object]) -> dict[str, float]:
     }
 
 
+@lru_cache(maxsize=4096)
+def is_unmistakable(name: str) -> bool:
+    """Returns whether a name stands for a field of MemStats even before a blank and a number.
+
+    >>> is_unmistakable("NumGC"), is_unmistakable("heap alloc"), is_unmistakable("Alloc")
+    (True, False, True)
+    """
+    return name[:1].isupper() and " " not in name and plain(name) in NAMES
+
+
 def is_field(name: str) -> bool:
     """Returns whether a name is a field of `runtime.MemStats`, in any spelling."""
     column, _ = scaled(name)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 HINT = (
     # Names of several words, with any signs between them.
     r"(?i:heap|memory|mem|gc)[\w .-]{0,24}(?i:sys|alloc|in.?use|idle|released?|next|goal|pause|"
-    r"runs|count|cycles|forced|fraction|gc|times|usage|obtained)[\w ]{0,16}(?:\"?\s?[:=|]|\t|\s\s)|"
+    r"runs|count|cycles|forced|fraction|gc|times|usage|obtained|max)[\w ]{0,16}"
+    r"(?:\"?\s?[:=|]|\t|\s\s|->|\.\.\.| \.\.)|"
     r"Alloc|HeapSys|HeapIdle|HeapIn[uU]se|HeapRelease|(?i:num_?gc|next_?gc|pause_?total)|"
     r"runtime stats: |alloc_bytes|StackInuse|\bSys\b|heap_(?:sys|inuse|idle|alloc|released?)|"
     r"total_alloc|Pause(?:Ns|Quantiles|: \[)|\.\.\. \d+ more|gc_cpu_fraction|\b(?:alloc|sys)=\d|"
@@ -39,11 +40,14 @@ _VALUE = (
     r"(?P<value>0x[0-9a-f]{1,16}|\d[\d,]{0,40}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,2})?)"
     r"\s?(?P<unit>(?i:[kmgt]i?(?:b(?:ytes)?)?|b(?:ytes)?|[nuµm]?s)(?![\w.])|%)?"
 )
+_SEPARATOR = r"=>?|:|＝|\||->|\.{3,40}|</t[dh]>\s*<t[dh][^>]{0,50}>"
+"""What stands between a name and its value; after a name of MemStats, a blank is enough."""
+
 _PAIR = re.compile(
     r"(?<![\w.-])[\"']?(?:(?:mem|memory|memstats|runtime|go)\.)?"
-    r"(?P<key>[A-Za-z][A-Za-z_.]*+(?:[ -][A-Za-z][A-Za-z_]*+){0,4}+)[\"']?\s*"
+    r"(?P<key>[A-Za-z][A-Za-z_.]*+(?:[ -][A-Za-z][A-Za-z_]*+){0,4}+)[\"']?\s*+"
     # go-spew prints the type, gops the condition of the next cycle and the exact size.
-    r"(?:=|:|＝|\|)\s*(?:\(\w{1,10}\) |when heap-alloc >= )?\"?"
+    rf"(?:{_SEPARATOR}|(?<=\s)(?P<bare>))\s*(?:\(\w{{1,10}}\) |when heap-alloc >= )?\"?"
     rf"{_VALUE}(?![\w.]*\w|-\d)(?:\s\((?P<exact>\d{{1,20}}) bytes\))?"
 )
 _ONLY_VALUE = re.compile(_VALUE)
@@ -62,7 +66,7 @@ _ROW = re.compile(
 )
 """A name, its value, and perhaps what it means, as in a table."""
 
-_SIGN = re.compile("[=:＝|]")
+_SIGN = re.compile(_SEPARATOR)
 _GO_DURATION = re.compile(r"(?<![\w.])(?:(\d{1,9})h)?(\d{1,9})m(\d{1,2}(?:\.\d{1,9})?)s\b")
 _OF_CPU = re.compile(
     r"\bGC (?:is |was |has )?(?:us|tak|took|spen)\w{0,4}\s(?:about |around |only |~ ?)?"
@@ -296,8 +300,10 @@ def _pairs(
         name, column, factor = _named(match["key"].split(" "))
         if column in (None, "line_no", "source") or (factor != 1 and column not in _FIELDS):
             continue
-        if column in seen:
-            continue  # BySize repeats the names
+        # BySize repeats the names.
+        is_bare = match.groupdict().get("bare") == "" and not fields.is_unmistakable(name)
+        if is_bare or column in seen:
+            continue
         seen.add(column)
         value, unit = match["value"].replace(",", ""), (match["unit"] or "").lower()
         if match["exact"]:
@@ -364,29 +370,3 @@ def _cockroach(text: str) -> Row:
     if "heap_released_bytes" in row:
         row["sys_bytes"] = row["mapped_bytes"] + row["heap_released_bytes"]
     return row
-
-
-_RESIDENT = re.compile(r"^(?:VmRSS|Rss):\s{1,20}(\d{1,15}()) kB", re.MULTILINE)
-"""Of /proc/PID/status, and of its smaps_rollup."""
-
-_PROCESS = re.compile(
-    r"^(?P<names>.{0,200}?\bPID\b.{0,200}?\b(?P<size>RSS|RES)\b.{0,200})\n(?P<cells>.{1,2000})"
-    r"(?:\n(?!\s{0,40}\S{1,200}\s{1,40}\d)|\Z)",
-    re.MULTILINE,
-)
-"""What ps and top print of a single process, in KiB without a unit."""
-
-
-def resident_bytes(text: str) -> int | None:
-    r"""Returns the resident memory that ps, top or /proc shows; None for none, or several sizes.
-
-    >>> resident_bytes("  PID   RSS COMMAND\n 8812 20480 ledger"), resident_bytes("Rss:  8 kB")
-    (20971520, 8192)
-    """
-    sizes = [match.groups() for match in _RESIDENT.finditer(text)]
-    for table in _PROCESS.finditer(text):
-        cells = dict(zip(table["names"].split(), table["cells"].split(), strict=False))
-        if match := re.fullmatch(r"(\d[\d.]{0,15})([kmgt]?)", cells.get(table["size"], "")):
-            sizes.append(match.groups())
-    known = {numbers.whole(size, fields.PREFIXES[unit or "k"]) for size, unit in sizes}
-    return known.pop() if len(known) == 1 else None

@@ -20,6 +20,9 @@ SAMPLE = (
 )
 """A sample: series, value, time if there is one; an OpenMetrics exemplar may follow."""
 
+_EARLIEST_S = 1e8
+"""Unix time in 1973. Smaller numbers are no times."""
+
 _BUCKET = r"^[^\s{]*_bucket\{"
 _SERIES = r'^\s*(?:\{|"?[a-zA-Z_:][\w:.]*"?\{|(?:\w+_)?(?:go|process|container|kube)_\w+\s)'
 """A line that begins like this is meant to be a sample."""
@@ -152,7 +155,11 @@ def _parts(lines: pl.DataFrame) -> pl.DataFrame:
         .with_columns(value=_number("value"), at=_number("at"))
     )
     quick = parts.filter(~unclear).select("line_no", "series", "value", at="number")
-    return pl.concat([quick, by_pattern.select(quick.columns)])
+    # A table has further figures there, such as the largest value.
+    is_time = pl.col("at").abs() >= _EARLIEST_S
+    return pl.concat([quick, by_pattern.select(quick.columns)]).with_columns(
+        at=pl.when(is_time).then("at")
+    )
 
 
 def _number(name: str) -> pl.Expr:

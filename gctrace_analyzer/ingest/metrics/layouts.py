@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Layout = Literal[
     "series", "exposition", "grafana", "go-json", "influx", "otlp", "go-metrics",
-    "go-metrics-json", "refused",
+    "go-metrics-json", "named-json", "refused",
 ]  # fmt: skip
 
 NAMES: dict[Layout, str] = {
@@ -30,6 +30,7 @@ NAMES: dict[Layout, str] = {
     "otlp": "OTLP JSON",
     "go-metrics": "go-metrics",
     "go-metrics-json": "JSON of metrics",
+    "named-json": "JSON of metrics",
 }
 """The names of the layouts in a report."""
 
@@ -103,7 +104,7 @@ def layout_of(head: str) -> Layout | None:
 
 def _layout_of_metrics(head: str) -> Layout | None:
     # Loading the readers takes longer than reading a short log.
-    from gctrace_analyzer.ingest.metrics import go_metrics, grafana, influx, otlp
+    from gctrace_analyzer.ingest.metrics import go_metrics, grafana, influx, named_json, otlp
 
     if otlp.HEAD.search(head[:4096]) and re.search(r"(?m)^[ \t]{0,9}[{\[]", head):
         return "otlp"
@@ -119,7 +120,9 @@ def _layout_of_metrics(head: str) -> Layout | None:
         return "influx"
     if go_metrics.is_log(head):
         return "go-metrics"
-    return "refused" if _refused(head) else None
+    if _refused(head):
+        return "refused"
+    return "named-json" if named_json.is_named(head) else None
 
 
 def _refused(head: str) -> str | None:
@@ -178,6 +181,7 @@ def _readers() -> dict[Layout, Callable[[str, Samples], Sequence[Rejected]]]:
         go_metrics,
         grafana,
         influx,
+        named_json,
         otlp,
         series_json,
     )
@@ -190,4 +194,5 @@ def _readers() -> dict[Layout, Callable[[str, Samples], Sequence[Rejected]]]:
         "otlp": otlp.read,
         "go-metrics": go_metrics.read_log,
         "go-metrics-json": go_metrics.read_json,
+        "named-json": named_json.read,
     }

@@ -72,7 +72,7 @@ def memory_parts(report: Report) -> Table | None:
         if part.size_mib > _SMALL * total
     ]
     of_go = row["sys_bytes"] or row["mapped_bytes"]
-    of = "of RSS" if row["rss_bytes"] else "of total" if of_go else "of heap"
+    of = "of RSS" if resident else "of total" if of_go else "of heap"
     return Table(("Memory by use", "size", of, "what lowers it"), "lrrl", rows)
 
 
@@ -111,7 +111,7 @@ def _last(report: Report) -> Mapping[str, int | None] | None:
 
 def _total(row: Mapping[str, int | None]) -> float | None:
     """Returns what the parts are shares of: resident memory, all of Go's, or the heap, in MiB."""
-    names = ("rss_bytes", "sys_bytes", "mapped_bytes", "heap_sys_bytes")
+    names = ("rss_bytes", "rss_peak_bytes", "sys_bytes", "mapped_bytes", "heap_sys_bytes")
     sizes = (_mib(row, name) for name in names)
     parts = [_mib(row, f"heap_{name}_bytes") for name in ("idle", "inuse")]
     heap = None if None in parts else sum(filter(None, parts))

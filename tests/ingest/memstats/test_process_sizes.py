@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gctrace_analyzer.ingest.memstats.log_messages import resident_bytes
+from gctrace_analyzer.ingest.memstats.process_sizes import sizes
 from gctrace_analyzer.testing import read_text
 
 PS = "USER   PID %CPU %MEM    VSZ    RSS TTY STAT START   TIME COMMAND\n"
@@ -28,7 +28,7 @@ TOP = "    PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ CO
     ],
 )
 def test_the_size_of_a_single_process_is_found(text: str, size: int | None) -> None:
-    assert resident_bytes(text) == size
+    assert sizes(text).get("resident") == size
 
 
 def test_the_resident_memory_is_that_of_the_dump_next_to_it() -> None:

@@ -1,0 +1,215 @@
+"""Reads what tools print of the memory of one process or container, in whatever form it stands.
+
+A size has a name, in front of it or at the head of its column: `VmRSS: 20 kB`, `"rss": 20480`,
+`container_memory_rss{pod="a"} 2e+04`, the columns RSS, RES and MEM USAGE. Which memory a name
+counts is known of /proc/PID/status and smaps (proc(5)), `memory.stat` (cgroup-v2.rst), cAdvisor,
+ps, top, pmap, time, `docker stats` and `kubectl top`, of macOS and of Windows.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.ingest import numbers
+from gctrace_analyzer.units import MIB
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from gctrace_analyzer.ingest.input import Part
+
+_NUMBER = r"(?P<value>\d{1,20}(?:,\d{3})*(?:\.\d{1,9})?(?:[eE][+-]?\d{1,2})?)"
+_SIZE = rf"{_NUMBER}(?:\s?(?P<unit>[kKMGT]i?[bB]?(?:ytes)?|[bB](?:ytes)?)(?![\w.]))?"
+
+_BYTES, _KIB, _PRINTED = 1, 1 << 10, 0
+"""The unit of a number without one; where it is printed, a number without one is no size."""
+
+_NAMES: tuple[tuple[str, str, int], ...] = (
+    # Resident: of a process, and of the processes in a container
+    (r"^(?:VmRSS|Rss):", "resident", _KIB),
+    (r"container_memory_rss|\"(?:rssBytes|total_rss)\":|\btotal_rss\b", "resident", _BYTES),
+    (r"namegroup_memory_bytes\{[^}\n]{0,300}memtype=\"resident\"[^}\n]{0,300}\}",
+        "resident", _BYTES),
+    (r"Physical footprint(?=:)|\b(?:RES|(?i:RSS|resident(?: (?:set|memory))?(?: size)?))\b",
+        "resident", _PRINTED),
+    (r"(?i:Maximum resident set size \(kbytes\)|VmHWM|\bmaxrss\b)", "peak", _KIB),
+    (r"Physical footprint \(peak\)|(?i:peak (?:RSS|resident\w*|memory))", "peak", _PRINTED),
+    # What makes it up
+    (r"^(?:RssAnon|Anonymous):", "anonymous", _KIB),
+    (r"^anon(?=[ :=]+\d)|\"anon\":", "anonymous", _BYTES),
+    (r"^RssFile:", "file", _KIB),
+    (r"^(?:file|cache|total_cache)(?=[ :=]+\d)|\"file\":|container_memory_cache", "file", _BYTES),
+    (r"^slab(?=[ :=]+\d)|\"slab\":", "slab", _BYTES),
+    (r"^kernel(?=[ :=]+\d)|\"kernel\":|container_memory_kernel_usage", "kernel", _BYTES),
+    (r"^RssShmem:", "shared", _KIB),
+    (r"^shmem(?=[ :=]+\d)", "shared", _BYTES),
+    # Charged to a control group or a container, with page cache and memory of the kernel
+    (r"memory\.(?:current|usage_in_bytes)|\"?workingSetBytes\"?:", "charged", _BYTES),
+    (r"container_memory_working_set_bytes", "charged", _BYTES),
+    (r"^ {0,20}Memory(?=: [\d.]{1,9}[KMGT](?: \(|$))|(?i:\bworking[ _]set(?:[ _]size)?\b)",
+        "charged", _PRINTED),
+)  # fmt: skip
+"""Names of sizes, what they count, and the unit of a number that has none."""
+
+_BETWEEN = (
+    r"[\"']?(?:\{[^}\n]{0,500}\})?[\"']?"
+    r"\s{0,40}(?:[:=|,]|->|(?<=\s))\s{0,40}\"?"
+)
+_PAIRS = [
+    (re.compile(rf"(?:{name}){_BETWEEN}{_SIZE}", re.MULTILINE), fact, unit)
+    for name, fact, unit in _NAMES
+]
+
+_COLUMNS = {
+    **dict.fromkeys(("rss", "res", "rsize", "ws(k)", "rss(kb)"), ("resident", _KIB)),
+    "shr": ("shared", _KIB),
+    **dict.fromkeys(
+        ("mem", "memory", "mem usage", "mem usage / limit", "memory(bytes)"),
+        ("charged", _PRINTED),
+    ),
+}
+"""Columns of tables, in lower case, and the unit of a number that has none."""
+
+_HEADER = re.compile(
+    r"^(?=[^\n]{0,300}\b(?:RSS|RES|RSIZE|WS\(K\)|MEM|MEMORY|MEM USAGE|MEMORY\(bytes\))(?:[\s(]|$))"
+    r"[^\n=:]{0,40}[A-Z][^\n]{4,400}$",
+    re.MULTILINE,
+)
+_RULE = re.compile(r"[\s=+|-]*")
+_OWN_NAMES = re.compile(r"^\s*[$#>%] |[=:]\s|\":|[a-z]=\d")
+_OF_PS = re.compile(
+    r"^\S{1,32}\s+\d{1,10}\s+\d{1,4}\.\d\s+\d{1,3}\.\d\s+\d{1,15}\s+(?P<value>\d{1,15})\s+\S{1,16}\s+"
+    r"[A-Z]\S{0,5}\s(?![^\n]*\bgrep )",
+    re.MULTILINE,
+)
+"""A process in the output of `ps aux`, of which grep has left out the header."""
+
+_OF_PMAP = re.compile(
+    r"^\s*total(?: kB)?\s+\d{1,15}K?\s+(?P<value>\d{1,15})\s+\d", re.MULTILINE
+)
+_CELL = re.compile(rf"{_NUMBER}\s?(?P<unit>[kmgt]?i?b?)(?:\s*/.*)?", re.IGNORECASE)
+_LEAST = 1 << 20
+"""Bytes. Fewer are no program's memory."""
+
+
+def sizes(text: str) -> dict[str, int]:
+    r"""Returns the sizes of the only process or container that a text shows, in bytes.
+
+    Of several different sizes of a kind none is returned.
+
+    >>> sizes("  PID   RSS COMMAND\n 8812 20480 ledger"), sizes("RSS: 3.0 GiB")
+    ({'resident': 20971520}, {'resident': 3221225472})
+    """
+    known: dict[str, set[int]] = {}
+    for fact, size in (*_of_pairs(text), *_of_tables(text)):
+        known.setdefault(fact, set()).add(size)
+    return {fact: of_fact.pop() for fact, of_fact in known.items() if len(of_fact) == 1}
+
+
+def added_to(part: Part) -> list[str]:
+    """Adds the sizes that an input without cycles shows to its only dump; returns notes on them."""
+    known = sizes(part.beginning)
+    kinds = [kind for kind in ("resident", "anonymous", "charged") if kind in known]
+    own = {
+        "rss_bytes": known[kinds[0]] if kinds else None,
+        "rss_peak_bytes": known.get("peak"),
+    }
+    dumps, frame = part.rows.get("memstats", []), part.memstats
+    if frame is None and len(dumps) == 1:
+        dumps[0] |= {name: size for name, size in own.items() if dumps[0].get(name) is None}
+    elif frame is not None and len(frame) == 1 and not dumps:
+        part.memstats = frame.with_columns(
+            pl.lit(size, pl.Float64).alias(name)
+            for name, size in own.items()
+            if size and (name not in frame.columns or frame[name].null_count())
+        )
+    return [f"{part.facts.name}: {text}" for text in sentences(known)]
+
+
+def _of_pairs(text: str) -> Iterator[tuple[str, int]]:
+    for pattern, fact, unit in _PAIRS:
+        for match in pattern.finditer(text):
+            yield from _size(fact, match, unit)
+    for pattern in (_OF_PS, _OF_PMAP):
+        for match in pattern.finditer(text):
+            yield "resident", int(match["value"]) << 10
+
+
+def _size(fact: str, match: re.Match[str], unit: int) -> Iterator[tuple[str, int]]:
+    """Yields the size of a match, unless nothing shows its unit."""
+    printed = (match["unit"] or "")[:1].upper()
+    scale = 1024 ** " KMGT".index(printed) if printed and printed in "KMGT" else 1
+    number = numbers.real(match["value"].replace(",", ""))
+    size = numbers.whole(number, scale if printed else unit) if number is not None else None
+    if size is not None and size >= _LEAST:
+        yield fact, size
+
+
+def _of_tables(text: str) -> Iterator[tuple[str, int]]:
+    """Yields the sizes in tables of a single process."""
+    for header in _HEADER.finditer(text):
+        names = _cells(header[0], header[0])
+        following = text[header.end() + 1 : header.end() + 4000].split("\n")
+        lines = (row for row in following if not _RULE.fullmatch(row) or not row)
+        are_rows = partial(_is_row, header=header[0], columns=len(names))
+        rows = [*takewhile(are_rows, lines)]
+        rows = [row for row in rows if " grep " not in row]
+        if len(rows) != 1:
+            continue
+        for name, cell in zip(names, _cells(rows[0], header[0]), strict=False):
+            fact, unit = _COLUMNS.get(name.lower(), ("", 0))
+            if fact and (match := _CELL.fullmatch(cell)):
+                yield from _size(fact, match, unit)
+
+
+def _is_row(line: str, header: str, columns: int) -> bool:
+    """Returns whether a line is a row of a table, which may have no name and value of its own."""
+    return len(_cells(line, header)) >= columns - 1 and not _OWN_NAMES.search(line)
+
+
+def _cells(line: str, header: str) -> list[str]:
+    """Returns the cells of a line; names with blanks are of tables with two between columns."""
+    has_blanks = re.search(r"(?<!%)CPU %|MEM USAGE|(?<!%)MEM %", header)
+    return re.split(r"\s{2,}|\t", line.strip()) if has_blanks else line.split()
+
+
+def sentences(known: Mapping[str, int]) -> Iterator[str]:
+    """Yields what the memory of a process or container consists of that is not of its program."""
+    resident, charged, anonymous = (
+        known.get(name) for name in ("resident", "charged", "anonymous")
+    )
+    own = anonymous or resident
+    parts = [
+        (known[name], f"{known[name] / MIB:,.0f} MiB are {what}")
+        for name, what in (
+            (
+                "file",
+                "page cache and mapped files, which the kernel drops when memory is needed",
+            ),
+            ("shared", "shared memory"),
+            ("kernel", "memory of the kernel"),
+            ("slab", "its slab (inodes, dentries and the like)"),
+        )
+        if known.get(name, 0) > _MUCH * max(charged or 0, own or 0)
+    ]
+    whole, of = (charged, "charged to its control group") if charged else (resident, "resident")
+    if whole and anonymous and parts:
+        yield (
+            f"Of the {whole / MIB:,.0f} MiB {of}, {anonymous / MIB:,.0f} MiB are anonymous memory, "
+            f"to which all of Go's belongs; {'; '.join(text for _, text in parts)}."
+        )
+    elif charged and resident and charged - resident > _MUCH * charged:
+        yield (
+            f"Of the {charged / MIB:,.0f} MiB charged to the container, {resident / MIB:,.0f} MiB "
+            f"are memory of its processes (RSS); the other {(charged - resident) / MIB:,.0f} MiB "
+            "are page cache and memory of the kernel, not of Go."
+        )
+
+
+_MUCH = 0.1
+"""Share of the whole. Smaller parts are left out."""
