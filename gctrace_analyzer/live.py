@@ -19,6 +19,7 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.input import read_parts
 from gctrace_analyzer.ingest.live_input import MOST_BYTES, RECENT_CYCLES, LiveInput
+from gctrace_analyzer.ingest.memstats import process_sizes
 from gctrace_analyzer.ingest.read import ReadOptions, complete_part, joined_log
 from gctrace_analyzer.ingest.sources import Source
 from gctrace_analyzer.ingest.wrappers import journal
@@ -131,6 +132,9 @@ class Live:
             given = {name: getattr(input_.facts, name) for name in _OF_BYTES}
             part.facts = replace(part.facts, **given)
             notes += complete_part(part, self._options.clock)
+            part.beginning = input_.beginning.decode(errors="replace")
+            if part.beginning and not any(map(len, part.cycles)):
+                notes += process_sizes.added_to(part)
             parts.append(part)
         if dropped := sum(input_.dropped_cycles for input_ in self._inputs):
             notes.append(

@@ -170,7 +170,10 @@ class Run:
     def is_empty(self) -> bool:
         """True if nothing was read except lines that could not be parsed."""
         names = (name for name in schema.LOG_TABLES if name not in ("processes", "rejected"))
-        return not (self._log.profiles or any(len(self._log.tables[name]) for name in names))
+        known = self._log.profiles or any(
+            source.found.get("notes") for source in self._log.sources
+        )
+        return not (known or any(len(self._log.tables[name]) for name in names))
 
     @property
     def has_only_profiles(self) -> bool:

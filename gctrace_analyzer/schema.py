@@ -423,6 +423,7 @@ OOM_INVOCATIONS = (
         )
     ),
     Column("nothing_killable", "Boolean", "", "the kernel found no process that it could kill", "mm/oom_kill.c"),
+    Column("panicked", "Boolean", "", "the kernel panicked, which stops or restarts the host", "mm/oom_kill.c"),
     *WHERE,
 )  # fmt: skip
 

@@ -20,7 +20,7 @@ import polars as pl
 from gctrace_analyzer.ingest.gctrace import parse
 from gctrace_analyzer.ingest.gctrace.lines import split
 from gctrace_analyzer.ingest.input import Part, part_of_log
-from gctrace_analyzer.ingest.sniff import GO_COMMANDS, PROFILES
+from gctrace_analyzer.ingest.sniff import GO_COMMANDS, PROFILES, SNIFF_BYTES
 from gctrace_analyzer.ingest.sources import CHUNK_BYTES
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class LiveInput:
         self.facts = facts
         self.lines = self.cycles = 0
         """The number of lines, and of cycles without torn records, so far."""
+        self.beginning = b""
         self.newest: dict[str, object] | None = None
         """The newest cycle as printed; None before the first."""
         self.dropped_cycles = self._dropped_lines = 0
@@ -65,6 +66,7 @@ class LiveInput:
 
     def add(self, data: bytes) -> None:
         """Adds the next lines, which are whole and clean, as `Source.chunks` yields them."""
+        self.beginning = (self.beginning + data)[:SNIFF_BYTES]
         result = parse.parse(data)
         is_full = (
             len(self._pieces) + 1 >= _PIECES

@@ -236,7 +236,7 @@ _MANY_RECORDS = ('"resourceLogs"', '"logEvents"')
 """Keys of objects, one per line, that have many log records each: OTLP, CloudWatch by Firehose."""
 
 
-_OF_JSON = re.compile(r"\s*[][{}\"\x1e]")
+_OF_JSON = re.compile(r"^\s*[][{}\"\x1e]")
 """How a line of JSON begins."""
 
 

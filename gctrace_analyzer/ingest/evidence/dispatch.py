@@ -60,25 +60,26 @@ def read(
         runs_on: whether the process whose records precede a line has more of them after it.
     """
     messages = [message for message in messages if not words.COMMAND.search(message.text)]
+    events = [message for message in messages if not words.NOT_LOGGED.search(message.text)]
     rows: Rows = {}
-    stops = platforms.stops_of(messages)
+    stops = platforms.stops_of(events)
     for several in (
-        oom.read(messages),
-        systemd.read(messages),
-        platforms.read(messages, stops),
-        pods.read(messages),
+        oom.read(events),
+        systemd.read(events),
+        platforms.read(events, stops),
+        pods.read(events),
     ):
         for table, more in several.items():
             rows.setdefault(table, []).extend(more)
     rows["memstats"] = [*log_messages.read(messages), *runtime_lines.read(messages)]
     states = rows.setdefault("container_states", [])
-    states += docker.read(messages)
-    states += cgroups.joined(cgroups.read_files(messages), rows)
+    states += docker.read(events)
+    states += cgroups.joined(cgroups.read_files(events), rows)
     if not described:
-        states += pods.read_words(messages, {row["line_no"] for row in states})
-    rows["runtime_fatal"] = fatal.read(messages)
+        states += pods.read_words(events, {row["line_no"] for row in states})
+    rows["runtime_fatal"] = fatal.read(events)
     if not described and not any(rows.get(table) for table in _OF_DEATHS):
-        states += platforms.unexplained(messages, runs_on)
+        states += platforms.unexplained(events, runs_on)
     stops = platforms.with_events(stops, states)
     platforms.mark_stopped(states, stops)
     of_one_pod = len({row.get("pod") for row in described}) == 1

@@ -130,6 +130,8 @@ class _Reader:
         incident = self.at("no kill", about, after={"invoked", "context", "usage", "task in"})
         if match[0] in oom_lines.NOTHING_KILLABLE:
             incident.facts["nothing_killable"] = True
+        if "panic" in match.string:
+            incident.facts["panicked"] = True
 
     def without_victim(self, _: re.Match[str], about: Row) -> None:
         self.without_victims.append(about | {"scope": "global"})

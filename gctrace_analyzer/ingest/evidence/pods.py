@@ -255,10 +255,20 @@ _ENDED = re.compile(
     r"|\b(?:[Cc]ontainer|[Pp]od)\s{1,9}\S{1,253}\s{1,9}(?:in namespace \S{1,253} )?OOMKilled"
     r")"
 )
+_MAY = r"(?:should|would|could|may|might|can)"
 _NOT = re.compile(
-    r"\b(?:not|isn't|wasn't|never|no longer|without)\b.{0,20}OOMKilled|OOMKilled.{0,3}\?|"
-    r"\bif\b.{0,60}OOMKilled|OOMKilled\"?\s{0,9}[:=]\s{0,9}\"?[Ff]alse"
+    r"\b(?:not|isn't|wasn't|never|no longer|no \w+ (?:was|were|is|are)|without)\b.{0,20}OOMKilled|"
+    r"OOMKilled.{0,3}\?|"
+    r"OOMKilled\"?\s{0,9}[:=]\s{0,9}\"?[Ff]alse|"
+    # A rule or a possibility, before or after
+    rf"\b(?:{_MAY}|(?:el)?[Ii]f|[Ww]hen(?:ever)?|[Ww]hether|[Uu]nless|until|will|to be)\b"
+    r"(?! not|n't)[^.;]{0,60}OOMKilled|"
+    rf"OOMKilled\W{{1,3}}(?:{_MAY}|if|whether|unless)\b|"
+    r"\b(?:is|are|be|gets?)\s+[\"'`]?OOMKilled\W{1,3}when\b|"
+    # A sample of kube-state-metrics
+    r"=\"OOMKilled\"[^}]*\}\s+0(?:\.0*)?(?:\s|$)"
 )
+"""What is said of OOMKilled where no container was."""
 
 _NAME = r"[a-z0-9][a-z0-9.-]{0,252}"
 _POD_NAMED = re.compile(

@@ -85,6 +85,9 @@ WORDINGS: tuple[Wording, ...] = (
             r"(?:^(?:[A-Z]\s+)?(?P<name>[a-z][\w-]{0,62})\s+[a-z0-9]{12}\s+"
             r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?)\s+)?"
             r"Error: memory limit exceeded"),
+        ("killed", "user-provided container",  # `gcloud run deploy` says it twice
+            r"Revision '(?P<name>[\w-]{1,63})'.{0,100}user-provided container ran out of memory"),
+        ("killed", "user-provided container", r"^(?!.*Revision ').*container ran out of memory"),
         ("killed", "too much memory", r"found to be using too much memory and was terminated"),
     ),
     *_rows("Vercel",
@@ -148,6 +151,7 @@ WORDINGS: tuple[Wording, ...] = (
         ("in a group", "kill event",
             r"Detected (?P<kills>\d{1,9}) oom[-_]kill event(?:\(s\)|s)? in "
             r"(?P<name>(?:step |StepId=|Step=)\S{1,60}?)(?=\.?(?:\s|$))"),
+        ("in a group", "State: OUT_OF_ME", r"^State: OUT_OF_MEMORY"),  # seff
         ("in a group", "Out Of Memory",
             r"srun: error: \S{1,100}: tasks? [\d,-]{1,60}: Out Of Memory"),
         ("in a group", "OUT_OF_ME",
@@ -206,6 +210,9 @@ WORDINGS: tuple[Wording, ...] = (
         ("killed", "because it ran out of memory",
             r"(?P<name>[\w-]{1,63})\W{1,2} application hosted on Fly\.io crashed because it ran"),
     ),
+    *_rows("Woodpecker",  # cmd/agent and the backends of its pipelines
+        ("killed", "received oom kill",
+            r"(?:uuid=(?P<name>\w{1,40}): )?received oom kill")),
     *_rows("Bitbucket Pipelines",  # the build container, and those of services
         ("killed", "exceeded memory limit",
             r"(?:Container|Service) '(?P<name>[\w.-]{1,100})' exceeded memory limit"),
@@ -305,6 +312,11 @@ NEARBY: tuple[Wording, ...] = (
         ("killed", "Exited with", rf"Exited with exit code {_CODE}"),
         ("killed", "Max Memory", rf"^\s*Max Memory :\s+{_USED}"),
         ("killed", "Total Requested Memory", rf"Total Requested Memory :\s+{_size('request')}")),
+    *_rows("Slurm",  # seff
+        ("in a group", "Job ID: ", r"^Job ID: (?P<name>\d{1,12}(?:_\d{1,9})?)$"),
+        ("in a group", "Memory Utilized: ", rf"^Memory Utilized: {_USED}"),
+        ("in a group", "Memory Efficiency: ",
+            rf"^Memory Efficiency: [\d.]{{1,9}}% of {_LIMIT}")),
     *_rows("Nomad",  # `nomad alloc status`
         ("killed", "Task \"", r"^Task \"(?P<name>[^\"]{1,100})\" is \""),
         ("killed", " MHz ",

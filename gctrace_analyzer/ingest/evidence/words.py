@@ -26,7 +26,7 @@ COARSE = (
     "OUT_OF_ME|Out Of Mem|kill event|limit exceeded|limit at least|exit_status|TaskExit|"
     "to the victim|killed: |MemAvail|memorystatus|matches res|Checking any|peak: |"
     "OutOfMemory|Exited |code 137|status 137|ode: 137|Error 137|Killed|illed  |SIGKILL|by signal 9|"
-    "zsh: killed|STOPPED |"
+    "zsh: killed|STOPPED |ovided container|received oom|"
     "total:bytes|goal:bytes|live:bytes|allocs:bytes|total:gc-|PauseT|GCCPU|PauseN|"
     "HeapI|HeapO|HeapR|LastGC|OtherSys|MCache|MSpan|BySize"
 )
@@ -57,6 +57,16 @@ COMMAND = re.compile(
     r"\| *(?:sudo )?(?:[efz]?grep|rg) +(?:-\w|[\"'\w])"
 )
 """A command in a copied terminal: what it looks for is in its line, too."""
+
+NOT_LOGGED = re.compile(
+    # A comment, a call with a text alone, one that ends in a block, and a field of a literal. Rust
+    # prints values like a call.
+    r"^[\s>]*(?://|/\*)|\s//\s|\w(?<!Some)\((?:\w+, )?\"[^\"]{0,200}\"[,)]|\w\(.{0,500}\{$|"
+    r"^[\s>]*[A-Z]\w*:\s+\"[^\"]*\",$|"
+    # A question or a rule
+    r"^[\s>#*-]*(?:What|When|If|How|Why)\b"
+)
+"""Source code and documentation: what they name has not happened."""
 
 _FIRST_COMMAND = re.compile(
     rf"\A(?:\s*\n)?(?:(?:[\w@:~/.-]{{0,60}}\$|PS [^\n>]{{0,99}}>) (?=\S)|(?={COMMAND.pattern}))"

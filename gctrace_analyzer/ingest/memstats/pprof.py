@@ -1,4 +1,4 @@
-"""Reads MemStats from the end of a heap profile in text form (debug=1)."""
+"""Reads MemStats from the end of a heap profile (debug=1), and what `go tool pprof -top` prints."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.memstats import fields
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gctrace_analyzer.ingest.evidence.message import Row
 
 _TRAILER = re.compile(r"^# (?P<key>\w+) = (?P<value>.*)$")
@@ -51,3 +53,34 @@ def _fields_of(key: str, value: str, row: Row) -> Row:
     if column == "num_gc" and row.get("pauses"):
         own["last_pause_ns"] = fields.last_pause(row["pauses"], own["num_gc"])
     return own
+
+
+_TYPE = re.compile(r"^Type: (\w+)$", re.MULTILINE)
+_TOTAL = re.compile(r"^Showing nodes accounting for .{1,60} of (\S+) total$", re.MULTILINE)
+_ROW = re.compile(
+    r"^ *(?P<flat>\d\S*) +(?P<flat_pct>[\d.]+)% +[\d.]+% +(?P<cum>\d\S*) +(?P<cum_pct>[\d.]+)% +"
+    r"(?P<name>\S.*)$",
+    re.MULTILINE,
+)
+_LARGEST = 3
+_OF_MALG = (
+    " runtime.malg allocates goroutines, which Go keeps for later ones: it shows how many there "
+    "were at once, and is no leak."
+)
+
+
+def of_table(text: str) -> Iterator[str]:
+    """Yields which functions the output of `go tool pprof -top` names first."""
+    kind, total = _TYPE.search(text), _TOTAL.search(text)
+    by = "cum" if kind and kind[1] == "goroutine" else "flat"
+    rows = [
+        row
+        for row in _ROW.finditer(text)
+        if by == "flat" or not row["name"].startswith("runtime.")
+    ]
+    if kind and total and rows:
+        rows.sort(key=lambda row: -float(row[f"{by}_pct"]))
+        texts = (f"{row[by]} ({row[f'{by}_pct']} %) {row['name']}" for row in rows[:_LARGEST])
+        listed = ", ".join(texts)
+        kept = _OF_MALG if "runtime.malg" in listed else ""
+        yield f"Of {total[1]} ({kind[1]}), {by}: {listed}.{kept}"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.ingest import numbers
+from gctrace_analyzer.ingest.memstats import pprof
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
@@ -29,30 +30,51 @@ _SIZE = rf"{_NUMBER}(?:\s?(?P<unit>[kKMGT]i?[bB]?(?:ytes)?|[bB](?:ytes)?)(?![\w.
 _BYTES, _KIB, _PRINTED = 1, 1 << 10, 0
 """The unit of a number without one; where it is printed, a number without one is no size."""
 
+_STAT = r"(?:^|kernel: )[ \t]{0,40}"
 _NAMES: tuple[tuple[str, str, int], ...] = (
     # Resident: of a process, and of the processes in a container
     (r"^(?:VmRSS|Rss):", "resident", _KIB),
-    (r"container_memory_rss|\"(?:rssBytes|total_rss)\":|\btotal_rss\b", "resident", _BYTES),
+    (r"container_memory_rss|\"(?:rssBytes|total_rss)\":", "resident", _BYTES),
     (r"namegroup_memory_bytes\{[^}\n]{0,300}memtype=\"resident\"[^}\n]{0,300}\}",
         "resident", _BYTES),
+    (r"\bWorkingSet(?:64|Size)\b", "resident", _BYTES),
     (r"Physical footprint(?=:)|\b(?:RES|(?i:RSS|resident(?: (?:set|memory))?(?: size)?))\b",
         "resident", _PRINTED),
     (r"(?i:Maximum resident set size \(kbytes\)|VmHWM|\bmaxrss\b)", "peak", _KIB),
     (r"Physical footprint \(peak\)|(?i:peak (?:RSS|resident\w*|memory))", "peak", _PRINTED),
     # What makes it up
     (r"^(?:RssAnon|Anonymous):", "anonymous", _KIB),
-    (r"^anon(?=[ :=]+\d)|\"anon\":", "anonymous", _BYTES),
+    (r"^LazyFree:", "returned", _KIB),
     (r"^RssFile:", "file", _KIB),
-    (r"^(?:file|cache|total_cache)(?=[ :=]+\d)|\"file\":|container_memory_cache", "file", _BYTES),
-    (r"^slab(?=[ :=]+\d)|\"slab\":", "slab", _BYTES),
-    (r"^kernel(?=[ :=]+\d)|\"kernel\":|container_memory_kernel_usage", "kernel", _BYTES),
     (r"^RssShmem:", "shared", _KIB),
-    (r"^shmem(?=[ :=]+\d)", "shared", _BYTES),
+    (r"\bPrivateMemorySize(?:64)?\b", "anonymous", _BYTES),
+    # What each GC cycle scans
+    *(
+        (rf"/gc/scan/{part}:bytes|go_gc_scan_{part}_bytes", f"scan_{part}", _BYTES)
+        for part in ("stack", "heap", "globals", "total")
+    ),
     # Charged to a control group or a container, with page cache and memory of the kernel
     (r"memory\.(?:current|usage_in_bytes)|\"?workingSetBytes\"?:", "charged", _BYTES),
     (r"container_memory_working_set_bytes", "charged", _BYTES),
+    # Docker's API has `memory.stat` between the two.
+    (r"\"usage\":(?=\s*\d+,\s*(?:\"\w+\":\s*\d+,\s*){0,3}\"stats\")", "charged", _BYTES),
+    (r"\},\s*\"limit\":|hierarchical_memory_limit", "limit", _BYTES),
+    (r"memory: usage", "charged", _KIB),
     (r"^ {0,20}Memory(?=: [\d.]{1,9}[KMGT](?: \(|$))|(?i:\bworking[ _]set(?:[ _]size)?\b)",
         "charged", _PRINTED),
+    (r"container_memory_cache", "cache", _BYTES),
+    (r"container_memory_kernel_usage", "kernel", _BYTES),
+    # `memory.stat`, whose totals include the groups below
+    *(
+        (rf"{_STAT}{total}(?:{names})(?=[ :=]+\d)|\"{total}(?:{names})\":",
+            f"{total}{fact}", _BYTES)
+        for total in ("", "total_")
+        for fact, names in (
+            ("anonymous", "anon|rss(?= \\d{1,20}$)"), ("cache", "file|cache"),
+            ("shared", "shmem"), ("slab", "slab"), ("kernel", "kernel"),
+            ("inactive", "inactive_file"),
+        )
+    ),
 )  # fmt: skip
 """Names of sizes, what they count, and the unit of a number that has none."""
 
@@ -84,13 +106,20 @@ _RULE = re.compile(r"[\s=+|-]*")
 _OWN_NAMES = re.compile(r"^\s*[$#>%] |[=:]\s|\":|[a-z]=\d")
 _OF_PS = re.compile(
     r"^\S{1,32}\s+\d{1,10}\s+\d{1,4}\.\d\s+\d{1,3}\.\d\s+\d{1,15}\s+(?P<value>\d{1,15})\s+\S{1,16}\s+"
-    r"[A-Z]\S{0,5}\s(?![^\n]*\bgrep )",
+    r"[A-Z]\S{0,5}\s+\S+\s+\S+\s+(?P<name>\S+)(?![^\n]*\bgrep )",
     re.MULTILINE,
 )
 """A process in the output of `ps aux`, of which grep has left out the header."""
 
 _OF_PMAP = re.compile(
     r"^\s*total(?: kB)?\s+\d{1,15}K?\s+(?P<value>\d{1,15})\s+\d", re.MULTILINE
+)
+_OF_PMAP_ANON = re.compile(
+    r"^\s*(?P<at>[0-9a-f]{8,16})\s+\d{1,15}\s+(?P<value>\d{1,15})\s[^\n]*\[ anon \]",
+    re.MULTILINE,
+)
+_OF_TASKLIST = re.compile(
+    r"\s\d{1,3}[\s\",]{1,40}(?P<value>\d[\d,]{3,20}) K\"?[ \r]*$", re.MULTILINE
 )
 _CELL = re.compile(rf"{_NUMBER}\s?(?P<unit>[kmgt]?i?b?)(?:\s*/.*)?", re.IGNORECASE)
 _LEAST = 1 << 20
@@ -108,18 +137,35 @@ def sizes(text: str) -> dict[str, int]:
     known: dict[str, set[int]] = {}
     for fact, size in (*_of_pairs(text), *_of_tables(text)):
         known.setdefault(fact, set()).add(size)
-    return {fact: of_fact.pop() for fact, of_fact in known.items() if len(of_fact) == 1}
+    own = {fact: of_fact.pop() for fact, of_fact in known.items() if len(of_fact) == 1}
+    own |= {fact[6:]: size for fact, size in own.items() if fact.startswith("total_")}
+    if "cache" in own:
+        # It includes files in memory.
+        own["file"] = own["cache"] - own.get("shared", 0)
+    if "resident" in own and "returned" in own:
+        own["resident"] -= own["returned"]
+    return own
 
 
 def added_to(part: Part) -> list[str]:
-    """Adds the sizes that an input without cycles shows to its only dump; returns notes on them."""
-    known = sizes(part.beginning)
+    """Adds the sizes that an input without cycles shows to its only dump; returns notes on them.
+
+    An input that has nothing else shows a container if its limit is known, or only the notes.
+    """
+    text = part.beginning
+    known = sizes(text)
+    notes = [*sentences(known), *_of_processes(text), *pprof.of_table(text)]
     kinds = [kind for kind in ("resident", "anonymous", "charged") if kind in known]
     own = {
         "rss_bytes": known[kinds[0]] if kinds else None,
         "rss_peak_bytes": known.get("peak"),
     }
     dumps, frame = part.rows.get("memstats", []), part.memstats
+    if notes and not any(part.facts.found.values()):
+        part.facts.found = {"notes": len(notes)}
+        if "limit" in known and "charged" in known:
+            row = {"memory_used_bytes": known["charged"], "memory_limit_bytes": known["limit"]}
+            part.rows["container_states"] = [{"line_no": 1, "status": "running", **row}]
     if frame is None and len(dumps) == 1:
         dumps[0] |= {name: size for name, size in own.items() if dumps[0].get(name) is None}
     elif frame is not None and len(frame) == 1 and not dumps:
@@ -128,16 +174,16 @@ def added_to(part: Part) -> list[str]:
             for name, size in own.items()
             if size and (name not in frame.columns or frame[name].null_count())
         )
-    return [f"{part.facts.name}: {text}" for text in sentences(known)]
+    return [f"{part.facts.name}: {text}" for text in notes]
 
 
 def _of_pairs(text: str) -> Iterator[tuple[str, int]]:
     for pattern, fact, unit in _PAIRS:
         for match in pattern.finditer(text):
             yield from _size(fact, match, unit)
-    for pattern in (_OF_PS, _OF_PMAP):
+    for pattern in (_OF_PS, _OF_PMAP, _OF_TASKLIST):
         for match in pattern.finditer(text):
-            yield "resident", int(match["value"]) << 10
+            yield "resident", int(match["value"].replace(",", "")) << 10
 
 
 def _size(fact: str, match: re.Match[str], unit: int) -> Iterator[tuple[str, int]]:
@@ -178,38 +224,90 @@ def _cells(line: str, header: str) -> list[str]:
     return re.split(r"\s{2,}|\t", line.strip()) if has_blanks else line.split()
 
 
+# fmt: off
+_PARTS = {
+    "file": "page cache and mapped files, which the kernel drops when memory is needed",
+    "shared": "shared memory (tmpfs, /dev/shm, an emptyDir in memory)",
+    "kernel": "memory of the kernel",
+    "slab": "its slab (inodes, dentries and the like)",
+}
+_ROOTS = {
+    "scan_stack": "goroutine stacks (too many or too deep goroutines)",
+    "scan_globals": "global variables",
+}
+# fmt: on
+
+
 def sentences(known: Mapping[str, int]) -> Iterator[str]:
     """Yields what the memory of a process or container consists of that is not of its program."""
-    resident, charged, anonymous = (
-        known.get(name) for name in ("resident", "charged", "anonymous")
+    resident, charged, anonymous, scanned, returned = (
+        known.get(name, 0)
+        for name in ("resident", "charged", "anonymous", "scan_total", "returned")
     )
-    own = anonymous or resident
-    parts = [
-        (known[name], f"{known[name] / MIB:,.0f} MiB are {what}")
-        for name, what in (
-            (
-                "file",
-                "page cache and mapped files, which the kernel drops when memory is needed",
-            ),
-            ("shared", "shared memory"),
-            ("kernel", "memory of the kernel"),
-            ("slab", "its slab (inodes, dentries and the like)"),
-        )
-        if known.get(name, 0) > _MUCH * max(charged or 0, own or 0)
-    ]
+    parts = _large(known, _PARTS, max(charged, anonymous or resident))
     whole, of = (charged, "charged to its control group") if charged else (resident, "resident")
     if whole and anonymous and parts:
+        inactive = known.get("inactive")
+        dropped = f"; {_mib(inactive)} of the files are inactive" if inactive else ""
         yield (
-            f"Of the {whole / MIB:,.0f} MiB {of}, {anonymous / MIB:,.0f} MiB are anonymous memory, "
-            f"to which all of Go's belongs; {'; '.join(text for _, text in parts)}."
+            f"Of the {_mib(whole)} {of}, {_mib(anonymous)} are anonymous memory, to which all of "
+            f"Go's belongs; {parts}{dropped}."
         )
-    elif charged and resident and charged - resident > _MUCH * charged:
+    elif resident and charged - resident > _MUCH * charged:
         yield (
-            f"Of the {charged / MIB:,.0f} MiB charged to the container, {resident / MIB:,.0f} MiB "
-            f"are memory of its processes (RSS); the other {(charged - resident) / MIB:,.0f} MiB "
-            "are page cache and memory of the kernel, not of Go."
+            f"Of the {_mib(charged)} charged to the container, {_mib(resident)} are memory of its "
+            f"processes (RSS); the other {_mib(charged - resident)} are page cache and memory of "
+            "the kernel, not of Go."
+        )
+    if roots := _large(known, _ROOTS, scanned):
+        yield f"Of the {_mib(scanned)} that each GC cycle scans, {roots}: not heap."
+    if resident and returned > _MUCH * resident:
+        yield (
+            f"The program has returned {_mib(returned)} (MADV_FREE) that count as resident until "
+            f"the kernel needs them; without them {_mib(resident)} are resident. "
+            "GODEBUG=madvdontneed=1, or Go 1.16 and later, lets RSS fall at once."
         )
 
 
+def _large(known: Mapping[str, int], names: Mapping[str, str], whole: int) -> str:
+    """Returns the parts that are much of the whole; empty if its size is unknown."""
+    sizes = ((known.get(name, 0), what) for name, what in names.items() if whole)
+    return "; ".join(f"{_mib(size)} are {what}" for size, what in sizes if size > _MUCH * whole)
+
+
+def _of_processes(text: str) -> Iterator[str]:
+    """Yields what the processes of a table have, and where the memory of one is mapped."""
+    by_name: dict[str, list[int]] = {}
+    for match in _OF_PS.finditer(text):
+        by_name.setdefault(match["name"].rpartition("/")[2], []).append(int(match["value"]))
+    if len(by_name) > 1:
+        largest = sorted(by_name.items(), key=lambda item: -sum(item[1]))[:_MOST]
+        listed = (
+            f"{name} {_mib(sum(own) << 10)} (processes: {len(own)})" for name, own in largest
+        )
+        yield (
+            f"Resident: {', '.join(listed)}. What processes share counts more than once. GOGC and "
+            "GOMEMLIMIT act on a Go program alone, not on its children."
+        )
+    mapped = [
+        (int(m["at"], 16) >> 32, int(m["value"]) << 10) for m in _OF_PMAP_ANON.finditer(text)
+    ]
+    of_go = sum(size for at, size in mapped if at == _ARENAS)
+    others = sum(size for at, size in mapped if at != _ARENAS)
+    if of_go and others > _MUCH * of_go:
+        yield (
+            f"{_mib(of_go)} are mapped where Go has its heap (0xc000000000); {_mib(others)} are "
+            "other anonymous mappings: memory outside Go's heap, of C (cgo), mmap or threads."
+        )
+
+
+def _mib(size: int) -> str:
+    return f"{size / MIB:,.0f} MiB"
+
+
+_ARENAS = 0xC0
+"""Where the heap of a 64-bit program is, in units of 4 GiB."""
+
+_MOST = 4
 _MUCH = 0.1
 """Share of the whole. Smaller parts are left out."""

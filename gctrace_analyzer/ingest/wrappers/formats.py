@@ -274,9 +274,9 @@ WRAPPERS = (
         # Seconds, with a fraction or without, milliseconds, microseconds or nanoseconds
         r"\[?(?P<epoch_s>1\d{9}(?:\.\d{1,9}|\d{3}|\d{6}|\d{9})?)\]?(?:[ \t]+|: )",
     ),
-    Wrapper(
-        "quoted", r"(?:[ \t]*(?:>|//+|#+|\*|;|--?|`{1,3})[ \t]+|`{1,3}|\t[ \t]*|[ \t]{2,})"
-    ),
+    Wrapper("quoted", r"(?:[ \t]*(?:>|#+|\*|;|--?|`{1,3})[ \t]+|`{1,3}|\t[ \t]*|[ \t]{2,})"),
+    # What a comment says of other things need not have happened.
+    Wrapper("quoted", r"[ \t]*//+[ \t]+", RECORD),
     Wrapper("kernel log", r"kernel: (?:\[ *(?P<monotonic_s>\d+\.\d{6})\] )?"),
     Wrapper("syslog", rf"{_HOST} (?P<ident>[^\s\[\]:|]+) ?\[(?P<log_pid>\d+)\]: "),
     Wrapper("syslog", rf"{_HOST} (?P<ident>kernel): "),

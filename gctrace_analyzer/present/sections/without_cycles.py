@@ -53,6 +53,12 @@ _NOT_KILLABLE = (
 )
 
 
+_PANICS = (
+    "With vm.panic_on_oom=0 the kernel kills one process instead (`sysctl vm.panic_on_oom`). Find "
+    "out what used the memory of the host, and give its services limits."
+)
+
+
 def no_verdict(report: Report) -> tuple[str, str]:
     """Returns what an input without a verdict shows, and what to add; both are sentences."""
     tables = report.analysis.tables
@@ -77,7 +83,9 @@ def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
     """Returns what an input shows of ends, or of what comes before one, and what to add."""
     if len(ran := tables["oom_invocations"]):
         nothing = ran["nothing_killable"].fill_null(value=False).all()
-        return _ran(ran, nothing=nothing), _NOT_KILLABLE if nothing else _KERNEL_LOG
+        panicked = ran["panicked"].fill_null(value=False).any()
+        advice = _NOT_KILLABLE if nothing else _PANICS if panicked else _KERNEL_LOG
+        return _ran(ran, nothing=nothing, panicked=panicked), advice
     if len(tables["oom_tasks"]):
         number = count(len(tables["oom_tasks"]), "task")
         listed = (
@@ -139,7 +147,7 @@ def _used_of_limits(states: pl.DataFrame) -> Iterator[str]:
             )
 
 
-def _ran(invocations: pl.DataFrame, *, nothing: bool) -> str:
+def _ran(invocations: pl.DataFrame, *, nothing: bool, panicked: bool) -> str:
     first = invocations.row(0, named=True)
     programs = invocations["invoker_comm"].drop_nulls().unique().sort()
     by = f" while {programs[0]} asked for memory" if len(programs) == 1 else ""
@@ -151,7 +159,12 @@ def _ran(invocations: pl.DataFrame, *, nothing: bool) -> str:
     killed = (
         " and found no process that it may kill"
         if nothing
+        else ""
+        if panicked
         else "; the input does not show what it killed"
+    )
+    killed += (
+        "; the kernel panicked, which stops or restarts the whole host" if panicked else ""
     )
     return f"The OOM killer ran{times}{by} ({where}){of}{killed}."
 

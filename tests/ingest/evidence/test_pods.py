@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gctrace_analyzer import read
+from gctrace_analyzer import NoDataError, read
 from gctrace_analyzer.testing import read_text
 from gctrace_analyzer.units import MIB
 from tests.helpers.logs import records
@@ -298,3 +298,41 @@ def test_fields_before_the_reason_are_of_the_same_state() -> None:
     assert (state["exit_code"], state["finished_at"].minute) == (137, 11)
     (state,) = read_text(fields.replace("137,", "1")).container_states.to_dicts()
     assert state["exit_code"] is None
+
+
+SAMPLE = (
+    'kube_pod_container_status_last_terminated_reason{{container="api",reason="OOMKilled"}} {}'
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SAMPLE.format(0),
+        "The container may be OOMKilled, and is OOMKilled when it exceeds its limit.",
+        "containers whose memory grows will be terminated with OOMKilled",
+        'description: "Init container which reason is OOMKilled should return true",',
+        "// 3. container gets OOMKilled.",
+        'gomega.Expect(state.Terminated.Reason).To(gomega.Equal("OOMKilled"),',
+        'Reason:   "OOMKilled",',
+        'ginkgo.Entry("Ignore exit code 137", &batchv1.PodFailurePolicy{',
+        "decoder.Decode(&x) // fatal error: runtime: out of memory",
+        "When a container exits with exit code 137, the OOM killer killed it",
+    ],
+)
+def test_documentation_and_source_code_are_no_kill(text: str) -> None:
+    with pytest.raises(NoDataError):
+        read_text(f"{text}\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SAMPLE.format(1),
+        "Pod api-1 was OOMKilled when it reached 512Mi",
+        "pod api-1 could not start: container api was OOMKilled",
+        'reason: Some("OOMKilled"),',
+    ],
+)
+def test_a_report_with_the_words_of_documentation_is_a_kill(text: str) -> None:
+    assert len(read_text(f"{text}\n").post_mortems()) == 1
