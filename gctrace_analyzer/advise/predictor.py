@@ -48,7 +48,7 @@ class Baseline(Predictor):
         factors: factor on the width of the intervals, by quantity.
         evidence: other logs of the same program, at other settings.
         other_cause: what to mend before GC CPU shows what another setting saves; None: nothing.
-        may_lack_memory: whether it was killed, perhaps because memory ran out.
+        may_lack_memory: whether it was killed because memory ran out, or for an unknown reason.
         most_times: how many times the present GOGC a replay is valid for: any.
         regime: what the heap goals show of the present setting; None without a load.
     """

@@ -124,9 +124,9 @@ def other_cause(analysis: Analysis, process: int | None) -> str | None:
 
 
 def may_lack_memory(analysis: Analysis, process: int | None) -> bool:
-    """Returns whether the process was killed because memory ran out, or perhaps because of it."""
-    kills = (finding for finding in analysis.findings if finding.id in (KILLED, _MAY_BE_KILLED))
-    return any(finding.process in (process, None) for finding in kills)
+    """Returns whether the process was killed because memory ran out, or for an unknown reason."""
+    kills = (death for death in analysis.post_mortems if death.process in (process, None))
+    return any(death.proven or death.cause == "by SIGKILL" for death in kills)
 
 
 def unexplained_kill(analysis: Analysis, process: int | None) -> str | None:

@@ -42,16 +42,33 @@ def test_no_limit_is_recommended_without_a_container_limit() -> None:
     assert "limit of the container is unknown" in run.recommend(aim="cpu")["risk"][0]
 
 
-@pytest.mark.parametrize("proof", ["", "api-1 exited with code 137\n"])
-def test_after_a_kill_no_setting_needs_more_memory_until_the_limit_is_known(proof: str) -> None:
-    cycles = (SAMPLES / "leak-go1.26.log").read_text().rstrip().splitlines()
-    text = "".join(f"api-1  | {line}\n" for line in cycles) + proof
-    rows = gca.read(io.StringIO(text)).recommend()
+ENDED = "    State:  Terminated\n      Exit Code:  137\n    Restart Count:  0\n"
+POD = f"Name:  batch-1\nContainers:\n  batch:\n{ENDED}"
+PROBE = """Events:
+  Type     Reason   Age  From     Message
+  ----     ------   ---- ----     -------
+  Normal   Killing  6m   kubelet  Container batch failed liveness probe, will be restarted
+"""
+
+
+@pytest.mark.parametrize(
+    ("messages", "lacks"),
+    [("", False), (POD, True), (POD + PROBE, False), ("api-1 exited with code 137\n", True)],
+)
+def test_after_a_kill_no_setting_needs_more_memory_until_the_limit_is_known(
+    messages: str, *, lacks: bool
+) -> None:
+    def run(container_limit: str | None = None) -> gca.Run:
+        texts = ((SAMPLES / "leak-go1.26.log").read_text(), messages)
+        inputs = [io.StringIO(text) for text in texts if text]
+        return gca.read(*inputs, container_limit=container_limit)
+
+    rows = run().recommend()
     now = rows.filter("now")["heap_peak_mib"].item()
-    assert bool(rows.filter(pl.col("heap_peak_mib") > now).height) is not bool(proof)
+    assert rows.filter(pl.col("heap_peak_mib") > now).is_empty() is lacks
     unknown = "the memory limit of the container is unknown: specify it"
-    assert (unknown in (rows["risk"][0] or "")) is bool(proof)
-    known = gca.read(io.StringIO(text), container_limit="2GiB").recommend()
+    assert (unknown in (rows["risk"][0] or "")) is lacks
+    known = run(container_limit="2GiB").recommend()
     assert known.filter(pl.col("heap_peak_mib") > now).height
 
 

@@ -47,7 +47,7 @@ class Predictor:
         refused: why nothing can be predicted; None if something can.
         warnings: what makes the predictions less certain than their intervals.
         other_cause: what to mend before GC CPU shows what another setting saves; None: nothing.
-        may_lack_memory: whether it was killed, perhaps because memory ran out.
+        may_lack_memory: whether it was killed because memory ran out, or for an unknown reason.
         load: what the program does to the heap, cycle by cycle; None without gctrace.
         load_model: `fixed-rate`, `cpu-bound` or `between`.
         no_evidence: why it does not help to predict another log's program; None if it does.
