@@ -139,7 +139,8 @@ class Parser(argparse.ArgumentParser):
                 return f"unexpected argument {match[1]!r}{after}"
             name = word.partition("=")[0]
             near = _OTHER_NAMES.get(name) or nearest(name, self._option_string_actions)
-            return f"unknown option {name}." + (f" Did you mean {near}?" if near else "")
+            is_valid = near and near.split()[0] in self._option_string_actions
+            return f"unknown option {name}." + (f" Did you mean {near}?" if is_valid else "")
         if match := re.match(r"the following arguments are required: (.*)", message):
             return f"no {match[1]} given"
         if match := re.match(r"argument (\S+): expected one argument", message):
