@@ -119,10 +119,6 @@ _FOREIGN = (
     ("a crash of a Rust program", r"^memory allocation of \d+ bytes failed"),
     ("a panic of a Go program, without GC cycles", r"^panic: "),
     ("the GC trace of Python", r"gc: (?:collecting generation|done)"),
-    (
-        "the output of `go tool pprof`",
-        r"flat +flat% +sum% +cum +cum%|^Type: (?:inuse|alloc)_space$",
-    ),
     ("an execution trace of Go", r"\Ago 1\.\d\d? trace"),
     ("the compiler's escape analysis", r"(?:escapes|moved) to heap"),
     (

@@ -119,7 +119,7 @@ _OF_PMAP_ANON = re.compile(
     re.MULTILINE,
 )
 _OF_TASKLIST = re.compile(
-    r"\s\d{1,3}[\s\",]{1,40}(?P<value>\d[\d,]{3,20}) K\"?[ \r]*$", re.MULTILINE
+    r"[\s\"]\d{1,3}[\s\",]{1,40}(?P<value>\d[\d,]{3,20}) K\"?[ \r]*$", re.MULTILINE
 )
 _CELL = re.compile(rf"{_NUMBER}\s?(?P<unit>[kmgt]?i?b?)(?:\s*/.*)?", re.IGNORECASE)
 _LEAST = 1 << 20
@@ -156,10 +156,8 @@ def added_to(part: Part) -> list[str]:
     known = sizes(text)
     notes = [*sentences(known), *_of_processes(text), *pprof.of_table(text)]
     kinds = [kind for kind in ("resident", "anonymous", "charged") if kind in known]
-    own = {
-        "rss_bytes": known[kinds[0]] if kinds else None,
-        "rss_peak_bytes": known.get("peak"),
-    }
+    rss = known[kinds[0]] if kinds else None
+    own = {"rss_bytes": rss, "rss_peak_bytes": known.get("peak")}
     dumps, frame = part.rows.get("memstats", []), part.memstats
     if notes and not any(part.facts.found.values()):
         part.facts.found = {"notes": len(notes)}
@@ -228,8 +226,8 @@ def _cells(line: str, header: str) -> list[str]:
 _PARTS = {
     "file": "page cache and mapped files, which the kernel drops when memory is needed",
     "shared": "shared memory (tmpfs, /dev/shm, an emptyDir in memory)",
-    "kernel": "memory of the kernel",
-    "slab": "its slab (inodes, dentries and the like)",
+    "kernel": "memory of the kernel, with its slab",
+    "slab": "slab (inodes, dentries and the like)",
 }
 _ROOTS = {
     "scan_stack": "goroutine stacks (too many or too deep goroutines)",
@@ -247,11 +245,11 @@ def sentences(known: Mapping[str, int]) -> Iterator[str]:
     parts = _large(known, _PARTS, max(charged, anonymous or resident))
     whole, of = (charged, "charged to its control group") if charged else (resident, "resident")
     if whole and anonymous and parts:
-        inactive = known.get("inactive")
-        dropped = f"; {_mib(inactive)} of the files are inactive" if inactive else ""
+        if "inactive" in known and "page cache" in parts:
+            parts += f" ({_mib(known['inactive'])} of all files are inactive)"
         yield (
             f"Of the {_mib(whole)} {of}, {_mib(anonymous)} are anonymous memory, to which all of "
-            f"Go's belongs; {parts}{dropped}."
+            f"Go's belongs; {parts}."
         )
     elif resident and charged - resident > _MUCH * charged:
         yield (

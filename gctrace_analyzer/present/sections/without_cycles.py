@@ -53,10 +53,7 @@ _NOT_KILLABLE = (
 )
 
 
-_PANICS = (
-    "With vm.panic_on_oom=0 the kernel kills one process instead (`sysctl vm.panic_on_oom`). Find "
-    "out what used the memory of the host, and give its services limits."
-)
+_PANICS = "With vm.panic_on_oom=0 the kernel kills one process instead of stopping the host."
 
 
 def no_verdict(report: Report) -> tuple[str, str]:
@@ -156,16 +153,11 @@ def _ran(invocations: pl.DataFrame, *, nothing: bool, panicked: bool) -> str:
     limit = limits[0] if len(limits) == 1 else None
     of = "" if limit is None else f", at a limit of {mib(limit / MIB)}"
     times = f" {len(invocations):,} times, first" if len(invocations) > 1 else ""
-    killed = (
-        " and found no process that it may kill"
-        if nothing
-        else ""
-        if panicked
-        else "; the input does not show what it killed"
-    )
-    killed += (
-        "; the kernel panicked, which stops or restarts the whole host" if panicked else ""
-    )
+    killed = " and found no process that it may kill" if nothing else ""
+    if panicked:
+        killed += "; the kernel panicked, which stops or restarts the whole host"
+    elif not nothing:
+        killed = "; the input does not show what it killed"
     return f"The OOM killer ran{times}{by} ({where}){of}{killed}."
 
 

@@ -620,3 +620,10 @@ def test_a_count_of_kills_is_of_the_group_or_of_one_below_it(
     (death,) = run.post_mortems()
     assert said in " ".join(str(run.summary()).split())
     assert death.limit_mib == limit_mib
+
+
+def test_a_kernel_that_panics_kills_no_process(tmp_path: Path) -> None:
+    panic = "Kernel panic - not syncing: Out of memory: system-wide panic_on_oom is enabled"
+    run = read_lines(tmp_path, *BLOCK[:2], panic)
+    assert run.oom_invocations["panicked"].to_list() == [True]
+    assert "restarts the whole host" in " ".join(str(run.summary()).split())
