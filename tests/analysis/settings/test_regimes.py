@@ -195,11 +195,12 @@ def test_few_goals_show_nothing_and_the_default_is_assumed() -> None:
 def test_metrics_state_the_settings_over_time() -> None:
     lines = []
     for n, gogc in enumerate([100] * 5 + [400] * 5):
+        at_ms = 1000 * (1_780_000_000 + 15 * n)
         lines += [
-            f"go_gc_duration_seconds_count {100 + 10 * n} {1000 * (100 + 15 * n)}",
-            f"go_memstats_alloc_bytes_total {n * 10**8} {1000 * (100 + 15 * n)}",
-            f"go_gc_gogc_percent {gogc} {1000 * (100 + 15 * n)}",
-            f"go_gc_gomemlimit_bytes {1 << 30} {1000 * (100 + 15 * n)}",
+            f"go_gc_duration_seconds_count {100 + 10 * n} {at_ms}",
+            f"go_memstats_alloc_bytes_total {n * 10**8} {at_ms}",
+            f"go_gc_gogc_percent {gogc} {at_ms}",
+            f"go_gc_gomemlimit_bytes {1 << 30} {at_ms}",
         ]
     found = read_text("\n".join(lines) + "\n").regimes()
     assert found["gogc_pct"].to_list() == [100, 400]
