@@ -101,6 +101,11 @@ RAISE_TO_START = (
     "Raise the memory limit of the container, and check its unit: Kubernetes reads `m` as "
     "thousandths of a byte."
 )
+FIND_OTHERS = (
+    "other processes of the group, files in memory (tmpfs, /dev/shm, an emptyDir with medium "
+    "Memory) or the kernel. `memory.stat` of the group has anon, shmem and kernel; no GOMEMLIMIT "
+    "changes the last two."
+)
 MORE_MEMORY = (
     "Give the program more memory, or keep less in memory (heap profile: `go tool pprof`): no GOGC "
     "or GOMEMLIMIT makes the live heap fit."
@@ -336,6 +341,11 @@ def without_cycles(
         yield without_limits(limit)
     elif limit is not None and limit < LEAST_LIMIT_MIB:
         yield f"Raise the limit: no Go program fits into {size_text(limit)}."
+    elif limit is not None and 0 < (facts.memory.resident_mib or 0) < MOST_OF_HOST * limit:
+        yield (
+            f"Find out what has the other {limit - (facts.memory.resident_mib or 0):,.0f} of the "
+            f"{limit:,.0f} MiB: {FIND_OTHERS}"
+        )
     elif limit is not None and settings.value("memory_limit_mib") is None:
         mib = int(MOST_OF_LIMIT * limit)
         yield (

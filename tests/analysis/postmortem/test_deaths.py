@@ -409,3 +409,20 @@ def test_what_compose_prints_of_a_kill_is_the_same_death(tmp_path: Path) -> None
     kern.write_text("\n".join([kernel(SCAN.format(path=path, comm="api", pid=7)), kill(), ""]))
     (found,) = gca.read(log, kern).post_mortems()
     assert (found.proven, found.process, found.match_by) == (True, 0, ("container",))
+
+
+def test_a_small_victim_of_a_group_is_not_told_to_set_a_limit() -> None:
+    """The kernel kills the largest process, which may have little of what the group is charged."""
+    killed = (
+        "[ 8120.1] memory: usage 524288kB, limit 524288kB, failcnt 612\n"
+        "[ 8120.2] oom-kill:constraint=CONSTRAINT_MEMCG,oom_memcg=/a.slice,task_memcg=/a.slice,"
+        "task=ledger,pid=30718,uid=0\n"
+        "[ 8120.3] Memory cgroup out of memory: Killed process 30718 (ledger) total-vm:1302540kB, "
+        "anon-rss:{}kB, file-rss:10240kB, shmem-rss:0kB, UID:0 pgtables:412kB oom_score_adj:0\n"
+    )
+    (small,), (large,) = (
+        read_text(killed.format(kib)).post_mortems() for kib in (86016, 500000)
+    )
+    assert "428 of the 512 MiB" in small.advice[0]
+    assert "GOMEMLIMIT=" not in " ".join(small.advice)
+    assert "set GOMEMLIMIT=460MiB" in large.advice[0]
