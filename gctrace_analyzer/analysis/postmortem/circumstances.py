@@ -33,7 +33,7 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
             "Its memory.events counts kills in all groups below it, so neither the victim nor the "
             "limit that was reached is known."
         )
-    elif death.is_inside:
+    elif death.is_inside and not death.is_job:
         yield (
             "The input shows that a process in it was killed, not that it ended: it may still be "
             "running (a `die` event or an exit code would show the end)."

@@ -145,15 +145,21 @@ class Death:
         return (self.file_rss_bytes or 0) > own + shared or shared > own
 
     @property
+    def is_job(self) -> bool:
+        """Whether it is a job of Slurm, or a step of one, and no container."""
+        return _OF_JOB.match(self.name or "") is not None
+
+    @property
     def subject(self) -> str:
         """What ended; of a container or unit only that a process in it did may be known."""
         if not self.is_inside:
             return "The program"
-        is_job = _OF_JOB.match(self.name or "") is not None
         if self.is_below:
             return "A process in the group"
         is_unit = self.unit or (self.name or "").endswith(".service")
-        return f"A process in the {'unit' if is_unit else 'job' if is_job else 'container'}"
+        return (
+            f"A process in the {'unit' if is_unit else 'job' if self.is_job else 'container'}"
+        )
 
     @property
     def cause(self) -> str:
