@@ -66,7 +66,8 @@ class LiveInput:
 
     def add(self, data: bytes) -> None:
         """Adds the next lines, which are whole and clean, as `Source.chunks` yields them."""
-        self.beginning = (self.beginning + data)[:SNIFF_BYTES]
+        if (room := SNIFF_BYTES - len(self.beginning)) > 0:
+            self.beginning += data[:room]
         result = parse.parse(data)
         is_full = (
             len(self._pieces) + 1 >= _PIECES

@@ -224,7 +224,7 @@ def _totals(
     return FleetTotals(
         files=files,
         unread=len(unread),
-        damaged=rows.filter(is_damaged())["file"].n_unique(),
+        damaged=rows.filter(_damage().is_not_null())["file"].n_unique(),
         processes=len(known),
         short=int(known["short"].sum()),
         without_program=files
@@ -243,12 +243,13 @@ def _totals(
     )
 
 
-IN_PART = "read in part"
+_IN_PART = "read in part"
 
 
-def is_damaged() -> pl.Expr:
-    """Returns whether a file could be read only up to where it is damaged."""
-    return pl.col("warnings").list.eval(pl.element().str.ends_with(READ_BEFORE)).list.any()
+def _damage() -> pl.Expr:
+    """Returns why a file could be read only in part; null if it was read in full."""
+    cut = pl.element().filter(pl.element().str.ends_with(READ_BEFORE))
+    return pl.col("warnings").list.eval(cut).list.first()
 
 
 def _sum(values: pl.Series) -> float | None:
@@ -419,15 +420,12 @@ def _counted(last: pl.DataFrame, *by: pl.Expr) -> pl.DataFrame:
 
 def _errors(rows: pl.DataFrame) -> pl.DataFrame:
     """Returns the reasons for which files were not read, or only in part, with an example each."""
-    cut = pl.col("warnings").list.eval(
-        pl.element().filter(pl.element().str.ends_with(READ_BEFORE))
-    )
-    in_part = rows.filter(is_damaged()).unique("file")
+    in_part = rows.with_columns(error=_damage()).drop_nulls("error").unique("file")
     return (
         pl.concat(
             [
                 rows.filter(pl.col("error_kind").is_not_null()),
-                in_part.with_columns(error_kind=pl.lit(IN_PART), error=cut.list.first()),
+                in_part.with_columns(error_kind=pl.lit(_IN_PART)),
             ]
         )
         .sort("file")

@@ -32,8 +32,8 @@ MOST_OF_LIMIT = 0.9
 """Share of the limit. A live heap above it leaves less than a tenth to everything else, and a
 higher GOMEMLIMIT leaves too little to memory that Go does not count."""
 
-MOST_OF_HOST = 0.5
-"""Share of the host's memory. A program that had less is not why it was short."""
+MOST_OF_ALL = 0.5
+"""Share of the memory of a host or group. A program that had less is not why it was short."""
 
 LEAST_LIMIT_MIB = 4.0
 """Less than this is not enough for the code, stacks and tables of the smallest Go program."""
@@ -101,7 +101,7 @@ RAISE_TO_START = (
     "Raise the memory limit of the container, and check its unit: Kubernetes reads `m` as "
     "thousandths of a byte."
 )
-FIND_OTHERS = (
+OTHERS = (
     "other processes of the group, files in memory (tmpfs, /dev/shm, an emptyDir with medium "
     "Memory) or the kernel. `memory.stat` of the group has anon, shmem and kernel; no GOMEMLIMIT "
     "changes the last two."
@@ -238,7 +238,7 @@ def _limits(
 
 def is_small(facts: Evidence) -> bool:
     """Returns whether other programs had most of the memory of a host that ran short of it."""
-    return (facts.memory.host_share or 1.0) < MOST_OF_HOST
+    return (facts.memory.host_share or 1.0) < MOST_OF_ALL
 
 
 def _on_host(facts: Evidence) -> str:
@@ -320,6 +320,7 @@ def without_cycles(
         is_go: whether the input has MemStats of the program.
     """
     limit, victim = facts.limit.limit_mib, facts.death.victim
+    own = facts.memory.resident_mib or 0.0
     with_go = shared_place(facts.death, tables["processes"])
     if facts.death.pressure_pct is not None:
         yield FIND_PRESSURE
@@ -341,11 +342,8 @@ def without_cycles(
         yield without_limits(limit)
     elif limit is not None and limit < LEAST_LIMIT_MIB:
         yield f"Raise the limit: no Go program fits into {size_text(limit)}."
-    elif limit is not None and 0 < (facts.memory.resident_mib or 0) < MOST_OF_HOST * limit:
-        yield (
-            f"Find out what has the other {limit - (facts.memory.resident_mib or 0):,.0f} of the "
-            f"{limit:,.0f} MiB: {FIND_OTHERS}"
-        )
+    elif limit is not None and 0 < own < MOST_OF_ALL * limit:
+        yield f"Find out what has the other {limit - own:,.0f} of the {limit:,.0f} MiB: {OTHERS}"
     elif limit is not None and settings.value("memory_limit_mib") is None:
         mib = int(MOST_OF_LIMIT * limit)
         yield (

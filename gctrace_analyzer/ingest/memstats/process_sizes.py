@@ -51,7 +51,7 @@ _NAMES: tuple[tuple[str, str, int], ...] = (
     # What each GC cycle scans
     *(
         (rf"/gc/scan/{part}:bytes|go_gc_scan_{part}_bytes", f"scan_{part}", _BYTES)
-        for part in ("stack", "heap", "globals", "total")
+        for part in ("stack", "globals", "total")
     ),
     # Charged to a control group or a container, with page cache and memory of the kernel
     (r"memory\.(?:current|usage_in_bytes)|\"?workingSetBytes\"?:", "charged", _BYTES),

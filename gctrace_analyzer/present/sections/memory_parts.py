@@ -37,8 +37,8 @@ _OF_RUNTIME = (
         "no GOGC: timers, finalizers, traces, linked code",
     ),
 )
-_MUCH = 0.25
-"""Share of what Go obtained. A part of this size is worth a row even without resident memory."""
+MUCH = 0.25
+"""Share of what Go obtained. So much is worth a row, even without resident memory, or a word."""
 
 _LEAST_MIB = 64.0
 """MiB. What makes up less memory is nobody's concern."""
@@ -64,7 +64,7 @@ def memory_parts(report: Report) -> Table | None:
         return None
     others = [part for part in parts if not part.name.startswith("heap in use")]
     resident = row["rss_bytes"] or row["rss_peak_bytes"]
-    if not resident and not any(part.size_mib > _MUCH * total for part in others):
+    if not resident and not any(part.size_mib > MUCH * total for part in others):
         return None
     rows = [
         (part.name, mib(part.size_mib), share(part.size_mib / total), part.remedy)
@@ -94,7 +94,7 @@ def _not_heap(row: Mapping[str, int | None]) -> Iterator[tuple[float, str]]:
     """Yields the size of each part of the runtime that is much of what it holds, and a sentence."""
     sys = _mib(row, "sys_bytes") or 0.0
     for part in _of_runtime(row) if sys > _LEAST_MIB else ():
-        if part.size_mib > _MUCH * sys:
+        if part.size_mib > MUCH * sys:
             of_sys = f"{mib(part.size_mib)} of the {mib(sys)}"
             text = (
                 f"from the OS ({share(part.size_mib / sys)}) are {part.name}: not heap, so no"

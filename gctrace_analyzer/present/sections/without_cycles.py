@@ -12,7 +12,7 @@ from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT
 from gctrace_analyzer.present.document import KeyFigure
 from gctrace_analyzer.present.format import count, duration, mib, place, share
-from gctrace_analyzer.present.sections.memory_parts import of_scavenger
+from gctrace_analyzer.present.sections.memory_parts import MUCH, of_scavenger
 from gctrace_analyzer.present.sections.since_start import costs
 from gctrace_analyzer.units import MIB
 
@@ -161,10 +161,6 @@ def _ran(invocations: pl.DataFrame, *, nothing: bool, panicked: bool) -> str:
     return f"The OOM killer ran{times}{by} ({where}){of}{killed}."
 
 
-_MUCH = 0.25
-"""Share of what Go obtained. Less is not worth a mention."""
-
-
 def _sizes(report: Report) -> Iterator[str]:
     """Yields how much memory the only program needed and obtained, and the heap goals."""
     known = [memory for memory in report.analysis.memory if memory.needed_max_mib is not None]
@@ -176,7 +172,7 @@ def _sizes(report: Report) -> Iterator[str]:
         returned = (memory.heap_sys_mib or 0.0) - (
             memory.held_mib or memory.heap_sys_mib or 0.0
         )
-        if parts and returned > _MUCH * (memory.sys_mib or 0.0):
+        if parts and returned > MUCH * (memory.sys_mib or 0.0):
             parts = [f"{parts[0]} and returned {mib(returned)} of it"]
         most = "" if memory.dumps == 1 else " at most"
         named = memory.needed_is or ""
