@@ -298,6 +298,16 @@ def size_text(size_mib: float) -> str:
     return f"{digits(size_mib, significant)} MiB"
 
 
+def between_text(low: str, high: str) -> str:
+    """Formats a range of two formatted values, with their unit only once.
+
+    >>> between_text("7.1 %", "14.1 %"), between_text("300 MiB", "300 MiB")
+    ('7.1–14.1 %', '300 MiB')
+    """
+    unit = high.lstrip("0123456789.,")
+    return high if low == high else f"{low.removesuffix(unit)}–{high}"
+
+
 def digits(value: float, significant: int, most_decimals: int = 6) -> str:
     """Rounds to a number of significant digits; digits before the point are always kept.
 

@@ -36,7 +36,7 @@ from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import changes_at
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.rows import not_null
-from gctrace_analyzer.units import LEAST_CORES, cores_text, digits, duration_text
+from gctrace_analyzer.units import LEAST_CORES, between_text, cores_text, digits, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -304,11 +304,13 @@ def _costs(s: Summary) -> Iterator[str]:
     if s.gc_cpu_share is not None:
         cores = ""
         if s.gc_cpu_cores and s.cpus and s.gc_cpu_cores >= LEAST_CORES:
-            cores = f" ({cores_text(s.gc_cpu_cores, s.cpus)})"
+            up_to = "up to " if s.gc_cpu_range else ""
+            cores = f" ({up_to}{cores_text(s.gc_cpu_cores, s.cpus)})"
+        ends = s.gc_cpu_range or (s.gc_cpu_share, s.gc_cpu_share)
         alone = s.cycles == 1 and (s.gc_active_share or 0) > _NEARLY_ALL
         when = " while the one cycle ran" if alone else ""
         yield (
-            f"GC takes {percent(s.gc_cpu_share)} of the CPU{cores}{when}"
+            f"GC takes {between_text(*map(percent, ends))} of the CPU{cores}{when}"
             if s.gc_cpu_share
             else "the clock of the log is too coarse for the CPU time of GC"
         )

@@ -86,6 +86,17 @@ class Summary(Plain):
         return self.gc_interval_p50_ms < _IN_BURSTS * 1000 / self.gc_per_s
 
     @property
+    def gc_cpu_range(self) -> tuple[float, float] | None:
+        """From which share GC CPU is to `gc_cpu_share`, if the log leaves that open; else None.
+
+        The cost of the first cycle may be of the time before the log.
+        """
+        low, value = self.gc_cpu_share_low, self.gc_cpu_share
+        if low is None or value is None or value - low <= _WIDE * value:
+            return None
+        return low, value
+
+    @property
     def pause_p99_ms(self) -> float | None:
         """The 99 % quantile of the pauses; None if a hundredth of them is less than one."""
         return self.stw_p99_ms if len(PHASES) * self.cycles >= FOR_P99 else None
@@ -97,6 +108,9 @@ class Summary(Plain):
             return None
         return min(self.stw_share / self.gc_cpu_share, 1.0)
 
+
+_WIDE = 0.1
+"""Share of GC CPU. A wider range of it is shown instead of one value."""
 
 _IN_BURSTS = 0.2
 """The median interval, as a share of the mean, below which the mean describes no cycle: a start-up

@@ -362,9 +362,6 @@ class Thresholds:
     check_from_s: float = 0.1
     """Seconds since the start. Before, the rounding of `@` moves the percentage by a point."""
 
-    gc_cpu_interval: float = 0.1
-    """Share of GC CPU. A wider interval is shown with the value."""
-
     log_check_points: float = 1.0
     """Percentage points between added up and printed GC CPU: at most 0.3 in 160 intact logs."""
 

@@ -16,7 +16,7 @@ from gctrace_analyzer.present.format import (
     rate,
     share,
 )
-from gctrace_analyzer.units import digits
+from gctrace_analyzer.units import between_text, digits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -177,9 +177,7 @@ def _between(metric: str, low: float | None, high: float | None) -> str:
     """
     if low is None or high is None:
         return NONE
-    least, most = value(metric, low), value(metric, high)
-    unit = most.lstrip("0123456789.,")
-    return f"{least.removesuffix(unit)}–{most}"
+    return between_text(value(metric, low), value(metric, high))
 
 
 def held(change: Change) -> str:

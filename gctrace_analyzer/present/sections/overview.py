@@ -29,7 +29,7 @@ from gctrace_analyzer.present.format import (
     rate_of_growth,
     share,
 )
-from gctrace_analyzer.units import cores_text
+from gctrace_analyzer.units import LEAST_CORES, between_text, cores_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -72,10 +72,14 @@ def state(report: Report) -> list[KeyFigure]:
     s = report.analysis.summary
     figures: list[KeyFigure] = []
     if s.gc_cpu_share is not None:
+        low, high = s.gc_cpu_range or (s.gc_cpu_share, s.gc_cpu_share)
+        value = between_text(share(low), share(high))
         note = _cores(s)
         if s.gc_cpu_with_idle_share is not None:
             note += f"; {share(s.gc_cpu_with_idle_share)} with idle"
-        figures.append(_with_level(report, "GC CPU", share(s.gc_cpu_share), note, "gc_cpu"))
+        if s.gc_cpu_range and (s.gc_cpu_cores or 0) >= LEAST_CORES:
+            note = f"up to {note}"
+        figures.append(_with_level(report, "GC CPU", value, note, "gc_cpu"))
     # Metrics have the total, but not always each pause.
     pauses = {"p99": s.pause_p99_ms, "max": s.stw_max_ms, "total": s.stw_total_ms}
     known = {name: milliseconds(ms) for name, ms in pauses.items() if ms is not None}
@@ -243,23 +247,21 @@ def self_check(report: Report) -> str | None:
         f"{agrees}{read}{report.analysis.repaired:,} repaired, "
         f"{len(report.analysis.rejected):,} rejected. The runtime truncates durations; each "
         "counts as the middle of its range."
-        f"{_interval(summary, report.analysis.thresholds.gc_cpu_interval, report.analysis.cycles)}"
+        f"{_range(summary, report.analysis.cycles)}"
     )
 
 
-def _interval(s: Summary, wide: float, cycles: pl.DataFrame) -> str:
+def _range(s: Summary, cycles: pl.DataFrame) -> str:
     """Returns what the log leaves of GC CPU if that is wide, and why, as a sentence."""
-    low, value, high = s.gc_cpu_share_low, s.gc_cpu_share, s.gc_cpu_share_high
-    if low is None or value is None or high is None:
+    if s.gc_cpu_range is None:
         return ""
-    if high - low <= wide * value:
-        return ""
+    ends = between_text(share(s.gc_cpu_share_low), share(s.gc_cpu_share_high))
     why = (
         "Go 1.23 and later count only a part of the time to stop the world"
         if (cycles["gc_num"] == 1).any()
         else "the first cycle's cost may be of the time before the log"
     )
-    return f" GC CPU is between {share(low)} and {share(high)}: {why}."
+    return f" GC CPU is {ends}: {why}."
 
 
 def worst(report: Report) -> Table | None:
