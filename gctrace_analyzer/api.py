@@ -15,7 +15,8 @@ from gctrace_analyzer.analysis.settings.environment import of_process, started_i
 from gctrace_analyzer.analysis.settings.known import given_settings
 from gctrace_analyzer.analysis.thresholds import limits as service_limits
 from gctrace_analyzer.analysis.thresholds import thresholds_from
-from gctrace_analyzer.errors import BadSettingError, MissingInputError, UnreadableInputError
+from gctrace_analyzer.errors import BadSettingError, MissingInputError, unexpected
+from gctrace_analyzer.files import matching
 from gctrace_analyzer.ingest.clock import Clock, moment
 from gctrace_analyzer.ingest.read import ReadOptions, read_log
 from gctrace_analyzer.ingest.sources import SERVER, is_server
@@ -96,11 +97,11 @@ def read(
     Formats, log prefixes and compression (gz, xz, bz2, zst, zip) are detected automatically.
 
     Args:
-        origins: paths, `-` for standard input, URLs (http, https), open files, or the address of a
-            Prometheus server as `prometheus+http://…`. Several inputs are one log: the parts of a
-            rotated log from the oldest to the newest, MemStats dumps and messages about OOM kills
-            in any order. Or one pandas, Polars or Arrow frame with the columns of `cycles`, as
-            `from_frame` takes it.
+        origins: paths, `-` for standard input, URLs (http, https), open files, bytes, or the
+            address of a Prometheus server as `prometheus+http://…`. Several inputs are one log: the
+            parts of a rotated log from the oldest to the newest, MemStats dumps and messages about
+            OOM kills in any order. Or one pandas, Polars or Arrow frame with the columns of
+            `cycles`, as `from_frame` takes it.
         strict: raise an error for a line that looks like runtime output but cannot be parsed.
         kind: the kind of all inputs, instead of detecting it.
         columns: column names for a MemStats table without a header.
@@ -166,8 +167,12 @@ def read(
     inputs = cast("tuple[Input, ...]", origins)
     if not (server or any(map(is_server, inputs))):
         return Run(read_log(inputs, options, progress=progress), settings, limits, promised)
+    from gctrace_analyzer.prometheus.access import ServerOptions
     from gctrace_analyzer.prometheus.question import with_answers
 
+    valid = [*(read.__kwdefaults__ or ()), *ServerOptions.__annotations__]
+    for name in server.keys() - ServerOptions.__annotations__:
+        raise unexpected(read.__name__, name, valid)
     with ExitStack() as stack:
         files, limit_mib = with_answers(inputs, server, stack)
         log = read_log(files, options, progress=progress)
@@ -366,14 +371,7 @@ def runs_of(side: Runs, **options: Unpack[ReadKwargs]) -> list[Run]:
 def _expanded(origin: Input | Run) -> Sequence[Input | Run]:
     if not isinstance(origin, str) or not glob.has_magic(origin) or Path(origin).exists():
         return [origin]
-    paths = sorted(glob.glob(origin, recursive=True))  # noqa: PTH207 (patterns may be absolute)
-    if not paths:
-        raise UnreadableInputError(
-            origin,
-            "no file matches this pattern",
-            f"Check the pattern; the current folder is {Path.cwd()}.",
-        )
-    return paths
+    return matching(origin)
 
 
 def _label(side: Runs, otherwise: str) -> str:

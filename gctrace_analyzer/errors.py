@@ -63,6 +63,28 @@ def nearest(value: str, valid: Iterable[str]) -> str | None:
     return names[near[0]] if near else None
 
 
+def by_nearness(value: str, valid: Iterable[str]) -> list[str]:
+    """Returns all valid values, those that are most like a mistyped one first."""
+    from difflib import get_close_matches
+
+    names = list(valid)
+    return get_close_matches(value.lower(), names, n=len(names), cutoff=0.0)
+
+
+def unexpected(function: str, name: str, valid: Iterable[str], where: str = "") -> TypeError:
+    """Returns Python's error for an argument that a function does not have, with the nearest one.
+
+    Args:
+        function: its name.
+        name: that of the argument.
+        valid: those that it has.
+        where: what to write instead, if that is known.
+    """
+    near = nearest(name, valid)
+    instead = where or (f" Did you mean {near}?" if near else "")
+    return TypeError(f"{function}() got an unexpected keyword argument {name!r}.{instead}")
+
+
 class GctraceError(Exception):
     """Base class of every error this package raises on purpose."""
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from gctrace_analyzer.errors import UnreadableInputError, UnwritableOutputError, nearest
+from gctrace_analyzer.errors import (
+    MissingInputError,
+    UnreadableInputError,
+    UnwritableOutputError,
+    nearest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 
 _ANSWER_S = 30.0
@@ -55,6 +61,38 @@ def without_secrets(word: str) -> str:
         return word
     host, slash, path = re.split(r"[?#]", rest, maxsplit=1)[0].partition("/")
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+
+
+def matching(pattern: str) -> list[str]:
+    """Returns the files that match a pattern such as `before-*.log`, in order.
+
+    Raises:
+        MissingInputError: there is none.
+    """
+    if paths := sorted(glob.glob(pattern, recursive=True)):  # noqa: PTH207 (may be absolute)
+        return paths
+    hint = f"Check the pattern; the current folder is {Path.cwd()}."
+    raise MissingInputError(pattern, "no file matches this pattern", hint)
+
+
+def not_found(name: str) -> MissingInputError:
+    """Returns the error for a file that does not exist, or for a pattern.
+
+    Raises:
+        MissingInputError: no file matches the pattern.
+    """
+    path, problem = Path(name), "no such file"
+    hint = f"Looked for it in {path.parent if path.is_absolute() else Path.cwd()}."
+    hint += near_name(path)
+    if "://" in name:
+        hint = "Of addresses, http:// and https:// are read: save what is there to a file."
+    elif glob.has_magic(name):
+        problem = f"a pattern, not a file; the files that match it: {len(matching(name)):,}"
+        hint = (
+            f"Those of one program are read together: read(*sorted(glob.glob({name!r})))\n"
+            "  in Python, and without quotes in a shell."
+        )
+    return MissingInputError(name, problem, hint)
 
 
 def near_name(path: Path) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import polars as pl
 
@@ -16,9 +16,10 @@ from gctrace_analyzer.advise.policy import parse_objective, parse_target, recomm
 from gctrace_analyzer.advise.whatif import PRESENT, grid, parse_settings
 from gctrace_analyzer.analysis.analysis import Analysis
 from gctrace_analyzer.analysis.rules import finding
+from gctrace_analyzer.analysis.settings.known import ProgramFacts
 from gctrace_analyzer.analysis.summary import FIGURES, Summary
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.errors import BadSettingError, unexpected
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import count
 from gctrace_analyzer.present.predicted import Predictions
@@ -350,10 +351,9 @@ class Run:
         less: Mapping[str, str | float] | None = None,
         horizon: str | float | None = None,
         evidence: Run | Sequence[Run] = (),
+        **facts: Never,
     ) -> Predictions:
         """Predicts the figures under other settings (`schema.WHATIF`), with 80 % intervals.
-
-        What the log does not show, such as `container_limit`, is an argument of `gca.read`.
 
         Args:
             gogc: one or several values of GOGC, or a range such as "100..400", which is five
@@ -367,10 +367,12 @@ class Run:
                 of the live heap. By default, now.
             evidence: a run of the same program at another setting, or several. Predictions are
                 the mean of those from each log; the nearer its setting, the more a log counts.
+            facts: none here: facts about the program are arguments of `gca.read`.
 
         Raises:
             BadSettingError: a value is not a valid setting, or a function is not in the profile.
         """
+        _refuse(self.whatif, facts)
         baseline, others = self._with_evidence(evidence)
         now = baseline.now
         gogcs = parse_settings(gogc, now.gogc, "gogc")
@@ -392,6 +394,7 @@ class Run:
         aim: Aim = "balanced",
         gc_cpu_target: str | float | None = None,
         evidence: Run | Sequence[Run] = (),
+        **facts: Never,
     ) -> Predictions:
         """Recommends settings (`schema.RECOMMENDATIONS`), the best first.
 
@@ -403,10 +406,12 @@ class Run:
             aim: what to optimise for: balanced, cpu, memory or latency.
             gc_cpu_target: the GC CPU share to aim for, as 0.03 or "3%".
             evidence: runs of the same program at other settings; see `whatif`.
+            facts: none here: facts about the program are arguments of `gca.read`.
 
         Raises:
             BadSettingError: there is no such aim, or the target is not a share.
         """
+        _refuse(self.recommend, facts)
         objective = parse_objective(aim)
         target = parse_target(gc_cpu_target)
         baseline, others = self._with_evidence(evidence)
@@ -453,6 +458,17 @@ class Run:
 
     def _of(self, log: Log) -> Run:
         return Run(log, self._given, self._thresholds, self._slo)
+
+
+def _refuse(method: Callable[..., object], facts: Mapping[str, object]) -> None:
+    """Refuses arguments that a method does not have: facts about the program belong to `read`."""
+    for name, value in facts.items():
+        where = ""
+        if name in ProgramFacts.__annotations__:
+            where = f" It is a fact about the program: gca.read(path, {name}={value!r})."
+        if name in ("gogc", "memory_limit", "ballast"):
+            where += f" To try it: run.whatif({name}={value!r})."
+        raise unexpected(method.__name__, name, method.__annotations__, where)
 
 
 def _rows(name: str, values: Sequence[PostMortem | Memory]) -> pl.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -135,6 +136,47 @@ def test_the_built_in_exceptions_can_be_caught(
 
 LOG = "samples/steady-go1.26.log"
 untyped: Any = gca
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "says"),
+    [
+        (
+            lambda _: gca.read("samples/steady-*.log"),
+            OSError,
+            r"read\(\*sorted\(glob\.glob\('samp",
+        ),
+        (lambda _: gca.read("nosuch-*.log"), OSError, "no file matches this pattern"),
+        (lambda run: run.plot.heap(), AttributeError, r"no plot 'heap'\. Plots: live_heap, "),
+        (
+            lambda run: run.recommend(container_limit="2GiB"),
+            TypeError,
+            r"gca\.read\(path, container_limit='2GiB'\)",
+        ),
+        (lambda run: run.recommend(gogc=200), TypeError, r"run\.whatif\(gogc=200\)"),
+        (lambda run: run.whatif(cpu_limit=2), TypeError, r"gca\.read\(path, cpu_limit=2\)"),
+        (lambda run: run.whatif(GOGC=200), TypeError, r"Did you mean gogc\?"),
+        (
+            lambda _: untyped.read(LOG, gomemlimit="1GiB"),
+            TypeError,
+            "Did you mean memory_limit",
+        ),
+    ],
+)
+def test_what_python_users_write_instead_is_answered_with_what_to_write(
+    call: Callable[[Any], Any], kind: type[Exception], says: str
+) -> None:
+    run = gca.read(LOG)
+    with pytest.raises(kind, match=says):
+        call(run)
+
+
+def test_bytes_are_the_content_of_a_log() -> None:
+    assert (
+        gca.read(Path(LOG).read_bytes())
+        .cycles["heap_goal_mib"]
+        .equals(gca.read(LOG).cycles["heap_goal_mib"])
+    )
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,21 @@ class Parser(argparse.ArgumentParser):
             if not is_piped():
                 self.error("no FILE given")
             parsed.inputs = ["-"]
+        if wrong := self._settings(getattr(parsed, "inputs", getattr(parsed, "sides", ()))):
+            self.error(wrong)
         return parsed
+
+    def _settings(self, words: Sequence[str]) -> str:
+        """Returns what to type for variables of the environment among the arguments, if any."""
+        settings = {word: option for word in words if (option := _as_setting(word))}
+        if not settings:
+            return ""
+        option = " ".join(settings.values())
+        named = f"no such file: {' '.join(settings)}.\n  Settings are options"
+        if self.prog.endswith((" whatif", " measure")):
+            return f"{named}. Did you mean {option}?"
+        how = f"gctrace-analyze whatif FILE {option}"
+        return f"{named}: {option}, if the program ran with it. To try it:\n    {how}"
 
     def error(self, message: str) -> NoReturn:
         """Prints one message that says what to change, and exits with code 2."""
@@ -135,6 +149,8 @@ class Parser(argparse.ArgumentParser):
         if match := re.match(r"unrecognized arguments: (.*)", message, re.DOTALL):
             word = next((word for word in match[1].split() if word.startswith("-")), "")
             if not word:
+                if settings := self._settings(match[1].split()):
+                    return settings
                 after = "; the program comes after --" if self.takes_program else ""
                 return f"unexpected argument {match[1]!r}{after}"
             name = word.partition("=")[0]
@@ -146,6 +162,18 @@ class Parser(argparse.ArgumentParser):
         if match := re.match(r"argument (\S+): expected one argument", message):
             return f"{match[1].rpartition('/')[2]} needs a value"
         return re.sub(r"^argument \S+: ", "", message)
+
+
+def _as_setting(word: str) -> str | None:
+    """Returns the option for a word such as GOGC=200; None for other words, and for files.
+
+    >>> _as_setting("GOMEMLIMIT=1GiB"), _as_setting("GOGC=a.log")
+    ('--memory-limit 1GiB', None)
+    """
+    match = re.fullmatch(r"(GOGC|GOMEMLIMIT)=(off|\d[\w,.]*)", word)
+    if match is None or Path(word).exists() or Path(match[2]).exists():
+        return None
+    return as_option("gogc" if match[1] == "GOGC" else "memory_limit", match[2])
 
 
 def is_piped() -> bool:

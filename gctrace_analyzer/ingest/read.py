@@ -251,8 +251,7 @@ def _read_all(
 
             notes += process_sizes.added_to(part)
         if not any(facts.found.values()):
-            seen = sniff.foreign(own[0].beginning)
-            empty.append(NoDataError.unrecognised(facts.name, facts.lines, facts.first, seen))
+            empty.append(sniff.unrecognised(facts, own[0].beginning))
         parts.append(part)
     if empty and len(empty) == len(origins):
         raise empty[0]
@@ -279,7 +278,7 @@ def _each_once(origins: Iterable[Input]) -> tuple[list[Input], list[str]]:
     for origin in origins:
         path = _real_path(origin)
         if path in seen:
-            notes.append(f"{origin} is given more than once, and was read once.")
+            notes.append(f"{origin!s} is given more than once, and was read once.")
             continue
         once.append(origin)
         if path:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Literal
 
 from gctrace_analyzer import core
-from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.errors import BadSettingError, NoDataError
 from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.ingest.evidence import words
 from gctrace_analyzer.ingest.memstats import csv
@@ -15,6 +15,8 @@ from gctrace_analyzer.ingest.wrappers import csv_export, journal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from gctrace_analyzer.ingest.sources import SourceFacts
 
 SNIFF_BYTES = 1 << 16
 
@@ -158,6 +160,48 @@ def foreign(text: str) -> str | None:
     """
     matches = (name for name, pattern in _FOREIGN if re.search(pattern, text, re.MULTILINE))
     return next(matches, None)
+
+
+_NOT_FETCHED = (
+    (
+        "kubectl",
+        r"Error from server(?: \(|: )|Unable to connect to the server|The connection to the serv|"
+        r"error: (?:a container name must|You must be logged|the server )|"
+        r"unable to retrieve container logs for |failed to try resolving symlinks in path ",
+        "`kubectl describe pod NAME` shows why each container last ended, and its memory limit:\n"
+        "  save that and read it. The log is `kubectl logs NAME -c CONTAINER`; with --previous,\n"
+        "  that of the run before the last restart in this pod, while the node keeps it.",
+    ),
+    (
+        "docker",
+        r"Error response from daemon|Error:(?: no container with name| No such)|"
+        r"(?:permission denied while trying to|Cannot|failed to) connect to the [Dd]ocker|"
+        r"no such service: ",
+        "`docker ps -a` lists the containers. `docker inspect NAME`, or the state alone,\n"
+        "  `docker inspect -f '{{json .State}}' NAME`, shows how one ended: save and read that.\n"
+        "  The log is `docker logs NAME > run.log 2>&1`, unless its logging driver keeps none.",
+    ),
+    (
+        "journalctl",
+        r"-- No entries --|No journal files were |Hint: You are currently not seeing",
+        "`journalctl -b -1` has the boot before this one, `-u UNIT` what a unit printed. Messages\n"
+        "  of the kernel (`-k`) and of others are shown to root and the group systemd-journal.",
+    ),
+)
+"""Commands that fetch logs, how their errors begin, and what to do about those."""
+
+_MOST_OF_ERROR = 5
+"""Lines. What has more is the log of a program, which may print the same."""
+
+
+def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
+    """Returns the error for an input in which nothing was recognised, from its beginning."""
+    name, lines, first = facts.name, facts.lines, facts.first
+    for who, begin, hint in _NOT_FETCHED if lines <= _MOST_OF_ERROR else ():
+        if re.search(f"^(?:{begin})", text, re.MULTILINE):
+            problem = f"this is an error of {who}, which fetched nothing"
+            return NoDataError(name, problem, hint, lines=lines, first=first)
+    return NoDataError.unrecognised(name, lines, first, foreign(text))
 
 
 _GO_COMMAND = re.compile(

@@ -21,11 +21,10 @@ from typing import IO, TYPE_CHECKING, Self, cast
 from gctrace_analyzer import core
 from gctrace_analyzer.errors import (
     BadSettingError,
-    MissingInputError,
     NoDataError,
     UnreadableInputError,
 )
-from gctrace_analyzer.files import fetched, is_url, near_name, without_secrets
+from gctrace_analyzer.files import fetched, is_url, not_found, without_secrets
 from gctrace_analyzer.ingest.compression import (
     DamagedError,
     archive_kind,
@@ -55,7 +54,7 @@ UNPACK_BYTES = 4 << 30
 UNPACK_RATIO = 250
 """An input that unpacks to more than 4 GiB and more than 250 times its size is refused."""
 
-Input = str | Path | IO[bytes] | IO[str]
+Input = str | Path | bytes | IO[bytes] | IO[str]
 SERVER = "prometheus+"
 """Prefix of the address of a server that is given in place of a file."""
 
@@ -159,7 +158,7 @@ class SourceFacts:
 
 
 class Source:
-    """One input: a path, `-` for standard input, or an open file.
+    """One input: a path, `-` for standard input, an open file, or bytes.
 
     Raises:
         UnreadableInputError: missing, a folder, no permission, or not a log.
@@ -394,6 +393,8 @@ def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
     """Returns the open file, whether to close it, and its name for messages."""
     if isinstance(origin, str) and origin == "-":
         return sys.stdin.buffer, False, "<stdin>"
+    if isinstance(origin, bytes | bytearray):
+        return io.BytesIO(origin), False, "<bytes>"
     if not isinstance(origin, str | Path):
         if not hasattr(origin, "read"):
             raise BadSettingError(
@@ -409,14 +410,7 @@ def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
     try:
         return path.open("rb"), True, str(origin)
     except FileNotFoundError as err:
-        problem = "no such file"
-        hint = f"Looked for it in {path.parent if path.is_absolute() else Path.cwd()}."
-        hint += near_name(path)
-        if "\n" in str(origin):
-            hint = "It is a text, not a path: read io.StringIO(text) instead."
-        elif "://" in str(origin):
-            hint = "Of addresses, http:// and https:// are read: save what is there to a file."
-        raise MissingInputError(str(origin), problem, hint) from err
+        raise not_found(str(origin)) from err
     except IsADirectoryError as err:
         problem, hint = "a folder, not a log", _hint_for(path)
         raise UnreadableInputError(str(origin), problem, hint) from err

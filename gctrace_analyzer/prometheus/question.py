@@ -67,12 +67,9 @@ def with_answers(
     """Returns the inputs with the answers of servers as files, and the limit of a container.
 
     Raises:
-        TypeError: an option is unknown.
         BadSettingError: there is no server among the inputs.
         GctraceError: as `read`.
     """
-    if unknown := server.keys() - ServerOptions.__annotations__:
-        raise TypeError(f"read() got an unexpected keyword argument {min(unknown)!r}")  # noqa: EM102
     if not any(map(is_server, origins)):
         raise without_server(server)
     which = cast(

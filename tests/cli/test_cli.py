@@ -65,6 +65,16 @@ def complaint(
         ([], "no FILE given\n  Try gctrace-analyze --help."),
         (["measure"], "COMMAND is missing or empty.\n  Expected the program to measure."),
         (["measure", "./bench"], "unexpected argument './bench'; the program comes after --"),
+        (
+            ["measure", "GOGC=100,200"],
+            "no such file: GOGC=100,200.\n  Settings are options. Did you mean --gogc 100,",
+        ),
+        (["whatif", STEADY, "GOGC=200", "GOMEMLIMIT=1GiB"], "--gogc 200 --memory-limit 1GiB?"),
+        ([STEADY, "GOGC=off"], "To try it:\n    gctrace-analyze whatif FILE --gogc off\n"),
+        (
+            ["compare", STEADY, "GOGC=200"],
+            "Settings are options: --gogc 200, if the program ran with it.",
+        ),
         (["fleet"], "INPUT is missing or empty.\n  Expected an input, or"),
         (["compare", STEADY], "SIDE is missing or empty.\n  Expected two or more sides: "),
         (["explian"], "explian: no such command or file. Did you mean explain?"),

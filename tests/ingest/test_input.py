@@ -79,6 +79,47 @@ def test_a_refusal_says_what_the_input_is(text: str, seen: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "who", "do"),
+    [
+        (
+            'Error from server (BadRequest): previous terminated container "api" in pod "a-0" not found',
+            "kubectl",
+            "kubectl describe pod",
+        ),
+        (
+            'Defaulted container "api" out of: api, istio\n'
+            "unable to retrieve container logs for containerd://4f1b0c9de8ab37f2",
+            "kubectl",
+            "kubectl describe pod",
+        ),
+        (
+            "error: a container name must be specified for pod a-0, choose one of: [api istio]",
+            "kubectl",
+            "-c CONTAINER",
+        ),
+        ("Error response from daemon: No such container: api", "docker", "docker inspect"),
+        ("Error: No such container: api", "docker", "docker inspect"),
+        (
+            "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is it running?",
+            "docker",
+            "docker ps",
+        ),
+        ("-- No entries --", "journalctl", "journalctl -b -1"),
+    ],
+)
+def test_the_error_of_the_command_that_fetches_a_log_is_no_log(
+    text: str, who: str, do: str
+) -> None:
+    with pytest.raises(NoDataError) as refused:
+        read_text(text)
+    assert f"this is an error of {who}, which fetched nothing." in str(refused.value)
+    assert do in str(refused.value)
+    assert "GODEBUG" not in str(refused.value)
+    with pytest.raises(NoDataError, match="GODEBUG"):
+        read_text("listening on :8080\n" * 9 + text)
+
+
+@pytest.mark.parametrize(
     ("text", "may_be"),
     [
         ("2026/11/23 listening on :8080\n", True),

@@ -100,6 +100,7 @@ class Death:
     is_below: bool | None = None
     is_restarted: bool | None = None
     is_not_oom: bool | None = None
+    is_listed: bool | None = None
     is_at_start: bool | None = None
     is_unusable: bool | None = None
     is_impossible: bool | None = None

@@ -174,6 +174,8 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             used_bytes=None if is_below else row["memory_used_bytes"],
             is_below=is_below,
             is_not_oom=row["oom_killed"] is False and not any(row[name] for name in _OF_PODS),
+            # Lists of containers, and what compose prints, have their exit codes alone.
+            is_listed=row["status"] == "exited" and row["oom_killed"] is None,
             is_restarted=row["status"] == "running" and row["last_status"] == "terminated",
             is_inside=not at_start and _is_inside(row, has_ended=identifier in ended),
             is_at_start=at_start,

@@ -97,6 +97,11 @@ FIND_SENDER = (
 KEEP_KERNEL_LOG = (
     "Read the kernel's log of that minute (`journalctl -k`, `dmesg`), and keep it."
 )
+ADD_STATE = (
+    "Add the output of `docker inspect NAME` (`docker ps -a` has the names): it shows whether "
+    "memory ran out (OOMKilled) and the memory limit. If the container is gone, read the kernel's "
+    "log of that minute (`journalctl -k`, `dmesg`)."
+)
 RAISE_TO_START = (
     "Raise the memory limit of the container, and check its unit: Kubernetes reads `m` as "
     "thousandths of a byte."

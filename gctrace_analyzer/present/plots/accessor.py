@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, Literal, Required, TypedDict, TypeVar, overload
 
-from gctrace_analyzer.errors import BadSettingError, NoDataError
+from gctrace_analyzer.errors import BadSettingError, NoDataError, by_nearness
 from gctrace_analyzer.present.plots import matplotlib_backend, plotly_backend
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.binning import BINS, checked
@@ -240,6 +240,13 @@ class Plots:
 
     def __repr__(self) -> str:
         return "<plots: " + ", ".join(PLOTS) + ">"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            """Names the plots that exist, the nearest first."""
+            error = f"no plot {name!r}. Plots: {', '.join(by_nearness(name, PLOTS))}"
+            raise AttributeError(error)
 
     def draw(self, name: PlotName, **options: Unpack[DrawOptions]) -> Drawn:
         """Draws the plot with this name.

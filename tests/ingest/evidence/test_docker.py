@@ -205,6 +205,7 @@ def test_a_container_that_exited_with_137_may_have_been_killed_for_memory(
     assert (state["name"], state["exit_code"], state["signal"]) == (name, 137, "KILL")
     (death,) = run.post_mortems()
     assert (death.proven, death.victim) == (False, name)
+    assert "`docker inspect NAME`" in death.advice[0]
 
 
 @pytest.mark.parametrize(
