@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.run import Run
 
-PARTS = 8
+PARTS = 4
 """Several tests share the logs, so that they run on several processors."""
 
 PIECES = (1, 700, 64, 5000, 13, 30_000, 1)

@@ -69,10 +69,10 @@ def corpus() -> tuple[Path, ...]:
 
 
 def of_every_kind(paths: Iterable[Path]) -> list[Path]:
-    """Returns every sixth path of recordings that differ in figures only, and all others."""
+    """Returns every twentieth path of recordings that differ in figures only, and all others."""
     ordered = sorted(paths)
     recorded = [path for path in ordered if not _RECORDED.isdisjoint(path.parts)]
-    return sorted({*ordered} - {*recorded} | {*recorded[::6]})
+    return sorted({*ordered} - {*recorded} | {*recorded[::20]})
 
 
 @cache

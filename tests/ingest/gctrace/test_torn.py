@@ -161,7 +161,7 @@ def test_an_unreadable_line_is_rejected_with_its_reason(line: str, reason: str) 
     assert row["text"] == line[:500]
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(cycles(), st.data())
 def test_any_record_torn_anywhere_is_joined(
     row: dict[str, object], data: st.DataObject
@@ -179,7 +179,7 @@ def test_any_record_torn_anywhere_is_joined(
     assert read["repaired"]
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(
     st.lists(
         st.sampled_from([*LINES.values(), *APPLICATION]).flatmap(
@@ -198,7 +198,7 @@ def test_fragments_of_lines_never_make_the_reader_fail(
     assert set(run.rejected["line_no"]) <= set(range(1, log.count("\n") + 2))
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.binary(max_size=400))
 def test_no_bytes_make_the_reader_fail(noise: bytes) -> None:
     run = read_text(b"x" + noise + b"\n" + LINES["gc18"].encode() + b"\n" + noise)
