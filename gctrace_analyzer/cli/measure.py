@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli import compare
@@ -93,6 +94,9 @@ def _measure(args: argparse.Namespace, options: Mapping[str, Any], draw: Any) ->
         if now.may_be_server:
             draw("", always=True)
             say(_of_server(args.program, now.port))
+        if not (now.side or sys.stderr.isatty()):
+            # Nothing is drawn there: a log of CI shows each round once.
+            say(_how_far(now))
         draw(_how_far(now), always=True)
 
     try:
@@ -113,9 +117,10 @@ def _measure(args: argparse.Namespace, options: Mapping[str, Any], draw: Any) ->
 
 def _how_far(now: Progress) -> str:
     """Returns the round, the side that runs, and the time that is left."""
-    name = f"round {now.round} of at most {now.most}" if now.round else "warm-up"
+    most = f"{'' if now.is_fixed else 'at most '}{now.most}"
+    name = f"round {now.round} of {most}" if now.round else "warm-up"
     parts = [name, now.side, "again, because other work disturbed it" if now.is_repeat else ""]
-    if now.left_s is not None:
+    if now.left_s:
         parts.append(f"about {duration_text(max(round(now.left_s), 1))} left")
     return " · ".join(filter(None, parts))
 

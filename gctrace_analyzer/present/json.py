@@ -192,6 +192,7 @@ def _promises(pairs: Sequence[Pair]) -> Iterator[dict[str, object]]:
                     "measured_low": change.measured_low,
                     "measured_high": change.measured_high,
                     "held": change.held,
+                    "open_because": change.open_because,
                 }
 
 

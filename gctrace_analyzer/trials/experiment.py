@@ -80,6 +80,7 @@ class Progress:
     Attributes:
         round: the number of the round; 0 is the warm-up.
         most: the rounds at most.
+        is_fixed: whether that many are made, whatever they show.
         side: the side that runs now; empty: the round has ended.
         left_s: the time that is probably left; None if that is unknown.
         folder: where the logs are.
@@ -94,6 +95,7 @@ class Progress:
     side: str
     left_s: float | None
     folder: Path
+    is_fixed: bool = False
     is_repeat: bool = False
     may_be_server: bool = False
     port: int | None = None
@@ -339,7 +341,8 @@ class _Experiment:
             made = sum(run.round == number for run in kept.runs)
             runs = max(needed - number, 0) * len(kept.trials) + max(len(kept.trials) - made, 0)
             left = usual_s * runs
-        self._say(Progress(number, kept.most, side, left, kept.folder, **more))
+        fixed = not self._until_decided
+        self._say(Progress(number, kept.most, side, left, kept.folder, fixed, **more))
 
     def _make(self, trial: Trial, number: int) -> TrialRun:
         """Runs a side, once more if other work disturbed it, and keeps the quieter run."""

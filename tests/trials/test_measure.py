@@ -85,6 +85,25 @@ def test_commands_are_sides(tmp_path: Path) -> None:
     assert found.check("cpu_s>+10%")[0].held is False
 
 
+def test_without_a_terminal_each_round_that_ended_is_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = f"{shlex.quote(sys.executable)} -c 0"
+    names = ("the release that runs now", "the one that is built from the branch")
+    sides = [word for name in names for word in ("--side", f"{name}={own}")]
+    assert main(["measure", *sides, "--runs", "2"]) == 0
+    shown, said = capsys.readouterr()
+    lines = said.splitlines()
+    assert [line.partition(" · ")[0] for line in lines[:2]] == ["round 1 of 2", "round 2 of 2"]
+    assert lines[2:] == ["Logs: measured-1"]
+    # Names that are too long for the table have letters.
+    assert f"A: {names[0]} · " in " ".join(shown.split())
+    head = next(line for line in shown.splitlines() if "95 % interval" in line)
+    assert head.split()[:2] == ["A", "B"]
+    assert max(map(len, shown.splitlines())) <= 80
+
+
 def test_the_peak_is_the_programs_and_not_that_of_who_measures(tmp_path: Path) -> None:
     held = bytearray(200 << 20)
     program = [sys.executable, "-c", "held = bytearray(40 << 20)"]

@@ -37,7 +37,8 @@ class Change(Plain):
     `delta_low` and `delta_high` bound the 95 % interval of `delta`. `by_load` is the change that a
     different load alone would cause. `expected` is predicted from the runs before, with an 80 %
     interval, and to be compared with `measured`, which leaves out the start-up and has a 95 %
-    interval. `held`: whether the two intervals overlap; None where the measured one is wider.
+    interval. `held`: whether the two intervals overlap; None where the measured one is wider, or
+    where they do not, but other work disturbed the runs.
     """
 
     metric: str
@@ -67,12 +68,15 @@ class Change(Plain):
         self,
         expected: tuple[float | None, ...],
         measured: tuple[float | None, float | None, float | None],
+        *,
+        disturbed: bool = False,
     ) -> Change:
         """Returns the change with what was expected, and whether that held.
 
         Args:
             expected: the value and the ends of its interval.
             measured: likewise.
+            disturbed: whether other work may be why it did not.
         """
         middle, low, high = expected
         value, least, most = measured
@@ -80,7 +84,8 @@ class Change(Plain):
         if low is None or high is None or least is None or most is None:
             pass
         elif most - least <= high - low:
-            held = least <= high and low <= most
+            fits = least <= high and low <= most
+            held = fits or (None if disturbed else False)
         return replace(
             self,
             expected=middle,
@@ -91,6 +96,19 @@ class Change(Plain):
             measured_high=most,
             held=held,
         )
+
+    @property
+    def open_because(self) -> str | None:
+        """Why it is open whether the prediction held; None if that is known."""
+        if self.expected is None or self.held is not None:
+            return None
+        least, most = self.measured_low, self.measured_high
+        low, high = self.expected_low, self.expected_high
+        if low is None or high is None or least is None or most is None:
+            return "there are too few runs for an interval"
+        is_narrow = most - least <= high - low
+        wider = "the measured interval is wider than the predicted one"
+        return "other work disturbed the runs" if is_narrow else wider
 
     @property
     def relative(self) -> float | None:

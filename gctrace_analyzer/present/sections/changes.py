@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.advise.sides import sides_of
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
     NONE,
@@ -83,6 +85,9 @@ _MORE_SETTING_COLUMNS = (
 LEAST_SETTING = 12
 """The number of characters of a setting's name that are always shown."""
 
+_LONGEST_NAME = 15
+"""The number of characters from which on the names of sides leave too little room in a table."""
+
 _EXPECTED_NOTE = 'Predicted from the "before" run for the same load; 80 % interval.'
 
 
@@ -91,8 +96,14 @@ def label_of(metric: str) -> str:
     return LABELS.get(metric) or printable(metric)
 
 
-def figures(pair: Pair, *, headline: bool = False) -> Table:
-    """Returns every figure that the logs provide, with its change."""
+def figures(pair: Pair, *, headline: bool = False, brief: Sequence[str] = ()) -> Table:
+    """Returns every figure that the logs provide, with its change.
+
+    Args:
+        pair: the sides.
+        headline: only the most important figures.
+        brief: the letters of the sides, where there is no room for their names.
+    """
     measured = pair.measurement
     shown = (
         [*HEADLINES, *(metric.name for metric in measured.metrics)] if measured else HEADLINES
@@ -110,10 +121,21 @@ def figures(pair: Pair, *, headline: bool = False) -> Table:
         if (change.before is not None or change.after is not None)
         and (not headline or name in shown)
     ]
-    sides = ("before", "after")
+    sides: tuple[str, ...] = ("before", "after")
     if measured:
-        sides = _apart(printable(pair.before.label), printable(pair.after.label))
+        sides = tuple(brief) or _apart(
+            printable(pair.before.label), printable(pair.after.label)
+        )
     return Table(("", *sides, "change", "95 % interval", ""), "lrrrrl", body, verdict=5)
+
+
+def letters(pairs: Sequence[Pair]) -> Sequence[str]:
+    """Returns a letter for each side where a table has no room for their names; else nothing."""
+    labels = [printable(side.label) for side in sides_of(pairs)]
+    if len(pairs) == 1:
+        labels = [*_apart(*labels)] if pairs[0].measurement else []
+    is_long = any(len(label) > _LONGEST_NAME for label in labels)
+    return ascii_uppercase[: len(labels)] if is_long else ""
 
 
 def _apart(before: str, after: str) -> tuple[str, str]:
@@ -189,13 +211,23 @@ def held(change: Change) -> str:
 
 def expectation_note(pair: Pair) -> str:
     """Returns what the table of predictions compares."""
-    if pair.after.by_metrics:
-        return _EXPECTED_NOTE
-    return f"{_EXPECTED_NOTE} Both values leave out the first 0.5 s."
+    late = "" if pair.after.by_metrics else " Both values leave out the first 0.5 s."
+    return f"{_EXPECTED_NOTE}{late}{why_open(pair)}"
 
 
-def settings(pairs: Sequence[Pair]) -> list[Table]:
-    """Returns tables with one row per side: first the main figures, then the others."""
+def why_open(pair: Pair) -> str:
+    """Returns why it is open whether some predictions held, as a sentence; empty if none is."""
+    reasons = dict.fromkeys(filter(None, (c.open_because for c in pair.changes.values())))
+    return f" Open: {'; or '.join(reasons)}." if reasons else ""
+
+
+def settings(pairs: Sequence[Pair], brief: Sequence[str] = ()) -> list[Table]:
+    """Returns tables with one row per side: first the main figures, then the others.
+
+    Args:
+        pairs: the sides.
+        brief: their letters, where there is no room for their names.
+    """
     tables = []
     measurement = pairs[0].measurement
     own = [
@@ -213,20 +245,16 @@ def settings(pairs: Sequence[Pair]) -> list[Table]:
                 for end in (pair.changes[metric].before, pair.changes[metric].after)
             )
         ]
-        first = pairs[0]
-        body = [
-            (
-                printable(first.before.label),
-                *(_number(first.changes[metric].before, times) for metric, _, times in shown),
-            ),
-            *(
-                (
-                    printable(pair.after.label),
-                    *(_cell(pair.changes[metric], times) for metric, _, times in shown),
-                )
-                for pair in pairs
-            ),
-        ]
+        names = [printable(side.label) for side in sides_of(pairs)]
+        if brief:
+            whole = [" ".join(both) for both in zip(brief, names, strict=True)]
+            names = whole if columns is main else [*brief]
+        first = [_number(pairs[0].changes[name].before, times) for name, _, times in shown]
+        others = (
+            [_cell(pair.changes[name], times) for name, _, times in shown] for pair in pairs
+        )
+        rows = zip(names, (first, *others), strict=True)
+        body = [(name, *cells) for name, cells in rows]
         head = (title, *(head for _, head, _ in shown))
         tables.append(Table(head, "l" + "r" * len(shown), body, least=(LEAST_SETTING,)))
     return [table for table in tables if len(table.head) > 1]

@@ -30,10 +30,12 @@ from gctrace_analyzer.present.sections.changes import (
     expectation,
     expectation_note,
     figures,
+    letters,
     of_load,
     percent,
     settings,
     value,
+    why_open,
 )
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ def _several_sides(pairs: Sequence[Pair]) -> Iterator[Block]:
             )
             for difference in differences
         )
-    yield from settings(pairs)
+    yield from settings(pairs, letters(pairs))
     yield Gap()
     yield _labelled(Sentence("Note", text, "bold") for text in notes(sides_of(pairs)))
     yield _remark(method(pairs))
@@ -104,6 +106,8 @@ def _several_sides(pairs: Sequence[Pair]) -> Iterator[Block]:
 def _opening(title: str, pairs: Sequence[Pair]) -> Iterator[Block]:
     yield Title(title)
     sides = [source(side, label=True) for side in sides_of(pairs)]
+    if brief := letters(pairs):
+        sides = [": ".join(both) for both in zip(brief, sides, strict=True)]
     yield Paragraphs(sides, "bold", hanging=2)
     yield Gap()
     yield Statement("none", "", verdict(pairs))
@@ -116,7 +120,7 @@ def _measured(pairs: Sequence[Pair], measurement: Measurement) -> Iterator[Block
     if len(pairs) == 1:
         yield from _figures(pairs[0])
     else:
-        yield from settings(pairs)
+        yield from settings(pairs, letters(pairs))
     for pair in pairs:
         if (predicted := expectation(pair)) is not None:
             yield Gap()
@@ -124,6 +128,7 @@ def _measured(pairs: Sequence[Pair], measurement: Measurement) -> Iterator[Block
             yield _remark(
                 f"Predicted for {printable(pair.after.label)} from the first run of "
                 f"{printable(pair.before.label)}, before the others; 80 % intervals."
+                f"{why_open(pair)}"
             )
         elif pair.no_expectation and not pair.benchmarks:
             yield Gap()
@@ -140,8 +145,9 @@ def _figures(pair: Pair) -> Iterator[Block]:
     """Yields the benchmarks, and the figures; those of all benchmarks together are no headline."""
     if pair.benchmarks:
         yield from benchmarks.blocks(pair)
-    brief = [] if pair.benchmarks else [figures(pair, headline=True)]
-    yield Folded("All figures", lambda: [figures(pair)], brief)
+    own = letters([pair])
+    brief = [] if pair.benchmarks else [figures(pair, headline=True, brief=own)]
+    yield Folded("All figures", lambda: [figures(pair, brief=own)], brief)
 
 
 def method(pairs: Sequence[Pair]) -> str:

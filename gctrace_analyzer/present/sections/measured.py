@@ -8,7 +8,7 @@ from gctrace_analyzer.analysis.compare.rounds import CPU, RSS, WALL
 from gctrace_analyzer.analysis.compare.sequential import SAME_SHARE
 from gctrace_analyzer.present.document import Gap, Paragraphs
 from gctrace_analyzer.present.format import count, duration, mib, printable
-from gctrace_analyzer.present.sections.changes import label_of, percent
+from gctrace_analyzer.present.sections.changes import held, label_of, percent
 from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
@@ -96,7 +96,9 @@ def _promises(pair: Pair, decider: str) -> str:
         values = [end / was - 1 for end in (change.expected, low, high)]
         sign = -1 if (change.relative or 0.0) < 0 else 1
         middle, *ends = (sign * value for value in values)
-        word = {True: "held", False: "not held", None: "open"}[change.held]
+        word = held(change)
+        if change.open_because:
+            word += f", as {change.open_because}"
         low, high = sorted(ends)
         to = " to " if low < 0 else "–"
         shown = [f"{100 * value:z.0f}" for value in (middle, low, high)]
