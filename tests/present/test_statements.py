@@ -722,3 +722,24 @@ def test_kills_of_one_program_have_one_action_and_their_own_tasks() -> None:
     shown = " ".join(plain(document(report), everything=False).split())
     assert "tasks listed had" not in shown, "each kill has a list of its own"
     assert shown.count("set GOMEMLIMIT=") == 1
+
+
+@pytest.mark.parametrize(
+    ("fraction", "said", "asks"),
+    [
+        (
+            0.41,
+            "GC has taken 41.0 % of the CPU, which is much; 90 GC cycles",
+            "To get settings",
+        ),
+        (0.05, "GC has taken 5.0 % of the CPU; 90 GC cycles", "Run the program"),
+        (0.0004, "GC has taken 0.040 % of the CPU, which is little; 90 GC", "Run the program"),
+    ],
+)
+def test_a_share_since_the_start_is_much_or_little(
+    fraction: float, said: str, asks: str
+) -> None:
+    dump = {"HeapAlloc": 104857600, "Sys": 204857600, "NumGC": 90, "GCCPUFraction": fraction}
+    shown = " ".join(plain(document(read_text(json.dumps(dump)).report())).split())
+    assert said in shown
+    assert f"▸ {asks}" in shown

@@ -48,6 +48,7 @@ def _since_start(report: Report) -> Iterator[str]:
     if len(rows) == 1:
         row = rows.row(0, named=True)
         cpu, pauses = _cpu_since_start(row), _pauses_since_start(row)
+        cpu = cpu and f"{cpu}{_judged(report)}"
         text = "; ".join(filter(None, (cpu, pauses))) or "no GC pause was measured"
         # A ring of pauses alone does not cover the time since the start.
         only_ring = not cpu and row["gc_cycles"] is None and not row["stw_total_ms"]
@@ -63,6 +64,20 @@ def _since_start(report: Report) -> Iterator[str]:
         if most["stw_total_ms"]:
             of = named(report, most["process"])
             yield f"Process {of} was stopped longest: {_pauses_since_start(most)}."
+
+
+def is_costly(report: Report) -> bool:
+    """Returns whether GC has taken a share of the CPU, since the start, that is worth lowering."""
+    shares = report.analysis.dumps.since_start["gc_cpu_share"]
+    return bool((shares >= report.analysis.thresholds.gc_cpu_warn).any())
+
+
+def _judged(report: Report) -> str:
+    """Returns whether the only share of the CPU is much or little, where that is clear."""
+    shares = report.analysis.dumps.since_start["gc_cpu_share"]
+    if (shares < report.analysis.thresholds.gc_cpu_little).any():
+        return ", which is little"
+    return ", which is much" if is_costly(report) else ""
 
 
 def _cpu_since_start(row: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from gctrace_analyzer.ingest.evidence.message import AT_LIMIT
 from gctrace_analyzer.present.document import KeyFigure
 from gctrace_analyzer.present.format import count, duration, mib, place, share
 from gctrace_analyzer.present.sections.memory_parts import MUCH, of_scavenger
-from gctrace_analyzer.present.sections.since_start import costs
+from gctrace_analyzer.present.sections.since_start import costs, is_costly
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
@@ -63,7 +63,9 @@ def no_verdict(report: Report) -> tuple[str, str]:
         return ended
     if report.analysis.memory:
         said = " ".join((*costs(report), *_sizes(report)))
-        return said, _RECORD_LATER if "no GC cycle ran" in said else _RECORD
+        record = f"To get settings that lower it, {_RECORD[0].lower()}{_RECORD[1:]}"
+        record = record if is_costly(report) else _RECORD
+        return said, _RECORD_LATER if "no GC cycle ran" in said else record
     if (profiled := report.analysis.profiled) and (shown := profiled.allocation):
         return f"The profile shows no costs of GC. In it, {shown}.", _RECORD_TOO
     if runs := len(tables["benchmarks"]):
