@@ -733,7 +733,7 @@ def test_kills_of_one_program_have_one_action_and_their_own_tasks() -> None:
             "To get settings",
         ),
         (0.05, "GC has taken 5.0 % of the CPU; 90 GC cycles", "Run the program"),
-        (0.0004, "GC has taken 0.040 % of the CPU, which is little; 90 GC", "Run the program"),
+        (0.0004, "GC has taken 0.04 % of the CPU, which is little; 90 GC", "Run the program"),
     ],
 )
 def test_a_share_since_the_start_is_much_or_little(
@@ -743,3 +743,15 @@ def test_a_share_since_the_start_is_much_or_little(
     shown = " ".join(plain(document(read_text(json.dumps(dump)).report())).split())
     assert said in shown
     assert f"▸ {asks}" in shown
+
+
+def test_a_pause_far_above_the_median_is_not_of_the_heap() -> None:
+    times = ("0.0001", "0.0004", "0.0008", "0.0021", "0.437")
+    quantiles = zip(("0", "0.25", "0.5", "0.75", "1"), times, strict=True)
+    page = [f'go_gc_duration_seconds{{quantile="{q}"}} {time}' for q, time in quantiles]
+    page += ["go_gc_duration_seconds_sum 5.92", "go_gc_duration_seconds_count 461"]
+    shown = plain(
+        document(read_text("\n".join([*page, "go_memstats_heap_alloc_bytes 1.4e9"])).report())
+    )
+    words = " ".join(shown.split())
+    assert "The size of the heap does not explain 437 ms where the median is so low" in words

@@ -145,12 +145,19 @@ def _forced(row: Mapping[str, Any]) -> Iterator[str]:
 
 def _long_pause(row: Mapping[str, Any], report: Report) -> Iterator[str]:
     """Yields what a pause means that the size of the heap does not explain."""
-    t, heap = report.analysis.thresholds, row["heap_alloc_mib"]
-    longest, usual = row["stw_max_ms"], row["stw_p50_ms"] or row["stw_mean_ms"]
-    if heap is None or longest is None or usual is None or heap > t.small_heap_mib:
+    t, heap, longest = report.analysis.thresholds, row["heap_alloc_mib"], row["stw_max_ms"]
+    median = row["stw_p50_ms"]
+    usual = median or row["stw_mean_ms"]
+    if longest is None or not usual or longest <= max(t.stw_bad_ms, t.outlier_times * usual):
         return
-    if longest > t.stw_bad_ms and longest > t.outlier_times * usual:
-        yield (
-            f"A heap of {mib(heap)} does not explain {_pause(longest)}: check for a lack "
-            "of CPU (a CPU quota with throttling in `cpu.stat`, or other work on the host)."
-        )
+    if heap is not None and heap <= t.small_heap_mib:
+        why = f"A heap of {mib(heap)} does not explain {_pause(longest)}"
+    elif median:
+        # The same heap had the short ones too.
+        why = f"The size of the heap does not explain {_pause(longest)} where the median is so low"
+    else:
+        return
+    yield (
+        f"{why}: check for a lack of CPU (a CPU quota with throttling in `cpu.stat`, or other "
+        "work on the host)."
+    )
