@@ -28,6 +28,7 @@ from gctrace_analyzer.analysis.rules import headline_levels
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
     SEVERITIES,
+    gc_cpu_text,
     percent,
 )
 from gctrace_analyzer.analysis.settings.naming import setting_text
@@ -36,7 +37,7 @@ from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import changes_at
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.rows import not_null
-from gctrace_analyzer.units import LEAST_CORES, between_text, cores_text, digits, duration_text
+from gctrace_analyzer.units import LEAST_CORES, cores_text, digits, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -281,7 +282,8 @@ def _worst_costs(analysis: Analysis) -> Iterator[str]:
     """Yields what GC costs; of several processes, the one with most GC CPU, and its name."""
     own = analysis.summaries
     if len(analysis.tables["processes"]) < 2:
-        yield from _costs(analysis.summary)
+        printed = not_null(analysis.cycles["gc_cpu_since_start_pct"]).tail(1)
+        yield from _costs(analysis.summary, *printed)
         return
     # The share of a cycle that is alone is of its own time.
     shares = {process: s.gc_cpu_share or 0.0 for process, s in own.items() if s.cycles != 1}
@@ -299,18 +301,22 @@ def _worst_costs(analysis: Analysis) -> Iterator[str]:
         yield f"{text} in process {process}"
 
 
-def _costs(s: Summary) -> Iterator[str]:
-    """Yields what GC costs, as far as it is known: CPU or frequency, and pauses."""
+def _costs(s: Summary, printed: int | None = None) -> Iterator[str]:
+    """Yields what GC costs, as far as it is known: CPU or frequency, and pauses.
+
+    Args:
+        s: the figures of a process, or of all.
+        printed: the last percentage of GC CPU since the start that the log has.
+    """
     if s.gc_cpu_share is not None:
         cores = ""
-        if s.gc_cpu_cores and s.cpus and s.gc_cpu_cores >= LEAST_CORES:
+        if s.gc_cpu_most_cores and s.cpus and s.gc_cpu_most_cores >= LEAST_CORES:
             up_to = "up to " if s.gc_cpu_range else ""
-            cores = f" ({up_to}{cores_text(s.gc_cpu_cores, s.cpus)})"
-        ends = s.gc_cpu_range or (s.gc_cpu_share, s.gc_cpu_share)
+            cores = f" ({up_to}{cores_text(s.gc_cpu_most_cores, s.cpus)})"
         alone = s.cycles == 1 and (s.gc_active_share or 0) > _NEARLY_ALL
         when = " while the one cycle ran" if alone else ""
         yield (
-            f"GC takes {between_text(*map(percent, ends))} of the CPU{cores}{when}"
+            f"GC takes {gc_cpu_text(s)} of the CPU{cores}{when}"
             if s.gc_cpu_share
             else "the clock of the log is too coarse for the CPU time of GC"
         )
@@ -318,7 +324,10 @@ def _costs(s: Summary) -> Iterator[str]:
         often = f"{digits(s.gc_per_s, 3)} times a second"
         if 0 < s.gc_per_s < 1:
             often = f"every {duration_text(1 / s.gc_per_s)}"
-        yield f"GC runs {often} (its CPU time is unknown)"
+        cost = "its CPU time is unknown"
+        if printed is not None:
+            cost = f"{printed or 'under 1'} % of the CPU since the start"
+        yield f"GC runs {often} ({cost})"
     if s.stw_max_ms is None:
         if s.gc_per_s is not None and s.stw_total_ms is not None:
             mean = duration_text(s.stw_total_ms / max(s.cycles, 1) / 1000)

@@ -83,18 +83,27 @@ class Summary(Plain):
         """Whether most cycles follow each other far faster than the rate of the whole log."""
         if not self.gc_per_s or self.gc_interval_p50_ms is None:
             return False
-        return self.gc_interval_p50_ms < _IN_BURSTS * 1000 / self.gc_per_s
+        # The log has times in whole milliseconds.
+        return max(self.gc_interval_p50_ms, 1) < _IN_BURSTS * 1000 / self.gc_per_s
 
     @property
     def gc_cpu_range(self) -> tuple[float, float] | None:
-        """From which share GC CPU is to `gc_cpu_share`, if the log leaves that open; else None.
+        """The shares between which GC CPU is, if they are far apart; else None.
 
-        The cost of the first cycle may be of the time before the log.
+        The cost of the first cycle may be of the time before the log, and the runtime may count
+        only a part of the time to stop the world.
         """
-        low, value = self.gc_cpu_share_low, self.gc_cpu_share
-        if low is None or value is None or value - low <= _WIDE * value:
+        low, value, high = self.gc_cpu_share_low, self.gc_cpu_share, self.gc_cpu_share_high
+        if low is None or high is None or not value:
             return None
-        return low, value
+        return (low, high) if max(value - low, high - value) > _WIDE * value else None
+
+    @property
+    def gc_cpu_most_cores(self) -> float | None:
+        """GC CPU in CPUs; if it is a range, its upper end."""
+        if self.gc_cpu_cores is None or self.gc_cpu_range is None or not self.gc_cpu_share:
+            return self.gc_cpu_cores
+        return self.gc_cpu_cores * self.gc_cpu_range[1] / self.gc_cpu_share
 
     @property
     def pause_p99_ms(self) -> float | None:
@@ -110,7 +119,7 @@ class Summary(Plain):
 
 
 _WIDE = 0.1
-"""Share of GC CPU. A wider range of it is shown instead of one value."""
+"""Share of GC CPU. If an end is farther from it, the range is shown instead of one value."""
 
 _IN_BURSTS = 0.2
 """The median interval, as a share of the mean, below which the mean describes no cycle: a start-up
@@ -168,7 +177,7 @@ def _unknown(totals: Totals) -> dict[str, None]:
     """Returns the figures that are unknown because most lines of the log are missing."""
     if totals.rates["gc_cpu_cores"][1] >= _LEAST_KNOWN * (totals.sums["span_s"] or 0.0):
         return {}
-    of_time = ("gc_cpu_", "assist_share_of_cpu", "alloc_mib_per_s")
+    of_time = ("gc_cpu_", "assist_share_of_cpu", "alloc_mib_per_s", "stw_share")
     return dict.fromkeys(name for name in FIGURES if name.startswith(of_time))
 
 
@@ -302,16 +311,19 @@ _SMALL_PART = 0.1
 
 
 def _about_part(cycles: pl.DataFrame) -> Iterator[str]:
-    """Yields what GC took since the start of a process, of which the log is a small part."""
+    """Yields what GC took since the start of a process, of which the log has a small part."""
     printed = cycles["gc_cpu_since_start_pct"]
     if printed.null_count() or cycles["process"].n_unique() != 1 or cycles["gc_num"].min() == 1:
         return
     begin, end = (cycles["start_s"].min(), cycles["start_s"].max())
-    if begin is not None and end - begin < _SMALL_PART * end:  # type: ignore[operator]  # numbers
+    first, last = cycles["gc_num"][0], cycles["gc_num"][-1]
+    is_part = last - first >= 2 * len(cycles)
+    if begin is not None and (is_part or end - begin < _SMALL_PART * end):  # type: ignore[operator]  # numbers
         share = f"{printed[-1]:.0f} %" if printed[-1] else "less than 1 %"
         yield (
-            f"The log begins {duration_text(float(begin))} after the start of the process; since "  # type: ignore[arg-type]  # a number
-            f"the start, GC has taken {share} of the CPU, as the runtime prints."
+            f"The log begins {duration_text(float(begin))} after the start of the process, at "  # type: ignore[arg-type]  # a number
+            f"cycle {first:,}; since the start, GC has taken {share} of the CPU, "
+            "as the runtime prints."
         )
 
 

@@ -89,8 +89,9 @@ def test_what_missing_lines_took_is_no_contradiction() -> None:
 
 def test_of_a_small_part_of_a_run_the_share_since_the_start_is_said() -> None:
     late = log_of(120, percent=10, background=40).splitlines(keepends=True)
-    said = "since the start, GC has taken 10 % of the CPU"
+    said = "at cycle 116; since the start, GC has taken 10 % of the CPU"
     assert about("".join(late[-5:]), said)
+    assert about("".join(late[30::5]), "at cycle 31; since the start, GC has taken 10 %")
     assert about("".join(late[-90:]), said) == about("".join(late), said) == []
 
 

@@ -12,6 +12,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     Evidence,
     ProcessFacts,
     example_lines,
+    gc_cpu_text,
     maximum,
     often_text,
     percent,
@@ -46,13 +47,14 @@ def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
     if is_start_up(facts) or share is None or share <= t.gc_cpu_warn:
         return
     stopped = stopped_gc_share(facts)
+    of_cpu = f"{percent(share) if stopped else gc_cpu_text(facts.summary)} of the CPU"
     of_pauses = "" if stopped is None else f", and {percent(stopped)} of that is pauses"
     yield Evidence(
         "bad" if share > t.gc_cpu_bad else "warn",
-        f"GC takes {percent(share)} of the CPU{_cores_text(facts)}{of_pauses}.",
+        f"GC takes {of_cpu}{_cores_text(facts)}{of_pauses}.",
         {"gc_cpu_share": share, "gc_cpu_cores": facts.summary.gc_cpu_cores},
         examples=example_lines(facts.cycles, "gc_cpu_share"),
-        headline=f"GC takes {percent(share)} of the CPU{of_pauses or _why_often(facts)}.",
+        headline=f"GC takes {of_cpu}{of_pauses or _why_often(facts)}.",
         advice=f"{CHECK_CPUS}." if stopped else None,
         explained_by=(*high_gc_cpu.explained_by, "GC010", "GC009") if stopped else None,
     )
@@ -75,7 +77,7 @@ def is_start_up(facts: ProcessFacts) -> bool:
 
 
 def _cores_text(facts: ProcessFacts) -> str:
-    used, cpus = facts.summary.gc_cpu_cores, facts.summary.cpus
+    used, cpus = facts.summary.gc_cpu_most_cores, facts.summary.cpus
     return "" if used is None or not cpus else f": {cores_text(used, cpus)}"
 
 

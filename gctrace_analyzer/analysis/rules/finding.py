@@ -14,7 +14,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import complete, median, since, where, with_largest
-from gctrace_analyzer.units import duration_text
+from gctrace_analyzer.units import between_text, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -319,6 +319,12 @@ def maximum(values: pl.Series) -> float:
 
 _LEAST_PERCENT = 0.001
 """Smaller percentages would need more digits than anyone reads."""
+
+
+def gc_cpu_text(summary: Summary) -> str:
+    """Returns the share of GC in all CPU time, or the range that it is in."""
+    share = summary.gc_cpu_share or 0.0
+    return between_text(*map(percent, summary.gc_cpu_range or (share, share)))
 
 
 def percent(share: float) -> str:

@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     Severity,
     cycles_text,
     example_lines,
+    gc_cpu_text,
     often_text,
     percent,
     total,
@@ -115,6 +116,7 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
         cost = _forced_cost(facts)
         little = cost is not None and cost < _FORCED_COST
         little_cost = ", so it costs little" * ((cpu or 0.0) < t.gc_cpu_little)
+        takes = f"; GC takes {gc_cpu_text(summary)} of the CPU{little_cost}"
         only = f" They take only {percent(cost)} of the GC CPU time." if little and cost else ""
         yield Evidence(
             "info" if little else "warn",
@@ -122,7 +124,7 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
             f"`debug.FreeOSMemory` or `/debug/pprof/heap?gc=1`).{only}",
             {"forced_cycles": forced},
             headline=f"The program forced {forced:,} of {cycles_text(summary.cycles)}"
-            + ("." if cpu is None else f"; GC takes {percent(cpu)} of the CPU{little_cost}."),
+            + ("." if cpu is None else f"{takes}."),
             examples=example_lines(facts.cycles.filter(pl.col("forced"))),
         )
 

@@ -11,6 +11,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     ProcessFacts,
     cycles_text,
     example_lines,
+    gc_cpu_text,
     maximum,
     percent,
     total,
@@ -109,10 +110,11 @@ def _cost(facts: ProcessFacts, worst: Row, length_s: float) -> str:
         rate = worst["gc_per_s"] or 0.0
         return f": GC runs {digits(rate, 2)} times a second"
     takes = f"GC{'' if whole else ' then'} takes"
+    text = gc_cpu_text(summary) if whole else percent(share)
     if share >= facts.thresholds.gc_cpu_warn:
-        return f": {takes} {percent(share)} of the CPU"
+        return f": {takes} {text} of the CPU"
     return (
-        f". At this load {takes} only {percent(share)} of the CPU; with more load, GC can run all "
+        f". At this load {takes} only {text} of the CPU; with more load, GC can run all "
         "the time"
     )
 

@@ -15,7 +15,7 @@ LIMIT_HEADROOM_SHARE = 0.03
 _STACK_TIMES = 1.8
 """MiB outside the heap per MiB of stacks. Measured in real programs."""
 
-_OUTSIDE = ((0.02, 3.0), (0.05, 11.0), (0.09, 20.0))
+_OUTSIDE = ((0.01, 2.0), (0.05, 11.0), (0.09, 20.0))
 """Memory outside the heap as share of the goal and in MiB: low, middle and high. Measured in real
 programs under known limits: 97 of 100 limits lie inside, half of them within 4 % of the middle."""
 

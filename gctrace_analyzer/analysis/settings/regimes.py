@@ -179,13 +179,19 @@ def _explained(part: Part) -> list[pl.Expr]:
         is_near &= pl.lit(value=True) if is_off else pl.col("low_raised") <= gogc
         by_limit = ((goal <= pl.col("live")) | is_near).fill_null(value=False) & ~by_gogc
     minimum = 0 if is_off else math.floor(gogc * HEAP_MINIMUM_MIB / 100)
-    at_minimum = pl.col("by_minimum").is_not_null() & (goal == minimum)
+    # Up to Go 1.17 the goal is at least 1 MiB above the heap that reached the minimum.
+    is_least = (pl.col("live") + 1) * (1 + gogc / 100) <= minimum
+    above_start = pl.col("stacks").is_null() & (is_least | (pl.col("gc_num") == 1))
+    at_minimum = pl.col("by_minimum").is_not_null() & (
+        (goal == minimum) | (above_start & (goal == minimum + 1))
+    )
+    near_live = goal <= pl.col("live") + 1
     minimum_, gogc_, limit_ = (
         pl.lit(name, pl.Categorical) for name in ("heap-minimum", "gogc", "memory-limit")
     )
     setter = (
         # A goal that one large allocation raised is set by nothing.
-        pl.when(by_gogc & (pl.col("low") <= gogc))
+        pl.when(by_gogc & (pl.col("low") <= gogc) & (pl.col("low").is_finite() | near_live))
         .then(pl.when(at_minimum).then(minimum_).otherwise(gogc_))
         .when(by_limit)
         .then(limit_)

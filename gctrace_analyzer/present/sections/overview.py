@@ -76,8 +76,9 @@ def state(report: Report) -> list[KeyFigure]:
         value = between_text(share(low), share(high))
         note = _cores(s)
         if s.gc_cpu_with_idle_share is not None:
-            note += f"; {share(s.gc_cpu_with_idle_share)} with idle"
-        if s.gc_cpu_range and (s.gc_cpu_cores or 0) >= LEAST_CORES:
+            with_idle = s.gc_cpu_with_idle_share + high - s.gc_cpu_share
+            note += f"; {share(with_idle)} with idle"
+        if s.gc_cpu_range and (s.gc_cpu_most_cores or 0) >= LEAST_CORES:
             note = f"up to {note}"
         figures.append(_with_level(report, "GC CPU", value, note, "gc_cpu"))
     # Metrics have the total, but not always each pause.
@@ -385,9 +386,9 @@ def _with_level(report: Report, label: str, value: str, note: str, level: str) -
 
 def _cores(s: Summary) -> str:
     """Returns GC CPU in CPUs: `0.63 of 2 CPUs`."""
-    if s.gc_cpu_cores is None or s.cpus is None:
+    if s.gc_cpu_most_cores is None or s.cpus is None:
         return "of all CPU"
-    return cores_text(s.gc_cpu_cores, s.cpus)
+    return cores_text(s.gc_cpu_most_cores, s.cpus)
 
 
 def _growth(report: Report) -> str:

@@ -148,7 +148,7 @@ def test_thrashing_for_most_of_a_run_costs_what_the_run_costs(
     seconds: float, share: float | None, cost: str
 ) -> None:
     facts = facts_of(log_of(60))
-    summary = replace(facts.summary, span_s=10.0, gc_cpu_share=0.2)
+    summary = replace(facts.summary, span_s=10.0, gc_cpu_share=0.2, gc_cpu_share_high=None)
     episodes = thrashing((0.0, seconds), gc_cpu_share=[share])
     (found,) = matches(limit.limit_thrash, replace(facts, summary=summary, episodes=episodes))
     assert found.headline == f"GOMEMLIMIT is too low for the live heap: {cost}."
@@ -156,7 +156,7 @@ def test_thrashing_for_most_of_a_run_costs_what_the_run_costs(
 
 def test_thrashing_that_costs_little_claims_no_cost() -> None:
     facts = facts_of(log_of(60))
-    summary = replace(facts.summary, span_s=10.0, gc_cpu_share=0.009)
+    summary = replace(facts.summary, span_s=10.0, gc_cpu_share=0.009, gc_cpu_share_high=None)
     episodes = thrashing((0.0, 9.0), gc_cpu_share=[0.009])
     (found,) = matches(limit.limit_thrash, replace(facts, summary=summary, episodes=episodes))
     assert found.headline == (

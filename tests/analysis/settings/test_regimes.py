@@ -153,6 +153,30 @@ def test_a_goal_below_the_heap_minimum_shows_a_lower_gogc_or_a_limit() -> None:
     assert (regime.gogc_pct or 0) <= 75
 
 
+def test_up_to_go_1_17_a_goal_of_5_mib_is_that_of_the_heap_minimum() -> None:
+    line = "gc {} @{}s 0%: 0.1+1+0.1 ms clock, 0.2+0/1/0+0.2 ms cpu, {} MB goal, 2 P\n"
+    sizes = ("4->4->0 MB, 5", "4->4->1 MB, 5", "4->4->3 MB, 5", "6->6->4 MB, 7")
+    text = "".join(line.format(n, n, size) for n, size in enumerate(sizes, 1))
+    setters = run_of(text).cycles.pipe(gca.add_metrics)["goal_set_by"].to_list()
+    assert setters == ["heap-minimum"] * 3 + ["gogc"]
+
+
+def test_the_goal_that_one_large_allocation_raised_is_set_by_nothing() -> None:
+    text = (
+        "gc 1 @0.001s 5%: 0.1+61+0.1 ms clock, 0.2+0/80/9+0.2 ms cpu, 381->382->381 MB, "
+        "381 MB goal, 0 MB stacks, 0 MB globals, 2 P\n"
+    )
+    assert run_of(text).cycles.pipe(gca.add_metrics)["goal_set_by"].to_list() == [None]
+
+
+@pytest.mark.parametrize(("limit_mib", "goal_mib"), [(150, 141), (200, 189), (70, 64)])
+def test_a_limit_of_a_program_with_large_objects_is_in_its_range(
+    limit_mib: int, goal_mib: int
+) -> None:
+    # Measured: little of Go's memory is outside the heap.
+    assert limit_range(goal_mib + 0.5, 0).low <= limit_mib
+
+
 def test_gogc_off_without_a_limit_has_no_goals() -> None:
     (regime,) = regimes(log_of(30, goal=17592186044415))
     assert (regime.gogc_pct, regime.memory_limit_mib) == (math.inf, math.inf)
