@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -98,18 +99,38 @@ def differs(row: Row, others: Iterable[Row]) -> bool:
     )
 
 
-def sooner_text(row: Row) -> str:
-    """Returns how much sooner a CPU-bound program ends: `a batch job ends 17 % sooner (12–22)`.
+def run_time_text(row: Row) -> str:
+    """Returns by how much a CPU-bound program ends sooner: `a batch job ends 17 % sooner (12–22)`.
 
-    Empty if it is hardly sooner. A service under full load looks the same in a log, but has no end.
+    Empty if it is hardly sooner; but that it ends later is always said. A service under full load
+    looks the same in a log, but has no end.
     """
     ratio = row["run_time_ratio"]
-    if ratio is None or (gain := 1 - ratio) < LEAST_SOONER:
+    if ratio is None or -_SAME_TIME < (gain := 1 - ratio) < LEAST_SOONER:
         return ""
     low, high = 1 - row["run_time_ratio_high"], 1 - row["run_time_ratio_low"]
-    return (
-        f"a batch job ends {100 * gain:.0f} % sooner ({round(100 * low)}–{round(100 * high)})"
-    )
+    ends = between(100 * low, 100 * high, " %", ("later", "sooner"))
+    if low * high > 0:
+        ends = "–".join(digits(end, 2) for end in sorted((100 * abs(low), 100 * abs(high))))
+    word = "sooner" if gain > 0 else "later"
+    return f"a batch job ends {digits(100 * abs(gain), 2)} % {word} ({ends})"
+
+
+_SAME_TIME = 0.005
+"""Share of the run time that no reader would notice."""
+
+
+def between(low: float, high: float, unit: str, words: tuple[str, str]) -> str:
+    """Returns the interval of a gain in words.
+
+    >>> between(-0.6, 18.2, " % of the CPUs", ("more", "less"))
+    'between 0.6 % of the CPUs more and 18 % of the CPUs less'
+    >>> between(6.1, 160.0, " MiB", ("more", "less"))
+    'between 6.1 and 160 MiB less'
+    """
+    ends = [f"{digits(abs(end), 2)}{unit} {words[end > 0]}" for end in (low, high)]
+    first = ends[0] if low < 0 < high else digits(abs(low), 2)
+    return f"between {first} and {ends[1]}"
 
 
 def ends_later(row: Row, present: Row) -> Failed | None:
@@ -120,8 +141,9 @@ def ends_later(row: Row, present: Row) -> Failed | None:
     if gain < LEAST_SOONER:
         return Failed(0, f"a batch job would end less than {100 * LEAST_SOONER:.0f} % sooner")
     if low <= 0:
-        ends = f"{100 * low:.0f} to {100 * row['gain_run_time_share_high']:.0f}"
-        return Failed(2, f"it is not certain that a batch job ends sooner: by {ends} %")
+        high = row["gain_run_time_share_high"]
+        ends = between(100 * low, 100 * high, " %", ("later", "sooner"))
+        return Failed(2, f"it is not certain that a batch job ends sooner: {ends}")
     if score(row, present, "balanced", None) >= score(present, present, "balanced", None):
         more = 100 * (peak_of(row) / peak_of(present) - 1)
         return Failed(
@@ -175,18 +197,18 @@ def failed_test(row: Row, present: Row, gain: Gain, aim: str) -> Failed | None:
     low, middle, high = gain.saved(present[quantity])
     times = 1 if quantity == "heap_peak_mib" else 100
     what = {
-        "gc_cpu_with_idle_share": "points of the CPUs",
-        "heap_peak_mib": "MiB",
-        "stw_share": "points of the time stopped",
+        "gc_cpu_with_idle_share": " % of the CPUs",
+        "heap_peak_mib": " MiB",
+        "stw_share": " % of the time",
     }[quantity]
-    saving = f"{times * middle:,.2g} {what}" if times == 100 else f"{middle:,.0f} {what}"
+    saving = f"{digits(times * middle, 2)}{what}"
     if gain.ratio < LEAST_GAIN:
         return Failed(0, f"it would gain less than {100 * (1 - 1 / LEAST_GAIN):.0f} %")
     if aim in ("balanced", "cpu") and middle < LEAST_SAVING:
         return Failed(1, f"it would save only {saving}")
     if gain.certainty(LEAST_GAIN) < CERTAIN:
-        ends = f"{times * low:,.2g} to {times * high:,.2g}"
-        return Failed(2, f"its gain is not certain: {ends} {what}")
+        ends = between(times * low, times * high, what, ("more", "less"))
+        return Failed(2, f"its gain is not certain: {ends}")
     if aim == "balanced" and score(row, present, aim, None) >= score(
         present, present, aim, None
     ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.objective import sooner_text
+from gctrace_analyzer.advise.objective import run_time_text
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.units import digits, size_text
@@ -53,8 +53,8 @@ def _changes_nothing(first: Row, present: Row) -> bool:
 
 def _effects(first: Row, present: Row, whole: float | None) -> Iterator[str]:
     """Yields what a setting changes; `whole` is the share of GC CPU that was measured."""
-    if sooner := sooner_text(first):
-        yield sooner
+    if run_time := run_time_text(first):
+        yield run_time
     # As in the table of the recommendation
     share, now = first["gc_cpu_with_idle_share"], present["gc_cpu_with_idle_share"]
     if share is not None and now:
@@ -77,8 +77,6 @@ _SAME = 0.02
 
 
 def _change(times: float) -> str:
-    """Returns by how much GC CPU changes by a factor, as `39 % less GC CPU`."""
-    change = percent(abs(1 - times))
-    if abs(1 - times) < _SAME:
-        return "the same GC CPU"
-    return f"{change} less GC CPU" if times < 1 else f"{change} more GC CPU"
+    """Returns by how much GC CPU changes by a factor, as `39 % less GC CPU with idle marking`."""
+    change = f"{percent(abs(1 - times))} {'less' if times < 1 else 'more'}"
+    return f"{'the same' if abs(1 - times) < _SAME else change} GC CPU with idle marking"

@@ -35,8 +35,8 @@ from gctrace_analyzer.advise.objective import (
     is_cheap,
     peak_of,
     rarer_or_smaller,
+    run_time_text,
     score,
-    sooner_text,
 )
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.refusal import FEW_CYCLES
@@ -120,6 +120,8 @@ def recommend(
         _explain_no_change(present, predictor, reason)
         ranked = [present, *_others(_useful(scored, present, predictor, aim), present, present)]
     else:
+        if best["run_time_ratio"] is not None and best["run_time_ratio"] > 1:
+            best["why"] = "; ".join(filter(None, (best["why"], run_time_text(best))))
         rest = [row for row in scored if row is not best]
         ranked = [
             best,
@@ -411,7 +413,7 @@ def _step(predicted: Row, present: Row) -> str:
     if predicted["gc_per_s"] is None or present["gc_per_s"] is None:
         return "a different cycle frequency"
     fewer = predicted["gc_per_s"] < present["gc_per_s"]
-    if fewer and (sooner := sooner_text(predicted)):
+    if fewer and (sooner := run_time_text(predicted)):
         return sooner
     larger = peak_of(predicted) > present["heap_peak_mib"]
     if fewer:

@@ -59,10 +59,14 @@ class Measurements:
         """What was measured so far, of the sides that can run."""
         sides = [trial.label for trial in self.trials]
         counted = {run.side for run in self.runs if run.error is None}
+        times = {name for run in self.runs for name in run.times}
         return Measurement(
             tuple(side for side in sides if side in counted),
             tuple(self.runs),
-            self.plan.measured,
+            tuple(
+                replace(metric, unit="ms") if metric.name in times else metric
+                for metric in self.plan.measured
+            ),
             self.fixed,
             self.most,
         )

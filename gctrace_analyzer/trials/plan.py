@@ -46,11 +46,11 @@ class OutputMetric:
     pattern: str
     up: bool = False
 
-    def value(self, texts: Sequence[str]) -> float | None:
-        """Returns the figure, durations such as `1.2ms` in milliseconds; None if there is none.
+    def value(self, texts: Sequence[str]) -> tuple[float, str] | None:
+        """Returns the figure and its unit, durations in milliseconds; None if there is none.
 
         >>> OutputMetric("p99", r"99% in (.*)").value(["99% in 0.25 secs"])
-        250.0
+        (250.0, 'ms')
         """
         matches = [match for text in texts for match in re.finditer(self.pattern, text, re.M)]
         if not matches:
@@ -59,8 +59,9 @@ class OutputMetric:
         number = _NUMBER.search(last[1] if last.re.groups else last[0])
         if number is None:
             return None
-        unit = number[2] or ""
-        return float(number[1].replace(",", "")) * _MS.get(unit, _TIMES.get(unit, 1.0))
+        unit, value = number[2] or "", float(number[1].replace(",", ""))
+        is_time = unit in _MS
+        return (value * _MS[unit], "ms") if is_time else (value * _TIMES.get(unit, 1.0), "")
 
 
 @frozen
@@ -133,8 +134,8 @@ class Plan:
             None,
         )
 
-    def figures(self, texts: Sequence[str]) -> Mapping[str, float]:
-        """Returns the figures in the output of a run."""
+    def figures(self, texts: Sequence[str]) -> Mapping[str, tuple[float, str]]:
+        """Returns the figures in the output of a run, with their units."""
         values = {metric.name: metric.value(texts) for metric in self.metrics if metric.pattern}
         return {name: value for name, value in values.items() if value is not None}
 

@@ -100,6 +100,8 @@ def run_trial(
     for path in paths:
         if path != log and not path.stat().st_size:
             path.unlink()
+    texts = [] if error else [_text(path) for path in paths if path.exists()]
+    figures = plan.figures(texts)
     return TrialRun(
         trial.label,
         number,
@@ -114,7 +116,8 @@ def run_trial(
         foreign_cpu_s=foreign_s,
         throttled_s=after.throttled_since(before),
         error=error,
-        figures={} if error else plan.figures([_text(path) for path in paths if path.exists()]),
+        figures={name: value for name, (value, _) in figures.items()},
+        times=[name for name, (_, unit) in figures.items() if unit],
     )
 
 

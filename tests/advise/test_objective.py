@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gctrace_analyzer.advise.objective import cost, failed_test, peak_of, score
+from gctrace_analyzer.advise.objective import cost, failed_test, peak_of, run_time_text, score
 from gctrace_analyzer.advise.prediction.gain import Gain
 
 PRESENT: dict[str, Any] = {
@@ -44,11 +44,11 @@ def test_half_of_everything_is_worth_a_change(aim: str) -> None:
     ("other", "gain", "reason"),
     [
         ({}, Gain(1.1, 0.01), "less than 13 %"),
-        ({"gc_cpu_with_idle_share": 0.1}, Gain(2.0, 0.6), "its gain is not certain: "),
+        ({"gc_cpu_with_idle_share": 0.1}, Gain(2.0, 0.6), "its gain is not certain: between "),
         (
             {"gc_cpu_with_idle_share": 0.1, "heap_peak_mib": 650.0},
             Gain(2.0, 0.1),
-            "saving 10 points of the CPUs is not worth 300 % more heap",
+            "saving 10 % of the CPUs is not worth 300 % more heap",
         ),
     ],
     ids=["small", "uncertain", "dear"],
@@ -61,10 +61,27 @@ def test_no_change_names_the_test_that_failed(
     assert reason in failed.reason
 
 
+@pytest.mark.parametrize(
+    ("ratio", "low", "high", "text"),
+    [
+        (0.83, 0.78, 0.88, "a batch job ends 17 % sooner (12–22)"),
+        (0.89, 0.8, 1.03, "a batch job ends 11 % sooner (between 3.0 % later and 20 % sooner)"),
+        (1.035, 1.01, 1.06, "a batch job ends 3.5 % later (1.0–6.0)"),
+        (0.97, 0.9, 1.0, ""),
+        (1.001, 0.99, 1.01, ""),
+    ],
+)
+def test_that_a_program_ends_later_is_said_however_little(
+    ratio: float, low: float, high: float, text: str
+) -> None:
+    row = {"run_time_ratio": ratio, "run_time_ratio_low": low, "run_time_ratio_high": high}
+    assert run_time_text(row) == text
+
+
 def test_half_a_point_of_the_cpus_is_the_least_saving() -> None:
     cheap = PRESENT | {"gc_cpu_with_idle_share": 0.006}
     failed = failed_test(
         PRESENT | {"gc_cpu_with_idle_share": 0.003}, cheap, Gain(2, 0.1), "cpu"
     )
     assert failed is not None
-    assert "save only 0.3 points" in failed.reason
+    assert "save only 0.30 % of the CPUs" in failed.reason

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.present import markdown
+from gctrace_analyzer.present.format import live_heap
 from gctrace_analyzer.present.html import cycle_table, ranges, report_page
 from gctrace_analyzer.present.html.captions import statements
 from gctrace_analyzer.present.html.methodology import methodology
@@ -207,7 +209,7 @@ def test_a_verdict_names_one_share_of_gc_cpu() -> None:
     found = report.verdict
     assert found is not None
     assert found.sentence.startswith("GC takes 15 % of the CPU")
-    assert "(77 % less GC CPU, heap peak" in found.action
+    assert "(77 % less GC CPU with idle marking, heap peak" in found.action
 
 
 def test_a_rate_far_below_the_usual_one_says_that_cycles_come_in_bursts() -> None:
@@ -450,6 +452,34 @@ def test_no_larger_heap_is_advised_after_a_kill_by_memory_outside_the_heap(
     assert refused is not None
     assert refused.startswith("memory outside the Go heap led to the OOM kill: find out what")
     assert "GOMEMLIMIT=" not in plain(document(report))
+
+
+def test_of_a_program_that_was_killed_the_last_live_heap_is_shown(tmp_path: Path) -> None:
+    report = killed(tmp_path, resident_mib=190, container_limit="200MiB").report()
+    (death,) = report.analysis.post_mortems
+    median = live_heap(report.analysis.summary.live_heap_p50_mib)
+    shown = {figure.label: figure for figure in overview.state(report)}["Live heap"]
+    assert shown.value == live_heap(death.live_mib)
+    assert shown.note.startswith(f"last; median {median}; max ")
+    assert shown.note in report_page.dumps(report)
+
+
+def test_a_batch_job_that_ends_later_under_the_advised_setting_is_told_so() -> None:
+    log = CORPUS / "advice" / "batch-mid" / "gogc400" / "run.log"
+    report = gca.read(log, container_limit="374MiB").report()
+    assert report.verdict is not None
+    assert re.search(r"a batch job ends [\d.]+ % later", report.verdict.action)
+    assert "% later" in report.advice.recommendations["why"][0]
+
+
+def test_the_command_that_tests_a_setting_is_named_once() -> None:
+    report = gca.read(SAMPLES / "steady-go1.9.log").report()
+    shown = " ".join(plain(document(report)).split())
+    assert "Confidence low" in shown
+    assert shown.count("gctrace-analyze measure") == 1
+    rows = report.advice.recommendations
+    alone = [text for _, text in advice.reasons(rows, report.advice.baseline)]
+    assert "test it with gctrace-analyze measure" in " ".join(alone)
 
 
 def test_a_steady_program_that_was_killed_does_not_leak(tmp_path: Path) -> None:

@@ -132,6 +132,8 @@ def test_figures_of_the_output_decide(tmp_path: Path) -> None:
     assert found["p99"].verdict == found["rps"].verdict == "better"
     assert found["p99"].before_runs == 6  # decided early
     assert "has 50 % lower p99" in str(found)
+    (row,) = (line for line in str(found).splitlines() if line.startswith("  p99"))
+    assert [word for word in row.split() if word in ("s", "ms")] == ["s", "s"]
     with pytest.raises(gca.BadSettingError, match="output of a run"):
         gca.measure(words, gogc=[1, 2], metric={"p99": "nothing"}, logs=tmp_path / "other")
 

@@ -71,6 +71,7 @@ class TrialRun(Plain):
         throttled_s: how long the CPU limit of the container stopped it; None if unknown.
         error: why it failed, with its last lines; None if it did not.
         figures: what was found in its output.
+        times: the names of those figures that are durations, in milliseconds.
     """
 
     side: str
@@ -87,6 +88,7 @@ class TrialRun(Plain):
     throttled_s: float | None = None
     error: str | None = None
     figures: Mapping[str, float] = field(default_factory=dict)
+    times: Sequence[str] = ()
 
     @property
     def warm_up(self) -> bool:

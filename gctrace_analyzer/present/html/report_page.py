@@ -268,11 +268,12 @@ def _advice(report: Report) -> dict[str, object]:
         return {"advice": None, "refused": refused}
     settings = advice.advice(ranked, report.advice.baseline, wide=True)
     first = ranked.row(0, named=True)
+    said = "" if report.verdict is None else report.verdict.action
     return {
         "advice": settings,
         "refused": None,
         "signs": advice.legend(settings, wide=True),
-        "reasons": advice.reasons(ranked, report.advice.baseline),
+        "reasons": advice.reasons(ranked, report.advice.baseline, said),
         "manifests": {} if first["now"] else manifests(Setting.of(first)),
     }
 

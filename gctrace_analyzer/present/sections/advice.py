@@ -42,13 +42,13 @@ _THRASH = {"risk": "?", "certain": "✗"}
 _HEAD = ("cycles/s", "peak {}")
 _WIDE_HEAD = ("cycles/s", "heap peak, {}")
 _CPU = {
-    "gc_cpu_with_idle_share": ("GC CPU* %", "GC CPU with idle marking*, %"),
+    "gc_cpu_with_idle_share": ("GC+idle* %", "GC CPU with idle marking*, %"),
     # GCCPUFraction of MemStats does not count idle marking.
     "gc_cpu_share": ("GC CPU %", "GC CPU, %"),
 }
 """How the columns with GC CPU are called, in a terminal and where there is more room."""
 
-_IDLE = "* with idle marking; without the start-up"
+_IDLE = "* GC CPU with idle marking; without the start-up"
 _WIDE_IDLE = (
     "* of steady cycles, without the start-up. Idle marking uses CPUs that nothing else needs; the "
     "figures above do not count it"
@@ -227,8 +227,14 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
 
 
-def reasons(rows: pl.DataFrame, predictor: Predictor) -> list[tuple[str, str]]:
-    """Returns labelled sentences: reason, memory, notes and the confidence."""
+def reasons(rows: pl.DataFrame, predictor: Predictor, said: str = "") -> list[tuple[str, str]]:
+    """Returns labelled sentences: reason, memory, notes and the confidence.
+
+    Args:
+        rows: what `recommend` returns.
+        predictor: what the present setting is known by.
+        said: what stands above, such as the command that tests a setting.
+    """
     first = rows.row(0, named=True)
     sentences = [("Why", first["why"])]
     if first["memory_peak_mib"] is not None:
@@ -239,7 +245,8 @@ def reasons(rows: pl.DataFrame, predictor: Predictor) -> list[tuple[str, str]]:
     predicted = rows.filter(~pl.col("now")).head(1)
     for row in predicted.iter_rows(named=True):
         why = f": {doubt}" if (doubt := predictor.doubt(row)) else ""
-        test = "; test it with gctrace-analyze measure" if row["confidence"] == "low" else ""
+        is_tested = row["confidence"] != "low" or "gctrace-analyze measure" in said
+        test = "" if is_tested else "; test it with gctrace-analyze measure"
         sentences.append(("Confidence", f"{row['confidence']}{why}{test}"))
     return sentences
 

@@ -111,8 +111,8 @@ def figures(pair: Pair, *, headline: bool = False, brief: Sequence[str] = ()) ->
     body = [
         (
             label_of(name),
-            value(name, change.before),
-            value(name, change.after),
+            value(name, change.before, change.unit),
+            value(name, change.after, change.unit),
             NONE if change.relative is None else percent(change.relative),
             interval(change),
             change.verdict or NONE,
@@ -231,8 +231,12 @@ def settings(pairs: Sequence[Pair], brief: Sequence[str] = ()) -> list[Table]:
     tables = []
     measurement = pairs[0].measurement
     own = [
-        (metric.name, _MEASURED_HEADS.get(metric.name, printable(metric.name)), 1.0)
-        for metric in (measurement.metrics if measurement else ())
+        (
+            one.name,
+            _MEASURED_HEADS.get(one.name, f"{printable(one.name)} {one.unit}".strip()),
+            1.0,
+        )
+        for one in (measurement.metrics if measurement else ())
     ]
     main = (*own, *(_SETTING_COLUMNS[:_BESIDE_MEASURED] if own else _SETTING_COLUMNS))
     for title, columns in (("Setting", main), ("Also", _MORE_SETTING_COLUMNS)):
@@ -260,8 +264,8 @@ def settings(pairs: Sequence[Pair], brief: Sequence[str] = ()) -> list[Table]:
     return [table for table in tables if len(table.head) > 1]
 
 
-def value(metric: str, number: float | None) -> str:
-    """Formats the value of a metric with its unit."""
+def value(metric: str, number: float | None, unit: str = "") -> str:
+    """Formats the value of a metric with its unit; `unit` is that of one with another name."""
     if metric in ("wall_s", "cpu_s"):
         return duration(number)
     if metric.endswith("ns_per_op"):
@@ -269,6 +273,8 @@ def value(metric: str, number: float | None) -> str:
     if metric.endswith("_per_op"):
         return NONE if number is None else f"{number:,.0f}"
     if metric not in LABELS:
+        if unit == "ms" and number is not None:
+            return duration(number / 1000)
         return NONE if number is None else digits(number, 3)
     if metric.endswith("_per_s") and "mib" not in metric:
         return rate(number)

@@ -29,6 +29,7 @@ from gctrace_analyzer.present.format import (
     rate_of_growth,
     share,
 )
+from gctrace_analyzer.present.sections.findings import DEATHS
 from gctrace_analyzer.units import LEAST_CORES, between_text, cores_text
 
 if TYPE_CHECKING:
@@ -101,8 +102,8 @@ def state(report: Report) -> list[KeyFigure]:
             note += f"; {share(s.assist_share_of_cpu)} of all CPU"
         figures.append(_with_level(report, "Mark assist", value, note, "assist"))
     if s.live_heap_p50_mib is not None:
-        value = live_heap(s.live_heap_p50_mib)
-        figures.append(_with_level(report, "Live heap", value, _growth(report), "live_heap"))
+        value, note = _live(report, live_heap(s.live_heap_p50_mib))
+        figures.append(_with_level(report, "Live heap", value, note, "live_heap"))
     if s.heap_goal_p50_mib is not None:
         value = mib(s.heap_goal_p50_mib)
         figures.append(_with_level(report, "Heap goal", value, _goal(report), "heap_goal"))
@@ -389,6 +390,17 @@ def _cores(s: Summary) -> str:
     if s.gc_cpu_most_cores is None or s.cpus is None:
         return "of all CPU"
     return cores_text(s.gc_cpu_most_cores, s.cpus)
+
+
+def _live(report: Report, median: str) -> tuple[str, str]:
+    """Returns the live heap and what it is: the median, or the last if a death is the subject."""
+    several, growth = len(report.analysis.tables["processes"]) > 1, _growth(report)
+    if several or report.verdict is None or report.verdict.finding not in DEATHS:
+        return median, growth
+    sizes = [death.live_mib for death in report.analysis.post_mortems if death.live_mib]
+    if not sizes:
+        return median, growth
+    return live_heap(sizes[-1]), f"last; {growth.replace('median', f'median {median}')}"
 
 
 def _growth(report: Report) -> str:

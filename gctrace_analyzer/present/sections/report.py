@@ -213,7 +213,7 @@ def _setting_blocks(
 ) -> Document:
     """Returns a table of settings with `most` reasons that are new, and the legend of its signs."""
     shown = advice.advice(ranked, report.advice.baseline, _subject(report))
-    reasons = advice.reasons(ranked, report.advice.baseline)[:most]
+    reasons = advice.reasons(ranked, report.advice.baseline, said)[:most]
     said += "the memory limit of the container is unknown" * ("container has room" in said)
     reasons = [(label, text) for label, text in reasons if text.partition(": s")[0] not in said]
     signs = advice.legend(shown)
