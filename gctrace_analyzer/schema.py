@@ -920,6 +920,7 @@ MEMORY = (
     Column("heap_sys_max_mib", "Float64", "MiB", "largest heap memory obtained from the system", _HELD),
     Column("held_mib", "Float64", "MiB", "heap memory obtained and not returned, in the last dump", _HELD),
     Column("held_max_mib", "Float64", "MiB", "the same, largest", _HELD),
+    Column("needed_first_mib", "Float64", "MiB", "`needed_mib` of the first dump", _HELD),
     Column("needed_mib", "Float64", "MiB", "memory the program uses: its pool if it reports one, else the heap in use, else the heap allocated", _HELD),
     Column("needed_max_mib", "Float64", "MiB", "the same, largest", _HELD),
     Column("needed_is", "String", "", "which of them `needed_mib` is", _HELD),

@@ -25,7 +25,7 @@ _IDENTITY = ("source", "host", *_NAMES)
 
 @frozen
 class Memory(Plain):
-    """The dumps of one program: sizes in MiB, from the last dump unless named `_max`.
+    """The dumps of one program: sizes in MiB, from the last dump unless named `_max` or `_first`.
 
     `held` is the heap that was obtained from the OS and not returned; None if the dumps do not
     say what was returned. `needed` is what the
@@ -43,6 +43,7 @@ class Memory(Plain):
     heap_sys_max_mib: float | None
     held_mib: float | None
     held_max_mib: float | None
+    needed_first_mib: float | None
     needed_mib: float | None
     needed_max_mib: float | None
     needed_is: str | None
@@ -140,6 +141,7 @@ def _memory(part: pl.DataFrame) -> Memory:
         heap_sys_max_mib=_largest(heap_sys),
         held_mib=last(held),
         held_max_mib=_largest(held),
+        needed_first_mib=last(needed.reverse()),
         needed_mib=last(needed),
         needed_max_mib=_largest(needed),
         needed_is=needed_is if needed.count() else None,

@@ -34,14 +34,19 @@ _OF_RUNTIME = (
     (
         "runtime (OtherSys)",
         ("other_sys_bytes",),
-        "no GOGC: timers, finalizers, traces, linked code",
+        "fewer timers, finalizers, traces (no GOGC)",
     ),
 )
 MUCH = 0.25
 """Share of what Go obtained. So much is worth a row, even without resident memory, or a word."""
 
-_LEAST_MIB = 64.0
+LEAST_MIB = 64.0
 """MiB. What makes up less memory is nobody's concern."""
+
+MOST = 0.5
+"""Share of the memory. A part of this size is what the report names first."""
+
+_IN_USE = "heap in use"
 
 _MOST_SENTENCES = 3
 
@@ -54,37 +59,58 @@ _SMALL = 0.01
 
 def memory_parts(report: Report) -> Table | None:
     """Returns the parts of the memory of the only program, from its last dump with sizes."""
-    row = _last(report)
-    total = None if row is None else _total(row)
-    if row is None or total is None or total < _LEAST_MIB:
+    if (known := _known(report)) is None:
         return None
-    parts = [*_parts(row, report.analysis.settings.value("go_version"))]
-    # What is mapped need not be resident, so resident memory may be less than a part.
-    if max((part.size_mib for part in parts), default=0.0) > total:
-        return None
-    others = [part for part in parts if not part.name.startswith("heap in use")]
-    resident = row["rss_bytes"] or row["rss_peak_bytes"]
-    if not resident and not any(part.size_mib > MUCH * total for part in others):
-        return None
+    parts, total, of = known
     rows = [
         (part.name, mib(part.size_mib), share(part.size_mib / total), part.remedy)
         for part in parts
         if part.size_mib > _SMALL * total
     ]
-    of_go = row["sys_bytes"] or row["mapped_bytes"]
-    of = "of RSS" if resident else "of total" if of_go else "of heap"
     return Table(("Memory by use", "size", of, "what lowers it"), "lrrl", rows)
+
+
+def largest_part(report: Report) -> str:
+    """Returns what most of that memory is, and what lowers it; empty if it is the heap in use."""
+    if (known := _known(report)) is None:
+        return ""
+    parts, total, of = known
+    part = max(parts, key=lambda part: part.size_mib)
+    if part.name == _IN_USE or part.size_mib < MOST * total:
+        return ""
+    whole = f"{share(part.size_mib / total)} {of}"
+    return f"Most of the memory is {part.name} ({mib(part.size_mib)}, {whole}): {part.remedy}."
+
+
+def _known(report: Report) -> tuple[list[_Part], float, str] | None:
+    """Returns the parts, what they are shares of in MiB, and its name; None if nobody needs it."""
+    row = _last(report)
+    total = None if row is None else _total(row)
+    if row is None or total is None or total < LEAST_MIB:
+        return None
+    parts = [*_parts(row, report.analysis.settings.value("go_version"))]
+    # What is mapped need not be resident, so resident memory may be less than a part.
+    if not parts or max(part.size_mib for part in parts) > total:
+        return None
+    others = [part for part in parts if part.name != _IN_USE]
+    resident = row["rss_bytes"] or row["rss_peak_bytes"]
+    if not resident and not any(part.size_mib > MUCH * total for part in others):
+        return None
+    of_go = row["sys_bytes"] or row["mapped_bytes"]
+    return parts, total, "of RSS" if resident else "of total" if of_go else "of heap"
 
 
 def memory_sentences(report: Report) -> Iterator[str]:
     """Yields a sentence on memory that no GOGC changes, and on what the scavenger reports."""
     known = report.analysis.memory
+    said = "" if report.verdict else largest_part(report)
     sentences = [
         (size, f"{printable(memory.of or memory.source)}: {text}" if len(known) > 1 else text)
         for memory, dumps in zip(
             known, programs(report.analysis.tables["memstats"]), strict=True
         )
         for size, text in _not_heap(dumps.row(-1, named=True))
+        if mib(size) not in said
     ]
     yield from (text for _, text in sorted(sentences, reverse=True)[:_MOST_SENTENCES])
     yield from of_scavenger(report.analysis.tables)
@@ -93,7 +119,7 @@ def memory_sentences(report: Report) -> Iterator[str]:
 def _not_heap(row: Mapping[str, int | None]) -> Iterator[tuple[float, str]]:
     """Yields the size of each part of the runtime that is much of what it holds, and a sentence."""
     sys = _mib(row, "sys_bytes") or 0.0
-    for part in _of_runtime(row) if sys > _LEAST_MIB else ():
+    for part in _of_runtime(row) if sys > LEAST_MIB else ():
         if part.size_mib > MUCH * sys:
             of_sys = f"{mib(part.size_mib)} of the {mib(sys)}"
             text = (
@@ -129,7 +155,7 @@ def _parts(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
         _mib(row, f"heap_{name}_bytes") for name in ("inuse", "idle", "released")
     )
     if in_use is not None:
-        yield _Part("heap in use", in_use, "fewer live objects, lower GOGC or GOMEMLIMIT")
+        yield _Part(_IN_USE, in_use, "fewer live objects, lower GOGC or GOMEMLIMIT")
     if idle is not None and released is not None:
         yield _Part("idle heap", idle - released, "GOMEMLIMIT, debug.FreeOSMemory")
     of_runtime = [*_of_runtime(row)]
@@ -157,9 +183,9 @@ def _parts(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
             "returned, kept", of_returned, "GODEBUG=madvdontneed=1, or Go 1.16 and later"
         )
         beyond -= of_returned
-    remedy = "cgo, mmap, files: no GOGC or GOMEMLIMIT"
+    remedy = "less cgo, mmap, files (no GOGC or GOMEMLIMIT)"
     if not name and kept is None and released and beyond <= released:
-        remedy = "cgo, mmap; Go 1.12–1.15: madvdontneed=1"
+        remedy = "less cgo, mmap; Go 1.12–1.15: madvdontneed=1"
     if beyond > 0:
         yield _Part(f"outside Go{name}", beyond, remedy)
 

@@ -32,7 +32,7 @@ def costs(report: Report) -> Iterator[str]:
     """Yields what GC cost since the start of the program, as its last dump shows it."""
     rows = report.analysis.dumps.since_start
     if not since_start.shows_costs(rows):
-        yield "The input has sizes of memory, but not what GC has cost since the start."
+        yield "What GC has cost since the start is not in the input."
         return
     yield from _since_start(report)
     dump = "scrape" if report.is_scraped else "dump"

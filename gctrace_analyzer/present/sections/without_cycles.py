@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.metrics.since_start import shows_costs
 from gctrace_analyzer.analysis.postmortem.circumstances import holders
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT
 from gctrace_analyzer.present.document import KeyFigure
 from gctrace_analyzer.present.format import count, duration, mib, place, share
-from gctrace_analyzer.present.sections.memory_parts import MUCH, of_scavenger
+from gctrace_analyzer.present.sections.memory_parts import (
+    LEAST_MIB,
+    MUCH,
+    largest_part,
+    of_scavenger,
+)
 from gctrace_analyzer.present.sections.since_start import costs, is_costly
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
     from gctrace_analyzer.present.report import Report
 
 _MOST_CONTAINERS = 3
+_CHANGED = 2.0
+"""Times the size before. Under GOGC=100, less may be the way from one cycle to the next."""
 _RECORD = (
     "Run the program with GODEBUG=gctrace=1 and keep its standard error, or record several dumps "
     "with their times (all of MemStats, expvar or /metrics)."
+)
+_COSTS = (
+    "To see what GC costs, run it with GODEBUG=gctrace=1 and keep its standard error, or record "
+    "several dumps with their times."
+)
+_HOLDS = (
+    "To see what holds the heap, take a heap profile (`go tool pprof "
+    "http://HOST:PORT/debug/pprof/heap`)."
 )
 _RECORD_LATER = "To see what GC costs, record it again under load."
 _RECORD_TOO = "Add the log of the same run (GODEBUG=gctrace=1) to see what it costs."
@@ -62,10 +79,10 @@ def no_verdict(report: Report) -> tuple[str, str]:
     if (ended := _of_ends(tables)) is not None:
         return ended
     if report.analysis.memory:
-        said = " ".join((*costs(report), *_sizes(report)))
-        record = f"To get settings that lower it, {_RECORD[0].lower()}{_RECORD[1:]}"
-        record = record if is_costly(report) else _RECORD
-        return said, _RECORD_LATER if "no GC cycle ran" in said else record
+        said = ([*costs(report)], [*_sizes(report)])
+        if not shows_costs(report.analysis.dumps.since_start):
+            said = said[::-1]
+        return " ".join(chain(*said)), _next_of_memory(report)
     if (profiled := report.analysis.profiled) and (shown := profiled.allocation):
         return f"The profile shows no costs of GC. In it, {shown}.", _RECORD_TOO
     if runs := len(tables["benchmarks"]):
@@ -76,6 +93,20 @@ def no_verdict(report: Report) -> tuple[str, str]:
     if returned := " ".join(of_scavenger(tables)):
         return f"The input does not show what GC costs. {returned}", _RECORD
     return "The input does not show how the garbage collector performs.", ""
+
+
+def _next_of_memory(report: Report) -> str:
+    """Returns what to do about a program of which sizes of memory are known."""
+    if is_costly(report):
+        return f"To get settings that lower it, {_RECORD[0].lower()}{_RECORD[1:]}"
+    if (report.analysis.dumps.since_start["gc_cycles"] == 0).any():
+        return _RECORD_LATER
+    if part := largest_part(report):
+        return f"{part} {_COSTS}"
+    needed = max(memory.needed_mib or 0.0 for memory in report.analysis.memory)
+    if needed < LEAST_MIB or report.analysis.profiled:
+        return _RECORD
+    return f"{_HOLDS} {_COSTS}"
 
 
 def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
@@ -176,13 +207,24 @@ def _sizes(report: Report) -> Iterator[str]:
         )
         if parts and returned > MUCH * (memory.sys_mib or 0.0):
             parts = [f"{parts[0]} and returned {mib(returned)} of it"]
-        most = "" if memory.dumps == 1 else " at most"
         named = memory.needed_is or ""
-        subject = f"{named} took" if named.startswith("the ") else f"the {named} was"
-        parts.insert(0, f"{subject} {mib(memory.needed_max_mib)}{most}")
+        parts.insert(
+            0, f"{named if named.startswith('the ') else f'the {named}'} {_course(memory)}"
+        )
     if text := "; ".join(parts):
         yield f"{text[0].upper()}{text[1:]}."
     yield from _goals(report.analysis.tables["memstats"])
+
+
+def _course(memory: Memory) -> str:
+    """Returns how the memory that the program needs changed from the first dump to the last."""
+    first, last, most = memory.needed_first_mib, memory.needed_mib, memory.needed_max_mib
+    if memory.dumps > 1 and first is not None and last is not None and most is not None:
+        peak = f" ({mib(most)} at most)" if most > max(first, last) else ""
+        if not first / _CHANGED < last < first * _CHANGED:
+            went = "rose" if last > first else "fell"
+            return f"{went} from {mib(first)} to {mib(last)}{peak}"
+    return f"was {mib(most)}{' at most' if memory.dumps > 1 else ''}"
 
 
 def _goals(dumps: pl.DataFrame) -> Iterator[str]:
