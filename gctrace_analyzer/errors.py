@@ -55,20 +55,24 @@ def nearest(value: str, valid: Iterable[str]) -> str | None:
     >>> nearest("timline", ["timeline", "pauses"]), nearest("x", ["timeline", "pauses"])
     ('timeline', None)
     """
+    return next(iter(by_nearness(value, valid, 0.6)), None)
+
+
+def by_nearness(value: str, valid: Iterable[str], least: float = 0.0) -> list[str]:
+    """Returns valid values, those that are most like a mistyped one first.
+
+    Args:
+        value: the mistyped one.
+        valid: the valid ones.
+        least: how much alike they are at least: 0 are all, 1 are those that are the same.
+    """
     # difflib is imported only when there is an error, because it would slow down every start.
     from difflib import get_close_matches
 
     names = {name.lower(): name for name in valid}
-    near = get_close_matches(value.lower(), names, n=1, cutoff=0.6)
-    return names[near[0]] if near else None
-
-
-def by_nearness(value: str, valid: Iterable[str]) -> list[str]:
-    """Returns all valid values, those that are most like a mistyped one first."""
-    from difflib import get_close_matches
-
-    names = list(valid)
-    return get_close_matches(value.lower(), names, n=len(names), cutoff=0.0)
+    return [
+        names[near] for near in get_close_matches(value.lower(), names, len(names) or 1, least)
+    ]
 
 
 def unexpected(function: str, name: str, valid: Iterable[str], where: str = "") -> TypeError:
@@ -234,27 +238,6 @@ class NoDataError(GctraceError, ValueError):
             "  otherwise starts at a heap of 4 MiB (with GOGC=100), or after two minutes."
         )
         return cls(path, "empty (0 bytes)", hint, lines=0)
-
-    @classmethod
-    def unrecognised(
-        cls, path: str, lines: int, first: str, seen: str | None = None
-    ) -> NoDataError:
-        """Returns the error for an input in which no line was recognised; `seen` is what it is."""
-        count = "1 line" if lines == 1 else f"{lines:,} lines"
-        problem = f"{count}, none of them gctrace output, MemStats, Go metrics or an OOM kill"
-        start = "Start the program" if seen is None else "If it is a Go program, start it"
-        hint = (
-            f"{start} with GODEBUG=gctrace=1 and keep its standard error:\n"
-            "    GODEBUG=gctrace=1 ./server 2> run.log"
-        )
-        if seen is not None:
-            problem = f"this looks like {seen}. It has {problem}"
-        elif not first.startswith(("{", "[", "<", '"', "|", "+-")):
-            hint += (
-                "\n  If this is its standard error, GC never ran: it never does with GOGC=off and"
-                "\n  no memory limit, and otherwise starts at a heap of 4 MiB (with GOGC=100)."
-            )
-        return cls(path, problem, hint, lines=lines, first=first)
 
     @classmethod
     def no_go_metrics(cls, path: str) -> NoDataError:

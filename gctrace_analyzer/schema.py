@@ -1063,9 +1063,14 @@ def names(table: str) -> list[str]:
     return [column.name for column in TABLES[table]]
 
 
+OF_MESSAGES = (
+    "oom_kills", "oom_invocations", "oom_tasks", "unit_events", "container_states", "runtime_fatal",
+)  # fmt: skip
+"""The tables that are filled from messages about deaths and limits."""
+
 LOG_TABLES = (
     "cycles", "processes", "scavenges", "pacer", "scans", "memstats", "cycle_pauses",
-    "oom_kills", "oom_invocations", "oom_tasks", "unit_events", "container_states", "runtime_fatal", "benchmarks", "rejected",
+    *OF_MESSAGES, "benchmarks", "rejected",
 )  # fmt: skip
 """The tables that reading fills; all others are derived."""
 

@@ -425,8 +425,8 @@ def _add_metrics(part: Part, text: str) -> None:
     metrics = layouts.read(text, part.facts.name)
     if metrics.is_empty:
         facts = part.facts
-        if seen := sniff.foreign(text[: sniff.SNIFF_BYTES]):
-            raise NoDataError.unrecognised(facts.name, facts.lines, facts.first, seen)
+        if sniff.foreign(text[: sniff.SNIFF_BYTES]):
+            raise sniff.unrecognised(facts, text[: sniff.SNIFF_BYTES])
         raise NoDataError.no_go_metrics(facts.name)
     part.wrappers[layouts.NAMES[metrics.layout]] += max(len(metrics.memstats), 1)
     part.memstats = metrics.memstats if len(metrics.memstats) else None

@@ -38,15 +38,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.sniff import Kind
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
 
-_TABLES_OF_MESSAGES = (
-    "oom_kills",
-    "oom_invocations",
-    "oom_tasks",
-    "unit_events",
-    "container_states",
-    "runtime_fatal",
-)
-
 
 @frozen
 class Selection:
@@ -92,7 +83,7 @@ class Log:
     def needs_dates(self) -> bool:
         """Whether tables are joined by their times, so that a time zone changes the figures."""
         sources = sum(map(bool, (len(self.tables["cycles"]), len(self.tables["memstats"]))))
-        return sources > 1 or any(len(self.tables[name]) for name in _TABLES_OF_MESSAGES)
+        return sources > 1 or any(len(self.tables[name]) for name in schema.OF_MESSAGES)
 
 
 @frozen
@@ -176,7 +167,7 @@ def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) ->
         **{table: schema.conform(table, frame) for table, frame in companions.items()},
         "memstats": memstats,
         "cycle_pauses": metrics.with_process(pauses, memstats),
-        **{table: _table(table, parts) for table in (*_TABLES_OF_MESSAGES, "benchmarks")},
+        **{table: _table(table, parts) for table in (*schema.OF_MESSAGES, "benchmarks")},
         "rejected": _rejected(parts),
     }
     return Log(

@@ -196,12 +196,26 @@ _MOST_OF_ERROR = 5
 
 def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
     """Returns the error for an input in which nothing was recognised, from its beginning."""
-    name, lines, first = facts.name, facts.lines, facts.first
+    lines, first = facts.lines, facts.first
     for who, begin, hint in _NOT_FETCHED if lines <= _MOST_OF_ERROR else ():
         if re.search(f"^(?:{begin})", text, re.MULTILINE):
             problem = f"this is an error of {who}, which fetched nothing"
-            return NoDataError(name, problem, hint, lines=lines, first=first)
-    return NoDataError.unrecognised(name, lines, first, foreign(text))
+            return NoDataError(facts.name, problem, hint, lines=lines, first=first)
+    count, seen = "1 line" if lines == 1 else f"{lines:,} lines", foreign(text)
+    problem = f"{count}, none of them gctrace output, MemStats, Go metrics or an OOM kill"
+    start = "Start the program" if seen is None else "If it is a Go program, start it"
+    hint = (
+        f"{start} with GODEBUG=gctrace=1 and keep its standard error:\n"
+        "    GODEBUG=gctrace=1 ./server 2> run.log"
+    )
+    if seen is not None:
+        problem = f"this looks like {seen}. It has {problem}"
+    elif not first.startswith(("{", "[", "<", '"', "|", "+-")):
+        hint += (
+            "\n  If this is its standard error, GC never ran: it never does with GOGC=off and"
+            "\n  no memory limit, and otherwise starts at a heap of 4 MiB (with GOGC=100)."
+        )
+    return NoDataError(facts.name, problem, hint, lines=lines, first=first)
 
 
 _GO_COMMAND = re.compile(

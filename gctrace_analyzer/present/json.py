@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis.durations import COUNTED
 from gctrace_analyzer.present.sections.overview import MOST_REJECTED
+from gctrace_analyzer.schema import OF_MESSAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,13 +68,9 @@ def document(report: Report) -> dict[str, object]:
         "consumed": [asdict(unit) for unit in report.analysis.unit_cpu],
         **{
             table: report.analysis.tables[table].head(MOST_ROWS).to_dicts()
-            for table in (
-                "oom_kills",
-                "oom_invocations",
-                "unit_events",
-                "container_states",
-                "runtime_fatal",
-            )
+            for table in OF_MESSAGES
+            # What the kernel listed may be thousands of tasks.
+            if table != "oom_tasks"
         },
         "sites": _of_profiles(report),
         "rejected": {

@@ -101,7 +101,9 @@ def test_two_of_many_cycles_do_not_show_what_gc_takes() -> None:
     summary = read_text("".join((lines[3], lines[50]))).summary()
     assert (summary.gc_cpu_share, summary.gc_cpu_cores, summary.alloc_mib_per_s) == (None,) * 3
     assert summary.stw_share is None
-    assert "(under 1 % of the CPU since the start)" in of("".join((lines[3], lines[50]))).sentence
+    assert (
+        "(under 1 % of the CPU since the start)" in of("".join((lines[3], lines[50]))).sentence
+    )
 
 
 def test_shares_are_of_the_time_whose_lines_are_there() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
+from typing import Any
 
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import Plain, frozen
@@ -27,6 +28,15 @@ PER_SECOND = (
 TOGETHER = "it is of several benchmarks together; compare each by itself"
 """Why a change has no verdict."""
 
+WIDER = "the measured interval is wider than the predicted one"
+UNKNOWN = "there are too few runs for an interval"
+DISTURBED = "other work disturbed the runs"
+"""Why it is open whether a prediction held."""
+
+_PROMISED = tuple(
+    f"{of}{end}" for of in ("expected", "measured") for end in ("", "_low", "_high")
+)
+
 
 @frozen
 class Change(Plain):
@@ -37,8 +47,8 @@ class Change(Plain):
     `delta_low` and `delta_high` bound the 95 % interval of `delta`. `by_load` is the change that a
     different load alone would cause. `expected` is predicted from the runs before, with an 80 %
     interval, and to be compared with `measured`, which leaves out the start-up and has a 95 %
-    interval. `held`: whether the two intervals overlap; None where the measured one is wider, or
-    where they do not, but other work disturbed the runs.
+    interval. `held`: whether the two intervals overlap; where that is open, None, and
+    `open_because` has the reason.
     """
 
     metric: str
@@ -63,6 +73,7 @@ class Change(Plain):
     measured_low: float | None = None
     measured_high: float | None = None
     held: bool | None = None
+    open_because: str | None = None
 
     def promised(
         self,
@@ -78,37 +89,15 @@ class Change(Plain):
             measured: likewise.
             disturbed: whether other work may be why it did not.
         """
-        middle, low, high = expected
-        value, least, most = measured
-        held = None
-        if low is None or high is None or least is None or most is None:
-            pass
-        elif most - least <= high - low:
-            fits = least <= high and low <= most
-            held = fits or (None if disturbed else False)
-        return replace(
-            self,
-            expected=middle,
-            expected_low=low,
-            expected_high=high,
-            measured=value,
-            measured_low=least,
-            measured_high=most,
-            held=held,
-        )
-
-    @property
-    def open_because(self) -> str | None:
-        """Why it is open whether the prediction held; None if that is known."""
-        if self.expected is None or self.held is not None:
-            return None
-        least, most = self.measured_low, self.measured_high
-        low, high = self.expected_low, self.expected_high
-        if low is None or high is None or least is None or most is None:
-            return "there are too few runs for an interval"
-        is_narrow = most - least <= high - low
-        wider = "the measured interval is wider than the predicted one"
-        return "other work disturbed the runs" if is_narrow else wider
+        (_, low, high), (_, least, most) = expected, measured
+        held, why = None, UNKNOWN
+        if not (low is None or high is None or least is None or most is None):
+            is_wider, fits = most - least > high - low, least <= high and low <= most
+            why = WIDER if is_wider else DISTURBED
+            held = None if is_wider or (disturbed and not fits) else fits
+        reason = why if held is None else None
+        values: Any = dict(zip(_PROMISED, (*expected, *measured), strict=True))
+        return replace(self, held=held, open_because=reason, **values)
 
     @property
     def relative(self) -> float | None:

@@ -394,13 +394,12 @@ def _cores(s: Summary) -> str:
 
 def _live(report: Report, median: str) -> tuple[str, str]:
     """Returns the live heap and what it is: the median, or the last if a death is the subject."""
-    several, growth = len(report.analysis.tables["processes"]) > 1, _growth(report)
-    if several or report.verdict is None or report.verdict.finding not in DEATHS:
+    growth, deaths = _growth(report), report.analysis.post_mortems
+    is_subject = report.verdict is not None and report.verdict.finding in DEATHS
+    last = [death.live_mib for death in deaths if death.live_mib and is_subject][-1:]
+    if not last or len(report.analysis.tables["processes"]) > 1:
         return median, growth
-    sizes = [death.live_mib for death in report.analysis.post_mortems if death.live_mib]
-    if not sizes:
-        return median, growth
-    return live_heap(sizes[-1]), f"last; {growth.replace('median', f'median {median}')}"
+    return live_heap(last[0]), f"last; {growth.replace('median', f'median {median}')}"
 
 
 def _growth(report: Report) -> str:
