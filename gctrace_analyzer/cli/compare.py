@@ -6,12 +6,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.cli import fail_on
 from gctrace_analyzer.cli.deliver import Result, row_writers, text_writer
 from gctrace_analyzer.cli.options import (
     Parser,
+    add_checks,
     add_facts,
     add_general,
+    add_options,
     add_output,
     add_reading,
     read_options,
@@ -110,28 +111,25 @@ def command_parser() -> argparse.ArgumentParser:
         "sides", nargs="+", metavar="SIDE", help="a log, or NAME=LOG,LOG,...: two or more sides"
     )
     add_delivery(parser)
-    parser.add_argument_group("selection").add_argument(
-        "--between",
-        metavar="A..B",
-        help="only cycles that start in this range of every run, counted from the start of "
-        "the program: 10s..60s, 5m..",
-    )
-    parser.add_argument_group("promises").add_argument(
-        "--promise",
-        metavar="FILE",
-        help="what was recommended before the change (recommend before.log -o promise.json): shows "
-        "for each figure whether the prediction held",
-    )
+    add_options(
+        parser.add_argument_group("selection"),
+        ("--between", "A..B", "only cycles that start in this range of every run, counted from the "
+         "start of the program: 10s..60s, 5m.."),
+    )  # fmt: skip
+    add_options(
+        parser.add_argument_group("promises"),
+        ("--promise", "FILE", "what was recommended before the change (recommend before.log -o "
+         "promise.json): shows for each figure whether the prediction held"),
+    )  # fmt: skip
     add_facts(parser, per_side="; 'A,B' gives one value per side")
     add_reading(parser)
     group = add_server(parser)
     for name, example in zip(_RANGES, ("3h..2h", "1h.."), strict=True):
-        group.add_argument(
-            f"--{name}",
-            metavar="A..B",
-            help=f"of one server, the time range {name} the change: {example} (hours before now), "
-            "or two times such as 2026-11-21T09:00Z",
+        text = (
+            f"of one server, the time range {name} the change: {example} (hours before now), "
+            "or two times such as 2026-11-21T09:00Z"
         )
+        add_options(group, (f"--{name}", "A..B", text))
     add_general(parser)
     return parser
 
@@ -139,9 +137,7 @@ def command_parser() -> argparse.ArgumentParser:
 def add_delivery(parser: Parser) -> None:
     """Adds the options for output and checks."""
     add_output(parser, FORMATS)
-    fail_on.add_checks(
-        parser, "'gc_cpu_share>+10%%', 'stw_p99_ms>2', verdict:worse or finding:bad"
-    )
+    add_checks(parser, "'gc_cpu_share>+10%%', 'stw_p99_ms>2', verdict:worse or finding:bad")
 
 
 def validate(args: argparse.Namespace, more: Sequence[str] = ()) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from functools import partial
-from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from gctrace_analyzer.cli.screen import say
@@ -17,24 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gctrace_analyzer.analysis.checks import Check
-
-
-def add_checks(parser: argparse.ArgumentParser, examples: str) -> None:
-    """Adds the options `--fail-on` and `--junit`."""
-    group = parser.add_argument_group("checks for CI")
-    group.add_argument(
-        "--fail-on",
-        action="append",
-        default=[],
-        metavar="CONDITION",
-        help=f"exit with code 1 if CONDITION is true, for example {examples} (repeatable)",
-    )
-    group.add_argument(
-        "--junit",
-        type=Path,
-        metavar="FILE",
-        help="write the results of --fail-on to FILE as JUnit XML (.xml)",
-    )
 
 
 def report_checks(args: argparse.Namespace, checks: Sequence[Check]) -> None:

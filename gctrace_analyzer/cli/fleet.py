@@ -16,6 +16,7 @@ from gctrace_analyzer.cli.options import (
     add_csv_safe,
     add_facts,
     add_general,
+    add_options,
     add_reading,
     add_top,
     read_options,
@@ -209,29 +210,21 @@ def command_parser() -> argparse.ArgumentParser:
         "inputs", nargs="*", metavar="INPUT", help="a file, folder, glob, URL or @FILE"
     )
     _add_output(parser)
-    parser.add_argument_group("identity").add_argument(
-        "--id",
-        metavar="PATTERN",
-        help="how to read identity from the end of a path: '{service}/{pod}.log'; also "
-        "cluster, region, namespace, container, host, unit, and * for anything",
-    )
-    where = parser.add_argument_group("where to run")
-    where.add_argument(
-        "--workers",
-        type=whole_number("workers", 1),
-        metavar="N",
-        help="number of processes on this machine (default: one per processor)",
-    )
-    where.add_argument(
-        "--memory",
-        metavar="SIZE",
-        help="memory limit of each of these processes, for example 2GiB (default: 1GiB)",
-    )
-    where.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="address of a Dask scheduler to use instead: tcp://10.0.0.5:8786",
-    )
+    add_options(
+        parser.add_argument_group("identity"),
+        ("--id", "PATTERN", "how to read identity from the end of a path: '{service}/{pod}.log'; "
+         "also cluster, region, namespace, container, host, unit, and * for anything"),
+    )  # fmt: skip
+    add_options(
+        parser.add_argument_group("where to run"),
+        ("--workers", "N",
+         "number of processes on this machine (default: one per processor)",
+         whole_number("workers", 1)),
+        ("--memory", "SIZE",
+         "memory limit of each of these processes, for example 2GiB (default: 1GiB)"),
+        ("--scheduler", "ADDRESS",
+         "address of a Dask scheduler to use instead: tcp://10.0.0.5:8786"),
+    )  # fmt: skip
     group = add_server(parser, "6h")
     group.add_argument(
         "--worst",
@@ -249,23 +242,14 @@ def command_parser() -> argparse.ArgumentParser:
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
-    group.add_argument(
-        "-o",
-        "--output",
-        action="append",
-        default=[],
-        metavar="OUTPUT",
-        help="folder for the rows, OUTPUT.parquet, local or in an object store; or a report, "
-        f"by its suffix: {' '.join(suffixes_of(FORMATS))} (repeatable)",
-    )
-    group.add_argument(
-        "-f",
-        "--format",
-        type=OneOf("format", FORMATS),
-        metavar="FORMAT",
-        help="print this format: text, md, html or json for the report, csv or jsonl for the "
-        "rows (default: text)",
-    )
+    suffixes = " ".join(suffixes_of(FORMATS))
+    add_options(
+        group,
+        ("-o --output", "OUTPUT", "folder for the rows, OUTPUT.parquet, local or in an object "
+         f"store; or a report, by its suffix: {suffixes} (repeatable)"),
+        ("-f --format", "FORMAT", "print this format: text, md, html or json for the report, csv "
+         "or jsonl for the rows (default: text)", OneOf("format", FORMATS)),
+    )  # fmt: skip
     add_csv_safe(group)
     add_top(group)
     group.add_argument(
@@ -275,13 +259,11 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         help="print every table, not only what fits on one screen: kills, settings, limits, "
         "memory, replicas, Go versions",
     )
-    group.add_argument(
-        "--reports",
-        type=Path,
-        metavar="FOLDER",
-        help="write the HTML report of each of the worst processes to this folder; the HTML "
-        "summary links to them",
-    )
+    add_options(
+        group,
+        ("--reports", "FOLDER", "write the HTML report of each of the worst processes to this "
+         "folder; the HTML summary links to them", Path),
+    )  # fmt: skip
     group.add_argument(
         "--reports-top",
         type=whole_number("reports-top", 1),
@@ -290,14 +272,12 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         help="number of these reports: processes that are thrashing first, then by GC cores "
         f"(default: {_REPORTS})",
     )
-    group.add_argument(
-        "--compare-with",
-        action="append",
-        default=[],
-        metavar="OUTPUT",
-        help="the OUTPUT.parquet of an earlier run: show which services changed since; "
-        "with several, the earliest first, also show each service over time (repeatable)",
-    )
+    add_options(
+        group,
+        ("--compare-with", "OUTPUT", "the OUTPUT.parquet of an earlier run: show which services "
+         "changed since; with several, the earliest first, also show each service over time "
+         "(repeatable)"),
+    )  # fmt: skip
     group.add_argument(
         "--overwrite", action="store_true", help="discard what is in the output already"
     )

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli import compare
 from gctrace_analyzer.cli.deliver import Result, printed, text_writer
-from gctrace_analyzer.cli.options import Parser, add_facts, add_general, whole_number
+from gctrace_analyzer.cli.options import (
+    Parser,
+    add_facts,
+    add_general,
+    add_options,
+    whole_number,
+)
 from gctrace_analyzer.cli.screen import drawing, say
 from gctrace_analyzer.cli.watch.signals import handling
 from gctrace_analyzer.errors import BadSettingError
@@ -172,28 +178,17 @@ def command_parser() -> Parser:
         "[options] --side NAME=COMMAND --side NAME=COMMAND",
     )
     parser.takes_program = True
-    _add_options(parser, "what is compared", _SIDES)
-    parser.add_argument_group("how many runs").add_argument(
-        "--runs",
-        type=whole_number("runs", 1),
-        metavar="N",
-        help="number of rounds (default: until it is decided, 6 to 20)",
+    add_options(parser.add_argument_group("what is compared"), *_SIDES)
+    rounds = "number of rounds (default: until it is decided, 6 to 20)"
+    add_options(
+        parser.add_argument_group("how many runs"),
+        ("--runs", "N", rounds, whole_number("runs", 1)),
     )
-    _add_options(parser, "how it is run", _HOW)
+    add_options(parser.add_argument_group("how it is run"), *_HOW)
     compare.add_delivery(parser)
     add_facts(parser, suffix="-now")
     add_general(parser)
     return parser
-
-
-def _add_options(parser: Parser, title: str, options: Sequence[tuple[str, str, str]]) -> None:
-    """Adds a group of options: the name of each, that of its value, and its help."""
-    group = parser.add_argument_group(title)
-    for option, metavar, text in options:
-        if metavar.startswith("NAME="):
-            group.add_argument(option, action="append", default=[], metavar=metavar, help=text)
-        else:
-            group.add_argument(option, metavar=metavar, help=text)
 
 
 _SIDES = (

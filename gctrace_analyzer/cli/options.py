@@ -15,6 +15,9 @@ from gctrace_analyzer.errors import BadSettingError, UnreadableInputError, neare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypeAlias
+
+    Option: TypeAlias = tuple[str, str, str] | tuple[str, str, str, Callable[[str], Any]]
 
 PROGRAM = "gctrace-analyze"
 THEMES = ("auto", "light", "dark")
@@ -198,6 +201,18 @@ def add_files(parser: Parser) -> argparse._ArgumentGroup:
     return group
 
 
+def add_options(group: argparse._ActionsContainer, *options: Option) -> None:
+    """Adds options with a value: of each its names, what its value is called, and its help.
+
+    The fourth part converts the value. Of an option that may be repeated, the values are a list.
+    """
+    for names, metavar, text, *convert in options:
+        how: Any = {"type": convert[0]} if convert else {}
+        if "(repeatable" in text or metavar.startswith("NAME="):
+            how |= {"action": "append", "default": []}
+        group.add_argument(*names.split(), metavar=metavar, help=text, **how)
+
+
 class OneOf:
     """A converter that accepts only these values, for `add_argument(type=...)`."""
 
@@ -277,16 +292,12 @@ def add_output(
 
     group = parser.add_argument_group("output")
     add_format(group, [kind for kind in formats if kind not in FILES_ONLY])
-    group.add_argument(
-        "-o",
-        "--output",
-        action="append",
-        default=[],
-        metavar="FILE",
-        type=Path,
-        help="write to FILE instead of standard output; the suffix sets the format: "
-        f"{' '.join(suffixes_of(formats))} (repeatable)",
-    )
+    suffixes = " ".join(suffixes_of(formats))
+    add_options(
+        group,
+        ("-o --output", "FILE", "write to FILE instead of standard output; the suffix sets the "
+         f"format: {suffixes} (repeatable)", Path),
+    )  # fmt: skip
     parser.set_defaults(formats=tuple(formats))
     return group
 
@@ -313,13 +324,8 @@ def add_top(group: argparse._ActionsContainer) -> None:
 
 def add_format(group: argparse._ActionsContainer, formats: Sequence[str]) -> None:
     """Adds `--format`."""
-    group.add_argument(
-        "-f",
-        "--format",
-        type=OneOf("format", formats),
-        metavar="FORMAT",
-        help=f"print this format: {', '.join(formats)} (default: {formats[0]})",
-    )
+    text = f"print this format: {', '.join(formats)} (default: {formats[0]})"
+    add_options(group, ("-f --format", "FORMAT", text, OneOf("format", formats)))
 
 
 def add_facts(
@@ -343,53 +349,49 @@ def add_facts(
         about += "\n--gogc and --memory-limit are the settings to try, not those it ran with."
     facts = parser.add_argument_group("facts about the program", about)
 
-    def add(option: str, metavar: str, text: str) -> None:
-        facts.add_argument(option, metavar=metavar, help=text)
-
-    add(f"--gogc{suffix}", "PERCENT", f"GOGC that it ran with: 100, 50 or off{per_side}")
-    add(
-        f"--memory-limit{suffix}",
-        "SIZE",
-        f"GOMEMLIMIT that it ran with, for example 900MiB, or off{per_side}",
-    )
-    add(
-        "--container-limit",
-        "SIZE",
-        "memory limit of the container: 2GiB, 2Gi or 2g; 2G is 2,000,000,000 bytes, as in "
-        "Kubernetes",
-    )
-    add("--cpu-limit", "CPUS", "CPU limit of the container, in CPUs: 1.5 or 500m")
-    add("--go-version", "VERSION", f"Go version that built it, for example 1.22{per_side}")
-    add(f"--ballast{suffix}", "SIZE", "size of the heap ballast, for example 64MiB")
-    add("--off-heap", "SIZE", "memory that Go does not count (cgo, mmap), for example 200MiB")
+    add_options(
+        facts,
+        (f"--gogc{suffix}", "PERCENT", f"GOGC that it ran with: 100, 50 or off{per_side}"),
+        (f"--memory-limit{suffix}", "SIZE",
+         f"GOMEMLIMIT that it ran with, for example 900MiB, or off{per_side}"),
+        ("--container-limit", "SIZE", "memory limit of the container: 2GiB, 2Gi or 2g; 2G is "
+         "2,000,000,000 bytes, as in Kubernetes"),
+        ("--cpu-limit", "CPUS", "CPU limit of the container, in CPUs: 1.5 or 500m"),
+        ("--go-version", "VERSION", f"Go version that built it, for example 1.22{per_side}"),
+        (f"--ballast{suffix}", "SIZE", "size of the heap ballast, for example 64MiB"),
+        ("--off-heap", "SIZE", "memory that Go does not count (cgo, mmap), for example 200MiB"),
+    )  # fmt: skip
     if one_program:
-        facts.add_argument(
-            "--pid",
-            type=whole_number("pid", 1),
-            metavar="PID",
-            help="process ID of the program, if it still runs on this machine; the GOGC and "
-            "GOMEMLIMIT that it was started with are used unless heap goals contradict them",
-        )
+        add_options(
+            facts,
+            ("--pid", "PID", "process ID of the program, if it still runs on this machine; the "
+             "GOGC and GOMEMLIMIT that it was started with are used unless heap goals contradict "
+             "them",
+             whole_number("pid", 1)),
+        )  # fmt: skip
+
+
+def add_checks(parser: argparse.ArgumentParser, examples: str) -> None:
+    """Adds the options `--fail-on` and `--junit`."""
+    group = parser.add_argument_group("checks for CI")
+    add_options(
+        group,
+        ("--fail-on", "CONDITION",
+         f"exit with code 1 if CONDITION is true, for example {examples} (repeatable)"),
+        ("--junit", "FILE", "write the results of --fail-on to FILE as JUnit XML (.xml)", Path),
+    )  # fmt: skip
 
 
 def add_judging(parser: argparse.ArgumentParser) -> None:
     """Adds the options for what counts as a problem."""
     group = parser.add_argument_group("what counts as a problem")
-    group.add_argument(
-        "--slo",
-        action="append",
-        default=[],
-        metavar="NAME=LIMIT",
-        help="a service level: pause=2ms or gc_cpu=5%%; the report shows how often it was met, and "
-        "findings use it as their threshold (repeatable)",
-    )
-    group.add_argument(
-        "--thresholds",
-        type=Path,
-        metavar="FILE",
-        help="TOML file with other thresholds for findings, and service levels in a table slo; "
-        "by default the table tool.gctrace-analyzer of ./pyproject.toml",
-    )
+    add_options(
+        group,
+        ("--slo", "NAME=LIMIT", "a service level: pause=2ms or gc_cpu=5%%; the report shows how "
+         "often it was met, and findings use it as their threshold (repeatable)"),
+        ("--thresholds", "FILE", "TOML file with other thresholds for findings, and service levels "
+         "in a table slo; by default the table tool.gctrace-analyzer of ./pyproject.toml", Path),
+    )  # fmt: skip
 
 
 def judging_options(args: argparse.Namespace) -> dict[str, Any]:
@@ -446,42 +448,26 @@ def add_reading(
     left out then.
     """
     group = parser.add_argument_group("how to read the inputs")
-    group.add_argument(
-        "--year",
-        type=whole_number("year", 1970),
-        metavar="YEAR",
-        help="year of the first line, for timestamps without a year",
-    )
-    group.add_argument(
-        "--tz",
-        metavar="ZONE",
-        help="time zone for timestamps without one, for example Europe/Berlin",
-    )
-    group.add_argument(
-        "--start",
-        metavar="TIME",
-        help="program start time, for logs without timestamps, for example "
-        "2026-11-21T09:00:00Z",
-    )
+    add_options(
+        group,
+        ("--year", "YEAR", "year of the first line, for timestamps without a year",
+         whole_number("year", 1970)),
+        ("--tz", "ZONE", "time zone for timestamps without one, for example Europe/Berlin"),
+        ("--start", "TIME", "program start time, for logs without timestamps, for example "
+         "2026-11-21T09:00:00Z"),
+    )  # fmt: skip
     if growing:
         return group
-    group.add_argument(
-        "--kind",
-        metavar="KIND",
-        help="input format, if it is not detected correctly: log, json, journal-export, "
-        "journal-verbose, memstats-csv, pprof, metrics, describe, csv-export, yaml",
-    )
-    group.add_argument(
-        "--columns",
-        metavar="NAMES",
-        help="column names of a MemStats table without a header: HeapSys,HeapAlloc,...",
-    )
-    group.add_argument(
-        "--unpack-limit",
-        metavar="SIZE",
-        help="largest unpacked size of a compressed input, for example 64GiB (default: 4GiB, "
-        "or 250 times the compressed size if that is more)",
-    )
+    add_options(
+        group,
+        ("--kind", "KIND", "input format, if it is not detected correctly: log, json, "
+         "journal-export, journal-verbose, memstats-csv, pprof, metrics, describe, csv-export, "
+         "yaml"),
+        ("--columns", "NAMES",
+         "column names of a MemStats table without a header: HeapSys,HeapAlloc,..."),
+        ("--unpack-limit", "SIZE", "largest unpacked size of a compressed input, for example 64GiB "
+         "(default: 4GiB, or 250 times the compressed size if that is more)"),
+    )  # fmt: skip
     return group
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.cli.options import read_options
+from gctrace_analyzer.cli.options import add_options, read_options
 from gctrace_analyzer.cli.screen import drawing, say, working
 from gctrace_analyzer.errors import BadSettingError, GctraceWarning
 
@@ -39,43 +39,26 @@ def add_server(parser: argparse.ArgumentParser, since: str = "1h") -> argparse._
         "a Prometheus server as input", "In place of a file: prometheus+http://localhost:9090"
     )
 
-    def add(option: str, metavar: str, text: str) -> None:
-        group.add_argument(option, metavar=metavar, help=text)
-
-    add(
-        "--match",
-        "SELECTOR",
-        """label matchers that select processes, for example '{job="api"}' """
-        "(default: all Go processes)",
-    )
-    add(
-        "--since",
-        "TIME",
-        f"start of the time range: 6h, 7d or 2026-11-21T09:00:00Z (default: {since})",
-    )
-    add("--until", "TIME", "end of the time range, in the same form (default: now)")
-    add("--instance", "NAME", "only the process with this address, host or pod")
-    add(
-        "--step", "STEP", "fetch one point per STEP instead of all samples, for long ranges: 1m"
-    )
-    add("--save", "FILE", "also save the answers of the server: raw.json.gz, or raw.json")
-    add(
-        "--token-file",
-        "FILE",
-        "file with a bearer token; without credentials here, PROMETHEUS_TOKEN, or "
-        "PROMETHEUS_USER and PROMETHEUS_PASSWORD, are taken from the environment",
-    )
-    add("--user", "NAME", "user for basic authentication")
-    add("--password-file", "FILE", "file with the password of the user")
-    group.add_argument(
-        "--header",
-        action="append",
-        default=[],
-        metavar="HEADER",
-        help="another header, for example 'X-Scope-OrgID: team-a', or @FILE with one per line "
-        "(repeatable)",
-    )
-    add("--ca-file", "FILE", "certificates to trust, in PEM format")
+    add_options(
+        group,
+        ("--match", "SELECTOR", "label matchers that select processes, for example "
+         """'{job="api"}' (default: all Go processes)"""),
+        ("--since", "TIME",
+         f"start of the time range: 6h, 7d or 2026-11-21T09:00:00Z (default: {since})"),
+        ("--until", "TIME", "end of the time range, in the same form (default: now)"),
+        ("--instance", "NAME", "only the process with this address, host or pod"),
+        ("--step", "STEP",
+         "fetch one point per STEP instead of all samples, for long ranges: 1m"),
+        ("--save", "FILE", "also save the answers of the server: raw.json.gz, or raw.json"),
+        ("--token-file", "FILE", "file with a bearer token; without credentials here, "
+         "PROMETHEUS_TOKEN, or PROMETHEUS_USER and PROMETHEUS_PASSWORD, are taken from the "
+         "environment"),
+        ("--user", "NAME", "user for basic authentication"),
+        ("--password-file", "FILE", "file with the password of the user"),
+        ("--header", "HEADER", "another header, for example 'X-Scope-OrgID: team-a', or @FILE with "
+         "one per line (repeatable)"),
+        ("--ca-file", "FILE", "certificates to trust, in PEM format"),
+    )  # fmt: skip
     return group
 
 

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import IO, TYPE_CHECKING, cast, get_args
 
-from gctrace_analyzer.cli import fail_on
 from gctrace_analyzer.cli.deliver import (
     PICTURES,
     ROWS,
@@ -21,11 +20,13 @@ from gctrace_analyzer.cli.deliver import (
 from gctrace_analyzer.cli.options import (
     OneOf,
     Parser,
+    add_checks,
     add_csv_safe,
     add_facts,
     add_files,
     add_general,
     add_judging,
+    add_options,
     add_output,
     add_reading,
     judging_options,
@@ -313,19 +314,15 @@ def add_report(parser: Parser) -> None:
     """Adds the options for what is shown of a run, and how."""
     output = add_output(parser, FORMATS)
     add_csv_safe(output)
-    output.add_argument(
-        "--table",
-        type=OneOf("table", TABLES),
-        metavar="TABLE",
-        help="table to write as csv, jsonl or parquet, such as pauses, windows or findings "
-        "(default: cycles); gctrace-analyze help tables lists them",
-    )
-    output.add_argument(
-        "--plot",
-        type=OneOf("plot", PLOTS),
-        metavar="PLOT",
-        help=f"plot to write as png or svg: {', '.join(PLOTS)} (default: timeline)",
-    )
+    add_options(
+        output,
+        ("--table", "TABLE", "table to write as csv, jsonl or parquet, such as pauses, windows or "
+         "findings (default: cycles); gctrace-analyze help tables lists them",
+         OneOf("table", TABLES)),
+        ("--plot", "PLOT",
+         f"plot to write as png or svg: {', '.join(PLOTS)} (default: timeline)",
+         OneOf("plot", PLOTS)),
+    )  # fmt: skip
     output.add_argument(
         "--all",
         action="store_true",
@@ -338,22 +335,14 @@ def add_report(parser: Parser) -> None:
         action="store_true",
         help="a small HTML report without scripts, for tickets and mail",
     )
-    selection = parser.add_argument_group("selection")
-    selection.add_argument(
-        "--between",
-        metavar="A..B",
-        help="only cycles that start in this range, counted from the start of the program: "
-        "60s..120s, 5m.., ..1h",
-    )
-    selection.add_argument(
-        "--process",
-        type=whole_number("process", 0),
-        metavar="N",
-        help="only this process, counted from 0 in the order of the input",
-    )
-    fail_on.add_checks(
-        parser, "'stw_p99_ms>2', 'gc_cpu_share>10%%', finding:bad or finding:GC016"
-    )
+    add_options(
+        parser.add_argument_group("selection"),
+        ("--between", "A..B", "only cycles that start in this range, counted from the start of the "
+         "program: 60s..120s, 5m.., ..1h"),
+        ("--process", "N", "only this process, counted from 0 in the order of the input",
+         whole_number("process", 0)),
+    )  # fmt: skip
+    add_checks(parser, "'stw_p99_ms>2', 'gc_cpu_share>10%%', finding:bad or finding:GC016")
 
 
 def read_inputs(args: argparse.Namespace) -> Run:

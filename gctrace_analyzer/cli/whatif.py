@@ -8,6 +8,7 @@ from gctrace_analyzer.cli.options import (
     Parser,
     add_facts,
     add_general,
+    add_options,
     add_output,
     add_reading,
 )
@@ -67,31 +68,16 @@ def command_parser() -> argparse.ArgumentParser:
     parser = Parser("whatif", _DESCRIPTION, _EPILOG, "[options] FILE...")
     add_inputs(parser)
     tried = parser.add_argument_group("settings to try")
-    tried.add_argument(
-        "--gogc",
-        metavar="PERCENT",
-        help=f"GOGC values, for example {DEFAULT_GOGC}, 100..400 or off",
-    )
-    tried.add_argument(
-        "--memory-limit", metavar="SIZE", help="GOMEMLIMIT values: 1GiB,2GiB,off or 1GiB..2GiB"
-    )
-    tried.add_argument(
-        "--ballast", metavar="SIZE", help="sizes of a heap ballast, for example 0,64MiB"
-    )
-    tried.add_argument(
-        "--less",
-        action="append",
-        default=[],
-        metavar="FUNCTION=PERCENT",
-        help="assume that a function and what it calls allocate less: main.decode=50%% "
-        "(repeatable); needs a heap or allocs profile among the inputs",
-    )
-    tried.add_argument(
-        "--horizon",
-        metavar="TIME",
-        help="predict this far ahead, extrapolating live-heap growth, for example 12h "
-        "(default: now)",
-    )
+    add_options(
+        tried,
+        ("--gogc", "PERCENT", f"GOGC values, for example {DEFAULT_GOGC}, 100..400 or off"),
+        ("--memory-limit", "SIZE", "GOMEMLIMIT values: 1GiB,2GiB,off or 1GiB..2GiB"),
+        ("--ballast", "SIZE", "sizes of a heap ballast, for example 0,64MiB"),
+        ("--less", "FUNCTION=PERCENT", "assume that a function and what it calls allocate less: "
+         "main.decode=50%% (repeatable); needs a heap or allocs profile among the inputs"),
+        ("--horizon", "TIME", "predict this far ahead, extrapolating live-heap growth, for example "
+         "12h (default: now)"),
+    )  # fmt: skip
     add_output(parser, FORMATS)
     add_facts(parser, suffix="-now", one_program=True)
     add_reading(parser)

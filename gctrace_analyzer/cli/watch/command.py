@@ -16,6 +16,7 @@ from gctrace_analyzer.cli.options import (
     Parser,
     add_facts,
     add_general,
+    add_options,
     add_reading,
     is_piped,
     read_options,
@@ -126,14 +127,12 @@ def command_parser() -> Parser:
 
 def _add_view(parser: argparse.ArgumentParser) -> None:
     view = parser.add_argument_group("what to show")
-    view.add_argument(
-        "-f",
-        "--format",
-        type=OneOf("format", FORMATS),
-        metavar="FORMAT",
-        help="dashboard (default on a terminal), lines (default elsewhere), or jsonl: JSON "
-        "objects of type interval and episode, and finally report",
-    )
+    add_options(
+        view,
+        ("-f --format", "FORMAT", "dashboard (default on a terminal), lines (default elsewhere), "
+         "or jsonl: JSON objects of type interval and episode, and finally report",
+         OneOf("format", FORMATS)),
+    )  # fmt: skip
     view.add_argument(
         "--every",
         default="10s",
@@ -156,36 +155,19 @@ def _add_view(parser: argparse.ArgumentParser) -> None:
 
 def _add_files(parser: argparse.ArgumentParser) -> None:
     files = parser.add_argument_group("files to write")
-    files.add_argument(
-        "-o",
-        "--output",
-        action="append",
-        default=[],
-        metavar="FILE",
-        type=Path,
-        help="write the final report to FILE; the suffix sets the format: "
-        f"{' '.join(suffixes_of(REPORT_FORMATS))} (repeatable)",
-    )
     parser.set_defaults(formats=REPORT_FORMATS)
-    files.add_argument(
-        "--intervals",
-        metavar="FILE",
-        type=Path,
-        help="write one JSON line per interval to FILE, in addition to what is shown",
-    )
-    files.add_argument(
-        "--log",
-        metavar="FILE",
-        type=Path,
-        help="save the program's complete standard error to FILE",
-    )
-    files.add_argument(
-        "--pprof",
-        metavar="URL",
-        help="fetch heap profiles from net/http/pprof at URL: at the first severe finding or "
-        "growing heap, then every minute, and before Ctrl-C or SIGTERM reaches the program; the "
-        "first and the last are kept next to the log",
-    )
+    suffixes = " ".join(suffixes_of(REPORT_FORMATS))
+    add_options(
+        files,
+        ("-o --output", "FILE", "write the final report to FILE; the suffix sets the format: "
+         f"{suffixes} (repeatable)", Path),
+        ("--intervals", "FILE",
+         "write one JSON line per interval to FILE, in addition to what is shown", Path),
+        ("--log", "FILE", "save the program's complete standard error to FILE", Path),
+        ("--pprof", "URL", "fetch heap profiles from net/http/pprof at URL: at the first severe "
+         "finding or growing heap, then every minute, and before Ctrl-C or SIGTERM reaches the "
+         "program; the first and the last are kept next to the log"),
+    )  # fmt: skip
 
 
 def _validate(args: argparse.Namespace) -> None:
