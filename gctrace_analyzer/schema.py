@@ -873,6 +873,7 @@ POST_MORTEMS = (
     Column("logged_at", "Datetime", "UTC", "when it died", _DEATH),
     Column("printed_at", "String", "", "the same as printed, if its year or zone is unknown", _DEATH),
     Column("not_before_at", "Datetime", "UTC", "earliest time of death (the scrape before); null: it died at logged_at", _DEATH),
+    Column("ran_s", "Float64", "s", "from the start of the container to its death", _DEATH),
     Column("monotonic_s", "Float64", "s", "when it died, on the kernel's monotonic clock", _DEATH),
     Column("killer", "String", "", "who killed it, such as kernel or systemd-oomd", _DEATH),
     Column("cause", "String", "", "why it ended, as a part of a sentence", _DEATH),

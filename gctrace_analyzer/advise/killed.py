@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.postmortem.death import REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import DOUBTS
-from gctrace_analyzer.units import IN_GIB_FROM_MIB, size_text
+from gctrace_analyzer.units import IN_GIB_FROM_MIB, duration_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +46,8 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     if cause.startswith("was "):
         what = what.removesuffix(" was killed")
     first = f", first{at}" if len(deaths) > 1 and at else at
+    if len(deaths) == 1 and death.ran_s is not None:
+        first += f", {duration_text(death.ran_s)} after its start"
     return f"{what}{often} {cause}{first}{_resident(deaths)}. {' '.join(reasons)}".rstrip()
 
 

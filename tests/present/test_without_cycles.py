@@ -11,7 +11,9 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.present.html import report_page
 from gctrace_analyzer.present.sections import evidence, verdict
+from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths
+from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
 
@@ -185,3 +187,44 @@ def test_memory_that_was_returned_is_named() -> None:
     assert (
         "the runtime obtained 962 MiB from the OS and returned 803 MiB of it." in found.sentence
     )
+
+
+DESCRIBED = """Containers:
+  simmemleak:
+    Container ID:  docker://4cca
+    Image:         saadali/simmemleak
+    State:         {state}
+    Ready:         False
+    Restart Count: 5
+    Limits:
+      memory:  50Mi
+"""
+
+
+def test_restarts_of_an_unknown_end_are_said() -> None:
+    text = DESCRIBED.format(state="Running\n      Started:   Tue, 01 Sep 2020 14:12:18 +0000")
+    found = verdict.shown(read_text(text).report())
+    assert found.sentence == (
+        "The container simmemleak was restarted 5 times; how it ended is not in the input."
+    )
+    assert found.action.startswith("Read what it printed last (`kubectl logs --previous`")
+
+
+def test_a_kill_soon_after_the_start_is_no_leak() -> None:
+    ended = (
+        "Terminated\n      Reason:    OOMKilled\n      Exit Code: 137\n"
+        "      Started:   Tue, 01 Sep 2020 14:12:18 +0000\n"
+        "      Finished:  Tue, 01 Sep 2020 14:{}:44 +0000"
+    )
+    soon, late = (
+        " ".join(
+            plain(
+                document(read_text(DESCRIBED.format(state=ended.format(minute))).report())
+            ).split()
+        )
+        for minute in (12, 49)
+    )
+    assert "14:12:44 UTC, 26 s after its start." in soon
+    assert "look at what it loads at the start before you look for a leak" in soon
+    assert "14:49:44 UTC, 37m 26s after its start." in late
+    assert "a leak" not in late

@@ -128,6 +128,14 @@ class Death:
         return replace(both, source=place.source, line_no=place.line_no)
 
     @property
+    def ran_s(self) -> float | None:
+        """How long what died had run, in seconds; None if a record lacks its start or its end."""
+        if self.logged_at is None or self.started_at is None:
+            return None
+        lived_s = (self.logged_at - self.started_at).total_seconds()
+        return lived_s if lived_s > 0 else None
+
+    @property
     def victim(self) -> str | None:
         """The name of what ended."""
         identifier = f"container {self.container_id[:12]}" if self.container_id else None

@@ -68,6 +68,8 @@ def explain_death(
     if not death.proven:
         return _unproven(facts)
     reading = [*about_limit(facts, tables), *about_runtime(death)]
+    if death.scope == "memcg" and death.ran_s is not None and death.ran_s <= EARLY_S:
+        reading.append(_EARLY)
     if (action := _whatever_the_heap(death)) is not None:
         reading += [_AT_START] if death.is_at_start else []
         reading += [_of_files(facts)] if action == remedies.FIND_FILES else []
@@ -110,6 +112,13 @@ DOUBTS = {
 _AT_START = (
     "It was killed while the container was being started, before any program in it ran: the limit "
     "is too low to start one."
+)
+EARLY_S = 60.0
+"""Seconds. What is killed so soon has hardly leaked."""
+
+_EARLY = (
+    "It was killed within a minute of its start, so look at what it loads at the start before you "
+    "look for a leak."
 )
 _UNKNOWN_SIZE = "What the heap did is unknown: the input has neither its limit nor its size."
 

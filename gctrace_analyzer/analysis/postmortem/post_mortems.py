@@ -65,6 +65,7 @@ class PostMortem(Plain):
     logged_at: datetime | None
     printed_at: str | None
     not_before_at: datetime | None
+    ran_s: float | None
     monotonic_s: float | None
     killer: str | None
     cause: str
@@ -363,10 +364,9 @@ def _gap_s(death: Death, last: Row) -> float | None:
         return float((death.logged_at - line).total_seconds())
     if death.monotonic_s is not None and last["monotonic_s"] is not None:
         return float(round(death.monotonic_s - last["monotonic_s"], 6))
-    if death.logged_at and death.started_at and last["start_s"] is not None:
+    if death.ran_s is not None and last["start_s"] is not None:
         # The time of a cycle is since the start of its process.
-        lived_s = (death.logged_at - death.started_at).total_seconds()
-        return float(round(lived_s - last["start_s"], 3)) if lived_s > 0 else None
+        return float(round(death.ran_s - last["start_s"], 3))
     return None
 
 

@@ -180,6 +180,8 @@ def _matched(death: PostMortem) -> str:
 def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
     pod = "" if death.pod in (None, death.victim) else f", pod {printable(death.pod)}"
     yield "Where", f"{place(death.source, death.line_no)}{pod}"
+    if death.ran_s is not None:
+        yield "Ran for", duration(death.ran_s)
     if death.process is not None:
         gap = "" if death.gap_s is None else f", {_after(death, death.gap_s)} its last cycle"
         last = "" if death.last_gc_num is None else f", gc {death.last_gc_num}"

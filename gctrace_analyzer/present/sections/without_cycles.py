@@ -123,7 +123,11 @@ def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
             "not in the input."
         )
         return " ".join((listed, *holders(tables["oom_tasks"]))), _KERNEL_LOG
-    for said, advice in ((_used_of_limits, _RECORD), (_otherwise_ended, _LAST_WORDS)):
+    for said, advice in (
+        (_used_of_limits, _RECORD),
+        (_otherwise_ended, _LAST_WORDS),
+        (_restarted, _LAST_WORDS),
+    ):
         if text := " ".join(islice(said(tables["container_states"]), _MOST_CONTAINERS)):
             return text, advice
     return None
@@ -144,6 +148,19 @@ def _otherwise_ended(states: pl.DataFrame) -> Iterator[str]:
         yield (
             f"{subject} ended with exit code {code}{means}, and not by SIGKILL as for memory "
             f"({SIGKILL_CODE}){again}."
+        )
+
+
+def _restarted(states: pl.DataFrame) -> Iterator[str]:
+    """Yields how often each container was restarted of which no end is known."""
+    known = states.filter(
+        pl.col("restart_count") > 0, ~pl.col("oom_killed").fill_null(value=False)
+    )
+    for row in known.iter_rows(named=True):
+        name = row["name"] or row["container"] or row["pod"]
+        yield (
+            f"The container{f' {name}' if name else ''} was restarted "
+            f"{count(row['restart_count'], 'time')}; how it ended is not in the input."
         )
 
 
