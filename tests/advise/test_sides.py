@@ -68,14 +68,16 @@ def test_runs_of_one_side_under_different_settings_are_noted() -> None:
     assert "changed_gogc" not in {each.what for each in same.differences}
 
 
-def test_names_of_settings_are_distinct_however_they_are_shortened() -> None:
+def test_settings_with_long_names_are_told_apart_by_letters() -> None:
     names = ("steady-go1.26", "steady-gogc200-go1.26", "ballast-go1.26", "steady-go1.9")
     found = gca.compare({f"{name}.log": f"{SAMPLES}/{name}.log" for name in names})
-    rows = [
-        line.split("  ")[1] for line in str(found).splitlines() if re.match(r"  \S*… ", line)
-    ]
-    assert len(set(rows[:4])) == len(set(rows[4:8])) == 4
-    assert found.to_markdown().count("| steady-gogc200-go1.26.log |") == 2
+    lines = str(found).splitlines()
+    assert [line[:2] for line in lines[:4]] == ["A:", "B:", "C:", "D:"]
+    rows = [line for line in lines if re.match(r"  [A-D] ", line)]
+    assert [row[2] for row in rows] == [*"ABCDABCD"]
+    assert "| B steady-gogc200-go1.26.log |" in found.to_markdown()
+    short = gca.compare({name[:7]: f"{SAMPLES}/{name}.log" for name in names[1:]})
+    assert not re.search(r"^  [A-D] ", str(short), re.MULTILINE)
 
 
 def test_a_side_that_keeps_its_rate_while_marking_makes_the_rate_a_load() -> None:

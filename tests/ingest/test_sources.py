@@ -442,7 +442,7 @@ def test_a_long_line_at_the_end_of_an_input_is_cut(monkeypatch: pytest.MonkeyPat
 
 def test_what_is_no_path_says_what_to_pass(tmp_path: Path) -> None:
     path = logfile(tmp_path / "run.log", [LINES["gc18"]])
-    for wrong in ([path], LINES["gc18"].encode()):
+    for wrong in ([path], 3, None):
         with pytest.raises(BadSettingError, match="an argument of its own"):
             gca.read(wrong)  # type: ignore[arg-type]
     with pytest.raises(MissingInputError, match=r"pass io\.StringIO\(text\)"):
