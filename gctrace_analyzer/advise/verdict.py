@@ -150,7 +150,7 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
     late = _began_late(root, analysis)
     return Verdict(
         level,
-        f"{_of_several(root, analysis)}{root.headline}",
+        f"{_of_several(root, analysis)}{root.headline} {_too_large_for_container(advice)}".rstrip(),
         _action(root, effects, advice),
         _changed(root, analysis) if late else "",
         root.id,

@@ -250,3 +250,11 @@ def test_a_growing_heap_gets_no_setting_whose_time_is_unknown() -> None:
     assert found.finding == "GC021"
     assert found.action.startswith("Raise GOMEMLIMIT to at least")
     assert "If the live heap still grows, compare two heap profiles" in found.action
+
+
+def test_a_problem_does_not_hide_that_the_container_is_too_small() -> None:
+    run = gca.read(SAMPLES / "assists-go1.16.log", container_limit="170MiB")
+    found = verdict(run.analysis, run.advice)
+    assert found is not None
+    assert found.sentence.startswith("GC takes 51 % of the CPU")
+    assert "Memory may run out: the peak of 186 MiB" in found.sentence
