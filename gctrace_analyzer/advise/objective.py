@@ -139,7 +139,8 @@ def ends_later(row: Row, present: Row) -> Failed | None:
     if gain is None:
         return Failed(0, "its run time is not known")
     if gain < LEAST_SOONER:
-        return Failed(0, f"a batch job would end less than {100 * LEAST_SOONER:.0f} % sooner")
+        little = f"less than {100 * LEAST_SOONER:.0f} %" if gain > 0 else "no"
+        return Failed(0, f"a batch job would end {little} sooner")
     if low <= 0:
         high = row["gain_run_time_share_high"]
         ends = between(100 * low, 100 * high, " %", ("later", "sooner"))

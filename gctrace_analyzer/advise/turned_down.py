@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.candidates import HEADROOM
-from gctrace_analyzer.advise.objective import LITTLE_GC_CPU, cost, is_cheap, peak_of
+from gctrace_analyzer.advise.objective import DIFFERENT, LITTLE_GC_CPU, cost, is_cheap, peak_of
+from gctrace_analyzer.analysis.settings.naming import most_gogc
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ def is_turned_down(row: Row, predictor: Predictor) -> bool:
     squeezed = row["rule"] == "squeezed"
     thrashes = row["thrash"] != "no" and not (squeezed and row["thrash"] == "risk")
     if row["refused"] is not None or thrashes or not fits(row, predictor):
+        return True
+    # The present GOGC is not known to be lower.
+    least_gogc = DIFFERENT * (most_gogc(predictor.regime) or 0.0)
+    if row["gogc"] != predictor.now.gogc and (row["gogc"] or least_gogc) < least_gogc:
         return True
     # After thrashing, a limit must leave room for the largest live heap of the whole log.
     limit, least = row["memory_limit_mib"], predictor.least_limit_mib

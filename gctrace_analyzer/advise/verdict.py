@@ -90,9 +90,7 @@ def verdict(analysis: Analysis, advice: Advice) -> Verdict | None:
     if result is None:
         return None
     result = replace(result, action=_with_sites(result, analysis.profiled))
-    if result.finding == KILLED or not (since := _present_setting(analysis)):
-        return result
-    return replace(result, sentence=f"{result.sentence} {since}")
+    return result if result.finding == KILLED else _with_present_setting(result, analysis)
 
 
 def _with_sites(result: Verdict, profiled: Profiled | None) -> str:
@@ -106,23 +104,26 @@ def _with_sites(result: Verdict, profiled: Profiled | None) -> str:
     return f"{action} {'The live heap' if grows else 'To allocate less'}: {which}."
 
 
-def _present_setting(analysis: Analysis) -> str:
-    """Returns what GC costs under the present setting, if the only process changed it."""
+def _with_present_setting(result: Verdict, analysis: Analysis) -> Verdict:
+    """Returns the verdict with what GC costs now, if the only process changed its setting."""
     regimes = analysis.only_regimes
     if len(regimes) < 2 or analysis.by_dumps:
-        return ""
+        return result
     first, last = regimes[0], regimes[-1]
     if last.first_gc is None or last.start_s is None:
-        return ""
+        return result
     spans = analysis.spans.filter(pl.col("gc_num") > last.first_gc)
     share = rates_of(spans, "gc_cpu_share")["gc_cpu_share"]
     if share is None or last.cycles < analysis.thresholds.min_cycles:
-        return ""
+        return result
     procs = "" if first.procs == last.procs else f", GOMAXPROCS={last.procs}"
-    return (
+    now = (
         f"The settings changed: since {duration_text(last.start_s)} ({setting_text(last)}{procs}) "
         f"GC takes {percent(share)} of the CPU."
     )
+    is_over = result.finding in CURED_BY_SETTINGS and share < analysis.thresholds.gc_cpu_little
+    action = "Leave the settings as they are now." if is_over else result.action
+    return replace(result, sentence=f"{result.sentence} {now}", action=action)
 
 
 def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
@@ -324,10 +325,8 @@ def _costs(s: Summary, printed: int | None = None) -> Iterator[str]:
         often = f"{digits(s.gc_per_s, 3)} times a second"
         if 0 < s.gc_per_s < 1:
             often = f"every {duration_text(1 / s.gc_per_s)}"
-        cost = "its CPU time is unknown"
-        if printed is not None:
-            cost = f"{printed or 'under 1'} % of the CPU since the start"
-        yield f"GC runs {often} ({cost})"
+        known = f"{printed or 'under 1'} % of the CPU since the start"
+        yield f"GC runs {often} ({'its CPU time is unknown' if printed is None else known})"
     if s.stw_max_ms is None:
         if s.gc_per_s is not None and s.stw_total_ms is not None:
             mean = duration_text(s.stw_total_ms / max(s.cycles, 1) / 1000)
@@ -386,8 +385,19 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
         refused = advice.baseline.refused
         if refused:
             return f"{less}. No setting can be recommended: {refused}."
+        if (other := _with_less_gc_cpu(advice)) is not None:
+            return f"{less}, or try {with_effects(other, advice)}."
         return f"{less}: no other setting is certain to be worth its memory."
     return root.advice
+
+
+def _with_less_gc_cpu(advice: Advice) -> Row | None:
+    """Returns a listed setting that takes less GC CPU with its whole interval, if there is one."""
+    present = present_row(advice)
+    higher = (pl.col("gogc") > present["gogc"]) & (pl.col("ballast_mib") == 0)
+    is_less = pl.col("gc_cpu_with_idle_share_high") < present["gc_cpu_with_idle_share"]
+    less = advice.recommendations.filter(higher, is_less)
+    return less.row(0, named=True) if len(less) else None
 
 
 def _about_leak(root: Finding, first: Row | None, advice: Advice, *, thrashes: bool) -> str:

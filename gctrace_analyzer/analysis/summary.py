@@ -315,13 +315,13 @@ def _about_part(cycles: pl.DataFrame) -> Iterator[str]:
     printed = cycles["gc_cpu_since_start_pct"]
     if printed.null_count() or cycles["process"].n_unique() != 1 or cycles["gc_num"].min() == 1:
         return
-    begin, end = (cycles["start_s"].min(), cycles["start_s"].max())
-    first, last = cycles["gc_num"][0], cycles["gc_num"][-1]
-    is_part = last - first >= 2 * len(cycles)
-    if begin is not None and (is_part or end - begin < _SMALL_PART * end):  # type: ignore[operator]  # numbers
+    (begin, first), (end, last) = (cycles["start_s", "gc_num"].row(at) for at in (0, -1))
+    if begin is not None and (
+        last - first >= 2 * len(cycles) or end - begin < _SMALL_PART * end
+    ):
         share = f"{printed[-1]:.0f} %" if printed[-1] else "less than 1 %"
         yield (
-            f"The log begins {duration_text(float(begin))} after the start of the process, at "  # type: ignore[arg-type]  # a number
+            f"The log begins {duration_text(begin)} after the start of the process, at "
             f"cycle {first:,}; since the start, GC has taken {share} of the CPU, "
             "as the runtime prints."
         )

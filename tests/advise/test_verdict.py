@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise.verdict import _began_late, _costs, verdict
+from gctrace_analyzer.present.sections.report import document
+from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
 from tests.helpers.facts import log_of
@@ -71,6 +74,48 @@ def test_a_range_of_gc_cpu_reaches_what_the_runtime_may_have_counted() -> None:
     assert low == pytest.approx(0.01, rel=0.05)
     assert high == pytest.approx(0.02, rel=0.05)
     assert "GC takes 1–2 % of the CPU (up to 0.04 of 2 CPUs)" in of(text).sentence
+
+
+SMALL = "gc {} @{:.3f}s 6%: 0.05+5.0+0.01 ms clock, 0.1+4.0/0.8/0.2+0.02 ms cpu, 3->3->2 MB, 3 MB goal, 0 MB stacks, 0 MB globals, 2 P\n"
+"""A live heap of 2 to 3 MiB and a goal of 3 to 4: GOGC is anything up to 100."""
+
+
+def test_a_gogc_that_the_present_one_may_exceed_is_not_advised() -> None:
+    run = read_text("".join(SMALL.format(n, n / 50) for n in range(1, 600)))
+    assert "now     GOGC≤100" in str(plain(document(run.report())))
+    others = run.recommend().filter(~pl.col("now"))["gogc"].drop_nulls()
+    assert len(others)
+    assert (others > 100).all()
+
+
+def assisting(count: int, every: float, times: int, assist: float) -> list[str]:
+    """Lines of a program with a live heap of 4 and 5 MiB in turn; its goal is so many times it."""
+
+    def goal(n: int) -> int:
+        return times * (4 + (n - 1) % 2) + 1
+
+    sizes = {
+        "live": lambda n: 4 + n % 2,
+        "start": lambda n: goal(n) - 1,
+        "end": goal,
+        "goal": goal,
+    }
+    cost = {"mark": 2, "assist": assist, "background": 0.6 * assist}
+    return log_of(count, every=every, **cost, **sizes).splitlines(keepends=True)
+
+
+def test_a_setting_with_surely_less_gc_cpu_is_named_where_goroutines_assist() -> None:
+    found = of("".join(assisting(600, 0.015, 2, 1.2)))
+    assert found.finding == "GC005"
+    assert "shows where), or try GOGC=150 if the container has room" in found.action
+
+
+def test_a_present_setting_under_which_gc_costs_little_needs_no_action() -> None:
+    busy, calm = assisting(600, 0.015, 2, 2.2), assisting(900, 0.02, 5, 0.01)
+    found = of("".join(busy + calm[600:]))
+    assert found.finding == "GC005"
+    assert "The settings changed: since" in found.sentence
+    assert found.action == "Leave the settings as they are now."
 
 
 def test_the_cost_of_the_first_cycle_may_be_of_the_time_before_the_log() -> None:

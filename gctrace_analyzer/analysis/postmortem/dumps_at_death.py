@@ -28,7 +28,7 @@ MOSTLY = 0.8
 
 def is_not_go(facts: Evidence) -> bool:
     """Returns whether what was killed is known not to be a Go program: a child or a neighbour."""
-    name = facts.death.comm or ""
+    name = facts.death.comm or facts.death.unit or ""
     known = facts.death.by_runtime or facts.match is not None
     return not known and NOT_GO.fullmatch(name) is not None
 
@@ -48,7 +48,7 @@ def reading_of_dumps(
         place = shared_place(facts.death, tables["processes"])
         where = "" if place is None else f" It ran in the {place} of the Go program."
         yield (
-            f"{facts.death.comm} is not a Go program: no GOGC or GOMEMLIMIT changes its memory."
+            f"{facts.death.victim} is not a Go program: no GOGC or GOMEMLIMIT changes its memory."
             f"{where}"
         )
     elif not dumps:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.analysis.postmortem.death import Death
     from gctrace_analyzer.analysis.postmortem.facts import Evidence, LastMinute
     from gctrace_analyzer.analysis.postmortem.heap_at_death import HeapAtDeath
     from gctrace_analyzer.analysis.settings.known import Settings
@@ -70,7 +69,7 @@ def explain_death(
     reading = [*about_limit(facts, tables), *about_runtime(death)]
     if death.scope == "memcg" and death.ran_s is not None and death.ran_s <= EARLY_S:
         reading.append(_EARLY)
-    if (action := _whatever_the_heap(death)) is not None:
+    if (action := _whatever_the_heap(facts)) is not None:
         reading += [_AT_START] if death.is_at_start else []
         reading += [_of_files(facts)] if action == remedies.FIND_FILES else []
         return Explanation(tuple(reading), (action,), "cannot tell" if death.is_below else "no")
@@ -163,13 +162,14 @@ def _cost(minute: LastMinute) -> str:
     )
 
 
-def _whatever_the_heap(death: Death) -> str | None:
+def _whatever_the_heap(facts: Evidence) -> str | None:
     """Returns what to do about a death that the heap has no part in; None for others."""
+    death = facts.death
     actions = (
         (death.is_impossible, remedies.FIND_SIZE),
         (death.is_at_start, remedies.RAISE_TO_START),
         (death.is_below, remedies.FIND_VICTIM),
-        (death.is_of_files, remedies.FIND_FILES),
+        (death.is_of_files and not remedies.is_small_part(facts), remedies.FIND_FILES),
     )
     return next((action for is_so, action in actions if is_so), None)
 

@@ -43,8 +43,8 @@ REQUEST_MORE = (
     "the request: as long as it stays below, other pods are evicted first."
 )
 CHECK_LIMITS = (
-    "Check the address-space limit of the process (`ulimit -v`, /proc/PID/limits) and the free "
-    "memory of the host; GOMEMLIMIT makes GC run earlier, if the live heap fits."
+    "Check the address-space limit of the process (`ulimit -v`, /proc/PID/limits) and the "
+    "host's vm.overcommit_memory; GOMEMLIMIT makes GC run earlier, if the live heap fits."
 )
 FIND_ALLOCATION = (
     "Find what allocates that: the traceback after the error has it, in the running goroutine."
@@ -108,8 +108,8 @@ RAISE_TO_START = (
 )
 OTHERS = (
     "other processes of the group, files in memory (tmpfs, /dev/shm, an emptyDir with medium "
-    "Memory) or the kernel. `memory.stat` of the group has anon, shmem and kernel; no GOMEMLIMIT "
-    "changes the last two."
+    "Memory), files that were just written (page cache) or the kernel. `memory.stat` of the group "
+    "has anon, shmem, file and kernel; GOMEMLIMIT changes only the first."
 )
 MORE_MEMORY = (
     "Give the program more memory, or keep less in memory (heap profile: `go tool pprof`): no GOGC "
@@ -217,6 +217,9 @@ def _limits(
     limit = facts.limit.limit_mib
     if facts.death.killer == EVICTOR:
         yield REQUEST_MORE
+    elif limit is None and facts.minute.limited:
+        # A limit was set and has made GC run; what the heap needs is above it.
+        yield from () if facts.minute.grew else (MORE_MEMORY,)
     elif limit is None and facts.death.scope == "memcg":
         yield (
             "Set GOMEMLIMIT to 90 % of the limit of its cgroup, which `docker inspect`, `kubectl "
@@ -244,6 +247,17 @@ def _limits(
 def is_small(facts: Evidence) -> bool:
     """Returns whether other programs had most of the memory of a host that ran short of it."""
     return (facts.memory.host_share or 1.0) < MOST_OF_ALL
+
+
+def is_small_part(facts: Evidence) -> bool:
+    """Returns whether a process had so little of its limit that something else has the rest."""
+    limit, own = facts.limit.limit_mib or 0.0, facts.memory.resident_mib or 0.0
+    return limit >= LEAST_LIMIT_MIB and 0 < own < MOST_OF_ALL * limit
+
+
+def _find_rest(facts: Evidence) -> str:
+    limit, own = facts.limit.limit_mib or 0.0, facts.memory.resident_mib or 0.0
+    return f"Find out what has the other {limit - own:,.0f} of the {limit:,.0f} MiB: {OTHERS}"
 
 
 def _on_host(facts: Evidence) -> str:
@@ -325,18 +339,11 @@ def without_cycles(
         is_go: whether the input has MemStats of the program.
     """
     limit, victim = facts.limit.limit_mib, facts.death.victim
-    own = facts.memory.resident_mib or 0.0
     with_go = shared_place(facts.death, tables["processes"])
     if facts.death.pressure_pct is not None:
         yield FIND_PRESSURE
     if is_not_go(facts):
-        what = "host" if facts.death.scope == "global" else "container or unit"
-        yield (
-            f"Limit the memory of {victim} by its own settings, or give its {what} more memory."
-            if with_go is None
-            else f"Find out which work of the Go program needs {victim}, and run fewer {victim} "
-            f"processes at a time, or give the {with_go} more memory."
-        )
+        yield from _not_of_go(facts, with_go) if facts.death.pressure_pct is None else ()
         return
     traced = _log_of(facts, tables["container_states"])
     is_go |= facts.death.by_runtime or _is_known_go(facts.death)
@@ -347,8 +354,8 @@ def without_cycles(
         yield without_limits(limit)
     elif limit is not None and limit < LEAST_LIMIT_MIB:
         yield f"Raise the limit: no Go program fits into {size_text(limit)}."
-    elif limit is not None and 0 < own < MOST_OF_ALL * limit:
-        yield f"Find out what has the other {limit - own:,.0f} of the {limit:,.0f} MiB: {OTHERS}"
+    elif is_small_part(facts):
+        yield _find_rest(facts)
     elif limit is not None and settings.value("memory_limit_mib") is None:
         mib = int(MOST_OF_LIMIT * limit)
         yield (
@@ -363,6 +370,21 @@ def without_cycles(
         yield from of_runtime(facts.death)
     elif limit is None and facts.death.scope != "global" and facts.death.pressure_pct is None:
         yield ADD_LIMIT
+
+
+def _not_of_go(facts: Evidence, with_go: str | None) -> Iterator[str]:
+    """Yields what to do about a program that is not Go; `with_go` is where a Go program is too."""
+    victim = facts.death.victim
+    if with_go is not None:
+        yield (
+            f"Find out which work of the Go program needs {victim}, and run fewer {victim} "
+            f"processes at a time, or give the {with_go} more memory."
+        )
+    elif is_small_part(facts):
+        yield _find_rest(facts)
+    else:
+        what = "host" if facts.death.scope == "global" else "container or unit"
+        yield f"Limit the memory of {victim} by its own settings, or give its {what} more memory."
 
 
 def _what_to_add(

@@ -323,8 +323,8 @@ _LEAST_PERCENT = 0.001
 
 def gc_cpu_text(summary: Summary) -> str:
     """Returns the share of GC in all CPU time, or the range that it is in."""
-    share = summary.gc_cpu_share or 0.0
-    return between_text(*map(percent, summary.gc_cpu_range or (share, share)))
+    ends = summary.gc_cpu_range or [summary.gc_cpu_share or 0.0] * 2
+    return between_text(*map(percent, ends))
 
 
 def percent(share: float) -> str:

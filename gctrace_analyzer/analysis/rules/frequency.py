@@ -115,16 +115,15 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
     if forced >= t.forced_min_cycles and forced > t.forced_share * summary.cycles:
         cost = _forced_cost(facts)
         little = cost is not None and cost < _FORCED_COST
-        little_cost = ", so it costs little" * ((cpu or 0.0) < t.gc_cpu_little)
-        takes = f"; GC takes {gc_cpu_text(summary)} of the CPU{little_cost}"
+        so = ", so it costs little" * ((cpu or 0.0) < t.gc_cpu_little)
+        takes = "" if cpu is None else f"; GC takes {gc_cpu_text(summary)} of the CPU{so}"
         only = f" They take only {percent(cost)} of the GC CPU time." if little and cost else ""
         yield Evidence(
             "info" if little else "warn",
             f"The program forced {forced:,} of {cycles_text(summary.cycles)} (`runtime.GC`, "
             f"`debug.FreeOSMemory` or `/debug/pprof/heap?gc=1`).{only}",
             {"forced_cycles": forced},
-            headline=f"The program forced {forced:,} of {cycles_text(summary.cycles)}"
-            + ("." if cpu is None else f"{takes}."),
+            headline=f"The program forced {forced:,} of {cycles_text(summary.cycles)}{takes}.",
             examples=example_lines(facts.cycles.filter(pl.col("forced"))),
         )
 

@@ -16,7 +16,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB, gogc_ranges
-from gctrace_analyzer.analysis.settings.naming import distinct, present, setting_text
+from gctrace_analyzer.analysis.settings.naming import distinct, most_gogc, present, setting_text
 from gctrace_analyzer.ingest.rows import complete, median, not_null, where
 from gctrace_analyzer.units import duration_text, size_text
 
@@ -91,12 +91,14 @@ def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     bad = cpu > t.gc_cpu_bad or active > t.active_bad
     cost = f"GC takes {percent(cpu)} of the CPU and is running {percent(active)} of the time"
     is_own = facts.goal_set_by.ne_missing("memory-limit")
+    most = most_gogc(regime)
+    low = f"{gogc:.0f}" if most is None else f"at most {most:.0f}"
     yield Evidence(
         "bad" if bad else "warn" if costly else "info",
-        f"The heap may grow by only {gogc:.0f} % of the live heap, and {cost}.",
+        f"The heap may grow by {'only ' * (most is None)}{low} % of the live heap, and {cost}.",
         {"effective_gogc_p50": gogc, "gc_cpu_share": cpu, "gc_active_share": active},
         examples=example_lines(facts.cycles.filter(is_own), "gc_cpu_share"),
-        headline=f"GOGC is low ({gogc:.0f}): {cost}.",
+        headline=f"GOGC is low ({low}): {cost}.",
     )
 
 

@@ -77,5 +77,16 @@ def gogc_text(regime: Regime) -> str:
     return f"a GOGC of {f'{low:.0f} to' if low >= 1 else 'at most'} {high:.0f}"
 
 
+def most_gogc(regime: Regime | None) -> float | None:
+    """Returns the highest GOGC that the goals allow, if it is far above the inferred one."""
+    if regime is None or regime.gogc_source != "inferred":
+        return None
+    gogc, high = regime.gogc_pct or math.inf, regime.gogc_pct_high or 0.0
+    return high if _FAR * gogc < high < math.inf else None
+
+
+_FAR = 1.5
+"""Ratio to the inferred GOGC. A goal of a few MiB may be that of a GOGC twice as high."""
+
 _NEAR = 0.08
 """Share of a GOGC. An upper end that is no further away is not worth an interval in a sentence."""

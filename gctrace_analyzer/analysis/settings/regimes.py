@@ -181,10 +181,8 @@ def _explained(part: Part) -> list[pl.Expr]:
     minimum = 0 if is_off else math.floor(gogc * HEAP_MINIMUM_MIB / 100)
     # Up to Go 1.17 the goal is at least 1 MiB above the heap that reached the minimum.
     is_least = (pl.col("live") + 1) * (1 + gogc / 100) <= minimum
-    above_start = pl.col("stacks").is_null() & (is_least | (pl.col("gc_num") == 1))
-    at_minimum = pl.col("by_minimum").is_not_null() & (
-        (goal == minimum) | (above_start & (goal == minimum + 1))
-    )
+    room = (pl.col("stacks").is_null() & (is_least | (pl.col("gc_num") == 1))).cast(pl.Int8)
+    at_minimum = pl.col("by_minimum").is_not_null() & goal.is_between(minimum, minimum + room)
     near_live = goal <= pl.col("live") + 1
     minimum_, gogc_, limit_ = (
         pl.lit(name, pl.Categorical) for name in ("heap-minimum", "gogc", "memory-limit")

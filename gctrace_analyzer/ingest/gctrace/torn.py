@@ -60,6 +60,7 @@ _OTHER_CASE = "other capital letters than the runtime prints"
 _NO_RECORD = "begins like a record, and does not go on like one of any Go version"
 
 _BEGINS = re.compile(r"gc #?\d+ @\d+(?:\.\d+)?s -?\d+%: ")
+_WITH_COMMAS = re.compile(r"@\d+,\d+s -?\d+%: \d+,\d+\+")
 _WITHOUT_COLON = re.compile(r"gc #?\d+ @\d+\.\d+s -?\d+% +\d+(?:\.\d+)?\+")
 
 _MAX_TEARS = 3
@@ -137,9 +138,10 @@ def rejoin(
     for number, text, origin in plain.iter_rows():
         lines.setdefault(origin, {})[number] = text[:SUSPECT_CHARS]
     result = Rejoined()
+    used: set[int] = set()  # also of other origins: an indented line may be a quoted one
     for origin in sorted({suspect.origin for suspect in suspects}):
         of_origin = [suspect for suspect in suspects if suspect.origin == origin]
-        part = _Rejoiner(lines.get(origin, {}), expected_num).rejoin(of_origin)
+        part = _Rejoiner(lines.get(origin, {}), expected_num, used).rejoin(of_origin)
         result.joined += part.joined
         result.forced += part.forced
         result.rejected += part.rejected
@@ -151,11 +153,9 @@ class _Rejoiner:
     """Joins the torn lines of one origin (see `Suspect`); each is used at most once."""
 
     def __init__(
-        self, lines: dict[int, str], expected_num: Callable[[int], int | None]
+        self, lines: dict[int, str], expected_num: Callable[[int], int | None], used: set[int]
     ) -> None:
-        self.lines = lines
-        self.expected_num = expected_num
-        self.used: set[int] = set()
+        self.lines, self.expected_num, self.used = lines, expected_num, used
         self.result = Rejoined()
         self._cuts_left = _CUTS
 
@@ -354,6 +354,8 @@ def _reason(suspect: Suspect) -> str | None:
     if _holds_two_records(suspect.prefix[-3:] + suspect.text):
         return _INTERLEAVED
     # No application writes all of these words, so such a line is a record with damage inside.
+    if _WITH_COMMAS.search(suspect.text):
+        return "commas instead of decimal points"
     is_record = all(words in suspect.text for words in (" ms clock,", " ms cpu,", "->", " MB"))
     if suspect.kind == "piece" and not _PIECE_WORDS.fullmatch(suspect.text):
         return _WRONG_ORDER if is_record else None

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.ingest.evidence.message import Row
 
-_TRAILER = re.compile(r"^# (?P<key>\w+) = (?P<value>.*)$")
+# People write behind a size what it is in MB; a unit makes it another number.
+_TRAILER = re.compile(r"^# (?P<key>\w+) = (?P<value>\d+(?=\s+(?![kKMGT]?i?B\b)\S)|.*$)")
 _IN_USE_AND_SYS = re.compile(r"\b(Stack|MSpan|MCache) = (\d{1,20}) / (\d{1,20})\b")
 
 

@@ -9,7 +9,7 @@ import polars as pl
 from gctrace_analyzer.advise.candidates import without_ballast
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.whatif import grid, is_measured
-from gctrace_analyzer.analysis.settings.naming import percent_text
+from gctrace_analyzer.analysis.settings.naming import most_gogc, percent_text
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import NONE, duration, mib, share
 from gctrace_analyzer.units import IN_GIB_FROM_MIB, MIB
@@ -62,6 +62,8 @@ def name_of(row: Row, predictor: Predictor) -> str:
         return name
     if predictor.gogc_is_assumed:
         return f"{name} (assumed)"
+    if (most := most_gogc(regime)) is not None and not row["memory_limit_mib"]:
+        return f"GOGC≤{most:.0f}"
     if (
         regime is None
         or regime.memory_limit_source != "inferred"

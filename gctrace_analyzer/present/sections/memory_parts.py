@@ -163,7 +163,7 @@ def _parts(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
     sys, heap = _mib(row, "sys_bytes"), _mib(row, "heap_sys_bytes")
     if sys is not None and heap is not None:
         rest = sys - heap - sum(part.size_mib for part in of_runtime)
-        yield _Part("outside the heap", rest, "a full dump of MemStats shows its parts")
+        yield _Part("outside the heap", rest, "nothing: tables of the runtime; stacks")
     # Some programs export what was obtained and not returned as one figure.
     mapped = _mib(row, "mapped_bytes")
     if mapped is None and sys is not None and released is not None:

@@ -77,8 +77,7 @@ def state(report: Report) -> list[KeyFigure]:
         value = between_text(share(low), share(high))
         note = _cores(s)
         if s.gc_cpu_with_idle_share is not None:
-            with_idle = s.gc_cpu_with_idle_share + high - s.gc_cpu_share
-            note += f"; {share(with_idle)} with idle"
+            note += f"; {share(s.gc_cpu_with_idle_share + high - s.gc_cpu_share)} with idle"
         if s.gc_cpu_range and (s.gc_cpu_most_cores or 0) >= LEAST_CORES:
             note = f"up to {note}"
         figures.append(_with_level(report, "GC CPU", value, note, "gc_cpu"))
@@ -257,13 +256,12 @@ def _range(s: Summary, cycles: pl.DataFrame) -> str:
     """Returns what the log leaves of GC CPU if that is wide, and why, as a sentence."""
     if s.gc_cpu_range is None:
         return ""
-    ends = between_text(share(s.gc_cpu_share_low), share(s.gc_cpu_share_high))
     why = (
         "Go 1.23 and later count only a part of the time to stop the world"
         if (cycles["gc_num"] == 1).any()
         else "the first cycle's cost may be of the time before the log"
     )
-    return f" GC CPU is {ends}: {why}."
+    return f" GC CPU is a range: {why}."
 
 
 def worst(report: Report) -> Table | None:

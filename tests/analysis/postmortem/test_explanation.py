@@ -281,7 +281,7 @@ def test_gos_own_out_of_memory_is_not_the_oom_killer() -> None:
     found = explain(evidence(**{**facts, **death}))
     assert found.reading == (
         "The operating system refused 300 MiB to the Go runtime, which had 792 MiB in use, for "
-        "one allocation: an address-space limit (`ulimit -v`) or no free memory at all. It was "
+        "one allocation: an address-space limit (`ulimit -v`) or the overcommit limit of the host. It was "
         "not the OOM killer.",
         "The live heap grew from 1 to 668 MiB within the last minute.",
     )
@@ -333,6 +333,42 @@ def test_a_go_version_without_memory_limits_gets_no_limit() -> None:
         assert found.advice[0].startswith("Upgrade to Go 1.19 or later, which has GOMEMLIMIT")
         assert not any(each.startswith("Set GOMEMLIMIT") for each in found.advice)
         assert found.preventable != "yes"
+
+
+def test_a_limit_that_already_makes_gc_run_is_not_to_be_set() -> None:
+    # The live heap grew through the memory limit: a limit of another size changes nothing.
+    own: dict[str, Any] = {
+        "limit_mib": None,
+        "scope": "memcg",
+        "limited": True,
+        "live_mib": 450,
+    }
+    assert not any("GOMEMLIMIT" in each for each in explained(**own, live_before_mib=90).advice)
+    assert explained(**own, live_before_mib=440).advice[0].startswith("Give the program more")
+
+
+@pytest.mark.parametrize(
+    ("resident_mib", "action"),
+    [(0.9, "Find out what has the other 127 of"), (120.0, "Find out")],
+)
+def test_pages_of_files_of_a_small_process_are_not_why_memory_ran_out(
+    resident_mib: float, action: str
+) -> None:
+    facts = {**FACTS, **UNSEEN, "limit_mib": 128.0, "resident_mib": resident_mib}
+    found = explain(
+        evidence(**facts, comm="dd", anon_rss_bytes=84 << 10, file_rss_bytes=832 << 10)
+    )
+    assert found.advice[0].startswith(action)
+    assert ("pages of files" in " ".join(found.reading)) == (resident_mib == 120.0)
+
+
+@pytest.mark.parametrize("unit", ["systemd-resolved.service", "systemd-journald.service"])
+def test_a_unit_of_systemd_is_no_go_program(unit: str) -> None:
+    pressure: dict[str, Any] = {"pressure_pct": 84.0, "pressure_limit_pct": 80.0, "scope": None}
+    unknown: dict[str, Any] = {"resident_mib": None, "killer": "systemd-oomd"}
+    found = explain(evidence(**{**FACTS, **UNSEEN, **pressure, **unknown, "unit": unit}))
+    assert "is not a Go program" in found.reading[-1]
+    assert len(found.advice) == 1
 
 
 def test_a_limit_that_no_go_program_fits_into_needs_no_setting() -> None:

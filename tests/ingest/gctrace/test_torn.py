@@ -131,6 +131,12 @@ def test_a_record_wrapped_by_mail_is_joined() -> None:
     assert run.cycles["repaired"].to_list() == [True]
 
 
+def test_an_indented_rest_of_a_wrapped_record_is_not_rejected() -> None:
+    at = TORN.index(" 43->")
+    run = read_text(f"{TORN[:at]}\n   {TORN[at:].lstrip()}\n")
+    assert (len(run.cycles), len(run.rejected)) == (1, 0)
+
+
 def test_an_escaped_arrow_is_read_and_counts_as_repaired() -> None:
     run = read_text(TORN.replace("->", "-&gt;") + "\n")
     assert run.cycles["repaired"].to_list() == [True]
@@ -149,6 +155,7 @@ def test_an_escaped_arrow_is_read_and_counts_as_repaired() -> None:
             "larger than any that the runtime prints",
         ),
         (LINES["gc18"].replace("4 MB goal, 0 MB stacks", "0 MB stacks, 4 MB goal"), "order"),
+        (re.sub(r"(\d)\.(\d)", r"\1,\2", LINES["gc18"]), "commas instead of decimal points"),
         ("gc 1" * 300_000, "longer than 1 MiB"),
     ],
 )

@@ -38,6 +38,12 @@ def test_pauses_that_were_cut_say_nothing_of_the_longest() -> None:
         assert not {"last_pause_ns", "pause_max_s"} & row.keys()
 
 
+def test_what_somebody_wrote_behind_a_size_does_not_hide_it() -> None:
+    lines = ["# runtime.MemStats", "# Sys = 433315928\t433M", "# HeapSys = 375914496 =>> 375M"]
+    (row,) = pprof.read([*lines, "# NumGC = 3"])
+    assert (row["sys_bytes"], row["heap_sys_bytes"]) == (433315928, 375914496)
+
+
 def test_a_damaged_number_of_a_heap_profile_leaves_the_others() -> None:
     lines = [
         "# runtime.MemStats",
