@@ -37,18 +37,6 @@ NOT_YET = {
     "k19-dgraph-memory-metrics-g", "k19-glibc-malloc-stats-g",
     # Refused: a core dump by viewcore.
     "k19-viewcore-breakdown-g",
-    # A document pasted twice, of which one is cut; a cut list of pauses; pauses alone without a sum.
-    "k1-ipfs-debug-vars-pasted-twice-h", "k1-blank-heap-profile-with-memstats-h",
-    "k1-cosmos-faucet-pause-histogram-nan-sum-h",
-    # Use far below a limit; a limit after "...".
-    "k14-docker-stats-etcd-far-from-limit-h", "k14-describe-elided-limits-200mi-h",
-    # Profiles as text, without or with an older header.
-    "k1-pprof-top-tail-without-header-h", "k19-operator-pprof-top-and-metrics-cut-h",
-    "k19-pprof-top-kb-after-1gb-slice-cut-h", "k19-dockerd-pprof-top5-copybuffer-malg-cut-h",
-    "k19-dockerd-pprof-top5-gb-buffer-pool-h",
-    # Sizes of processes between other lines, and as a series.
-    "k19-proc-status-of-server-10g-anon-h", "k19-ps-aux-macos-and-pprof-top5-cut-h",
-    "k19-windows-resident-size-beside-sys-h", "k19-ps-u-series-scavenger-frees-cut-h",
 }  # fmt: skip
 """What is not right yet; whoever mends one takes it out."""
 

@@ -420,10 +420,10 @@ def _add_rings(part: Part, expvar: list[tuple[int, dict[str, object]]]) -> None:
 
 def _add_metrics(part: Part, text: str) -> None:
     """Adds the scrapes of a file of metrics."""
-    from gctrace_analyzer.ingest.metrics import layouts
+    from gctrace_analyzer.ingest.metrics import exposition, layouts
 
     metrics = layouts.read(text, part.facts.name)
-    if metrics.is_empty:
+    if metrics.is_empty and next(exposition.of_pauses(text), None) is None:
         facts = part.facts
         if sniff.foreign(text[: sniff.SNIFF_BYTES]):
             raise sniff.unrecognised(facts, text[: sniff.SNIFF_BYTES])

@@ -80,8 +80,8 @@ class Dumps:
 
     @cached_property
     def since_start(self) -> pl.DataFrame:
-        """What the last dump of each program shows of the time since it started."""
-        last = [part.tail(1) for part in programs(self._log.tables["memstats"])]
+        """What the last dump of each program with costs shows of the time since it started."""
+        last = [*map(since_start.with_costs, programs(self._log.tables["memstats"]))]
         return self._since_start(pl.concat(last) if last else schema.empty("memstats"))
 
     def _since_start(self, dumps: pl.DataFrame) -> pl.DataFrame:

@@ -152,8 +152,13 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
     # GCCPUFraction is an average from the start to the end of the last cycle.
     last_gc = pl.col("last_gc_unix_ns") / 1e9
     until = pl.when(pl.col("num_gc") == 0).then(0.0).otherwise(last_gc - pl.col("start"))
+    # A list that was cut may lack the longest.
+    is_cut = pl.col("pauses") < pl.min_horizontal("num_gc", pl.lit(RING))
     rows = rows.with_columns(
-        until_s=until, spent=pl.col("gc_cpu_fraction") * until, last_gc_s=last_gc
+        pl.when(~is_cut.fill_null(value=False)).then("pause_max_s").alias("pause_max_s"),
+        until_s=until,
+        spent=pl.col("gc_cpu_fraction") * until,
+        last_gc_s=last_gc,
     )
     since = pl.coalesce(
         pl.when("is_dated").then("start"), pl.col("t_s").first().over("process")

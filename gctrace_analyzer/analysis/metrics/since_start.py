@@ -22,6 +22,12 @@ WINDOW = "since-start"
 _SHOWS = ("gc_cycles", "gc_cpu_share", "gc_cpu_with_idle_s", "stw_total_ms", "stw_max_ms")
 """Columns of which one is a cost of GC, or counts it."""
 
+_COSTS = (
+    "num_gc", "gc_cpu_fraction", "gc_cpu_s", "pause_total_ns", "pause_least_s", "pause_max_s",
+    "pause_longest_s",
+)  # fmt: skip
+"""Those of dumps that they are made of."""
+
 
 def since_start(
     dumps: pl.DataFrame, pauses: pl.DataFrame, kinds: Mapping[str, str]
@@ -30,8 +36,8 @@ def since_start(
 
     `gc_cpu_with_idle_s` and `used_cpu_s` are CPU times with idle marking and without idle time.
     `stw_p50_ms` and `stw_max_ms` are of the last cycles, of which the runtime remembers 256;
-    `pauses_are_all` says whether these are all pauses since the start, and `stw_is_least` whether
-    their sum is a lower bound.
+    `pauses_listed` is their number, if they were listed one by one, `pauses_are_all` says whether
+    these are all pauses since the start, and `stw_is_least` whether their sum is a lower bound.
 
     Args:
         dumps: rows of `schema.MEMSTATS`, one of each process.
@@ -39,7 +45,9 @@ def since_start(
         kinds: the format of each source.
     """
     ring = pauses.group_by("process").agg(
-        ring_p50_ms=pl.col("pause_ms").median(), ring_max_ms=pl.col("pause_ms").max()
+        ring_p50_ms=pl.col("pause_ms").median(),
+        ring_max_ms=pl.col("pause_ms").max(),
+        in_ring=pl.len().cast(pl.Int64),
     )
     rows = dumps.join(ring, on="process", how="left", nulls_equal=True, maintain_order="left")
     fraction, available = pl.col("gc_cpu_fraction"), pl.col("available_cpu_s")
@@ -53,6 +61,7 @@ def since_start(
     longest = pl.col("pause_longest_s") * 1000
     remembered = (longest, "ring_max_ms", pl.col("pause_max_s") * 1000)
     stopped_ms = pl.coalesce(pl.col("pause_total_ns") / 1e6, pl.col("pause_least_s") * 1000)
+    listed = pl.coalesce("in_ring", "pauses")
     only_one = pl.when(cycles == 1).then(pl.col("pause_total_ns") / 1e6)
     return rows.select(
         "process",
@@ -86,7 +95,9 @@ def since_start(
         stw_max_ms=pl.coalesce(*remembered, only_one),
         last_pause_ms=pl.col("last_pause_ns") / 1e6,
         stw_is_least=pl.col("pause_total_ns").is_null() & stopped_ms.is_not_null(),
-        pauses_are_all=longest.is_not_null() | (cycles <= RING).fill_null(value=False),
+        pauses_are_all=longest.is_not_null()
+        | ((cycles <= RING) & (listed >= cycles).fill_null(value=True)).fill_null(value=False),
+        pauses_listed=listed,
         alloc_mib=pl.col("total_alloc_bytes") / MIB,
         alloc_mib_per_s=pl.col("total_alloc_bytes") / MIB / length,
         heap_live_mib=pl.col("heap_live_bytes") / MIB,
@@ -141,6 +152,12 @@ def summarize(rows: pl.DataFrame, notes: Sequence[str] = ()) -> Summary:
     )
     caveats = {"warnings": (warning, *notes), "estimated": tuple(sorted(estimated))}
     return Summary(**{**figures, **caveats, "window": WINDOW})
+
+
+def with_costs(dumps: pl.DataFrame) -> pl.DataFrame:
+    """Returns the last dump of a program that shows what GC cost, or the last: it may be cut."""
+    known = dumps.filter(pl.any_horizontal(pl.col(_COSTS).is_not_null()))
+    return (dumps if known.is_empty() else known).tail(1)
 
 
 def first_of_each(memstats: pl.DataFrame) -> pl.DataFrame:

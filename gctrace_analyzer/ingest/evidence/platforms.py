@@ -227,6 +227,7 @@ def _nearby(messages: Sequence[Message], at: int, wording: wordings.Wording) -> 
 
 _OF_GROUPS = {
     "code": "exit_code", "name": "name", "id": "container_id", "limit": "memory_limit_bytes",
+    "host": "memory_of_host_bytes",
     "used": "memory_used_bytes", "request": "memory_request_bytes", "kills": "kills",
 }  # fmt: skip
 

@@ -41,7 +41,7 @@ _LINES = {
     "fragment": r"[ \t]*+(?:\"[^\"]*\"[ \t]*[:,]?|[\]\[{}]|-?\d|true|false|null)",
     "yaml": r"[ \t]|#|---|- |[a-z][\w./-]*+:(?:[ \t]|$)",
     # Limits may have lost their indentation.
-    "describe": r"[ \t]|$|(?:[A-Z][\w .()/-]*+|memory|cpu):(?:[ \t]|$)|"
+    "describe": r"[ \t]|$|\W{0,3}(?:\.\.\.|…)\W*$|(?:[A-Z][\w .()/-]*+|memory|cpu):(?:[ \t]|$)|"
     r"[a-z0-9][a-z0-9.-]*+:[ \t]*+$",
     "pprof": r"[ \t]*+(?:#|$|\d++: \d++ \[|heap profile: )",
     "metrics": r"[ \t]*+(?:#|$|[\w:.]*+(?:\{.*\})?[ \t]++[-+]?(?:\d|\.\d|Inf|NaN)\S*+"

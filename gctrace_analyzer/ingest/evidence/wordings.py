@@ -53,7 +53,7 @@ def _size(name: str) -> str:
 
 _LIMIT, _USED = _size("limit"), _size("used")
 # Without a limit, `docker stats` prints the memory of the host, which has four digits.
-_OWN_LIMIT = rf"(?:\d{{1,3}}\.\d{{1,3}}(?<=[\d.]{{5}})[A-Z]iB|{_LIMIT})"
+_OWN_LIMIT = rf"(?:(?=[\d.]{{5}}[A-Z]){_size('host')}|{_LIMIT})"
 _CODE = r"(?P<code>\d{1,3})"
 _ID = r"(?P<id>[0-9a-f]{12,64})"
 _NAME = r"(?P<name>[\w./-]{1,253})"

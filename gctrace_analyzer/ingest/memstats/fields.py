@@ -57,7 +57,7 @@ _OF_METRICS = {
 
 _NOT_OF_GO = {
     *schema.IDENTITY, "gogc_pct", "gomemlimit_bytes", "last_pause_ns", "makes", "pause_max_s",
-    "pause_min_s", "pause_p50_s", "pool_bytes", "resolution_bytes", "rss_bytes",
+    "pause_min_s", "pause_p50_s", "pauses", "pool_bytes", "resolution_bytes", "rss_bytes",
     "rss_peak_bytes",
 }  # fmt: skip
 
@@ -278,12 +278,13 @@ def pauses(lengths_ns: Iterable[object]) -> dict[str, float]:
     """Returns the columns that the pauses of the last cycles fill; 0 is a place without a cycle.
 
     >>> pauses([3000000, 1000000, 2000000, 0])
-    {'pause_min_s': 0.001, 'pause_p50_s': 0.002, 'pause_max_s': 0.003}
+    {'pauses': 3, 'pause_min_s': 0.001, 'pause_p50_s': 0.002, 'pause_max_s': 0.003}
     """
     known = sorted(filter(None, map(numbers.real, lengths_ns)))
     if not known:
         return {}
     return {
+        "pauses": len(known),
         "pause_min_s": known[0] / 1e9,
         "pause_p50_s": known[len(known) // 2] / 1e9,
         "pause_max_s": known[-1] / 1e9,

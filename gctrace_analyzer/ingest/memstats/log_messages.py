@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.ingest import clock, numbers
-from gctrace_analyzer.ingest.memstats import fields, json_records, pprof
+from gctrace_analyzer.ingest.memstats import fields, json_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -54,6 +54,7 @@ _ONLY_VALUE = re.compile(_VALUE)
 _ONLY_NAME = re.compile(r"([A-Za-z]+(?: [A-Za-z]+){1,4}):?")
 """Dashboards have each name on a line, and its value on the next one."""
 
+_IN_USE_AND_SYS = re.compile(r"\b(Stack|MSpan|MCache) = (\d{1,20}) / (\d{1,20})\b")
 _DECIMAL = re.compile(r"^hugo v\d|uilding sites")
 """What Hugo prints before its MemStats, whose units are decimal: 1.4 GB are 1.4e9 bytes."""
 
@@ -77,19 +78,19 @@ _OF_CPU = re.compile(
 """How programs write GCCPUFraction in words."""
 
 _LENGTH = r"\d{1,20}+(?:\.\d{1,9}+)?+(?:[nuµm]?s\b)?+"
-# Of a list that was cut, the longest is unknown.
-_LENGTHS = (
-    rf"[\s,]{{0,9}}{_LENGTH}(?:[\s,]{{1,9}}{_LENGTH}){{0,300}}+(?![\s,]{{0,9}}(?:\.\.|…))"
-)
+_LENGTHS = rf"[\s,]{{0,9}}{_LENGTH}(?:[\s,]{{1,9}}{_LENGTH}){{0,300}}+"
 _PAUSES = re.compile(
     r"\b(?:PauseNs|Pause|PauseQuantiles)[\"']?\s{0,9}[:=]\s{0,9}(?:\(\w{1,20}\) ?)?"
     rf"(?:\[\d{{0,9}}\][\w.]{{1,20}} ?)?[\[{{(]?(?P<lengths>{_LENGTHS}|\s{{0,9}}$)"
 )
+_OPEN = "open"
+"""Key of a row: its list of pauses has no end yet."""
+
+_CLOSED = re.compile(r"[\])}]")
 _PAUSES_BY_NAME = {"pause_total_ns", "last_pause_ns"}
 """Columns of a pause whose name says which it is."""
 
-_CUT = "more item"
-_MORE_PAUSES = re.compile(rf"[^\w,]{{0,9}}{_LENGTHS}(?: {_CUT}s?)?[^\w]{{0,9}}")
+_MORE_PAUSES = re.compile(rf"[^\w,.]{{0,9}}{_LENGTHS}[^\w]{{0,9}}")
 """The pauses of MemStats or of `debug.GCStats`, on the line of their name or on the next ones."""
 
 
@@ -101,7 +102,7 @@ def read(messages: Iterable[Message]) -> list[Row]:
     rows = _built(messages)
     for row in rows:
         row.pop("last_line", None)
-        row |= _of_pauses(row.pop("pauses_ns", ()))
+        row |= _of_pauses(row, row.pop("pauses_ns", ()))
     dumps = [row for row in rows if _is_dump(row)]
     for row in dumps:
         row.pop(_VAGUE, None)
@@ -125,8 +126,10 @@ def _built(messages: Iterable[Message]) -> list[Row]:
         key = message.identity() | {"line_no": 0, "logged_at": None, "monotonic_s": None}
         stream = tuple(key.values())
         row = building.get(stream)
+        if row is not None and _CLOSED.search(message.text):
+            row.pop(_OPEN, None)
         if row is not None and listed == stream and _MORE_PAUSES.fullmatch(message.text):
-            _add_pauses(row["pauses_ns"], message.text)
+            row["pauses_ns"] += _lengths_ns(message.text)
             row["last_line"] = message.line_no
             continue
         listed = stream if "pauses_ns" in pairs and _goes_on(message.text) else None
@@ -157,21 +160,37 @@ def _record(text: str) -> Row | None:
 
 def _line(text: str, prefixes: Mapping[str, int]) -> Row:
     """Returns the fields on a line, with the list of pauses that it has or begins."""
-    row: Row = dict(_cockroach(text) or pprof.both_sizes(text) or _pairs(text, prefixes))
+    row: Row = dict(_cockroach(text) or _both_sizes(text) or _pairs(text, prefixes))
     if _SINCE_LAST in text:
         row.pop("sys_bytes", None)
+    if (unit := row.get("resolution_bytes")) and text[-1:].isdigit():
+        # Fewer bytes than the unit of the others are a size whose own unit was cut off.
+        sizes = [name for name in row if name.endswith("_bytes") and 0 < row[name] < unit]
+        for name in (name for name in sizes if text.endswith(f" {row[name]}")):
+            del row[name]
     if pauses := _PAUSES.search(text):
         lengths = _lengths_ns(pauses["lengths"])
         named = row.keys() & _PAUSES_BY_NAME if lengths else _ONLY_NAME.fullmatch(text)
         if lengths[1:] or not named:
             row["pauses_ns"] = lengths
+        if text[pauses.start("lengths") - 1] in "[{(" and _goes_on(text):
+            row[_OPEN] = True
     return row
+
+
+def _both_sizes(text: str) -> Row:
+    """Returns what is in use and what was obtained, of a part that has both on one line."""
+    both = _IN_USE_AND_SYS.search(text)
+    if both is None:
+        return {}
+    name = both[1].lower()
+    return {f"{name}_inuse_bytes": int(both[2]), f"{name}_sys_bytes": int(both[3])}
 
 
 def _goes_on(text: str) -> bool:
     """Returns whether the list of pauses on a line may go on in the next one: it has no end."""
     match = _PAUSES.search(text)
-    return match is None or text[match.end() :].lstrip()[:1] not in ("]", ")", "}")
+    return match is None or _CLOSED.search(text, match.end()) is None
 
 
 def _with_name(message: Message, before: Message | None) -> Message:
@@ -195,17 +214,19 @@ def _lengths_ns(text: str) -> list[int]:
     return [length for length in lengths if length is not None]
 
 
-def _add_pauses(lengths_ns: list[int], text: str) -> None:
-    """Adds those of one more line, or removes all if it says that the list was cut."""
-    lengths_ns += _lengths_ns(text)
-    if _CUT in text:
-        lengths_ns.clear()
-
-
-def _of_pauses(lengths_ns: Sequence[int]) -> Row:
+def _of_pauses(row: Row, lengths_ns: Sequence[int]) -> Row:
     """Returns the columns of a list of pauses; a single number is the pause of the last cycle."""
-    one = len(lengths_ns) == 1
-    return {"last_pause_ns": lengths_ns[0]} if one else fields.pauses(lengths_ns)
+    if len(lengths_ns) == 1:
+        return {"last_pause_ns": lengths_ns[0]}
+    if row.pop(_OPEN, False):
+        # What is left of the last number is a number too.
+        lengths_ns = lengths_ns[:-1]
+    if len(lengths_ns) == fields.RING and (cycles := row.get("num_gc")):
+        return {
+            "last_pause_ns": fields.last_pause(lengths_ns, cycles),
+            **fields.pauses(lengths_ns),
+        }
+    return fields.pauses(lengths_ns)
 
 
 def place(message: Message) -> Row:

@@ -5,83 +5,95 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.ingest import numbers
-from gctrace_analyzer.ingest.memstats import fields
+from gctrace_analyzer.ingest.evidence.message import Message
+from gctrace_analyzer.ingest.memstats import log_messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gctrace_analyzer.ingest.evidence.message import Row
 
-# People write behind a size what it is in MB; a unit makes it another number.
-_TRAILER = re.compile(r"^# (?P<key>\w+) = (?P<value>\d+(?=\s+(?![kKMGT]?i?B\b)\S)|.*$)")
-_IN_USE_AND_SYS = re.compile(r"\b(Stack|MSpan|MCache) = (\d{1,20}) / (\d{1,20})\b")
+_TRAILER = re.compile(r"# (?:runtime\.MemStats$|\w+ = )")
 
 
 def read(lines: list[str]) -> list[Row]:
     """Returns the rows of the `# runtime.MemStats` sections of a heap profile."""
-    rows: list[Row] = []
-    for number, line in enumerate(lines, start=1):
-        if line.startswith("# runtime.MemStats"):
-            rows.append({"line_no": number})
-        elif rows and (match := _TRAILER.match(line)):
-            rows[-1] |= both_sizes(line) or _fields_of(match["key"], match["value"], rows[-1])
-    return [row for row in rows if len(row) > fields.ENOUGH]
+    numbered = enumerate(lines, start=1)
+    return log_messages.read(Message(at, line) for at, line in numbered if _TRAILER.match(line))
 
 
-def both_sizes(line: str) -> Row:
-    """Returns what is in use and what was obtained, of a part that has both on one line."""
-    both = _IN_USE_AND_SYS.search(line)
-    if both is None:
-        return {}
-    name = both[1].lower()
-    return {f"{name}_inuse_bytes": int(both[2]), f"{name}_sys_bytes": int(both[3])}
-
-
-def _fields_of(key: str, value: str, row: Row) -> Row:
-    if key == "PauseNs":
-        # Of a list that somebody cut, the longest is unknown.
-        listed = re.fullmatch(r"\[([\d ]*)\]", value)
-        pauses = [numbers.whole(pause) for pause in listed[1].split()] if listed else []
-        return {"pauses": pauses, **fields.pauses(pauses)}
-    column = fields.NAMES.get(fields.plain(key))
-    if column is None:
-        return {}
-    take = numbers.whole if column in fields.INTEGERS else numbers.real
-    if (number := take(value)) is None:
-        return {}
-    own: Row = {column: number}
-    if column == "num_gc" and row.get("pauses"):
-        own["last_pause_ns"] = fields.last_pause(row["pauses"], own["num_gc"])
-    return own
-
-
-_TYPE = re.compile(r"^Type: (\w+)$", re.MULTILINE)
-_TOTAL = re.compile(r"^Showing nodes accounting for .{1,60} of (\S+) total$", re.MULTILINE)
-_ROW = re.compile(
-    r"^ *(?P<flat>\d\S*) +(?P<flat_pct>[\d.]+)% +[\d.]+% +(?P<cum>\d\S*) +(?P<cum_pct>[\d.]+)% +"
-    r"(?P<name>\S.*)$",
+_TYPE = re.compile(
+    r"^Type: (\w+)\s*$|[ \t]--?(?:sample_index=)?((?:inuse|alloc)_(?:space|objects))\b",
     re.MULTILINE,
 )
-_LARGEST = 3
+_TOTAL = re.compile(
+    # Up to Go 1.9 there are no words in front; before Go had pprof, a script in Perl printed it.
+    r"^[ \t>]*(?:Showing nodes accounting for .{1,60} of (\S+) total|\d\S* of (\S+) total \(.*\)|"
+    r"Total: (\d\S* ?MB))\s*$",
+    re.MULTILINE,
+)
+_ROW = re.compile(
+    r"^[ \t>]*(?P<flat>\d\S*) +(?P<flat_pct>[\d.]+)% +(?P<sum_pct>[\d.]+)% +(?P<cum>\d\S*) +"
+    r"(?P<cum_pct>[\d.]+)% +(?P<name>\S.*)$",
+    re.MULTILINE,
+)
+_LARGEST, _FEWEST = 3, 2
+"""Rows that are quoted, and rows that are a table without its header."""
+
 _OF_MALG = (
     " runtime.malg allocates goroutines, which Go keeps for later ones: it shows how many there "
     "were at once, and is no leak."
 )
+_OF_GC = re.compile(
+    r"runtime\.(?:(?P<background>gcBgMarkWorker)|(?P<idle>gcDrainMarkWorkerIdle)"
+    r"|(?P<assists>gcAssistAlloc|gcDrainN)|(?P<sweeping>bgsweep|deductSweepCredit))\b"
+)
+"""The parts of GC in a CPU profile, and the functions that have all of each below them."""
 
 
-def of_table(text: str) -> Iterator[str]:
-    """Yields which functions the output of `go tool pprof -top` names first."""
-    kind, total = _TYPE.search(text), _TOTAL.search(text)
-    by = "cum" if kind and kind[1] == "goroutine" else "flat"
-    rows = [
-        row
-        for row in _ROW.finditer(text)
-        if by == "flat" or not row["name"].startswith("runtime.")
+def of_table(text: str, whole: str) -> Iterator[str]:
+    """Yields what each output of `go tool pprof -top` shows, though its ends may be missing.
+
+    Args:
+        text: the output, with anything around it.
+        whole: how much memory the process has, as a clause; empty if it is unknown.
+    """
+    totals = [(match.start(), match[match.lastindex or 0]) for match in _TOTAL.finditer(text)]
+    totals = totals or [(0, "")]
+    ends = [*(begin for begin, _ in totals[1:]), len(text)]
+    for (begin, total), end in zip(totals, ends, strict=True):
+        rows = [*_ROW.finditer(text, begin, end)]
+        if total or len(rows) >= _FEWEST:
+            kinds = [kind[kind.lastindex or 0] for kind in _TYPE.finditer(text, 0, begin)]
+            yield from _of_rows(rows, kinds[-1] if kinds else "", total, whole)
+
+
+def _of_rows(rows: list[re.Match[str]], kind: str, total: str, whole: str) -> Iterator[str]:
+    by = "cum" if kind == "goroutine" else "flat"
+    largest = sorted(rows, key=lambda row: -float(row[f"{by}_pct"]))
+    # Without its first rows, the largest are unknown.
+    is_whole = rows and float(rows[0]["sum_pct"]) <= float(rows[0]["flat_pct"])
+    texts = [
+        f"{row[by]} ({row[f'{by}_pct']} %) {row['name']}"
+        for row in (largest if is_whole else ())
+        if float(row[f"{by}_pct"]) and (by == "flat" or not row["name"].startswith("runtime."))
     ]
-    if kind and total and rows:
-        rows.sort(key=lambda row: -float(row[f"{by}_pct"]))
-        texts = (f"{row[by]} ({row[f'{by}_pct']} %) {row['name']}" for row in rows[:_LARGEST])
-        listed = ", ".join(texts)
-        kept = _OF_MALG if "runtime.malg" in listed else ""
-        yield f"Of {total[1]} ({kind[1]}), {by}: {listed}.{kept}"
+    listed = f"largest ({by}): {', '.join(texts[:_LARGEST])}"
+    listed = listed if texts else "the rows of the largest functions are not in the input"
+    kept = _OF_MALG if "runtime.malg" in listed else ""
+    named = f" ({kind or 'of what: see its line Type'})"
+    yield f"The profile has {total or 'a total that was cut off'}{named}; {listed}.{kept}"
+    if whole and kind == "inuse_space":
+        yield (
+            f"{whole}, so {total} of objects at the last GC are only a part: the rest is garbage "
+            "until the heap goal, idle heap, stacks and memory outside Go, whose sizes MemStats "
+            "shows."
+        )
+    parts: dict[str | None, str] = {}
+    for row in sorted(rows, key=lambda row: float(row["cum_pct"])):
+        if row["cum"].endswith("s") and (function := _OF_GC.match(row["name"])):
+            parts[function.lastgroup] = (
+                f"{function.lastgroup} {row['cum']} ({row['cum_pct']} %)"
+            )
+    if parts:
+        yield f"GC in these samples of CPU time, with what it calls: {', '.join(parts.values())}."

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.memstats import pprof
+from gctrace_analyzer.ingest.metrics import exposition
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from gctrace_analyzer.ingest.input import Part
 
@@ -40,6 +41,7 @@ _NAMES: tuple[tuple[str, str, int], ...] = (
     (r"\bWorkingSet(?:64|Size)\b", "resident", _BYTES),
     (r"Physical footprint(?=:)|\b(?:RES|(?i:RSS|resident(?: (?:set|memory))?(?: size)?))\b",
         "resident", _PRINTED),
+    (r"^VmSize:", "virtual", _KIB),
     (r"(?i:Maximum resident set size \(kbytes\)|VmHWM|\bmaxrss\b)", "peak", _KIB),
     (r"Physical footprint \(peak\)|(?i:peak (?:RSS|resident\w*|memory))", "peak", _PRINTED),
     # What makes it up
@@ -104,12 +106,24 @@ _HEADER = re.compile(
 )
 _RULE = re.compile(r"[\s=+|-]*")
 _OWN_NAMES = re.compile(r"^\s*[$#>%] |[=:]\s|\":|[a-z]=\d")
-_OF_PS = re.compile(
-    r"^\S{1,32}\s+\d{1,10}\s+\d{1,4}\.\d\s+\d{1,3}\.\d\s+\d{1,15}\s+(?P<value>\d{1,15})\s+\S{1,16}\s+"
-    r"[A-Z]\S{0,5}\s+\S+\s+\S+\s+(?P<name>\S+)(?![^\n]*\bgrep )",
-    re.MULTILINE,
+_SIZES_OF_ROW = (
+    r"(?P<virtual>[\d.]{1,15})(?P<virtual_unit>[kmgt]?) (?P<value>[\d.]{1,15})(?P<unit>[kmgt]?)"
 )
-"""A process in the output of `ps aux`, of which grep has left out the header."""
+_OF_PROCESS = [
+    re.compile(
+        rf"^[>|\t\x20]{{0,20}}{row} (?P<name>\S+)".replace(" ", r"[ \t]+")
+        + r"(?![^\n]*\bgrep )",
+        re.MULTILINE,
+    )
+    for row in (
+        # ps aux and ps u, then top
+        rf"\S{{1,32}} (?P<pid>\d{{1,10}}) \d{{1,4}}[.,]\d \d{{1,3}}[.,]\d {_SIZES_OF_ROW} "
+        r"\S{1,16} [A-Z]\S{0,5} \S+ \S+",
+        rf"(?P<pid>\S{{1,10}}) \S{{1,32}} (?:rt|-?\d{{1,3}}) -?\d{{1,2}} {_SIZES_OF_ROW} "
+        r"[\d.]{1,12}[kmgt]? [A-Z] \d{1,5}[.,]\d \d{1,3}[.,]\d \d{1,7}:\d\d[.:,]\d\d",
+    )
+]
+"""Rows of processes, whose header need not be there: grep, tail and quoting leave it out."""
 
 _OF_PMAP = re.compile(
     r"^\s*total(?: kB)?\s+\d{1,15}K?\s+(?P<value>\d{1,15})\s+\d", re.MULTILINE
@@ -126,16 +140,18 @@ _LEAST = 1 << 20
 """Bytes. Fewer are no program's memory."""
 
 
-def sizes(text: str) -> dict[str, int]:
+def sizes(text: str, *, prose: bool = True) -> dict[str, int]:
     r"""Returns the sizes of the only process or container that a text shows, in bytes.
 
-    Of several different sizes of a kind none is returned.
+    Of several different sizes of a kind none is returned. Without `prose`, only what tools print
+    counts, and no name that any sentence may have.
 
     >>> sizes("  PID   RSS COMMAND\n 8812 20480 ledger"), sizes("RSS: 3.0 GiB")
     ({'resident': 20971520}, {'resident': 3221225472})
     """
     known: dict[str, set[int]] = {}
-    for fact, size in (*_of_pairs(text), *_of_tables(text)):
+    pairs = (pair for pair in _PAIRS if prose or pair[2] != _PRINTED)
+    for fact, size in (*_of_pairs(text, pairs), *_of_tables(text)):
         known.setdefault(fact, set()).add(size)
     own = {fact: of_fact.pop() for fact, of_fact in known.items() if len(of_fact) == 1}
     own |= {fact[6:]: size for fact, size in own.items() if fact.startswith("total_")}
@@ -154,12 +170,18 @@ def added_to(part: Part) -> list[str]:
     """
     text = part.beginning
     known = sizes(text)
-    notes = [*sentences(known), *_of_processes(text), *pprof.of_table(text)]
+    whole = _whole(known)
+    notes = [*sentences(known), *_of_processes(text), *pprof.of_table(text, whole)]
+    if part.memstats is None or "pause_max_s" not in part.memstats.columns:
+        notes += exposition.of_pauses(text)
     kinds = [kind for kind in ("resident", "anonymous", "charged") if kind in known]
     rss = known[kinds[0]] if kinds else None
     own = {"rss_bytes": rss, "rss_peak_bytes": known.get("peak")}
     dumps, frame = part.rows.get("memstats", []), part.memstats
-    if notes and not any(part.facts.found.values()):
+    is_all = not any(part.facts.found.values())
+    if is_all and not notes:
+        notes += alone(sizes(text, prose=False))
+    if is_all and notes:
         part.facts.found = {"notes": len(notes)}
         if "limit" in known and "charged" in known:
             row = {"memory_used_bytes": known["charged"], "memory_limit_bytes": known["limit"]}
@@ -175,20 +197,28 @@ def added_to(part: Part) -> list[str]:
     return [f"{part.facts.name}: {text}" for text in notes]
 
 
-def _of_pairs(text: str) -> Iterator[tuple[str, int]]:
-    for pattern, fact, unit in _PAIRS:
+def _of_pairs(
+    text: str, pairs: Iterable[tuple[re.Pattern[str], str, int]]
+) -> Iterator[tuple[str, int]]:
+    for pattern, fact, unit in pairs:
         for match in pattern.finditer(text):
             yield from _size(fact, match, unit)
-    for pattern in (_OF_PS, _OF_PMAP, _OF_TASKLIST):
+    for pattern in _OF_PROCESS:
+        for match in pattern.finditer(text):
+            yield from _size("resident", match, _KIB)
+            yield from _size("virtual", match, _KIB, "virtual")
+    for pattern in (_OF_PMAP, _OF_TASKLIST):
         for match in pattern.finditer(text):
             yield "resident", int(match["value"].replace(",", "")) << 10
 
 
-def _size(fact: str, match: re.Match[str], unit: int) -> Iterator[tuple[str, int]]:
+def _size(
+    fact: str, match: re.Match[str], unit: int, group: str = "value"
+) -> Iterator[tuple[str, int]]:
     """Yields the size of a match, unless nothing shows its unit."""
-    printed = (match["unit"] or "")[:1].upper()
+    printed = (match["unit" if group == "value" else f"{group}_unit"] or "")[:1].upper()
     scale = 1024 ** " KMGT".index(printed) if printed and printed in "KMGT" else 1
-    number = numbers.real(match["value"].replace(",", ""))
+    number = numbers.real(match[group].replace(",", ""))
     size = numbers.whole(number, scale if printed else unit) if number is not None else None
     if size is not None and size >= _LEAST:
         yield fact, size
@@ -267,6 +297,31 @@ def sentences(known: Mapping[str, int]) -> Iterator[str]:
         )
 
 
+def _whole(known: Mapping[str, int]) -> str:
+    """Returns how much memory a process or container has; empty if that is unknown."""
+    if "resident" in known:
+        return f"{_mib(known['resident'])} are resident"
+    charged = known.get("charged")
+    return f"{_mib(charged)} are charged to the container, with page cache" if charged else ""
+
+
+def alone(known: Mapping[str, int]) -> Iterator[str]:
+    """Yields the sizes of a process or container of which nothing else is known."""
+    resident, anonymous, peak, virtual = (
+        known.get(name, 0) for name in ("resident", "anonymous", "peak", "virtual")
+    )
+    if not (whole := _whole(known)):
+        return
+    of_these = f", {_mib(anonymous)} of them anonymous memory" if anonymous else ""
+    most = f", and {_mib(peak)} were at most" if peak > resident > 0 else ""
+    yield (
+        f"{whole}{of_these}{most}. Whether that is Go's heap or memory "
+        "outside Go, MemStats of the same time shows (heap?debug=1, /debug/vars)."
+    )
+    if virtual > 2 * resident > 0:
+        yield f"The {_mib(virtual)} of address space (VSZ, VIRT) are not memory in use."
+
+
 def _large(known: Mapping[str, int], names: Mapping[str, str], whole: int) -> str:
     """Returns the parts that are much of the whole; empty if its size is unknown."""
     sizes = ((known.get(name, 0), what) for name, what in names.items() if whole)
@@ -275,18 +330,26 @@ def _large(known: Mapping[str, int], names: Mapping[str, str], whole: int) -> st
 
 def _of_processes(text: str) -> Iterator[str]:
     """Yields what the processes of a table have, and where the memory of one is mapped."""
+    readings: dict[tuple[str, str], list[int]] = {}
+    for match in chain.from_iterable(row.finditer(text) for row in _OF_PROCESS):
+        key = match["name"].rpartition("/")[2], match["pid"]
+        readings.setdefault(key, []).extend(size for _, size in _size("", match, _KIB))
     by_name: dict[str, list[int]] = {}
-    for match in _OF_PS.finditer(text):
-        by_name.setdefault(match["name"].rpartition("/")[2], []).append(int(match["value"]))
-    if len(by_name) > 1:
+    for (name, _), own in readings.items():
+        by_name.setdefault(name, []).extend(own[-1:])
+    if len(readings) > 1:
         largest = sorted(by_name.items(), key=lambda item: -sum(item[1]))[:_MOST]
-        listed = (
-            f"{name} {_mib(sum(own) << 10)} (processes: {len(own)})" for name, own in largest
-        )
+        listed = (f"{name} {_mib(sum(own))} (processes: {len(own)})" for name, own in largest)
         yield (
             f"Resident: {', '.join(listed)}. What processes share counts more than once. GOGC and "
             "GOMEMLIMIT act on a Go program alone, not on its children."
         )
+    for (name, _), own in readings.items() if len(readings) == 1 else ():
+        if len({*own}) > 1:
+            yield (
+                f"Resident memory of {name} in {len(own)} readings: {_mib(own[0])} at first, "
+                f"{_mib(max(own))} at most, {_mib(own[-1])} at last."
+            )
     mapped = [
         (int(m["at"], 16) >> 32, int(m["value"]) << 10) for m in _OF_PMAP_ANON.finditer(text)
     ]

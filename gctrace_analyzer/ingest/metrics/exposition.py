@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.metrics import labels, metric_names
 from gctrace_analyzer.ingest.metrics.samples import unix_us
 from gctrace_analyzer.ingest.wrappers import timestamps
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gctrace_analyzer.ingest.metrics.samples import Rejected, Samples
 
 SAMPLE = (
@@ -24,6 +28,11 @@ _EARLIEST_S = 1e8
 """Unix time in 1973. Smaller numbers are no times."""
 
 _BUCKET = r"^[^\s{]*_bucket\{"
+_OF_PAUSES = re.compile(
+    r"^\S{0,99}go_(?:sched_pauses_total_gc|gc_pauses)_seconds(?:_total)?_bucket\{[^}\n]{0,500}?"
+    r'\ble="(?P<most_s>[^"]{1,40})"[^}\n]{0,500}\} +(?P<count>\d[\d.e+]{0,20})\s*$',
+    re.MULTILINE,
+)
 _SERIES = r'^\s*(?:\{|"?[a-zA-Z_:][\w:.]*"?\{|(?:\w+_)?(?:go|process|container|kube)_\w+\s)'
 """A line that begins like this is meant to be a sample."""
 
@@ -65,6 +74,25 @@ def lines_of(text: str) -> pl.DataFrame:
     )
 
 
+def of_pauses(text: str) -> Iterator[str]:
+    """Yields what a histogram of GC's pauses shows, of which the sum is not exact."""
+    known = (
+        (numbers.real(m["most_s"]), numbers.real(m["count"])) for m in _OF_PAUSES.finditer(text)
+    )
+    counts = {edge: count for edge, count in known if edge is not None and count is not None}
+    edges = sorted(counts)
+    longest = next(
+        (at for at, edge in enumerate(edges) if counts[edge] == counts[edges[-1]]), 0
+    )
+    if longest:
+        before, most = (edges[at] for at in (longest - 1, longest))
+        yield (
+            f"Since its start, {counts[most]:,.0f} GC pauses have stopped the program, two per "
+            f"cycle; {counts[before]:,.0f} took at most {1000 * before:.3g} ms, the longest "
+            f"{1000 * before:.3g} to {1000 * most:.3g} ms."
+        )
+
+
 def read(text: str, samples: Samples) -> list[Rejected]:
     """Adds the samples of every series that is read; returns the damaged lines."""
     line = pl.col("text")
@@ -88,8 +116,8 @@ def read(text: str, samples: Samples) -> list[Rejected]:
     if parts.is_empty():
         return rejected
     different = parts["series"].unique(maintain_order=True)
-    numbers = [samples.series_of(*labels.series(text)) for text in different]
-    table = pl.DataFrame({"series": different, "number": pl.Series(numbers, dtype=pl.Int64)})
+    series = [samples.series_of(*labels.series(text)) for text in different]
+    table = pl.DataFrame({"series": different, "number": pl.Series(series, dtype=pl.Int64)})
     parts = parts.join(table, on="series", how="left", maintain_order="left")
     parts = parts.drop_nulls("number")
     at_us = unix_us(parts["at"])

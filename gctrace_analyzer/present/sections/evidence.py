@@ -43,7 +43,7 @@ _NOUNS = {
     "scavenges": ("scavenger line", None),
     "pacer": ("pacer line", None),
     "stacks": ("stack", None),
-    "notes": ("statement on memory", "statements on memory"),
+    "notes": ("statement", None),
     "rejected": ("line skipped", "lines skipped"),
 }
 _KINDS = {

@@ -161,7 +161,7 @@ def _parts(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
     of_runtime = [*_of_runtime(row)]
     yield from of_runtime
     sys, heap = _mib(row, "sys_bytes"), _mib(row, "heap_sys_bytes")
-    if sys is not None and heap is not None:
+    if sys is not None and heap is not None and heap >= (in_use or 0.0):
         rest = sys - heap - sum(part.size_mib for part in of_runtime)
         yield _Part("outside the heap", rest, "nothing: tables of the runtime; stacks")
     # Some programs export what was obtained and not returned as one figure.

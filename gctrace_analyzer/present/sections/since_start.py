@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.metrics import since_start
 from gctrace_analyzer.ingest.memstats import fields
-from gctrace_analyzer.present.format import count, duration, mib, share
+from gctrace_analyzer.present.format import count, duration, mib, place, share
 from gctrace_analyzer.present.sections.overview import named
 from gctrace_analyzer.units import digits
 
@@ -52,7 +52,11 @@ def _since_start(report: Report) -> Iterator[str]:
         text = "; ".join(filter(None, (cpu, pauses))) or "no GC pause was measured"
         # A ring of pauses alone does not cover the time since the start.
         only_ring = not cpu and row["gc_cycles"] is None and not row["stw_total_ms"]
-        yield f"{text[:1].upper()}{text[1:]}." if only_ring else f"Since its start, {text}."
+        at, last = row["line_no"], report.analysis.tables["memstats"]["line_no"].max()
+        since = "Since its start"
+        if at != last and not report.is_scraped:
+            since = f"From its start to the dump of {place(row['source'], at)}"
+        yield f"{text[:1].upper()}{text[1:]}." if only_ring else f"{since}, {text}."
         yield from _forced(row)
         yield from _long_pause(row, report)
     elif (s := report.analysis.figures).cycles:
@@ -111,7 +115,13 @@ def _pauses_since_start(row: Mapping[str, Any]) -> str:
         return text + (f"; the last pause took {_pause(last)}" if last else "")
     if cycles == 1:
         return text or f"a pause took {_pause(longest)}"
-    of = "" if row["pauses_are_all"] else f" of the last {fields.RING} cycles"
+    listed = row["pauses_listed"] or fields.RING
+    some = (
+        f"of the {listed} in the input"
+        if listed < fields.RING
+        else f"of the last {fields.RING} cycles"
+    )
+    of = "" if row["pauses_are_all"] else f" {some}"
     middle, shortest = row["stw_p50_ms"], row["stw_min_ms"]
     median = "" if middle is None else f" (median {_pause(middle)})"
     low = "" if shortest is None else f", the shortest {_pause(shortest)}"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
+    from gctrace_analyzer.ingest.read import Log
     from gctrace_analyzer.present.report import Report
 
 _MOST_CONTAINERS = 3
@@ -92,6 +93,8 @@ def no_verdict(report: Report) -> tuple[str, str]:
         )
     if returned := " ".join(of_scavenger(tables)):
         return f"The input does not show what GC costs. {returned}", _RECORD
+    if notes := " ".join(_of_memory(report.analysis.log)):
+        return notes, _RECORD
     return "The input does not show how the garbage collector performs.", ""
 
 
@@ -107,6 +110,14 @@ def _next_of_memory(report: Report) -> str:
     if needed < LEAST_MIB or report.analysis.profiled:
         return _RECORD
     return f"{_HOLDS} {_COSTS}"
+
+
+def _of_memory(log: Log) -> Iterator[str]:
+    """Yields the notes on the only input, if it shows nothing but sizes of memory."""
+    names = [source.name for source in log.sources if source.found.keys() == {"notes"}]
+    for note in log.notes if len(names) == len(log.sources) == 1 else ():
+        if note.startswith(f"{names[0]}: "):
+            yield note.removeprefix(f"{names[0]}: ")
 
 
 def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
@@ -182,6 +193,12 @@ def _used_of_limits(states: pl.DataFrame) -> Iterator[str]:
                 f"{subject} used up to {mib(used)} of its {mib(limit)} ({share(used / limit)}): "
                 f"{left if used < limit else over}, and the input has no record of a kill."
             )
+        elif used is not None and row["memory_of_host_bytes"]:
+            of = row["memory_of_host_bytes"] / MIB
+            yield (
+                f"{subject} used {mib(used)} of {mib(of)} ({share(used / of)}), its limit or, if "
+                "it has none, the memory of its host; the input has no record of a kill."
+            )
         elif row["failcnt"]:
             yield (
                 f"{subject} hit its memory limit {row['failcnt']:,} times, after which the kernel "
@@ -224,10 +241,17 @@ def _sizes(report: Report) -> Iterator[str]:
         )
         if parts and returned > MUCH * (memory.sys_mib or 0.0):
             parts = [f"{parts[0]} and returned {mib(returned)} of it"]
+        elif not parts and returned > MUCH * (memory.heap_sys_mib or 0.0):
+            parts = [f"{mib(returned)} were returned to the OS"]
         named = memory.needed_is or ""
         parts.insert(
             0, f"{named if named.startswith('the ') else f'the {named}'} {_course(memory)}"
         )
+        if memory.rss_mib and memory.sys_mib and memory.rss_mib < LEAST_MIB:
+            # More has a table.
+            beyond = memory.rss_mib - memory.sys_mib
+            of_others = f", at least {mib(beyond)} of it outside Go" if beyond > 0 else ""
+            parts.append(f"{mib(memory.rss_mib)} were resident{of_others}")
     if text := "; ".join(parts):
         yield f"{text[0].upper()}{text[1:]}."
     yield from _goals(report.analysis.tables["memstats"])

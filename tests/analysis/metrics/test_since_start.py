@@ -154,7 +154,7 @@ def test_near_spellings_of_a_field_are_read(near: str, name: str) -> None:
         ),
         (
             "HeapAlloc: 612368384\nNumGC: 4\nPauseNs:\n\t41802117, 39951026,\n\t44730951,\n",
-            "the longest pause took 44.7 ms",
+            "the longest pause of the 3 in the input took 44.7 ms",
         ),
         (
             "{LastGC:2021-03-04 09:59:58 +0000 UTC NumGC:3 PauseTotal:1m3.5s "

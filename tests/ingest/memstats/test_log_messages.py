@@ -411,16 +411,25 @@ def test_a_table_of_names_values_and_meanings_is_a_dump() -> None:
     ("listed", "longest_s"),
     [
         (["[3000 7000]"], 7e-6),
-        (["[3000 7000.5 ... 254 more]"], None),
+        (["[3000 7000 ... 254 more]"], 7e-6),
         (["[", "3000, 7000,", "5000", "]"], 7e-6),
-        (["[", "3000, 7000,", "... 254 more items", "]"], None),
+        (["[", "3000, 7000,", "... 254 more items", "]"], 7e-6),
+        # The last number may have had more digits.
+        (["[3000 7000 9"], 7e-6),
     ],
 )
-def test_pauses_that_were_cut_say_nothing_of_the_longest(
-    listed: list[str], longest_s: float | None
+def test_of_pauses_that_were_cut_those_that_are_whole_are_read(
+    listed: list[str], longest_s: float
 ) -> None:
     (row,) = dumps("Alloc: 5", "HeapSys: 7", f"PauseNs: {listed[0]}", *listed[1:])
-    assert row.get("pause_max_s") == longest_s
+    assert row["pause_max_s"] == longest_s
+    assert row["pauses"] == (3 if "5000" in listed else 2)
+
+
+def test_a_size_whose_unit_was_cut_off_is_not_read() -> None:
+    (row,) = dumps("Alloc = 7648 MiB Sys = 8002 MiB HeapInuse = 7650 MiB HeapSys = 7687")
+    assert row["heap_inuse_bytes"] == 7650 << 20
+    assert row.get("heap_sys_bytes") is None
 
 
 def test_the_dict_of_an_interactive_session_is_a_dump() -> None:

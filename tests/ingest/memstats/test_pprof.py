@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 
 from gctrace_analyzer.ingest.memstats import pprof
 from tests.helpers.memstats import DUMPS, row_of
 
 
+def read(lines: list[str]) -> list[dict[str, Any]]:
+    rows = pprof.read(lines)
+    return [{name: value for name, value in row.items() if value is not None} for row in rows]
+
+
 @given(DUMPS)
 def test_memstats_read_from_a_heap_profile_as_written(dump: dict[str, int]) -> None:
     lines = ["# runtime.MemStats", *(f"# {name} = {value}" for name, value in dump.items())]
-    assert pprof.read(lines) == [{"line_no": 1, **row_of(dump)}]
+    assert read(lines) == [{"line_no": 2, **row_of(dump)}]
 
 
 def test_a_heap_profile_has_pairs_pauses_and_fractions() -> None:
-    (row,) = pprof.read(
+    (row,) = read(
         [
             "# runtime.MemStats",
             "# Stack = 10 / 20",
-            "# PauseNs = [5 7 9]",
+            f"# PauseNs = [5 7 9{' 0' * 253}]",
             "# NumGC = 2",
             "# GCCPUFraction = 0.25",
             "# HeapAlloc = 1e+06",
@@ -31,11 +39,50 @@ def test_a_heap_profile_has_pairs_pauses_and_fractions() -> None:
     assert (row["gc_cpu_fraction"], row["heap_alloc_bytes"]) == (0.25, 1_000_000)
 
 
-def test_pauses_that_were_cut_say_nothing_of_the_longest() -> None:
-    for cut in ("[... 256 values cut ...]", "[5 7 ... 254 more]", "[5 7"):
+def test_of_pauses_that_were_cut_those_that_are_whole_are_read() -> None:
+    pauses = {"[... 256 values cut ...]": None, "[5 7 ... 254 more]": 7e-9, "[5 7 9": 7e-9}
+    for cut, longest in pauses.items():
         head = ["# runtime.MemStats", "# HeapSys = 7"]
-        (row,) = pprof.read([*head, f"# PauseNs = {cut}", "# NumGC = 2"])
-        assert not {"last_pause_ns", "pause_max_s"} & row.keys()
+        (row,) = read([*head, f"# PauseNs = {cut}", "# NumGC = 2"])
+        assert row.get("pause_max_s") == longest
+        # Which of them is the last one, only the whole list shows.
+        assert "last_pause_ns" not in row
+
+
+TABLE = """\
+      flat  flat%   sum%        cum   cum%
+ 2685.23MB 93.51% 93.51%  2686.20MB 93.54%  io.copyBuffer
+   74.07MB  2.58% 96.09%    74.07MB  2.58%  runtime.malg
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"Type: inuse_space\n(pprof) top\nShowing nodes accounting for 2784.62MB, 96.97% of "
+         f"2871.60MB total\n{TABLE}", "The profile has 2871.60MB (inuse_space); largest (flat)"),
+        # As it was up to Go 1.9, with the kind on the command line.
+        (f"$ go tool pprof --inuse_space x heap\n2784.62MB of 2871.60MB total (96.97%)\n{TABLE}",
+         "has 2871.60MB (inuse_space); largest (flat): 2685.23MB (93.51 %) io.copyBuffer"),
+        # Without what stands above the rows, a share shows the total.
+        (TABLE, "has a total that was cut off (of what: see its line Type); largest"),
+        ("Type: alloc_space\nShowing nodes accounting for 1MB, 50% of 2MB total\n  1MB 50",
+         "has 2MB (alloc_space); the rows of the largest functions are not in the input"),
+    ],
+)  # fmt: skip
+def test_a_table_of_pprof_is_read_in_part(text: str, said: str) -> None:
+    assert said in " ".join(pprof.of_table(text, ""))
+
+
+def test_gc_in_a_table_of_a_cpu_profile_is_named() -> None:
+    rows = """\
+         0     0%   100%      0.05s  2.60%  runtime.gcBgMarkWorker.func2
+         0     0%   100%      0.01s  0.52%  runtime.gcDrainN
+         0     0%   100%      0.47s 24.48%  runtime.main
+"""
+    said = " ".join(pprof.of_table(rows, ""))
+    assert "the rows of the largest functions are not in the input" in said
+    assert "assists 0.01s (0.52 %), background 0.05s (2.60 %)" in said
 
 
 def test_what_somebody_wrote_behind_a_size_does_not_hide_it() -> None:
@@ -47,12 +94,12 @@ def test_what_somebody_wrote_behind_a_size_does_not_hide_it() -> None:
 def test_a_damaged_number_of_a_heap_profile_leaves_the_others() -> None:
     lines = [
         "# runtime.MemStats",
-        "# HeapAlloc = 5 MB",
+        "# HeapAlloc = five",
         "# HeapSys = 7",
         "# NumGC = 3",
         "# Sys = ",
     ]
-    assert pprof.read(lines) == [{"line_no": 1, "heap_sys_bytes": 7, "num_gc": 3}]
+    assert read(lines) == [{"line_no": 3, "heap_sys_bytes": 7, "num_gc": 3}]
 
 
 def test_every_profile_of_a_file_is_a_dump() -> None:
@@ -62,5 +109,5 @@ def test_every_profile_of_a_file_is_a_dump() -> None:
         "# HeapSys = 7",
         "# NumGC = 3",
     ]
-    rows = pprof.read(["# HeapSys = 1", *one, "", *one, "# runtime.MemStats", "# NumGC = 1"])
-    assert [(row["line_no"], row["num_gc"]) for row in rows] == [(3, 3), (8, 3)]
+    rows = read(["# HeapSys = 1", *one, "", *one, "# runtime.MemStats", "# NumGC = 1"])
+    assert [(row["line_no"], row["num_gc"]) for row in rows] == [(4, 3), (9, 3)]

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.ingest.memstats.process_sizes import sentences, sizes
+from gctrace_analyzer.present.sections import verdict
 from gctrace_analyzer.testing import read_text
+
+
+def shown(text: str) -> str:
+    return verdict.shown(read_text(text).report()).sentence
+
 
 PS = "USER   PID %CPU %MEM    VSZ    RSS TTY STAT START   TIME COMMAND\n"
 TOP = "    PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND\n"
@@ -62,6 +69,36 @@ def test_the_resident_memory_is_that_of_the_dump_next_to_it() -> None:
 def test_what_memory_consists_of_is_said(text: str, said: tuple[str, ...]) -> None:
     (sentence,) = sentences(sizes(text))
     assert [part for part in said if part not in sentence] == []
+
+
+def test_a_process_is_read_again_and_again_without_a_header() -> None:
+    row = "dev 22918 2.4 3.1 253696 {} pts/4   Sl+  09:12   0:00 ./tmp\n"
+    text = f"{row.format(250712)}[...] later\n{row.format(251904)}{row.format(47384)}"
+    assert read_text(text).report().verdict is None
+    assert shown(text) == (
+        "Resident memory of tmp in 3 readings: 245 MiB at first, 246 MiB at most, 46 MiB at last."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        # top of Linux, and ps of macOS
+        ("<pid> <user> 20 0 2039124 760264 6780 S 0.0 4.9 271:15.08 exporter\n",
+         "742 MiB are resident."),
+        ("ana  17204   0.6  2.9 558574212 243371 s002  Ss+   2:31pm   6:12.47 ipfs daemon\n",
+         "The 545,483 MiB of address space (VSZ, VIRT) are not memory in use."),
+        ("<pre>\nVmHWM:\t12403892 kB\nVmRSS:\t 9377488 kB\nRssAnon:\t 9359576 kB\n</pre>\n",
+         "9,158 MiB are resident, 9,140 MiB of them anonymous memory, and 12,113 MiB were at most."),
+    ],
+)  # fmt: skip
+def test_the_size_of_a_process_alone_is_an_answer(text: str, said: str) -> None:
+    assert said in shown(text)
+
+
+def test_a_size_in_a_sentence_alone_is_no_answer() -> None:
+    with pytest.raises(NoDataError):
+        read_text("It takes as much memory as you give it: RSS: 3.0 GiB here.\n")
 
 
 def test_tasklist_has_the_working_set() -> None:
