@@ -250,7 +250,6 @@ def cycles(*origins: Input | Frame, **options: Unpack[ReadKwargs]) -> pl.DataFra
 def compare(
     before: Runs | Mapping[str, Runs],
     after: Runs | None = None,
-    /,
     *,
     promise: Promise | None = None,
 ) -> Comparison:

@@ -261,19 +261,25 @@ class MissingColumnsError(GctraceError, KeyError):
     Attributes:
         missing: the columns it lacks.
         found: the columns it has.
+        lines: the column that has lines of a log, if there is one.
     """
 
-    def __init__(self, missing: tuple[str, ...], found: tuple[str, ...]) -> None:
+    def __init__(
+        self, missing: tuple[str, ...], found: tuple[str, ...], lines: str | None = None
+    ) -> None:
         super().__init__(missing, found)
-        self.missing, self.found = missing, found
+        self.missing, self.found, self.lines = missing, found, lines
 
     def message(self, spelled: Spelling = python_argument) -> str:
         """Returns the message."""
         del spelled
+        hint = "Column names and units are those of gctrace_analyzer.cycles()."
+        if self.lines is not None:
+            text = rf"io.StringIO('\n'.join(frame[{self.lines!r}]))"
+            hint = f"To read the log in {self.lines}: gctrace_analyzer.read({text})"
         return (
             f"The data frame lacks {', '.join(self.missing)}.\n"
-            f"  It has: {', '.join(self.found) or 'no columns'}.\n"
-            "  Column names and units are those of gctrace_analyzer.cycles()."
+            f"  It has: {', '.join(self.found) or 'no columns'}.\n  {hint}"
         )
 
 

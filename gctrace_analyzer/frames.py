@@ -31,9 +31,10 @@ _FEW = 4
 
 
 def is_frame(origin: object) -> bool:
-    """Returns whether something is a Polars, pandas or Arrow frame."""
+    """Returns whether something is a Polars, pandas or Arrow frame, and no single column."""
+    is_series = hasattr(origin, "name") and hasattr(origin, "dtype")
     has_columns = isinstance(origin, pl.LazyFrame) or hasattr(origin, "__arrow_c_stream__")
-    return has_columns or _is_pandas(origin)
+    return not is_series and (has_columns or _is_pandas(origin))
 
 
 def to_polars(frame: Any) -> pl.DataFrame:
@@ -47,14 +48,14 @@ def to_polars(frame: Any) -> pl.DataFrame:
         return frame
     if isinstance(frame, pl.LazyFrame):
         return frame.collect()
+    if not is_frame(frame):
+        msg = f"expected a pandas, polars or Arrow frame, got {type(frame).__name__}"
+        raise TypeError(msg)
     if _is_pandas(frame):
         extras.load("pyarrow")
         converted: pl.DataFrame = pl.from_pandas(frame)
         return converted
-    if hasattr(frame, "__arrow_c_stream__"):
-        return pl.DataFrame(frame)
-    msg = f"expected a pandas, polars or Arrow frame, got {type(frame).__name__}"
-    raise TypeError(msg)
+    return pl.DataFrame(frame)
 
 
 def to_pandas(frame: pl.DataFrame) -> pd.DataFrame:
@@ -105,7 +106,9 @@ def cycles_of(frame: Any) -> pl.DataFrame:
     source = to_polars(frame)
     types = schema.polars_schema("cycles")
     if "gc_num" not in source.columns:
-        raise MissingColumnsError(("gc_num",), tuple(source.columns))
+        texts = source.select(pl.col(pl.String)).iter_columns()
+        lines = (column.name for column in texts if column.str.contains(r"\bgc ?#?\d+").any())
+        raise MissingColumnsError(("gc_num",), tuple(source.columns), next(lines, None))
     columns = [
         _converted(name, dtype) if name in source.columns else _null_column(name, dtype)
         for name, dtype in types.items()

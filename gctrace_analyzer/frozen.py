@@ -24,8 +24,8 @@ def frozen(cls: type[Class]) -> type[Class]:
     ...     ms: float = 0.0
     >>> Pause("mark termination", 0.5) == Pause("mark termination", 0.5)
     True
-    >>> Pause("mark termination")
-    Pause(phase='mark termination', ms=0.0)
+    >>> Pause("mark termination")  # a default says nothing
+    Pause(phase='mark termination')
     """
     for name, method in _SHARED.items():
         if name not in cls.__dict__:
@@ -64,18 +64,19 @@ def _hash(self: Any) -> int:
 
 @recursive_repr()
 def _shown(self: Any) -> str:
-    values = (f"{name}={getattr(self, name)!r}" for name in _names(self.__class__, "repr"))
+    own = ((field, getattr(self, field.name)) for field in fields(self) if field.repr)
+    values = (f"{field.name}={value!r}" for field, value in own if value is not field.default)
     return f"{self.__class__.__qualname__}({', '.join(values)})"
 
 
 def _compared(self: Any) -> tuple[Any, ...]:
-    return tuple(getattr(self, name) for name in _names(self.__class__, "compare"))
+    return tuple(getattr(self, name) for name in _names(self.__class__))
 
 
 @cache
-def _names(cls: Any, use: str) -> tuple[str, ...]:
-    """Returns the names of the fields that are used to compare, or shown."""
-    return tuple(field.name for field in fields(cls) if getattr(field, use))
+def _names(cls: Any) -> tuple[str, ...]:
+    """Returns the names of the fields that are compared."""
+    return tuple(field.name for field in fields(cls) if field.compare)
 
 
 _SHARED = {"__eq__": _equal, "__hash__": _hash, "__repr__": _shown}

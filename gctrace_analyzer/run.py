@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import field, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Never
 
@@ -20,10 +20,10 @@ from gctrace_analyzer.analysis.settings.known import ProgramFacts
 from gctrace_analyzer.analysis.summary import FIGURES, Summary
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import BadSettingError, unexpected
-from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import count
 from gctrace_analyzer.present.predicted import Predictions
 from gctrace_analyzer.present.report import Report
+from gctrace_analyzer.present.run_summary import RunSummary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -41,38 +41,20 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.read import Log
     from gctrace_analyzer.ingest.sources import SourceFacts
     from gctrace_analyzer.present.plots.accessor import Plots
+    from gctrace_analyzer.present.plots.palette import Theme
     from gctrace_analyzer.schema import TableName
 
 
-@frozen
-class RunSummary(Summary):
-    """The figures of a run; printing it shows the same report as the command line."""
-
-    report: Report = field(repr=False, kw_only=True)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the figures by name, ready for JSON."""
-        return self.report.analysis.figures.to_dict()
-
-    def __str__(self) -> str:
-        from gctrace_analyzer.present import text
-        from gctrace_analyzer.present.sections.report import document
-
-        return text.plain(document(self.report), everything=False)
-
-    def _repr_html_(self) -> str:
-        return _notebook_cell(self.report)
-
-
-class _Table:
+class _Table(property):
     """The table that was read and has the name of the attribute."""
 
     def __set_name__(self, _: type, name: str) -> None:
         self._name = name
+        self.__doc__ = f"Frame (`schema.{name.upper()}`) of {schema.ABOUT[name]}."
 
-    def __get__(self, run: Run | None, _: type) -> pl.DataFrame:
+    def __get__(self, run: Run | None, _: Any = None) -> pl.DataFrame:  # type: ignore[override]
         if run is None:
-            return self  # type: ignore[return-value]  # of the class
+            return self  # type: ignore[return-value]  # `help` asks the class
         return run.analysis.log.tables[self._name]
 
 
@@ -81,7 +63,14 @@ class Run:
 
     The tables are Polars frames with the columns of `gctrace_analyzer.schema`; figures come
     from `summary()`, `pauses()` and `windows()`, explanations from `findings()` and
-    `post_mortems()`, advice from `whatif()` and `recommend()`.
+    `post_mortems()`, advice from `whatif()` and `recommend()`. Tables that were read are
+    attributes (`run.cycles`), what is computed is a method (`run.pauses()`), and
+    `run.table(name)` returns either. The whole report is `print(run.summary())`, `to_html()`,
+    `to_markdown()` and `to_json()`.
+
+    >>> from gctrace_analyzer import read
+    >>> read("samples/steady-go1.26.log")
+    <Run of samples/steady-go1.26.log: 33 cycles, 1 process>
     """
 
     cycles = _Table()
@@ -135,12 +124,17 @@ class Run:
         return f"<Run of {names}: {rows}, {count(len(self.processes), 'process', 'processes')}>"
 
     def _repr_html_(self) -> str:
-        return _notebook_cell(self.report())
+        return self.summary()._repr_html_()
 
     @property
     def intervals(self) -> pl.DataFrame:
         """What happened between successive dumps or scrapes (`schema.INTERVALS`)."""
         return self._analysis.dumps.intervals
+
+    @property
+    def metrics(self) -> pl.DataFrame:
+        """The cycles with their derived columns (`schema.METRICS`), as `add_metrics` adds them."""
+        return self._analysis.metrics
 
     @property
     def sources(self) -> tuple[SourceFacts, ...]:
@@ -199,7 +193,7 @@ class Run:
             BadSettingError: there is no such table.
         """
         derived: dict[str, Callable[[], pl.DataFrame]] = {
-            "metrics": lambda: self._analysis.metrics,
+            "metrics": lambda: self.metrics,
             "intervals": lambda: self.intervals,
             "pauses": self.pauses,
             "windows": self.windows,
@@ -452,6 +446,29 @@ class Run:
     def _report(self) -> Report:
         return Report(self._analysis, self._advice)
 
+    def to_json(self) -> str:
+        """Returns the whole report as JSON text; `json.loads` makes plain values of it."""
+        from gctrace_analyzer.present import json
+
+        return json.dumps(self._report)
+
+    def to_markdown(self) -> str:
+        """Returns the report as Markdown, for an issue or a pull request."""
+        from gctrace_analyzer.present import markdown
+        from gctrace_analyzer.present.sections.report import document
+
+        return markdown.dumps(document(self._report))
+
+    def to_html(self, *, theme: Theme = "auto") -> str:
+        """Returns the report as one HTML file that opens without a network, with all charts.
+
+        Args:
+            theme: the colours it opens with: light, dark, or auto for those of the reader's system.
+        """
+        from gctrace_analyzer.present.html import report_page
+
+        return report_page.dumps(self._report, theme=theme)
+
     def with_notes(self, change: Callable[[str], str]) -> Run:
         """Returns the run with each note about reading its inputs as `change` returns it."""
         return self._of(replace(self._log, notes=tuple(map(change, self._log.notes))))
@@ -474,10 +491,3 @@ def _refuse(method: Callable[..., object], facts: Mapping[str, object]) -> None:
 def _rows(name: str, values: Sequence[PostMortem | Memory]) -> pl.DataFrame:
     rows = [item.to_dict() for item in values]
     return pl.DataFrame(rows, schema=schema.polars_schema(name), orient="row")
-
-
-def _notebook_cell(report: Report) -> str:
-    # Imported only when a notebook shows a report, because loading the templates takes 0.1 s.
-    from gctrace_analyzer.present.html import cell
-
-    return cell.dumps(report)

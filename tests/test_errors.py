@@ -7,6 +7,8 @@ import pickle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,7 +55,7 @@ ANY_ERROR = st.one_of(
     ),
     build(errors.MissingInputError, TEXT, TEXT, TEXT),
     build(errors.NoDataError, TEXT, TEXT, TEXT, lines=st.none() | COUNT, first=MAYBE),
-    build(errors.MissingColumnsError, st.tuples(TEXT), st.tuples(TEXT, TEXT)),
+    build(errors.MissingColumnsError, st.tuples(TEXT), st.tuples(TEXT, TEXT), MAYBE),
     build(errors.MissingExtraError, TEXT, TEXT),
     build(errors.UnwritableOutputError, TEXT, TEXT, kept=st.booleans()),
     build(errors.ProgramError, TEXT, TEXT, hint=TEXT, output=TEXT, code=st.none() | COUNT),
@@ -156,6 +158,22 @@ untyped: Any = gca
         (lambda run: run.recommend(gogc=200), TypeError, r"run\.whatif\(gogc=200\)"),
         (lambda run: run.whatif(cpu_limit=2), TypeError, r"gca\.read\(path, cpu_limit=2\)"),
         (lambda run: run.whatif(GOGC=200), TypeError, r"Did you mean gogc\?"),
+        *(
+            (
+                lambda _, make=make: gca.read(make({"at": [1], "message": ["x: gc 1 @0.1s"]})),
+                KeyError,
+                r"read\(io\.StringIO\('\\n'\.join\(frame\['message'\]\)\)\)",
+            )
+            for make in (pl.DataFrame, pd.DataFrame)
+        ),
+        *(
+            (
+                lambda _, make=make: untyped.read(make(["gc 1 @0.1s", "gc 2 @0.2s"])),
+                ValueError,
+                r"for lines, io\.StringIO\('\\n'\.join\(lines\)\)",
+            )
+            for make in (pl.Series, pd.Series, list)
+        ),
         (
             lambda _: untyped.read(LOG, gomemlimit="1GiB"),
             TypeError,
@@ -169,6 +187,28 @@ def test_what_python_users_write_instead_is_answered_with_what_to_write(
     run = gca.read(LOG)
     with pytest.raises(kind, match=says):
         call(run)
+
+
+@pytest.mark.parametrize(
+    ("write", "reader"),
+    [
+        (lambda cycles, path: cycles.write_csv(path), pl.read_csv),
+        (lambda cycles, path: cycles.to_pandas().to_csv(path), pl.read_csv),
+        (lambda cycles, path: cycles.write_ndjson(path), pl.read_ndjson),
+        (lambda cycles, path: cycles.write_json(path), pl.read_json),
+        (lambda cycles, path: cycles.write_parquet(path), pl.read_parquet),
+    ],
+)
+def test_a_file_of_cycles_says_how_to_read_it(
+    write: Callable[[pl.DataFrame, Path], Any],
+    reader: Callable[[Path], pl.DataFrame],
+    tmp_path: Path,
+) -> None:
+    cycles, path = gca.cycles(LOG), tmp_path / "cycles"
+    write(cycles, path)
+    with pytest.raises(OSError, match=rf"polars\.{reader.__name__}\("):
+        gca.read(path)
+    assert len(gca.read(reader(path)).cycles) == len(cycles)
 
 
 def test_bytes_are_the_content_of_a_log() -> None:

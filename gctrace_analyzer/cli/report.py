@@ -237,11 +237,6 @@ def of_run(
     """
     from gctrace_analyzer.present.sections.report import document
 
-    def as_json() -> str:
-        from gctrace_analyzer.present import json
-
-        return json.dumps(view.report())
-
     def write_page(file: IO[bytes], target: Sink) -> None:
         from gctrace_analyzer.present.html import report_page
 
@@ -257,7 +252,7 @@ def of_run(
         file.write(text.encode("utf-8", "replace"))
 
     writers: dict[str, Writer] = {
-        "json": text_writer(as_json),
+        "json": text_writer(view.to_json),
         "html": write_page,
         **{kind: partial(_write_plot, view, kind, plot, page.theme) for kind in PICTURES},
         **row_writers(lambda: view.table(cast("TableName", table)), safe=safe),

@@ -88,11 +88,20 @@ def files_in(path: Path) -> Sequence[Input]:
 
 
 _NOT_LOGS = {
-    b"PAR1": (
-        "a Parquet file",
-        "In Python, gctrace_analyzer.read(polars.read_parquet(...)) reads cycles that\n"
-        "  were written to one.",
-    ),
+    **{
+        magic: (
+            what,
+            f"In Python, gctrace_analyzer.read(polars.{reader}(...)) reads cycles that\n"
+            "  were written to one.",
+        )
+        for magic, what, reader in (
+            (b"PAR1", "a Parquet file", "read_parquet"),
+            (b"process,gc_num,", "a CSV table of cycles", "read_csv"),
+            (b",process,gc_num,", "a CSV table of cycles", "read_csv"),
+            (b'{"process":0,"gc_num":', "a JSON Lines table of cycles", "read_ndjson"),
+            (b'[{"process":0,"gc_num":', "a JSON table of cycles", "read_json"),
+        )
+    },
     b"LPKSHHRH": (
         "a binary journal",
         "Convert it first: journalctl --file FILE -o json > journal.json",
@@ -401,7 +410,7 @@ def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
                 argument="origins",
                 value=f"a {type(origin).__name__}",
                 expected="paths, each as an argument of its own (`*paths`), URLs, frames, or open "
-                "files such as io.StringIO(text)",
+                r"files such as io.StringIO(text); for lines, io.StringIO('\n'.join(lines))",
             )
         return origin, False, str(getattr(origin, "name", "<stream>"))
     if is_url(str(origin)):

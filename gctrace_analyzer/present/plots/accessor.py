@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Generic, Literal, Required, TypedDict, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Required, TypedDict, TypeVar, overload
 
 from gctrace_analyzer.errors import BadSettingError, NoDataError, by_nearness
 from gctrace_analyzer.present.plots import matplotlib_backend, plotly_backend
@@ -194,18 +194,18 @@ class Drawing:
         return f"<plot {self._name}: call it to draw it>"
 
 
-class _Plot:
+class _Plot(property):
     """The plot that has the name of the attribute."""
 
     def __init__(self, figure: Callable[[Report, Axis], Figure]) -> None:
-        self.figure = figure
+        self.figure, self.__doc__ = figure, figure.__doc__
 
     def __set_name__(self, _: type, name: PlotName) -> None:
         self._name = name
 
-    def __get__(self, plots: Plots | None, _: type) -> Drawing:
+    def __get__(self, plots: Plots | None, _: Any = None) -> Drawing:  # type: ignore[override]
         if plots is None:
-            return self  # type: ignore[return-value]  # of the class
+            return self  # type: ignore[return-value]  # `help` asks the class
         return Drawing(plots.report, self._name)
 
 
