@@ -219,7 +219,7 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
 
 
 _GO_COMMAND = re.compile(
-    r"(?:^|[$#>%] *)((?:[A-Z][A-Z0-9_]*=\S+ +)*go (?:run|build|test)\b[^\n]{0,60})|"
+    r"(?:^|[$#>%] *)((?:[A-Z][A-Z0-9_]*=\S+ +)*go (?:run|build|test)\b[^\n]{0,120})|"
     # The heading of a package in what the go command prints.
     r"^(?:\W{1,3} ?)?# (command-line-arguments|testmain|[\w.~-]{1,99}(?:/[\w.~-]{1,99}){1,9})\s*$",
     re.MULTILINE,
@@ -238,10 +238,10 @@ def of_toolchain(text: str) -> str | None:
     """
     if not any(word in text for word in GO_COMMANDS):
         return None
-    commands = dict.fromkeys(one or "go" for one, _ in _GO_COMMAND.findall(text))
-    if not commands:
+    if not (named := _GO_COMMAND.findall(text)):
         return None
-    quoted = " and ".join(f"`{command.strip()}`" for command in [*commands][:_MOST_COMMANDS])
+    commands = [*dict.fromkeys(command.strip() for command, _ in named if command)] or ["go"]
+    quoted = " and ".join(f"`{command}`" for command in commands[:_MOST_COMMANDS])
     return (
         f"Cycles may be those of {quoted}: go, compile and link print gctrace too. Build the "
         "program first (`go build`), and run it alone."

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.ingest.sniff import of_toolchain
 from gctrace_analyzer.present import markdown
 from gctrace_analyzer.present.format import live_heap
 from gctrace_analyzer.present.html import cycle_table, ranges, report_page
@@ -785,3 +786,25 @@ def test_a_pause_far_above_the_median_is_not_of_the_heap() -> None:
     )
     words = " ".join(shown.split())
     assert "The size of the heap does not explain 437 ms where the median is so low" in words
+
+
+def test_of_one_cycle_the_live_heap_has_no_median() -> None:
+    notes = {each.label: each.note for each in overview.state(read_text(log_of(1)).report())}
+    assert notes["Live heap"] == ""
+    more = {each.label: each.note for each in overview.state(read_text(log_of(2)).report())}
+    assert more["Live heap"].startswith("median; max")
+
+
+def test_at_the_heap_minimum_no_effective_gogc_is_named() -> None:
+    text = log_of(60, live=lambda n: n % 2, start=3, end=4, goal=4)
+    notes = {each.label: each.note for each in overview.state(read_text(text).report())}
+    assert notes["Heap goal"] == "set by the heap minimum"
+
+
+def test_a_command_whose_packages_are_headed_is_named_once() -> None:
+    headed = f"$ GODEBUG=gctrace=1 go run main.go\n# command-line-arguments\n{log_of(3)}"
+    assert "those of `GODEBUG=gctrace=1 go run main.go`: go, compile" in (
+        of_toolchain(headed) or ""
+    )
+    alone = of_toolchain(f"# command-line-arguments\n{log_of(3)}")
+    assert "those of `go`: go, compile" in (alone or "")

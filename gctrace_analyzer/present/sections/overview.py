@@ -402,7 +402,7 @@ def _live(report: Report, median: str) -> tuple[str, str]:
 
 def _growth(report: Report) -> str:
     highest = f"max {live_heap(report.analysis.summary.live_heap_max_mib)}"
-    most = f"median; {highest}"
+    most = f"median; {highest}" if report.analysis.summary.cycles != 1 else ""
     process = report.subject
     if "live_heap" not in report.analysis.levels or process is None:
         return most
@@ -440,6 +440,8 @@ def _goal(report: Report) -> str:
     # The first cycles of most programs start from the heap minimum.
     mostly = "mostly " if cycles < _NEARLY_ALL * sum(setters.values()) else ""
     limit = _limit(report) if setter == "memory-limit" else ""
+    # GOGC does not show at the minimum.
+    effective = [] if setter == "heap-minimum" else effective
     return "; ".join([f"set {mostly}by {limit or _SETTERS[setter]}", *effective])
 
 
