@@ -132,6 +132,9 @@ def read(
             a line could not be parsed.
         NoDataError: the inputs are empty, or nothing in them comes from the Go runtime.
         BadSettingError: an argument is not valid.
+
+    >>> read("samples/leak-into-limit-go1.24.log", container_limit="512MiB")
+    <Run of samples/leak-into-limit-go1.24.log: 73 cycles, 1 process>
     """
     if not origins:
         raise BadSettingError(
@@ -243,6 +246,9 @@ def cycles(*origins: Input | Frame, **options: Unpack[ReadKwargs]) -> pl.DataFra
 
     Raises:
         GctraceError: as `read`.
+
+    >>> cycles("samples/steady-go1.26.log").shape
+    (33, 28)
     """
     return read(*origins, **options).cycles
 
@@ -409,6 +415,9 @@ def add_metrics(frame: _Frame) -> _Frame:
     Raises:
         MissingColumnsError: a required column is absent.
         BadSettingError: the cycles of a process are not in order, or a number is a text.
+
+    >>> cycles("samples/steady-go1.26.log").pipe(add_metrics)["stw_total_ms"].max()
+    0.289
     """
     return frames.same_kind(
         frame, lambda cycles: with_metrics(frames.in_log_order(frames.of_numbers(cycles)))

@@ -315,7 +315,8 @@ class Run:
     def between(self, begin: str | float, end: str | float = math.inf) -> Run:
         """Returns the run of the cycles that start from one time on and before another.
 
-        Kills after the range have no post-mortem.
+        Kills after the range have no post-mortem. By wall time, filter the frame:
+        `gca.read(run.cycles.filter(pl.col("wall_time") >= time))` is a run too.
 
         Args:
             begin: seconds since the start of each process, or a duration such as `"60s"`.
@@ -424,7 +425,9 @@ class Run:
         return baseline, [run.report() for run in runs]
 
     def check(self, *conditions: str) -> list[Check]:
-        """Checks conditions; each result says whether its condition holds, with the reason.
+        """Checks conditions; `held` of each result says whether it holds, `str` gives the reason.
+
+        `held` is None if the log lacks the figure.
 
         Args:
             conditions: for example `stw_p99_ms>2`, `gc_cpu_share>10%`,
@@ -432,6 +435,10 @@ class Run:
 
         Raises:
             BadSettingError: a condition is not valid.
+
+        >>> from gctrace_analyzer import read
+        >>> print(read("samples/steady-go1.26.log").check("gc_per_s>1")[0])
+        gc_per_s>1: gc_per_s is 16.4524
         """
         from gctrace_analyzer.analysis.checks import Facts, condition
 

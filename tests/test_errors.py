@@ -148,6 +148,8 @@ untyped: Any = gca
             OSError,
             r"read\(\*sorted\(glob\.glob\('samp",
         ),
+        (lambda _: gca.read("samples"), OSError, r"gctrace_analyzer\.fleet\('samples'\)"),
+        (lambda _: gca.read(""), OSError, "this folder"),
         (lambda _: gca.read("nosuch-*.log"), OSError, "no file matches this pattern"),
         (lambda run: run.plot.heap(), AttributeError, r"no plot 'heap'\. Plots: live_heap, "),
         (

@@ -64,3 +64,7 @@ def test_a_run_exports_a_page_with_its_figures() -> None:
 def test_figures_print_as_the_report_at_a_prompt_too() -> None:
     figures = gca.read(LOG).summary()
     assert repr(figures) == str(figures)
+
+
+def test_sides_can_be_named_as_the_documentation_names_them() -> None:
+    assert repr(gca.compare(before=LOG, after=LOG)) == repr(gca.compare(LOG, LOG))

@@ -422,7 +422,7 @@ def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
         raise not_found(str(origin)) from err
     except IsADirectoryError as err:
         problem, hint = "a folder, not a log", _hint_for(path)
-        raise UnreadableInputError(str(origin), problem, hint) from err
+        raise UnreadableInputError(str(origin) or "'' (this folder)", problem, hint) from err
     except OSError as err:
         raise not_opened(str(origin), err) from err
 
@@ -437,6 +437,7 @@ def _hint_for(folder: Path) -> str:
     if folder.name and folder.with_name(f"{folder.name}.manifest.json").exists():
         return f"It is the output of a fleet: gctrace-analyze fleet {folder}"
     fleet = f"read each as a process of its own: gctrace-analyze fleet {folder}"
+    fleet += f"\n  (in Python: gctrace_analyzer.fleet({str(folder)!r}))"
     pattern = _pattern(folder)
     return (
         f"Name the files in it: {folder / pattern}\n  Or {fleet}" if pattern else f"To {fleet}"
