@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer import units
-from gctrace_analyzer.units import digits
+from gctrace_analyzer.units import between_text, digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -59,6 +59,13 @@ def share(value: float | None) -> str:
     if value is None:
         return NONE
     return f"{digits(100 * value, 3 if abs(value) >= 0.1 else 2)} %"
+
+
+def gc_cpu(s: Summary) -> str:
+    """Formats the share of the CPU that GC took, or the range of it."""
+    if s.gc_cpu_range is None:
+        return share(s.gc_cpu_share)
+    return between_text(*map(share, s.gc_cpu_range))
 
 
 def milliseconds(value: float | None) -> str:

@@ -651,7 +651,8 @@ def test_several_dumps_do_not_ask_for_a_second_one() -> None:
     assert "Only a second" not in several
     # The list of pauses in this excerpt ends inside.
     excerpt = (CORPUS / "wild" / "go68136-pprof-heap-debug1.log").read_text().rstrip()
-    assert "pause" not in plain(document(read_text(excerpt).report()))
+    cut = " ".join(plain(document(read_text(excerpt).report())).split())
+    assert "the longest pause of the 91 in the input took 0.280 ms" in cut
     one = plain(document(read_text(f"{excerpt}]\n").report()))
     assert "Only a second dump" in " ".join(one.split())
     assert "Since its start" not in one, "a ring of pauses is not the time since the start"
@@ -808,3 +809,12 @@ def test_a_command_whose_packages_are_headed_is_named_once() -> None:
     )
     alone = of_toolchain(f"# command-line-arguments\n{log_of(3)}")
     assert "those of `go`: go, compile" in (alone or "")
+
+
+def test_a_range_of_gc_cpu_is_the_same_all_over_the_page() -> None:
+    late = "".join(log_of(10).splitlines(keepends=True)[5:])
+    report = read_text(late).report()
+    value = next(figure.value for figure in overview.state(report) if figure.label == "GC CPU")
+    assert "–" in value
+    assert statements(report, (0,))["timeline-gc_cpu"].startswith(f"{value} of all CPU")
+    assert cycle_table.figures(report, axis_of(report, bins=100))["gcCpu"] == value

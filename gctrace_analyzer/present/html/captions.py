@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.present.format import interval, mib, mib_per_s, milliseconds, rate, share
+from gctrace_analyzer.present.format import (
+    gc_cpu,
+    interval,
+    mib,
+    mib_per_s,
+    milliseconds,
+    rate,
+    share,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -54,7 +62,7 @@ def _statements(report: Report) -> Iterator[tuple[str, str]]:
     if s.gc_cpu_share is not None:
         idle = s.gc_cpu_with_idle_share
         more = "" if idle is None else f", {share(idle)} with idle marking"
-        yield "timeline-gc_cpu", f"{share(s.gc_cpu_share)} of all CPU over the run{more}."
+        yield "timeline-gc_cpu", f"{gc_cpu(s)} of all CPU over the run{more}."
     if s.assist_share_of_gc_cpu is not None:
         assists = share(s.assist_share_of_gc_cpu)
         yield "timeline-assist", f"{assists} of GC CPU over the run."

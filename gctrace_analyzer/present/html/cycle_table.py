@@ -9,7 +9,7 @@ import polars as pl
 
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import largest
-from gctrace_analyzer.present.format import NONE
+from gctrace_analyzer.present.format import NONE, gc_cpu
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.plots.axis import with_idle
 
@@ -255,9 +255,11 @@ def figures(report: Report, axis: Axis) -> Mapping[str, Any]:
         "alloc": "allocated_mib_per_s",
     }
     several = report.analysis.tables["processes"]["process"].n_unique() > len(axis.processes)
+    s = report.analysis.summary
     return {
-        # Of the whole run it is known better than from the ends of intervals.
-        "mostLive": None if several else report.analysis.summary.live_heap_max_mib,
+        # Of the whole run they are known better than from the ends of intervals.
+        "mostLive": None if several else s.live_heap_max_mib,
+        "gcCpu": None if several or s.gc_cpu_range is None else gc_cpu(s),
         "of": f"Process {axis.processes[0]}" if several and axis.processes else "Whole run",
         **{key: _values(rows, name, _SUM_DIGITS) for key, name in names.items()},
     }

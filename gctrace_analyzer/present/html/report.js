@@ -454,7 +454,7 @@
     const parts = [`${range && current.figures.of === "Whole run" ? "" : `${current.figures.of}: `}${where}`, `${count.toLocaleString("en")} cycles`];
     const points = Math.max(...timed.flatMap((chart) => chart.series.map((each) => from(each.x, end) - from(each.x, begin))));
     if (data.records.noun === "cycles" && count > 1.5 * points && points > 0) parts.push(`a point is the mean or the highest of ${number(count / points, 2)} cycles`);
-    if (time) parts.push(`GC CPU ${percent(spent / time)}`);
+    if (time) parts.push(`GC CPU ${!range && current.figures.gcCpu || percent(spent / time)}`);
     if (most >= 0) parts.push(`longest pause ${number(most)} ms`);
     if (heap >= 0) parts.push(`live heap up to ${size(heap)}`);
     if (taken) parts.push(`allocation ${number(made_ / taken)} MiB/s`);

@@ -18,6 +18,7 @@ from gctrace_analyzer.present.format import (
     NONE,
     count,
     duration,
+    gc_cpu,
     interval,
     live_heap,
     mib,
@@ -30,7 +31,7 @@ from gctrace_analyzer.present.format import (
     share,
 )
 from gctrace_analyzer.present.sections.findings import DEATHS
-from gctrace_analyzer.units import LEAST_CORES, between_text, cores_text
+from gctrace_analyzer.units import LEAST_CORES, cores_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -73,14 +74,13 @@ def state(report: Report) -> list[KeyFigure]:
     s = report.analysis.summary
     figures: list[KeyFigure] = []
     if s.gc_cpu_share is not None:
-        low, high = s.gc_cpu_range or (s.gc_cpu_share, s.gc_cpu_share)
-        value = between_text(share(low), share(high))
         note = _cores(s)
         if s.gc_cpu_with_idle_share is not None:
-            note += f"; {share(s.gc_cpu_with_idle_share + high - s.gc_cpu_share)} with idle"
+            most = s.gc_cpu_range[1] if s.gc_cpu_range else s.gc_cpu_share
+            note += f"; {share(s.gc_cpu_with_idle_share + most - s.gc_cpu_share)} with idle"
         if s.gc_cpu_range and (s.gc_cpu_most_cores or 0) >= LEAST_CORES:
             note = f"up to {note}"
-        figures.append(_with_level(report, "GC CPU", value, note, "gc_cpu"))
+        figures.append(_with_level(report, "GC CPU", gc_cpu(s), note, "gc_cpu"))
     # Metrics have the total, but not always each pause.
     pauses = {"p99": s.pause_p99_ms, "max": s.stw_max_ms, "total": s.stw_total_ms}
     known = {name: milliseconds(ms) for name, ms in pauses.items() if ms is not None}
