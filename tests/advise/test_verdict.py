@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
@@ -116,6 +116,23 @@ def test_a_present_setting_under_which_gc_costs_little_needs_no_action() -> None
     assert found.finding == "GC005"
     assert "The settings changed: since" in found.sentence
     assert found.action == "Leave the settings as they are now."
+
+
+def test_in_old_go_what_else_delays_a_stop_is_named() -> None:
+    text = log_of(40, live=lambda n: 90).replace("0 MB stacks, 0 MB globals, ", "")
+    late = of(text.replace(": 0.02+5+", ": 9.0+5+", 3))
+    assert "clearing a large block (before 1.17) also delays the stop." in late.action
+
+
+def test_a_goal_of_two_settings_is_not_said_to_be_set_by_the_last_one() -> None:
+    sizes: dict[str, Any] = {"live": 4, "start": 20, "end": 21, "goal": 21}
+    later = log_of(700, every=0.02, mark=2, **sizes).splitlines(keepends=True)[600:]
+    first = assisting(600, 0.015, 2, 2.2)
+    alone, both = (
+        str(plain(document(read_text("".join(x)).report()))) for x in (later, first + later)
+    )
+    assert "set by a GOGC of" in alone
+    assert "set by a GOGC of" not in both
 
 
 def test_the_cost_of_the_first_cycle_may_be_of_the_time_before_the_log() -> None:

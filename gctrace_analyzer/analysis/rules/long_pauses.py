@@ -37,7 +37,8 @@ _LONG = (
     "long-stw-sweep-termination",
     meaning="The whole program waits because stopping the world takes a long time.",
     condition="Sweep-termination pauses: " + _LONG,
-    advice=f"{CHECK_CPUS}; before Go 1.14, a loop without function calls also delays the stop.",
+    advice=f"{CHECK_CPUS}; a loop without function calls (before Go 1.14) or clearing a large "
+    "block (before 1.17) also delays the stop.",
     needs="sweep-termination pauses",
     contradicted_by="late pauses of both phases, far above their median: the host is short of "
     "CPU",

@@ -427,8 +427,8 @@ def _goal(report: Report) -> str:
     setters = report.analysis.goal_set_by
     setter, cycles = max(setters.items(), key=lambda item: item[1], default=("", 0))
     # Nothing is said of a goal whose setter is known for a few cycles only.
-    regime = present(report.analysis.only_regimes)
-    if regime is not None and regime.set_by == "either":
+    regimes = distinct(report.analysis.only_regimes)
+    if len(regimes) == 1 and (regime := regimes[0]).set_by == "either":
         low, high = regime.memory_limit_mib_low or 0, regime.memory_limit_mib_high
         limit = f" of {low:,.0f}–{high:,.0f} MiB" if high else ""
         return f"set by {gogc_text(regime)} or a limit{limit}"
