@@ -107,7 +107,8 @@ def _next_of_memory(report: Report) -> str:
     if part := largest_part(report):
         return f"{part} {_COSTS}"
     needed = max(memory.needed_mib or 0.0 for memory in report.analysis.memory)
-    if needed < LEAST_MIB or report.analysis.profiled:
+    is_profile = any(source.kind == "pprof" for source in report.analysis.log.sources)
+    if needed < LEAST_MIB or is_profile:
         return _RECORD
     return f"{_HOLDS} {_COSTS}"
 
