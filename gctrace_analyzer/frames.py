@@ -49,7 +49,8 @@ def to_polars(frame: Any) -> pl.DataFrame:
     if isinstance(frame, pl.LazyFrame):
         return frame.collect()
     if not is_frame(frame):
-        msg = f"expected a pandas, polars or Arrow frame, got {type(frame).__name__}"
+        kind = type(frame).__name__
+        msg = f"expected a pandas, polars or Arrow frame such as run.cycles, got {kind}"
         raise TypeError(msg)
     if _is_pandas(frame):
         extras.load("pyarrow")

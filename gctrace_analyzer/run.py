@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Never
 
 import polars as pl
@@ -115,6 +114,7 @@ class Run:
         self._thresholds, self._slo = thresholds, slo
         self._analysis = Analysis(log, settings, thresholds, slo)
         self._advice = Advice(self._analysis)
+        self._report = Report(self._analysis, self._advice)
 
     def __repr__(self) -> str:
         names = ", ".join(source.name for source in self.sources) or "frame"
@@ -235,11 +235,11 @@ class Run:
         """Returns the stop-the-world pauses by phase (`schema.PAUSES`)."""
         return self._analysis.pauses
 
-    def windows(self, every: str | float = "10s") -> pl.DataFrame:
+    def windows(self, every: units.Duration = "10s") -> pl.DataFrame:
         """Returns the figures of consecutive windows of equal length (`schema.WINDOWS`).
 
         Args:
-            every: length of a window, as `"10s"` or in seconds.
+            every: length of a window, as `"10s"`, in seconds, or a timedelta.
 
         Raises:
             BadSettingError: `every` is not a duration above 0, or makes over a million windows.
@@ -312,14 +312,14 @@ class Run:
         """
         return self._of(selection.one_process(self._analysis, number))
 
-    def between(self, begin: str | float, end: str | float = math.inf) -> Run:
+    def between(self, begin: units.Duration, end: units.Duration = math.inf) -> Run:
         """Returns the run of the cycles that start from one time on and before another.
 
         Kills after the range have no post-mortem. By wall time, filter the frame:
         `gca.read(run.cycles.filter(pl.col("wall_time") >= time))` is a run too.
 
         Args:
-            begin: seconds since the start of each process, or a duration such as `"60s"`.
+            begin: since the start of each process: seconds, `"60s"`, or a timedelta.
             end: in the same form; by default the end of the log.
 
         Raises:
@@ -448,10 +448,6 @@ class Run:
     def report(self) -> Report:
         """Returns the data that every output format shows."""
         return self._report
-
-    @cached_property
-    def _report(self) -> Report:
-        return Report(self._analysis, self._advice)
 
     def to_json(self) -> str:
         """Returns the whole report as JSON text; `json.loads` makes plain values of it."""

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import timedelta
 from numbers import Integral
-from typing import SupportsFloat
+from typing import SupportsFloat, TypeAlias
 
 from gctrace_analyzer.errors import BadSettingError
+
+Duration: TypeAlias = str | float | timedelta
+"""As `90s` or `1m30s`, in seconds, or a timedelta, which is also the one of pandas."""
 
 MIB = 1 << 20
 DAY_S = 86_400
@@ -168,7 +172,7 @@ def _in_go_units(text: str, size: float) -> str | None:
     return f"{size:.0f}MiB" if size >= 1 else None
 
 
-def duration_s(value: str | float, *, argument: str = "duration") -> float:
+def duration_s(value: Duration, *, argument: str = "duration") -> float:
     """Returns a duration in seconds; a number is read as seconds.
 
     Raises:
@@ -177,6 +181,8 @@ def duration_s(value: str | float, *, argument: str = "duration") -> float:
     >>> duration_s("90s"), duration_s("1m30s"), duration_s("250ms"), duration_s(2)
     (90.0, 90.0, 0.25, 2.0)
     """
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
     if isinstance(value, int | float) and not isinstance(value, bool):
         if math.isfinite(value) and value >= 0:
             return float(value)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import inspect
 import json
-from typing import TYPE_CHECKING, get_args
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, get_args
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import gctrace_analyzer as gca
@@ -64,6 +67,16 @@ def test_a_run_exports_a_page_with_its_figures() -> None:
 def test_figures_print_as_the_report_at_a_prompt_too() -> None:
     figures = gca.read(LOG).summary()
     assert repr(figures) == str(figures)
+
+
+def test_numbers_and_durations_of_numpy_and_pandas_are_taken() -> None:
+    run = gca.read(LOG)
+    untyped: Any = run
+    assert untyped.whatif(gogc=np.int64(50))["gogc"].to_list() == [50]
+    assert untyped.whatif(memory_limit=np.float32(512))["memory_limit_mib"].to_list() == [512]
+    assert run.windows(pd.Timedelta("1s")).equals(run.windows("1s"))
+    part = run.between(timedelta(seconds=1), pd.Timedelta("2s"))
+    assert part.cycles.equals(run.between("1s", "2s").cycles)
 
 
 def test_sides_can_be_named_as_the_documentation_names_them() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
 from itertools import product
@@ -54,7 +54,7 @@ def parse_settings(
     """
     if isinstance(values, Present):
         return [present]
-    if values is None or isinstance(values, str | int | float):
+    if isinstance(values, str) or not isinstance(values, Iterable):
         return _numbers(values, what)
     return [number for value in values for number in _numbers(value, what)]
 
