@@ -138,14 +138,11 @@ _FOREIGN = (
         "Prometheus text without line breaks",
         r"[^\n#]# (?:HELP|TYPE) \w+ [^\n]*# (?:HELP|TYPE) \w+ ",
     ),
-    ("a table, but not of MemStats", r"(?:^\|[^\n]*\|[ \t]*\n){2}|^\|[ :|-]*-[ :|-]*\|?\s*$"),
     (
         "a table, but not of MemStats",
+        r"(?:^\|[^\n]*\|[ \t]*\n){2}|^\|[ :|-]*-[ :|-]*\|?\s*$|"
         r"\A(?:[$#>] [^\n]*\n)?(?!INFO|WARN|ERROR|DEBUG)[A-Z]{2,30}(?: [A-Z]{1,30})?"
-        r"(?:(?: {2,}+|\t)[A-Z][A-Za-z%()/-]{0,30}+(?: [A-Z%/][A-Z%/()]{0,30}+){0,4}+){2}",
-    ),
-    (
-        "a table, but not of MemStats",
+        r"(?:(?: {2,}+|\t)[A-Z][A-Za-z%()/-]{0,30}+(?: [A-Z%/][A-Z%/()]{0,30}+){0,4}+){2}|"
         r"\A[^\n,;\t:[{]{1,40}([,;\t])(?:[^\n,;\t:[{]{0,40}(?:\1|\n))+(?:[^\n]*\1[^\n]*\n){2}",
     ),
 )

@@ -22,12 +22,6 @@ WINDOW = "since-start"
 _SHOWS = ("gc_cycles", "gc_cpu_share", "gc_cpu_with_idle_s", "stw_total_ms", "stw_max_ms")
 """Columns of which one is a cost of GC, or counts it."""
 
-_COSTS = (
-    "num_gc", "gc_cpu_fraction", "gc_cpu_s", "pause_total_ns", "pause_least_s", "pause_max_s",
-    "pause_longest_s",
-)  # fmt: skip
-"""Those of dumps that they are made of."""
-
 
 def since_start(
     dumps: pl.DataFrame, pauses: pl.DataFrame, kinds: Mapping[str, str]
@@ -156,8 +150,8 @@ def summarize(rows: pl.DataFrame, notes: Sequence[str] = ()) -> Summary:
 
 def with_costs(dumps: pl.DataFrame) -> pl.DataFrame:
     """Returns the last dump of a program that shows what GC cost, or the last: it may be cut."""
-    known = dumps.filter(pl.any_horizontal(pl.col(_COSTS).is_not_null()))
-    return (dumps if known.is_empty() else known).tail(1)
+    costs = pl.any_horizontal(pl.col("^(?:num_gc|gc_cpu_|pause_).*$").is_not_null())
+    return (dumps if (known := dumps.filter(costs)).is_empty() else known).tail(1)
 
 
 def first_of_each(memstats: pl.DataFrame) -> pl.DataFrame:

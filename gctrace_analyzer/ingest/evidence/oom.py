@@ -56,6 +56,7 @@ class _Reader:
             (oom_lines.PREKILL, self.announced),
             (oom_lines.CONTEXT, self.context),
             (oom_lines.TASK_IN, self.task_in),
+            (oom_lines.TRACE, self.traced),
             (oom_lines.USAGE, self.usage),
             (oom_lines.REAPED, self.reaped),
             (oom_lines.GROUP, self.group),
@@ -210,6 +211,9 @@ class _Reader:
         del row["pid"], row["comm"]
         incident.facts |= row | {"global_oom": bool(match["global"])}
 
+    def traced(self, _: re.Match[str], about: Row) -> None:
+        self.at("traced", about)
+
     def usage(self, match: re.Match[str], about: Row) -> None:
         # Without a limit the kernel prints PAGE_COUNTER_MAX, which is no possible number.
         row = columns(match)
@@ -252,7 +256,7 @@ class _Reader:
         for kill in incident.kills:
             _add_derived(kill)
             self.rows["oom_kills"].append(kill)
-        if not incident.kills and incident.seen & {"invoked", "usage", "task in", "no kill"}:
+        if not incident.kills and incident.seen != {"group"}:
             facts["scope"] = (
                 "memcg" if facts.get("oom_memcg") or "usage_bytes" in facts else None
             )

@@ -51,6 +51,7 @@ TASK_IN = re.compile(
     r"Task in (?P<task_memcg>(?:(?!Task in ).)+?) killed as a result of limit of "
     r"(?P<oom_memcg>.*\S)\s*$"
 )
+TRACE = re.compile(r"\boom_kill_process(?:\.\w{1,20}){0,3}(?:\+0x| from )")
 USAGE = re.compile(
     r"(?P<what>memory\+swap|memory|swap): usage (?P<usage_kb>\d+)kB, limit (?P<limit_kb>\d+)kB, "
     r"failcnt (?P<failcnt>\d+)"

@@ -166,8 +166,7 @@ def _line(text: str, prefixes: Mapping[str, int]) -> Row:
     if (unit := row.get("resolution_bytes")) and text[-1:].isdigit():
         # Fewer bytes than the unit of the others are a size whose own unit was cut off.
         sizes = [name for name in row if name.endswith("_bytes") and 0 < row[name] < unit]
-        for name in (name for name in sizes if text.endswith(f" {row[name]}")):
-            del row[name]
+        row = {n: v for n, v in row.items() if n not in sizes or not text.endswith(f" {v}")}
     if pauses := _PAUSES.search(text):
         lengths = _lengths_ns(pauses["lengths"])
         named = row.keys() & _PAUSES_BY_NAME if lengths else _ONLY_NAME.fullmatch(text)
@@ -181,10 +180,8 @@ def _line(text: str, prefixes: Mapping[str, int]) -> Row:
 def _both_sizes(text: str) -> Row:
     """Returns what is in use and what was obtained, of a part that has both on one line."""
     both = _IN_USE_AND_SYS.search(text)
-    if both is None:
-        return {}
-    name = both[1].lower()
-    return {f"{name}_inuse_bytes": int(both[2]), f"{name}_sys_bytes": int(both[3])}
+    sizes = zip(("inuse", "sys"), both.groups()[1:], strict=True) if both else ()
+    return {f"{both[1].lower()}_{end}_bytes": int(size) for end, size in sizes if both}
 
 
 def _goes_on(text: str) -> bool:
@@ -221,12 +218,8 @@ def _of_pauses(row: Row, lengths_ns: Sequence[int]) -> Row:
     if row.pop(_OPEN, False):
         # What is left of the last number is a number too.
         lengths_ns = lengths_ns[:-1]
-    if len(lengths_ns) == fields.RING and (cycles := row.get("num_gc")):
-        return {
-            "last_pause_ns": fields.last_pause(lengths_ns, cycles),
-            **fields.pauses(lengths_ns),
-        }
-    return fields.pauses(lengths_ns)
+    last = {"last_pause_ns": fields.last_pause(lengths_ns, row.get("num_gc"))}
+    return fields.pauses(lengths_ns) | (last if len(lengths_ns) == fields.RING else {})
 
 
 def place(message: Message) -> Row:

@@ -21,7 +21,7 @@ from gctrace_analyzer.ingest.metrics import exposition
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from gctrace_analyzer.ingest.input import Part
 
@@ -106,34 +106,41 @@ _HEADER = re.compile(
 )
 _RULE = re.compile(r"[\s=+|-]*")
 _OWN_NAMES = re.compile(r"^\s*[$#>%] |[=:]\s|\":|[a-z]=\d")
-_SIZES_OF_ROW = (
-    r"(?P<virtual>[\d.]{1,15})(?P<virtual_unit>[kmgt]?) (?P<value>[\d.]{1,15})(?P<unit>[kmgt]?)"
-)
-_OF_PROCESS = [
-    re.compile(
-        rf"^[>|\t\x20]{{0,20}}{row} (?P<name>\S+)".replace(" ", r"[ \t]+")
-        + r"(?![^\n]*\bgrep )",
-        re.MULTILINE,
+_OTHER, _ITS = r"[\d.]{1,15}[kmgt]?", r"(?P<value>[\d.]{1,15})(?P<unit>[kmgt]?)"
+_OF_PROCESS = {
+    fact: [
+        re.compile(
+            rf"^[>|\t\x20]{{0,20}}{row} (?P<name>\S+)".replace(" ", r"[ \t]+")
+            + r"(?![^\n]*\bgrep )",
+            re.MULTILINE,
+        )
+        for row in (
+            # ps aux and ps u, then top
+            rf"\S{{1,32}} (?P<pid>\d{{1,10}}) \d{{1,4}}[.,]\d \d{{1,3}}[.,]\d {sizes_of_row} "
+            r"\S{1,16} [A-Z]\S{0,5} \S+ \S+",
+            rf"(?P<pid>\S{{1,10}}) \S{{1,32}} (?:rt|-?\d{{1,3}}) -?\d{{1,2}} {sizes_of_row} "
+            r"[\d.]{1,12}[kmgt]? [A-Z] \d{1,5}[.,]\d \d{1,3}[.,]\d \d{1,7}:\d\d[.:,]\d\d",
+        )
+    ]
+    for fact, sizes_of_row in (
+        ("virtual", f"{_ITS} {_OTHER}"),
+        ("resident", f"{_OTHER} {_ITS}"),
     )
-    for row in (
-        # ps aux and ps u, then top
-        rf"\S{{1,32}} (?P<pid>\d{{1,10}}) \d{{1,4}}[.,]\d \d{{1,3}}[.,]\d {_SIZES_OF_ROW} "
-        r"\S{1,16} [A-Z]\S{0,5} \S+ \S+",
-        rf"(?P<pid>\S{{1,10}}) \S{{1,32}} (?:rt|-?\d{{1,3}}) -?\d{{1,2}} {_SIZES_OF_ROW} "
-        r"[\d.]{1,12}[kmgt]? [A-Z] \d{1,5}[.,]\d \d{1,3}[.,]\d \d{1,7}:\d\d[.:,]\d\d",
-    )
-]
+}
 """Rows of processes, whose header need not be there: grep, tail and quoting leave it out."""
 
-_OF_PMAP = re.compile(
-    r"^\s*total(?: kB)?\s+\d{1,15}K?\s+(?P<value>\d{1,15})\s+\d", re.MULTILINE
-)
+_PAIRS += [(row, fact, _KIB) for fact, rows in _OF_PROCESS.items() for row in rows]
+_PAIRS += [
+    (re.compile(row, re.MULTILINE), "resident", _KIB)
+    for row in (
+        # pmap -x and tasklist
+        r"^\s*total(?: kB)?\s+\d{1,15}K?\s+(?P<value>\d{1,15})(?P<unit>)\s+\d",
+        r"[\s\"]\d{1,3}[\s\",]{1,40}(?P<value>\d[\d,]{3,20})(?P<unit>) K\"?[ \r]*$",
+    )
+]
 _OF_PMAP_ANON = re.compile(
     r"^\s*(?P<at>[0-9a-f]{8,16})\s+\d{1,15}\s+(?P<value>\d{1,15})\s[^\n]*\[ anon \]",
     re.MULTILINE,
-)
-_OF_TASKLIST = re.compile(
-    r"[\s\"]\d{1,3}[\s\",]{1,40}(?P<value>\d[\d,]{3,20}) K\"?[ \r]*$", re.MULTILINE
 )
 _CELL = re.compile(rf"{_NUMBER}\s?(?P<unit>[kmgt]?i?b?)(?:\s*/.*)?", re.IGNORECASE)
 _LEAST = 1 << 20
@@ -150,8 +157,7 @@ def sizes(text: str, *, prose: bool = True) -> dict[str, int]:
     ({'resident': 20971520}, {'resident': 3221225472})
     """
     known: dict[str, set[int]] = {}
-    pairs = (pair for pair in _PAIRS if prose or pair[2] != _PRINTED)
-    for fact, size in (*_of_pairs(text, pairs), *_of_tables(text)):
+    for fact, size in (*_of_pairs(text, prose=prose), *_of_tables(text)):
         known.setdefault(fact, set()).add(size)
     own = {fact: of_fact.pop() for fact, of_fact in known.items() if len(of_fact) == 1}
     own |= {fact[6:]: size for fact, size in own.items() if fact.startswith("total_")}
@@ -174,8 +180,7 @@ def added_to(part: Part) -> list[str]:
     notes = [*sentences(known), *_of_processes(text), *pprof.of_table(text, whole)]
     if part.memstats is None or "pause_max_s" not in part.memstats.columns:
         notes += exposition.of_pauses(text)
-    kinds = [kind for kind in ("resident", "anonymous", "charged") if kind in known]
-    rss = known[kinds[0]] if kinds else None
+    rss = next((known[k] for k in ("resident", "anonymous", "charged") if k in known), None)
     own = {"rss_bytes": rss, "rss_peak_bytes": known.get("peak")}
     dumps, frame = part.rows.get("memstats", []), part.memstats
     is_all = not any(part.facts.found.values())
@@ -197,28 +202,17 @@ def added_to(part: Part) -> list[str]:
     return [f"{part.facts.name}: {text}" for text in notes]
 
 
-def _of_pairs(
-    text: str, pairs: Iterable[tuple[re.Pattern[str], str, int]]
-) -> Iterator[tuple[str, int]]:
-    for pattern, fact, unit in pairs:
-        for match in pattern.finditer(text):
+def _of_pairs(text: str, *, prose: bool) -> Iterator[tuple[str, int]]:
+    for pattern, fact, unit in _PAIRS:
+        for match in pattern.finditer(text) if prose or unit != _PRINTED else ():
             yield from _size(fact, match, unit)
-    for pattern in _OF_PROCESS:
-        for match in pattern.finditer(text):
-            yield from _size("resident", match, _KIB)
-            yield from _size("virtual", match, _KIB, "virtual")
-    for pattern in (_OF_PMAP, _OF_TASKLIST):
-        for match in pattern.finditer(text):
-            yield "resident", int(match["value"].replace(",", "")) << 10
 
 
-def _size(
-    fact: str, match: re.Match[str], unit: int, group: str = "value"
-) -> Iterator[tuple[str, int]]:
+def _size(fact: str, match: re.Match[str], unit: int) -> Iterator[tuple[str, int]]:
     """Yields the size of a match, unless nothing shows its unit."""
-    printed = (match["unit" if group == "value" else f"{group}_unit"] or "")[:1].upper()
+    printed = (match["unit"] or "")[:1].upper()
     scale = 1024 ** " KMGT".index(printed) if printed and printed in "KMGT" else 1
-    number = numbers.real(match[group].replace(",", ""))
+    number = numbers.real(match["value"].replace(",", ""))
     size = numbers.whole(number, scale if printed else unit) if number is not None else None
     if size is not None and size >= _LEAST:
         yield fact, size
@@ -231,8 +225,7 @@ def _of_tables(text: str) -> Iterator[tuple[str, int]]:
         following = text[header.end() + 1 : header.end() + 4000].split("\n")
         lines = (row for row in following if not _RULE.fullmatch(row) or not row)
         are_rows = partial(_is_row, header=header[0], columns=len(names))
-        rows = [*takewhile(are_rows, lines)]
-        rows = [row for row in rows if " grep " not in row]
+        rows = [row for row in takewhile(are_rows, lines) if " grep " not in row]
         if len(rows) != 1:
             continue
         for name, cell in zip(names, _cells(rows[0], header[0]), strict=False):
@@ -307,17 +300,15 @@ def _whole(known: Mapping[str, int]) -> str:
 
 def alone(known: Mapping[str, int]) -> Iterator[str]:
     """Yields the sizes of a process or container of which nothing else is known."""
-    resident, anonymous, peak, virtual = (
-        known.get(name, 0) for name in ("resident", "anonymous", "peak", "virtual")
-    )
-    if not (whole := _whole(known)):
-        return
-    of_these = f", {_mib(anonymous)} of them anonymous memory" if anonymous else ""
-    most = f", and {_mib(peak)} were at most" if peak > resident > 0 else ""
-    yield (
-        f"{whole}{of_these}{most}. Whether that is Go's heap or memory "
-        "outside Go, MemStats of the same time shows (heap?debug=1, /debug/vars)."
-    )
+    resident, peak, virtual = (known.get(name, 0) for name in ("resident", "peak", "virtual"))
+    if whole := _whole(known):
+        anonymous = known.get("anonymous")
+        of_these = f", {_mib(anonymous)} of them anonymous memory" if anonymous else ""
+        most = f", and {_mib(peak)} were at most" if peak > resident > 0 else ""
+        yield (
+            f"{whole}{of_these}{most}. Whether that is Go's heap or memory outside Go, MemStats "
+            "of the same time shows (heap?debug=1, /debug/vars)."
+        )
     if virtual > 2 * resident > 0:
         yield f"The {_mib(virtual)} of address space (VSZ, VIRT) are not memory in use."
 
@@ -331,9 +322,9 @@ def _large(known: Mapping[str, int], names: Mapping[str, str], whole: int) -> st
 def _of_processes(text: str) -> Iterator[str]:
     """Yields what the processes of a table have, and where the memory of one is mapped."""
     readings: dict[tuple[str, str], list[int]] = {}
-    for match in chain.from_iterable(row.finditer(text) for row in _OF_PROCESS):
-        key = match["name"].rpartition("/")[2], match["pid"]
-        readings.setdefault(key, []).extend(size for _, size in _size("", match, _KIB))
+    for match in chain.from_iterable(row.finditer(text) for row in _OF_PROCESS["resident"]):
+        own = readings.setdefault((match["name"].rpartition("/")[2], match["pid"]), [])
+        own += (size for _, size in _size("", match, _KIB))
     by_name: dict[str, list[int]] = {}
     for (name, _), own in readings.items():
         by_name.setdefault(name, []).extend(own[-1:])

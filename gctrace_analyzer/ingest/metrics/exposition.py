@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.metrics import labels, metric_names
 from gctrace_analyzer.ingest.metrics.samples import unix_us
 from gctrace_analyzer.ingest.wrappers import timestamps
@@ -30,7 +29,7 @@ _EARLIEST_S = 1e8
 _BUCKET = r"^[^\s{]*_bucket\{"
 _OF_PAUSES = re.compile(
     r"^\S{0,99}go_(?:sched_pauses_total_gc|gc_pauses)_seconds(?:_total)?_bucket\{[^}\n]{0,500}?"
-    r'\ble="(?P<most_s>[^"]{1,40})"[^}\n]{0,500}\} +(?P<count>\d[\d.e+]{0,20})\s*$',
+    r'\ble="(\d+(?:\.\d+)?(?:e[+-]?\d+)?|\+Inf)"[^}\n]{0,500}\} +(\d+(?:\.\d+)?(?:e\+?\d+)?)\s*$',
     re.MULTILINE,
 )
 _SERIES = r'^\s*(?:\{|"?[a-zA-Z_:][\w:.]*"?\{|(?:\w+_)?(?:go|process|container|kube)_\w+\s)'
@@ -76,19 +75,13 @@ def lines_of(text: str) -> pl.DataFrame:
 
 def of_pauses(text: str) -> Iterator[str]:
     """Yields what a histogram of GC's pauses shows, of which the sum is not exact."""
-    known = (
-        (numbers.real(m["most_s"]), numbers.real(m["count"])) for m in _OF_PAUSES.finditer(text)
-    )
-    counts = {edge: count for edge, count in known if edge is not None and count is not None}
-    edges = sorted(counts)
-    longest = next(
-        (at for at, edge in enumerate(edges) if counts[edge] == counts[edges[-1]]), 0
-    )
+    counts = sorted({float(edge): float(n) for edge, n in _OF_PAUSES.findall(text)}.items())
+    longest = [count for _, count in counts].index(counts[-1][1]) if counts else 0
     if longest:
-        before, most = (edges[at] for at in (longest - 1, longest))
+        (before, shorter), (most, pauses) = counts[longest - 1 : longest + 1]
         yield (
-            f"Since its start, {counts[most]:,.0f} GC pauses have stopped the program, two per "
-            f"cycle; {counts[before]:,.0f} took at most {1000 * before:.3g} ms, the longest "
+            f"Since its start, {pauses:,.0f} GC pauses have stopped the program, two per cycle; "
+            f"{shorter:,.0f} took at most {1000 * before:.3g} ms, the longest "
             f"{1000 * before:.3g} to {1000 * most:.3g} ms."
         )
 

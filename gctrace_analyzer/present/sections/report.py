@@ -261,10 +261,6 @@ def _skipped(report: Report) -> Iterator[Block]:
         yield Paragraphs(damage, "yellow")
 
 
-def _without_source(note: str) -> str:
-    return note.partition(": ")[2] or note
-
-
 def _notes(report: Report) -> Iterator[Block]:
     """Yields caveats and the log's check of itself; in brief what nothing above says already."""
     whole, analysis = [], report.analysis
@@ -274,9 +270,8 @@ def _notes(report: Report) -> Iterator[Block]:
         whole.append(Sentence("Check", check, "bold"))
     seen = seen_anyway(analysis.cycles, analysis.tables["processes"])
     seen |= {finding.evidence for finding in analysis.findings}
-    if report.verdict is None:
-        said = verdict.shown(report).sentence
-        seen |= {text for text in analysis.summary.warnings if _without_source(text) in said}
+    said = verdict.shown(report).sentence if report.verdict is None else ""
+    seen |= {text for text in analysis.summary.warnings if text.split(": ", 1)[-1] in said}
     shown = [text for text in analysis.summary.warnings if text not in seen][:MOST_NOTES]
     brief = [Sentence("" if at else "Note", text, "bold") for at, text in enumerate(shown)]
     if brief:

@@ -116,12 +116,8 @@ def _pauses_since_start(row: Mapping[str, Any]) -> str:
     if cycles == 1:
         return text or f"a pause took {_pause(longest)}"
     listed = row["pauses_listed"] or fields.RING
-    some = (
-        f"of the {listed} in the input"
-        if listed < fields.RING
-        else f"of the last {fields.RING} cycles"
-    )
-    of = "" if row["pauses_are_all"] else f" {some}"
+    some = f"{listed} in the input" if listed < fields.RING else f"last {fields.RING} cycles"
+    of = "" if row["pauses_are_all"] else f" of the {some}"
     middle, shortest = row["stw_p50_ms"], row["stw_min_ms"]
     median = "" if middle is None else f" (median {_pause(middle)})"
     low = "" if shortest is None else f", the shortest {_pause(shortest)}"

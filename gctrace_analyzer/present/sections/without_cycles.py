@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
-    from gctrace_analyzer.ingest.read import Log
     from gctrace_analyzer.present.report import Report
 
 _MOST_CONTAINERS = 3
@@ -93,8 +92,9 @@ def no_verdict(report: Report) -> tuple[str, str]:
         )
     if returned := " ".join(of_scavenger(tables)):
         return f"The input does not show what GC costs. {returned}", _RECORD
-    if notes := " ".join(_of_memory(report.analysis.log)):
-        return notes, _RECORD
+    log = report.analysis.log
+    if log.notes and all(source.found.keys() == {"notes"} for source in log.sources):
+        return " ".join(note.split(": ", 1)[-1] for note in log.notes), _RECORD
     return "The input does not show how the garbage collector performs.", ""
 
 
@@ -111,14 +111,6 @@ def _next_of_memory(report: Report) -> str:
     if needed < LEAST_MIB or is_profile:
         return _RECORD
     return f"{_HOLDS} {_COSTS}"
-
-
-def _of_memory(log: Log) -> Iterator[str]:
-    """Yields the notes on the only input, if it shows nothing but sizes of memory."""
-    names = [source.name for source in log.sources if source.found.keys() == {"notes"}]
-    for note in log.notes if len(names) == len(log.sources) == 1 else ():
-        if note.startswith(f"{names[0]}: "):
-            yield note.removeprefix(f"{names[0]}: ")
 
 
 def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:

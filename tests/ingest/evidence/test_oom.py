@@ -214,6 +214,16 @@ def test_an_incident_without_a_victim_is_an_invocation() -> None:
     assert (row["swap_usage_bytes"], row["swap_limit_bytes"]) == (4096, None)
 
 
+def test_the_stack_of_the_oom_killer_alone_is_an_invocation() -> None:
+    for stack in (
+        "dump_header from oom_kill_process+0x23c/0x248",
+        "oom_kill_process.cold+0xb/0x10",
+    ):
+        rows = oom.read([Message(1, f"[  612.195476]  {stack}"), Message(2, "Mem-Info:")])
+        assert len(rows["oom_invocations"]) == 1
+        assert not rows["oom_kills"]
+
+
 def test_facts_without_an_incident_are_ignored() -> None:
     rows = kernel(
         "CPU: 1 PID: 42 Comm: api Not tainted 5.10.0-8-amd64 #1",

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from gctrace_analyzer.present.sections import verdict
 from gctrace_analyzer.testing import read_text
 from tests.helpers.intervals import between_dumps
 
@@ -90,3 +91,13 @@ def test_a_damaged_line_of_promtool_is_rejected() -> None:
     run = read_text(text)
     assert len(run.table("memstats")) == 1
     assert run.rejected["line_no"].to_list() == [3]
+
+
+def test_a_histogram_of_pauses_alone_has_bounds_of_the_longest() -> None:
+    bucket = 'go_gc_pauses_seconds_total_bucket{{le="{}"}} {}\n'
+    counts = {"1e-05": 1, "0.0001": 9, "0.001": 10, "+Inf": 10}
+    page = "".join(bucket.format(*one) for one in counts.items())
+    run = read_text(f"{page}go_gc_pauses_seconds_total_sum NaN\n")
+    said = verdict.shown(run.report()).sentence
+    assert "10 GC pauses" in said
+    assert "9 took at most 0.1 ms, the longest 0.1 to 1 ms." in said
