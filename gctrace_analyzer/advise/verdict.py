@@ -393,9 +393,10 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
 
 def _with_less_gc_cpu(advice: Advice) -> Row | None:
     """Returns a listed setting that takes less GC CPU with its whole interval, if there is one."""
-    present = present_row(advice)
-    higher = (pl.col("gogc") > present["gogc"]) & (pl.col("ballast_mib") == 0)
-    is_less = pl.col("gc_cpu_with_idle_share_high") < present["gc_cpu_with_idle_share"]
+    names = ("gogc", "gc_cpu_with_idle_share")
+    gogc, gc_cpu = (pl.lit(present_row(advice)[name], pl.Float64) for name in names)
+    higher = (pl.col("gogc") > gogc) & (pl.col("ballast_mib") == 0)
+    is_less = pl.col("gc_cpu_with_idle_share_high") < gc_cpu
     less = advice.recommendations.filter(higher, is_less)
     return less.row(0, named=True) if len(less) else None
 
