@@ -106,7 +106,7 @@ def read(
         kind: the kind of all inputs, instead of detecting it.
         columns: column names for a MemStats table without a header.
         year: the year of the first line, for timestamps without a year.
-        tz: the time zone of timestamps without one, such as `Europe/Berlin`, or a `ZoneInfo`.
+        tz: the time zone of timestamps, and of `start`, without one: `Europe/Berlin`, a `ZoneInfo`.
         start: when the first process started, for logs without timestamps.
         gogc: the GOGC the program ran with, in percent or `off`.
         memory_limit: its GOMEMLIMIT, as `2GiB` or in MiB.
@@ -226,13 +226,14 @@ def live(
 
 def _options(**given: Unpack[InputOptions]) -> ReadOptions:
     start, tz, limit = given.get("start"), given.get("tz"), given.get("unpack_limit")
-    begun = moment(start) if isinstance(start, str) else start
+    # The text of a ZoneInfo is its name.
+    name = Clock(tz=None if tz is None else str(tz)).tz
+    begun = start if start is None else moment(str(start), name)
     return ReadOptions(
         strict=given.get("strict", False),
         kind=given.get("kind"),
         columns=given.get("columns"),
-        # The text of a ZoneInfo is its name.
-        clock=Clock(year=given.get("year"), tz=None if tz is None else str(tz), start=begun),
+        clock=Clock(year=given.get("year"), tz=name, start=begun),
         unpack_limit=None
         if limit is None
         else round(units.size_mib(limit, argument="unpack_limit") * units.MIB),

@@ -32,9 +32,8 @@ _FEW = 4
 
 def is_frame(origin: object) -> bool:
     """Returns whether something is a Polars, pandas or Arrow frame, and no single column."""
-    is_series = hasattr(origin, "name") and hasattr(origin, "dtype")
     has_columns = isinstance(origin, pl.LazyFrame) or hasattr(origin, "__arrow_c_stream__")
-    return not is_series and (has_columns or _is_pandas(origin))
+    return not hasattr(origin, "to_frame") and (has_columns or _is_pandas(origin))
 
 
 def to_polars(frame: Any) -> pl.DataFrame:
@@ -49,8 +48,9 @@ def to_polars(frame: Any) -> pl.DataFrame:
     if isinstance(frame, pl.LazyFrame):
         return frame.collect()
     if not is_frame(frame):
-        kind = type(frame).__name__
-        msg = f"expected a pandas, polars or Arrow frame such as run.cycles, got {kind}"
+        msg = (
+            f"expected a pandas, polars or Arrow frame (run.cycles), got {type(frame).__name__}"
+        )
         raise TypeError(msg)
     if _is_pandas(frame):
         extras.load("pyarrow")
@@ -207,8 +207,8 @@ def in_log_order(cycles: pl.DataFrame) -> pl.DataFrame:
             value=f"gc_num {gc_num} after gc_num {last} of process {process}, "
             f"in row {row} counted from 0",
             expected="the cycles of each process in the order of the log: sort them with "
-            '.sort("process", "gc_num"), and give the cycles of each log a process number '
-            "of their own",
+            '.sort("process", "gc_num"), in pandas .sort_values(["process", "gc_num"]), and give '
+            "the cycles of each log a process number of their own",
         )
     return cycles
 

@@ -141,9 +141,9 @@ def test_cycles_out_of_order_are_refused(form: Callable[[pl.DataFrame], Any]) ->
 def test_two_logs_with_one_process_number_are_refused() -> None:
     first, second = gca.cycles(LOG), gca.cycles(str(SAMPLES / "ballast-go1.26.log"))
     for both in (pl.concat([first, second]), pl.concat([first, second]).sort("gc_num")):
-        with pytest.raises(gca.BadSettingError, match="each log a process number of their own"):
+        with pytest.raises(gca.BadSettingError, match="log a process number of their own"):
             gca.from_frame(both)
-        with pytest.raises(gca.BadSettingError, match="each log a process number of their own"):
+        with pytest.raises(gca.BadSettingError, match="log a process number of their own"):
             gca.add_metrics(both)
     own = pl.concat([first, second.with_columns(pl.col("process") + 1)])
     assert gca.from_frame(own).processes["cycles"].to_list() == [len(first), len(second)]

@@ -9,7 +9,7 @@ it, all its cycles get a wall-clock time.
 
 from __future__ import annotations
 
-from datetime import MAXYEAR, UTC, date, datetime
+from datetime import MAXYEAR, UTC, datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -66,9 +66,6 @@ class Clock:
         if self.year is not None and not _is_year(self.year):
             expected = f"a year as a number, {_FIRST_YEAR} to {MAXYEAR}"
             raise BadSettingError(argument="year", value=str(self.year), expected=expected)
-        if self.start is not None and not isinstance(self.start, date):
-            expected = "a time such as 2026-11-21T09:00:00Z, as text or datetime"
-            raise BadSettingError(argument="start", value=str(self.start), expected=expected)
         if self.tz is not None:
             try:
                 ZoneInfo(self.tz)
@@ -83,8 +80,8 @@ def _is_year(year: object) -> bool:
     return is_number and _FIRST_YEAR <= year <= MAXYEAR  # type: ignore[operator]  # as checked
 
 
-def moment(text: str) -> datetime:
-    """Returns the time that a text gives, in UTC; a text without an offset is read as UTC.
+def moment(text: str, tz: str | None = None) -> datetime:
+    """Returns the time that a text gives, in UTC; one without an offset is of `tz`, or else UTC.
 
     Raises:
         BadSettingError: not a time.
@@ -93,9 +90,11 @@ def moment(text: str) -> datetime:
         time = datetime.fromisoformat(text)
     except ValueError as err:
         raise BadSettingError(
-            argument="start", value=text, expected="a time such as 2026-11-21T09:00:00Z"
+            argument="start",
+            value=text,
+            expected="a time such as 2026-11-21T09:00:00Z, as text or datetime",
         ) from err
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    return (time if time.tzinfo else time.replace(tzinfo=ZoneInfo(tz or "UTC"))).astimezone(UTC)
 
 
 def falls(at: pl.Series) -> bool:

@@ -6,6 +6,7 @@ import io
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -36,6 +37,16 @@ def test_an_unknown_time_zone_is_an_error() -> None:
 def test_a_time_without_an_offset_is_utc() -> None:
     assert moment("2026-11-21T09:00:00") == datetime(2026, 11, 21, 9, tzinfo=UTC)
     assert moment("2026-11-21T09:00:00+02:00") == datetime(2026, 11, 21, 7, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "start", ["2026-02-03 10:00", datetime(2026, 2, 3, 10), pd.Timestamp("2026-02-03 10:00")]
+)
+def test_a_start_without_an_offset_is_of_the_time_zone(start: str | datetime) -> None:
+    log = "\n".join(records(3)).encode()
+    for tz, hour in ((None, 10), ("Europe/Berlin", 9), (ZoneInfo("America/New_York"), 15)):
+        run = gca.read(io.BytesIO(log), start=start, tz=tz)
+        assert run.processes["started_at"][0] == datetime(2026, 2, 3, hour, tzinfo=UTC)
 
 
 def test_a_log_without_timestamps_is_dated_by_the_start_of_its_process() -> None:
