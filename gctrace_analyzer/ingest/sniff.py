@@ -159,6 +159,39 @@ def foreign(text: str) -> str | None:
     return next(matches, None)
 
 
+_COMMON = frozenset(
+    ("a", "and", "as", "be", "but", "for", "have", "i", "in", "is", "it", "not", "of", "on", "or",
+     "that", "the", "this", "to", "was", "with", "you")
+)  # fmt: skip
+"""Words of which sentences have many, and what programs print has few."""
+
+_MANY, _FEWEST_WORDS, _MUCH_TEXT = 0.15, 8, 0.3
+"""Share of such words in a sentence, its least number of words, and share of the text."""
+
+_STRUCTURED = ("{", "[", "<", '"', "|", "+-")
+_SENTENCES = "text in sentences, whose figures are not read"
+_OF_SENTENCES = (
+    "Save what a tool printed, and read that: gctrace (GODEBUG=gctrace=1), MemStats\n"
+    "  (heap?debug=1, /debug/vars), /metrics, `ps aux`, `kubectl describe pod`."
+)
+
+
+def _is_prose(text: str) -> bool:
+    """Returns whether much of a text is sentences.
+
+    >>> _is_prose("I would like to know why the RSS of it is so high and what I can do.")
+    True
+    """
+    sentences = 0
+    for line in text.split("\n"):
+        words = line.lower().split()
+        if len(words) >= _FEWEST_WORDS and sum(map(_COMMON.__contains__, words)) >= _MANY * len(
+            words
+        ):
+            sentences += len(line)
+    return sentences > _MUCH_TEXT * len(text)
+
+
 _NOT_FETCHED = (
     (
         "kubectl",
@@ -205,9 +238,12 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
         f"{start} with GODEBUG=gctrace=1 and keep its standard error:\n"
         "    GODEBUG=gctrace=1 ./server 2> run.log"
     )
+    is_structured = first.startswith(_STRUCTURED)
+    if seen is None and not is_structured and _is_prose(text):
+        seen, hint = _SENTENCES, _OF_SENTENCES
     if seen is not None:
         problem = f"this looks like {seen}. It has {problem}"
-    elif not first.startswith(("{", "[", "<", '"', "|", "+-")):
+    elif not is_structured:
         hint += (
             "\n  If this is its standard error, GC never ran: it never does with GOGC=off and"
             "\n  no memory limit, and otherwise starts at a heap of 4 MiB (with GOGC=100)."

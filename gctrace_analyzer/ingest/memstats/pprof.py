@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.ingest.evidence.message import Message
 from gctrace_analyzer.ingest.memstats import log_messages
+from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +24,8 @@ def read(lines: list[str]) -> list[Row]:
 
 
 _TYPE = re.compile(
-    r"^Type: (\w+)\s*$|[ \t]--?(?:sample_index=)?((?:inuse|alloc)_(?:space|objects))\b",
+    r"^Type: (\w+)\s*$|(?:[ \t]--?(?:sample_index=)?|^\(pprof\) (?:sample_index ?= ?)?)"
+    r"((?:inuse|alloc)_(?:space|objects))\b",
     re.MULTILINE,
 )
 _TOTAL = re.compile(
@@ -37,9 +39,11 @@ _ROW = re.compile(
     r"(?P<cum_pct>[\d.]+)% +(?P<name>\S.*)$",
     re.MULTILINE,
 )
+_IN_GIB_FROM = 10.0
 _LARGEST, _FEWEST = 3, 2
 """Rows that are quoted, and rows that are a table without its header."""
 
+_SINCE_START = ": all that was allocated since the start, not what is held"
 _OF_MALG = (
     " runtime.malg allocates goroutines, which Go keeps for later ones: it shows how many there "
     "were at once, and is no leak."
@@ -68,6 +72,14 @@ def of_table(text: str, whole: str) -> Iterator[str]:
             yield from _of_rows(rows, kinds[-1] if kinds else "", total, whole)
 
 
+def _in_gib(total: str) -> str:
+    """Returns a large total in GiB or TiB, in brackets; empty for others."""
+    match = re.fullmatch(r"([\d.]{1,20})([MGT])B", total)
+    gib = float(match[1]) / 1024 * 1024.0 ** "MGT".index(match[2]) if match else 0.0
+    unit, size = ("TiB", gib / 1024) if gib >= 1024 else ("GiB", gib)
+    return f" = {digits(size, 3)} {unit}" if gib >= _IN_GIB_FROM else ""
+
+
 def _of_rows(rows: list[re.Match[str]], kind: str, total: str, whole: str) -> Iterator[str]:
     by = "cum" if kind == "goroutine" else "flat"
     largest = sorted(rows, key=lambda row: -float(row[f"{by}_pct"]))
@@ -81,8 +93,10 @@ def _of_rows(rows: list[re.Match[str]], kind: str, total: str, whole: str) -> It
     listed = f"largest ({by}): {', '.join(texts[:_LARGEST])}"
     listed = listed if texts else "the rows of the largest functions are not in the input"
     kept = _OF_MALG if "runtime.malg" in listed else ""
+    kind = f"{kind}{_SINCE_START}" if kind.startswith("alloc_") else kind
     named = f" ({kind or 'of what: see its line Type'})"
-    yield f"The profile has {total or 'a total that was cut off'}{named}; {listed}.{kept}"
+    whole_of = f"{total}{_in_gib(total)}" if total else "a total that was cut off"
+    yield f"The profile shows {whole_of}{named}; {listed}.{kept}"
     if whole and kind == "inuse_space":
         yield (
             f"{whole}, so {total} of objects at the last GC are only a part: the rest is garbage "

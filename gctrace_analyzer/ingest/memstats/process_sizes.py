@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 _NUMBER = r"(?P<value>\d{1,20}(?:,\d{3})*(?:\.\d{1,9})?(?:[eE][+-]?\d{1,2})?)"
 _SIZE = rf"{_NUMBER}(?:\s?(?P<unit>[kKMGT]i?[bB]?(?:ytes)?|[bB](?:ytes)?)(?![\w.]))?"
 
-_BYTES, _KIB, _PRINTED = 1, 1 << 10, 0
-"""The unit of a number without one; where it is printed, a number without one is no size."""
+_BYTES, _KIB, _PRINTED, _STATUS = 1, 1 << 10, 0, -1
+"""The unit of a number without one; where it is printed, a number without one is no size. What
+`systemctl status` prints stands in no sentence."""
 
 _STAT = r"(?:^|kernel: )[ \t]{0,40}"
 _NAMES: tuple[tuple[str, str, int], ...] = (
@@ -62,8 +63,8 @@ _NAMES: tuple[tuple[str, str, int], ...] = (
     (r"\"usage\":(?=\s*\d+,\s*(?:\"\w+\":\s*\d+,\s*){0,3}\"stats\")", "charged", _BYTES),
     (r"\},\s*\"limit\":|hierarchical_memory_limit", "limit", _BYTES),
     (r"memory: usage", "charged", _KIB),
-    (r"^ {0,20}Memory(?=: [\d.]{1,9}[KMGT](?: \(|$))|(?i:\bworking[ _]set(?:[ _]size)?\b)",
-        "charged", _PRINTED),
+    (r"^ {0,20}Memory(?=: [\d.]{1,9}[KMGT](?: \(|$))", "charged", _STATUS),
+    (r"(?i:\bworking[ _]set(?:[ _]size)?\b)", "charged", _PRINTED),
     (r"container_memory_cache", "cache", _BYTES),
     (r"container_memory_kernel_usage", "kernel", _BYTES),
     # `memory.stat`, whose totals include the groups below
@@ -295,7 +296,9 @@ def _whole(known: Mapping[str, int]) -> str:
     if "resident" in known:
         return f"{_mib(known['resident'])} are resident"
     charged = known.get("charged")
-    return f"{_mib(charged)} are charged to the container, with page cache" if charged else ""
+    return (
+        f"{_mib(charged)} are charged to its control group, with page cache" if charged else ""
+    )
 
 
 def alone(known: Mapping[str, int]) -> Iterator[str]:
@@ -326,11 +329,15 @@ def _of_processes(text: str) -> Iterator[str]:
         own = readings.setdefault((match["name"].rpartition("/")[2], match["pid"]), [])
         own += (size for _, size in _size("", match, _KIB))
     by_name: dict[str, list[int]] = {}
-    for (name, _), own in readings.items():
-        by_name.setdefault(name, []).extend(own[-1:])
+    for (name, pid), own in readings.items():
+        each = name if len(readings) > _MOST else f"{name} (pid {pid})"
+        by_name.setdefault(each, []).extend(own[-1:])
     if len(readings) > 1:
         largest = sorted(by_name.items(), key=lambda item: -sum(item[1]))[:_MOST]
-        listed = (f"{name} {_mib(sum(own))} (processes: {len(own)})" for name, own in largest)
+        listed = (
+            f"{name} {_mib(sum(own))}{f' ({len(own)} processes)' if len(own) > 1 else ''}"
+            for name, own in largest
+        )
         yield (
             f"Resident: {', '.join(listed)}. What processes share counts more than once. GOGC and "
             "GOMEMLIMIT act on a Go program alone, not on its children."

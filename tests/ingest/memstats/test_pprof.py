@@ -60,14 +60,14 @@ TABLE = """\
     ("text", "said"),
     [
         (f"Type: inuse_space\n(pprof) top\nShowing nodes accounting for 2784.62MB, 96.97% of "
-         f"2871.60MB total\n{TABLE}", "The profile has 2871.60MB (inuse_space); largest (flat)"),
+         f"2871.60MB total\n{TABLE}", "The profile shows 2871.60MB (inuse_space); largest (flat)"),
         # As it was up to Go 1.9, with the kind on the command line.
         (f"$ go tool pprof --inuse_space x heap\n2784.62MB of 2871.60MB total (96.97%)\n{TABLE}",
-         "has 2871.60MB (inuse_space); largest (flat): 2685.23MB (93.51 %) io.copyBuffer"),
+         "shows 2871.60MB (inuse_space); largest (flat): 2685.23MB (93.51 %) io.copyBuffer"),
         # Without what stands above the rows, a share shows the total.
-        (TABLE, "has a total that was cut off (of what: see its line Type); largest"),
+        (TABLE, "shows a total that was cut off (of what: see its line Type); largest"),
         ("Type: alloc_space\nShowing nodes accounting for 1MB, 50% of 2MB total\n  1MB 50",
-         "has 2MB (alloc_space); the rows of the largest functions are not in the input"),
+         "shows 2MB (alloc_space: all that was allocated since the start, not what is held); the rows of the largest functions are not in the input"),
     ],
 )  # fmt: skip
 def test_a_table_of_pprof_is_read_in_part(text: str, said: str) -> None:
@@ -111,3 +111,18 @@ def test_every_profile_of_a_file_is_a_dump() -> None:
     ]
     rows = read(["# HeapSys = 1", *one, "", *one, "# runtime.MemStats", "# NumGC = 1"])
     assert [(row["line_no"], row["num_gc"]) for row in rows] == [(4, 3), (9, 3)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "total", "said"),
+    [
+        ("$ go tool pprof -top --alloc_space heap.pb.gz", "16393840.61MB",
+         "shows 16393840.61MB = 15.6 TiB (alloc_space: all that was allocated since the start, not"),
+        ("(pprof) alloc_space\n(pprof) top", "176.99MB",
+         "shows 176.99MB (alloc_space: all that was allocated since the start, not"),
+        ("(pprof) top", "2253.29kB", "shows 2253.29kB (of what: see its line Type)"),
+    ],
+)  # fmt: skip
+def test_what_was_allocated_is_not_what_is_held(asked: str, total: str, said: str) -> None:
+    table = f"{asked}\nShowing nodes accounting for 1MB, 90.41% of {total} total\n"
+    assert said in " ".join(pprof.of_table(table, ""))

@@ -97,8 +97,31 @@ def test_the_size_of_a_process_alone_is_an_answer(text: str, said: str) -> None:
 
 
 def test_a_size_in_a_sentence_alone_is_no_answer() -> None:
-    with pytest.raises(NoDataError):
-        read_text("It takes as much memory as you give it: RSS: 3.0 GiB here.\n")
+    with pytest.raises(NoDataError, match="text in sentences, whose figures are not read"):
+        read_text("It takes as much of the memory as you have for it: RSS: 3.0 GiB here.\n")
+    with pytest.raises(NoDataError, match="1 line, none of them gctrace output"):
+        read_text(
+            "2026-01-01 10:00:00 INFO the worker is up and in the pool of this host now\n"
+        )
+
+
+def test_a_few_processes_of_one_name_are_distinguished_by_their_pids() -> None:
+    rows = [
+        f"root {pid} 12.4 0.0 3702216 {kib} ?  Ssl  Jun05 351:22 /usr/bin/dockerd -x\n"
+        for pid, kib in ((411207, 191640), (1904, 3704212), (7, 51200), (8, 51200), (9, 51200))
+    ]
+    assert (
+        "Resident: dockerd (pid 1904) 3,617 MiB, dockerd (pid 411207) 187 MiB. What"
+        in shown("".join(rows[:2]))
+    )
+    assert "Resident: dockerd 3,955 MiB (5 processes). What" in shown("".join(rows))
+
+
+def test_the_memory_of_a_unit_is_that_of_its_control_group() -> None:
+    status = (
+        "● docker.service - Docker\n   Memory: 18.4G\n   CGroup: /system.slice/docker.service\n"
+    )
+    assert "18,842 MiB are charged to its control group, with page cache." in shown(status)
 
 
 def test_tasklist_has_the_working_set() -> None:
