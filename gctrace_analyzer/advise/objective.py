@@ -124,7 +124,7 @@ def between(low: float, high: float, unit: str, words: tuple[str, str]) -> str:
     """Returns the interval of a gain in words.
 
     >>> between(-0.6, 18.2, " % of the CPUs", ("more", "less"))
-    'between 0.6 % of the CPUs more and 18 % of the CPUs less'
+    'between 0.60 % of the CPUs more and 18 % of the CPUs less'
     >>> between(6.1, 160.0, " MiB", ("more", "less"))
     'between 6.1 and 160 MiB less'
     """

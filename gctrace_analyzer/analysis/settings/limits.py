@@ -32,7 +32,7 @@ def limit_range(goal_mib: float, stacks_mib: float) -> LimitRange:
     """Returns the memory limit that sets a goal.
 
     >>> tuple(round(mib) for mib in limit_range(100, 0))
-    (108, 120, 133)
+    (106, 120, 133)
     """
     ends = (
         (goal_mib * (1 + share) + other + _STACK_TIMES * stacks_mib)
@@ -46,7 +46,7 @@ def goal_range(limit_mib: float, stacks_mib: float) -> tuple[float, float]:
     """Returns the goals in MiB that a memory limit may set: low and high.
 
     >>> tuple(round(mib) for mib in goal_range(120, 0))
-    (88, 111)
+    (88, 113)
     """
     left = limit_mib * (1 - LIMIT_HEADROOM_SHARE) - _STACK_TIMES * stacks_mib
     low, high = ((left - other) / (1 + share) for share, other in (_OUTSIDE[-1], _OUTSIDE[0]))
