@@ -37,6 +37,8 @@ PIECES = (1, 700, 64, 5000, 13, 30_000, 1)
 NOT_FOLLOWED = {
     # Documents of metrics, below the command that printed them.
     "k1-victoria-export-jsonl-f.log", "k19-vault-sys-metrics-json-f.log",
+    # A page of metrics that was indented with its command.
+    "k1-timbala-indented-scrape-no-cycle-yet-i.log",
     # What another command printed is of the only dump of a whole file.
     "k19-ps-rss-and-print-f.log", "k19-smaps-rollup-file-f.log", "k19-top-shr-f.log",
 }  # fmt: skip
