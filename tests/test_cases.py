@@ -10,6 +10,8 @@ import pytest
 from lab.evaluation import cases
 
 NOT_YET = {
+    # Refused: columns of ps that awk has chosen.
+    "k19-containerd-shims-ps-through-awk-and-column-j",
     # Pauses in ms without a unit, and their mean alone.
     "k1-stats-api-handler-b", "k1-beego-gc-summary-c",
     # Free memory of the heap, without what was returned.

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gctrace_analyzer.present.sections.memory_parts import memory_parts, memory_sentences
+from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.sections.verdict import shown
+from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
+from tests.helpers.facts import log_of
 from tests.helpers.lines import LINES
 
 GIB = 1 << 30
@@ -142,3 +145,16 @@ def test_parts_larger_than_resident_memory_are_no_parts_of_it() -> None:
     dump = '{{"heap_inuse_mib": 423, "heap_alloc_mib": 422, "num_gc": 3, "rss_mib": {}}}\n'
     for rss, is_split in ((414, False), (600, True)):
         assert (memory_parts(read_text(dump.format(rss)).report()) is not None) == is_split
+
+
+@pytest.mark.parametrize(
+    ("idle", "released", "is_shown"), [(1211, 0, True), (1211, 1200, False)]
+)
+def test_idle_memory_that_is_kept_is_no_matter_of_sick_logs_alone(
+    idle: int, released: int, is_shown: bool
+) -> None:
+    line = (
+        f"scvg86: inuse: 14, idle: {idle}, sys: 1226, released: {released}, consumed: 1226 (MB)"
+    )
+    text = plain(document(read_text(f"{log_of(60)}{line}\n").report()), everything=False)
+    assert ("1,211 of 1,226 MiB from the OS are idle" in " ".join(text.split())) is is_shown

@@ -63,6 +63,7 @@ _NAMES: tuple[tuple[str, str, int], ...] = (
     (r"\"usage\":(?=\s*\d+,\s*(?:\"\w+\":\s*\d+,\s*){0,3}\"stats\")", "charged", _BYTES),
     (r"\},\s*\"limit\":|hierarchical_memory_limit", "limit", _BYTES),
     (r"memory: usage", "charged", _KIB),
+    (r"kmem: usage", "kernel", _KIB),
     (r"^ {0,20}Memory(?=: [\d.]{1,9}[KMGT](?: \(|$))", "charged", _STATUS),
     (r"(?i:\bworking[ _]set(?:[ _]size)?\b)", "charged", _PRINTED),
     (r"container_memory_cache", "cache", _BYTES),
@@ -139,6 +140,23 @@ _PAIRS += [
         r"[\s\"]\d{1,3}[\s\",]{1,40}(?P<value>\d[\d,]{3,20})(?P<unit>) K\"?[ \r]*$",
     )
 ]
+_STATUS_OF = re.compile(
+    r"^[>|\t ]{0,20}/proc/(?P<pid>\d{1,10})/status:VmRSS:\s+(?P<value>\d{1,15})(?P<unit>) kB",
+    re.MULTILINE,
+)
+"""What `grep RSS /proc/*/status` prints."""
+
+_PAIRS.append((_STATUS_OF, "resident", _KIB))
+_PS_COLUMNS = re.compile(r"\bps [^\n|]{0,80}?-[A-Za-z]{0,3}o[ =]?[\"']?([a-z%,=]{3,80})")
+"""Columns that are named in the command; its header may be cut off."""
+
+_OF_SMAPS = re.compile(
+    r"^Size:\s+\d{1,15} kB\n(?:\w{1,30}:\s+\d{1,15} kB\n){0,3}Rss:\s+(\d{1,15}) kB",
+    re.MULTILINE,
+)
+_OF_PMAP = re.compile(
+    r"^\s{0,20}[0-9a-f]{8,16}\s+(?P<kib>\d{1,12})K\s(?P<mode>[r-][w-][x-][sp-])", re.MULTILINE
+)
 _OF_PMAP_ANON = re.compile(
     r"^\s*(?P<at>[0-9a-f]{8,16})\s+\d{1,15}\s+(?P<value>\d{1,15})\s[^\n]*\[ anon \]",
     re.MULTILINE,
@@ -162,6 +180,8 @@ def sizes(text: str, *, prose: bool = True) -> dict[str, int]:
         known.setdefault(fact, set()).add(size)
     own = {fact: of_fact.pop() for fact, of_fact in known.items() if len(of_fact) == 1}
     own |= {fact[6:]: size for fact, size in own.items() if fact.startswith("total_")}
+    if len(resident := [int(match[1]) for match in _OF_SMAPS.finditer(text)]) > 1:
+        own["resident"] = sum(resident) << 10
     if "cache" in own:
         # It includes files in memory.
         own["file"] = own["cache"] - own.get("shared", 0)
@@ -328,6 +348,10 @@ def _of_processes(text: str) -> Iterator[str]:
     for match in chain.from_iterable(row.finditer(text) for row in _OF_PROCESS["resident"]):
         own = readings.setdefault((match["name"].rpartition("/")[2], match["pid"]), [])
         own += (size for _, size in _size("", match, _KIB))
+    for name, pid, size in _of_ps_columns(text):
+        readings.setdefault((name, pid), []).append(size)
+    for match in _STATUS_OF.finditer(text):
+        readings.setdefault(("process", match["pid"]), []).append(int(match["value"]) << 10)
     by_name: dict[str, list[int]] = {}
     for (name, pid), own in readings.items():
         each = name if len(readings) > _MOST else f"{name} (pid {pid})"
@@ -348,6 +372,15 @@ def _of_processes(text: str) -> Iterator[str]:
                 f"Resident memory of {name} in {len(own)} readings: {_mib(own[0])} at first, "
                 f"{_mib(max(own))} at most, {_mib(own[-1])} at last."
             )
+    modes = [(match["mode"], int(match["kib"]) << 10) for match in _OF_PMAP.finditer(text)]
+    reserved = sum(size for mode, size in modes if mode.startswith("---"))
+    if reserved > _MUCH * (whole := sum(size for _, size in modes)):
+        writable = sum(size for mode, size in modes if mode[1] == "w")
+        yield (
+            f"The {_mib(whole)} that pmap lists are address space: {_mib(reserved)} are only "
+            f"reserved, and {_mib(writable)} are writable, which is the most that the program can "
+            "have there. `pmap -x` shows what is resident."
+        )
     mapped = [
         (int(m["at"], 16) >> 32, int(m["value"]) << 10) for m in _OF_PMAP_ANON.finditer(text)
     ]
@@ -360,8 +393,25 @@ def _of_processes(text: str) -> Iterator[str]:
         )
 
 
+def _of_ps_columns(text: str) -> Iterator[tuple[str, str, int]]:
+    """Yields name, pid and resident bytes of the rows that `ps -o` with these columns prints."""
+    for command in _PS_COLUMNS.finditer(text):
+        names = command[1].replace("=", "").strip(",").split(",")
+        for line in text[command.end() : command.end() + 4000].split("\n")[1:]:
+            row = dict(zip(names, line.split(), strict=False))
+            if not row.get("rss", "").isdigit():
+                if "RSS" in line:
+                    continue
+                break
+            name = next((row[each] for each in _PS_NAMES if each in row), "process")
+            yield name.rpartition("/")[2], row.get("pid", ""), int(row["rss"]) << 10
+
+
+_PS_NAMES = ("comm", "cmd", "args", "command")
+
+
 def _mib(size: int) -> str:
-    return f"{size / MIB:,.0f} MiB"
+    return f"{size / MIB:,.{int(size < 10 * MIB)}f} MiB"
 
 
 _ARENAS = 0xC0

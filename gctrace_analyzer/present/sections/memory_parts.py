@@ -199,6 +199,16 @@ def _of_runtime(row: Mapping[str, int | None]) -> Iterator[_Part]:
         yield _Part("OS thread stacks", both - of_goroutines, "fewer threads of cgo")
 
 
+def is_idle_kept(tables: Mapping[str, pl.DataFrame]) -> bool:
+    """Returns whether much of the memory was idle and not returned, by the last such line."""
+    known = tables["scavenges"].drop_nulls(["released_total_kib", "idle_mib", "sys_mib"])
+    if known.is_empty():
+        return False
+    last = known.row(-1, named=True)
+    kept = last["idle_mib"] - last["released_total_kib"] / 1024
+    return bool(kept > max(LEAST_MIB, MUCH * last["sys_mib"]))
+
+
 def of_scavenger(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
     """Yields how much memory is idle and how much of it was returned, by the last such line."""
     known = tables["scavenges"].drop_nulls("released_total_kib")

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 _MOST_CONTAINERS = 3
+_LEAST_RETURNED = 0.1
+"""Share of the memory that was obtained."""
+
 _CHANGED = 2.0
 """Times the size before. Under GOGC=100, less may be the way from one cycle to the next."""
 _RECORD = (
@@ -232,8 +235,10 @@ def _sizes(report: Report) -> Iterator[str]:
         returned = (memory.heap_sys_mib or 0.0) - (
             memory.held_mib or memory.heap_sys_mib or 0.0
         )
-        if parts and returned > MUCH * (memory.sys_mib or 0.0):
+        if parts and returned > _LEAST_RETURNED * (memory.sys_mib or 0.0):
             parts = [f"{parts[0]} and returned {mib(returned)} of it"]
+        if memory.rss_mib is not None:
+            parts.append(f"{mib(memory.rss_mib)} were resident")
         elif not parts and returned > MUCH * (memory.heap_sys_mib or 0.0):
             parts = [f"{mib(returned)} were returned to the OS"]
         named = memory.needed_is or ""

@@ -128,3 +128,52 @@ def test_tasklist_has_the_working_set() -> None:
     row = "scanner.exe    9144 Services    0  2,812,344 K"
     assert sizes(row) == {"resident": 2812344 << 10}
     assert sizes('"scanner.exe","9144","Services","0","2,812,344 K"\n')
+
+
+PMAP = """00010000   7304K r-x-- syncthing
+02000000 131072K rw---   [ anon ]
+0a000000 397312K -----   [ anon ]
+ total   535688K
+"""
+SMAPS = """00010000-00164000 r-xp 00000000 08:17 41306217   /x
+Size:               1360 kB
+Rss:                1152 kB
+Anonymous:             0 kB
+c000000000-c004000000 rw-p 00000000 00:00 0
+Size:              65536 kB
+KernelPageSize:       16 kB
+Rss:                4352 kB
+"""
+BY_COLUMNS = """$ ps -eo "pid,vsz,rss,comm" | grep container
+ 2114 3597920 58104 containerd
+27204  12164  5316 containerd-shim
+
+$ ps -eo "pid,vsz,rss,comm" | grep container
+ 2114 3597920 64412 containerd
+27204  12228  7940 containerd-shim
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (PMAP, "The 523 MiB that pmap lists are address space: 388 MiB are only reserved, and 128"),
+        (SMAPS, "5.4 MiB are resident."),
+        (BY_COLUMNS, "Resident: containerd (pid 2114) 63 MiB, containerd-shim (pid 27204) 7.8 MiB."),
+        ("/proc/1/status:VmRSS:  36540 kB\n/proc/14/status:VmRSS:   91820 kB\n",
+         "Resident: process (pid 14) 90 MiB, process (pid 1) 36 MiB."),
+    ],
+)  # fmt: skip
+def test_parts_of_what_shows_memory_are_added_up(text: str, said: str) -> None:
+    assert said in shown(text)
+
+
+def test_memory_of_the_kernel_stands_next_to_what_is_charged() -> None:
+    (said,) = sentences(
+        sizes(
+            "memory: usage 524288kB, limit 524288kB, failcnt 2\nkmem: usage 520612kB, limit 9kB\n"
+            "total_cache 139264\ntotal_rss 3620864\n"
+        )
+    )
+    assert said.startswith("Of the 512 MiB charged to its control group, 3.5 MiB are anonymous")
+    assert "508 MiB are memory of the kernel" in said
