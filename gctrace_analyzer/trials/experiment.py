@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import shutil
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -181,7 +182,13 @@ def measure(
         plan = plan_of(serve_for, ready, load, *figures, stdin, timeout, decides)
         trials = trials_of(command, gogc, memory_limit, sides)
         kept = _kept(logs, trials, plan, known)
-    return _Experiment(kept, runs, progress or (lambda _: None)).comparison()
+    try:
+        return _Experiment(kept, runs, progress or (lambda _: None)).comparison()
+    except ProgramError:
+        if logs is None and not any(path.stat().st_size for path in kept.folder.iterdir()):
+            # The program never began.
+            shutil.rmtree(kept.folder)
+        raise
 
 
 def _kept(

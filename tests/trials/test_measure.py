@@ -172,6 +172,7 @@ def test_a_program_that_fails_or_does_not_start_is_an_error(
     assert "it is broken" in error
     assert main(["measure", "--gogc", "1,2", "--", "./missing"]) == 3
     assert "no such program" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.glob("measured-*")] == ["measured-1"]
 
 
 def test_the_program_reads_a_file_or_nothing(tmp_path: Path) -> None:
