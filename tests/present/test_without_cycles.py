@@ -228,3 +228,28 @@ def test_a_kill_soon_after_the_start_is_no_leak() -> None:
     assert "look at what it loads at the start before you look for a leak" in soon
     assert "14:49:44 UTC, 37m 26s after its start." in late
     assert "a leak" not in late
+
+
+@pytest.mark.parametrize(
+    ("kib", "said"),
+    [
+        (
+            40960,
+            "obtained 30.0 MiB from the OS; 40.0 MiB were resident, at least 10.0 MiB of it",
+        ),
+        (20480, "obtained 30.0 MiB from the OS; 20.0 MiB were resident."),
+        (4 << 20, "obtained 30.0 MiB from the OS; 4,096 MiB were resident."),
+    ],
+)
+def test_resident_memory_is_said_once(kib: int, said: str) -> None:
+    sizes = {"HeapAlloc": 10 << 20, "HeapInuse": 12 << 20, "HeapSys": 20 << 20, "Sys": 30 << 20}
+    dump = "".join(f"{name} = {size}\n" for name, size in sizes.items())
+    sentence = verdict.shown(read_text(f"{dump}VmRSS: {kib} kB\n").report()).sentence
+    assert said in sentence
+    assert sentence.count("were resident") == 1
+
+
+def test_memory_that_was_returned_is_said_next_to_what_is_resident() -> None:
+    dump = f"HeapInuse = {10 << 20}\nHeapSys = {200 << 20}\nHeapReleased = {150 << 20}\n"
+    sentence = verdict.shown(read_text(f"{dump}VmRSS: 40960 kB\n").report()).sentence
+    assert "150 MiB were returned to the OS; 40.0 MiB were resident." in sentence

@@ -34,14 +34,12 @@ _LEAST_RETURNED = 0.1
 
 _CHANGED = 2.0
 """Times the size before. Under GOGC=100, less may be the way from one cycle to the next."""
-_RECORD = (
-    "Run the program with GODEBUG=gctrace=1 and keep its standard error, or record several dumps "
-    "with their times (all of MemStats, expvar or /metrics)."
+_GCTRACE = (
+    "GODEBUG=gctrace=1 and keep its standard error, or record several dumps with their times"
 )
-_COSTS = (
-    "To see what GC costs, run it with GODEBUG=gctrace=1 and keep its standard error, or record "
-    "several dumps with their times."
-)
+_TO_RECORD = f"run the program with {_GCTRACE} (all of MemStats, expvar or /metrics)."
+_RECORD = f"R{_TO_RECORD[1:]}"
+_COSTS = f"To see what GC costs, run it with {_GCTRACE}."
 _HOLDS = (
     "To see what holds the heap, take a heap profile (`go tool pprof "
     "http://HOST:PORT/debug/pprof/heap`)."
@@ -104,7 +102,7 @@ def no_verdict(report: Report) -> tuple[str, str]:
 def _next_of_memory(report: Report) -> str:
     """Returns what to do about a program of which sizes of memory are known."""
     if is_costly(report):
-        return f"To get settings that lower it, {_RECORD[0].lower()}{_RECORD[1:]}"
+        return f"To get settings that lower it, {_TO_RECORD}"
     if (report.analysis.dumps.since_start["gc_cycles"] == 0).any():
         return _RECORD_LATER
     if part := largest_part(report):
@@ -237,17 +235,16 @@ def _sizes(report: Report) -> Iterator[str]:
         )
         if parts and returned > _LEAST_RETURNED * (memory.sys_mib or 0.0):
             parts = [f"{parts[0]} and returned {mib(returned)} of it"]
-        if memory.rss_mib is not None:
-            parts.append(f"{mib(memory.rss_mib)} were resident")
         elif not parts and returned > MUCH * (memory.heap_sys_mib or 0.0):
             parts = [f"{mib(returned)} were returned to the OS"]
         named = memory.needed_is or ""
         parts.insert(
             0, f"{named if named.startswith('the ') else f'the {named}'} {_course(memory)}"
         )
-        if memory.rss_mib and memory.sys_mib and memory.rss_mib < LEAST_MIB:
+        if memory.rss_mib is not None:
             # More has a table.
-            beyond = memory.rss_mib - memory.sys_mib
+            is_little = memory.sys_mib and memory.rss_mib < LEAST_MIB
+            beyond = memory.rss_mib - (memory.sys_mib or 0.0) if is_little else 0.0
             of_others = f", at least {mib(beyond)} of it outside Go" if beyond > 0 else ""
             parts.append(f"{mib(memory.rss_mib)} were resident{of_others}")
     if text := "; ".join(parts):
