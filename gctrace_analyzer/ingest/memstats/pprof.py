@@ -73,7 +73,7 @@ def of_table(text: str, whole: str) -> Iterator[str]:
 
 
 def _in_gib(total: str) -> str:
-    """Returns a large total in GiB or TiB, in brackets; empty for others."""
+    """Returns ` = 15.6 TiB` for a large total in MB, GB or TB; empty for others."""
     match = re.fullmatch(r"([\d.]{1,20})([MGT])B", total)
     gib = float(match[1]) / 1024 * 1024.0 ** "MGT".index(match[2]) if match else 0.0
     unit, size = ("TiB", gib / 1024) if gib >= 1024 else ("GiB", gib)

@@ -198,7 +198,12 @@ def added_to(part: Part) -> list[str]:
     text = part.beginning
     known = sizes(text)
     whole = _whole(known)
-    notes = [*sentences(known), *_of_processes(text), *pprof.of_table(text, whole)]
+    notes = [
+        *sentences(known),
+        *_of_processes(text),
+        *_of_pmap(text),
+        *pprof.of_table(text, whole),
+    ]
     if part.memstats is None or "pause_max_s" not in part.memstats.columns:
         notes += exposition.of_pauses(text)
     rss = next((known[k] for k in ("resident", "anonymous", "charged") if k in known), None)
@@ -342,16 +347,33 @@ def _large(known: Mapping[str, int], names: Mapping[str, str], whole: int) -> st
     return "; ".join(f"{_mib(size)} are {what}" for size, what in sizes if size > _MUCH * whole)
 
 
-def _of_processes(text: str) -> Iterator[str]:
-    """Yields what the processes of a table have, and where the memory of one is mapped."""
-    readings: dict[tuple[str, str], list[int]] = {}
+def _readings(text: str) -> Iterator[tuple[str, str, list[int]]]:
+    """Yields name, pid and resident bytes, if they are many, of each row of a process."""
     for match in chain.from_iterable(row.finditer(text) for row in _OF_PROCESS["resident"]):
-        own = readings.setdefault((match["name"].rpartition("/")[2], match["pid"]), [])
-        own += (size for _, size in _size("", match, _KIB))
-    for name, pid, size in _of_ps_columns(text):
-        readings.setdefault((name, pid), []).append(size)
+        sizes = [size for _, size in _size("", match, _KIB)]
+        yield match["name"].rpartition("/")[2], match["pid"], sizes
     for match in _STATUS_OF.finditer(text):
-        readings.setdefault(("process", match["pid"]), []).append(int(match["value"]) << 10)
+        yield "process", match["pid"], [int(match["value"]) << 10]
+    for command in _PS_COLUMNS.finditer(text):
+        names = command[1].replace("=", "").strip(",").split(",")
+        for line in text[command.end() : command.end() + 4000].split("\n")[1:]:
+            row = dict(zip(names, line.split(), strict=False))
+            if not row.get("rss", "").isdigit():
+                if "RSS" in line:
+                    continue
+                break
+            name = next((row[each] for each in _PS_NAMES if each in row), "process")
+            yield name.rpartition("/")[2], row.get("pid", ""), [int(row["rss"]) << 10]
+
+
+_PS_NAMES = ("comm", "cmd", "args", "command")
+
+
+def _of_processes(text: str) -> Iterator[str]:
+    """Yields what the processes of a table have."""
+    readings: dict[tuple[str, str], list[int]] = {}
+    for name, pid, some in _readings(text):
+        readings.setdefault((name, pid), []).extend(some)
     by_name: dict[str, list[int]] = {}
     for (name, pid), own in readings.items():
         each = name if len(readings) > _MOST else f"{name} (pid {pid})"
@@ -372,6 +394,10 @@ def _of_processes(text: str) -> Iterator[str]:
                 f"Resident memory of {name} in {len(own)} readings: {_mib(own[0])} at first, "
                 f"{_mib(max(own))} at most, {_mib(own[-1])} at last."
             )
+
+
+def _of_pmap(text: str) -> Iterator[str]:
+    """Yields what of a process's address space is reserved, and where its memory is mapped."""
     modes = [(match["mode"], int(match["kib"]) << 10) for match in _OF_PMAP.finditer(text)]
     reserved = sum(size for mode, size in modes if mode.startswith("---"))
     if reserved > _MUCH * (whole := sum(size for _, size in modes)):
@@ -391,23 +417,6 @@ def _of_processes(text: str) -> Iterator[str]:
             f"{_mib(of_go)} are mapped where Go has its heap (0xc000000000); {_mib(others)} are "
             "other anonymous mappings: memory outside Go's heap, of C (cgo), mmap or threads."
         )
-
-
-def _of_ps_columns(text: str) -> Iterator[tuple[str, str, int]]:
-    """Yields name, pid and resident bytes of the rows that `ps -o` with these columns prints."""
-    for command in _PS_COLUMNS.finditer(text):
-        names = command[1].replace("=", "").strip(",").split(",")
-        for line in text[command.end() : command.end() + 4000].split("\n")[1:]:
-            row = dict(zip(names, line.split(), strict=False))
-            if not row.get("rss", "").isdigit():
-                if "RSS" in line:
-                    continue
-                break
-            name = next((row[each] for each in _PS_NAMES if each in row), "process")
-            yield name.rpartition("/")[2], row.get("pid", ""), int(row["rss"]) << 10
-
-
-_PS_NAMES = ("comm", "cmd", "args", "command")
 
 
 def _mib(size: int) -> str:

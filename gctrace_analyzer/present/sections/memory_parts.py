@@ -43,7 +43,7 @@ MUCH = 0.25
 LEAST_MIB = 64.0
 """MiB. What makes up less memory is nobody's concern."""
 
-MOST = 0.5
+_MOST = 0.5
 """Share of the memory. A part of this size is what the report names first."""
 
 _IN_USE = "heap in use"
@@ -76,7 +76,7 @@ def largest_part(report: Report) -> str:
         return ""
     parts, total, of = known
     part = max(parts, key=lambda part: part.size_mib)
-    if part.name == _IN_USE or part.size_mib < MOST * total:
+    if part.name == _IN_USE or part.size_mib < _MOST * total:
         return ""
     whole = f"{share(part.size_mib / total)} {of}"
     return f"Most of the memory is {part.name} ({mib(part.size_mib)}, {whole}): {part.remedy}."
