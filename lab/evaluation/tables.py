@@ -163,6 +163,7 @@ def tables(
         yield ""
         yield from errors(pairs, factors)
         yield ""
+        yield from what_goroutines_lose(pairs)
         yield from from_limits(
             [pair for pair in limited if pair.base.source in sources], factors
         )
@@ -197,6 +198,31 @@ def errors(found: list[Pair], factors: dict[str, dict[str, float]]) -> Iterator[
         if name == "all":
             cells = [guide_cell(pairs, figure) for figure in SHOWN]
             yield f"| formula of the GC guide | {len(pairs)} | {' | '.join(cells)} |"
+
+
+def what_goroutines_lose(found: list[Pair]) -> Iterator[str]:
+    """Yields the errors of the assists' share of GC CPU, and of the run time of batch programs."""
+    steady = [pair for pair in found if pair.target.state in ("tight", "healthy")]
+    name = "assist_share_of_gc_cpu"
+    points = [abs(pair.predicted(name) - pair.target.measured[name]) for pair in steady]
+    times = [
+        abs(pair.outcome.row["run_time_ratio"] / run_time_ratio(pair) - 1)
+        for pair in steady
+        if pair.outcome.row["run_time_ratio"] is not None
+    ]
+    said = f"Mark assists' share of GC CPU ({len(points)} pairs): {both(points)[:-1]}points"
+    if times:
+        said += f"; run time of CPU-bound programs ({len(times)} pairs): {both(times)}"
+    yield f"{said}."
+    yield ""
+
+
+def run_time_ratio(pair: Pair) -> float:
+    """Returns how long the same allocation took under the other setting, relative to the base."""
+    base, target = pair.base.baseline.load, pair.target.baseline.load
+    assert base is not None
+    assert target is not None
+    return base.gap_mib * base.gc_per_s / (target.gap_mib * target.gc_per_s)
 
 
 def from_limits(found: list[Pair], factors: dict[str, dict[str, float]]) -> Iterator[str]:

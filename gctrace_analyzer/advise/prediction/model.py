@@ -96,7 +96,9 @@ class Constants:
         sweep: time lost to sweeping, as a share of the CPU of marking.
         least_assist: share of marking that is done in assists even if nothing needs them.
         assist_less_room: with less room, the CPU of assists relative to that of other GC grows
-            with the bytes between cycles to minus this power.
+            with the bytes between cycles to minus this power: between the first one, if marking
+            left most of its room, and the second one, if the heap came near its goal.
+        rooms_used: shares of the room below the goal between which it passes from one to the other.
         assist_more_room: with more room, it falls with this power.
         assist_most: what it does not rise above.
         assist_least_mib: MiB allocated during marking from which on it does.
@@ -121,9 +123,10 @@ class Constants:
     mark_fixed_mib: float = 2.0
     sweep: float = 0.12
     least_assist: float = 0.1
-    assist_less_room: float = 1.0
+    assist_less_room: tuple[float, float] = (0.6, 1.5)
+    rooms_used: tuple[float, float] = (0.2, 0.4)
     assist_more_room: float = 0.35
-    assist_most: float = 1.0
+    assist_most: float = 1.2
     assist_least_mib: float = 0.3
     background_prior: float = 0.5
     gap_floor: float = 0.2
@@ -406,7 +409,9 @@ class Model:
         times = gap / load.gap_mib
         if times >= 1:
             return ratio / math.pow(times, c.assist_more_room)
-        return min(ratio / math.pow(times, c.assist_less_room), max(ratio, c.assist_most))
+        least, most = c.assist_less_room
+        power = least + (most - least) * passed(load.room_used, c.rooms_used)
+        return min(ratio / math.pow(times, power), max(ratio, c.assist_most))
 
     def _peak(self, other: Setting, replayed: Replay, gap: float) -> float:
         load, c = self.load, self.constants

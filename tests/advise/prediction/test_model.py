@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NOW = Setting(100.0)
 PLAIN = replace(
     CONSTANTS, work_exponent_usual=0.0, work_exponent_steady=0.0, live_exponent=0.0,
-    refill_mib=0.0, sweep=0.0, assist_less_room=0.0, assist_more_room=0.0, background_prior=0.0,
+    refill_mib=0.0, sweep=0.0, assist_less_room=(0.0, 0.0), assist_more_room=0.0, background_prior=0.0,
 )  # fmt: skip
 """No corrections: what remains is arithmetic."""
 
@@ -147,7 +147,8 @@ def test_caches_go_cold_in_steady_programs_that_leave_the_cpus_idle() -> None:
 
 
 def test_assists_change_with_the_bytes_between_cycles() -> None:
-    model = model_of(replace(PLAIN, assist_less_room=1.0, assist_more_room=0.5))
+    model = model_of(replace(PLAIN, assist_less_room=(1.0, 2.0), assist_more_room=0.5))
+    assert model.load.room_used <= CONSTANTS.rooms_used[0]
     own, work, gap = model.own, model.load.work_ms, model.load.gap_mib
     rest = 18 + model.load.stw_cpu_ms
     assert model._shares_of_work(own, work, gap) == pytest.approx((2, 18, 0))
@@ -155,7 +156,10 @@ def test_assists_change_with_the_bytes_between_cycles() -> None:
     assert model._assist_ratio(gap / 2) == pytest.approx(2 * 2 / rest)
     assert model._assist_ratio(4 * gap) == pytest.approx(2 / rest / 2)
     # Dedicated workers do half of it even without any room.
-    assert model._assist_ratio(gap / 1000) == 1.0
+    assert model._assist_ratio(gap / 1000) == CONSTANTS.assist_most
+    # The nearer the heap came to its goal, the more it needs them with less room.
+    full = Model(replace(model.load, room_used=0.5), NOW, constants=model.constants)
+    assert full._assist_ratio(gap / 2) == pytest.approx(4 * 2 / rest)
     busy = model_of(PLAIN, assist=38, background=2)
     now = busy._assist_ratio(busy.load.gap_mib)
     assert now > 1
@@ -357,7 +361,7 @@ def test_each_constant_has_an_effect(name: str) -> None:
         replace(load_of(idle=9, assist=4), variation=0.06, alloc_in=250.0),
         replace(load_of(background=14), heap_end_max=700.0, variation=0.2),
         load_of(**HELD),
-        replace(load_of(assist=4), in_mark=0.4),
+        replace(load_of(assist=8), in_mark=0.4, room_used=0.3),
     ]
     settings = [Setting(20.0), Setting(400.0), Setting(None, 300.0), Setting(None, 800.0)]
     assert any(
