@@ -3,7 +3,7 @@
 The program's path through the log (live heap and allocation) is replayed under both settings with
 the runtime's rules for goal and trigger; the ratio of the two replays, times what was measured,
 is the prediction. What is allocated during marking, the live heap and the CPU of marking depend on
-the result: two short replays settle them. `Constants`: what neither log nor source has.
+the result: two short replays settle them.
 """
 
 from __future__ import annotations
@@ -87,24 +87,20 @@ class Constants:
         live_exponent: a live heap that varies grows with the bytes between cycles to this power.
         refill_mib: what a cycle makes the program allocate again (span caches, sync.Pool).
         non_heap_mib: fixed part of the non-heap memory.
-        non_heap_per_stack: its growth per MiB of stacks.
-        non_heap_per_goal: its growth per MiB of the goal.
+        non_heap_per_stack, non_heap_per_goal: its growth per MiB of stacks, and of the goal.
         limit_gap: under a limit the goal in effect at the trigger is this much lower than the
             printed goal, relative.
         runway_times: factor on the pacer's own estimate of what is allocated during marking.
         mark_fixed_mib: the fixed cost of a cycle, as MiB of heap to mark.
         sweep: time lost to sweeping, as a share of the CPU of marking.
         least_assist: share of marking that is done in assists even if nothing needs them.
-        assist_less_room: with less room, the CPU of assists relative to that of other GC grows
-            with the bytes between cycles to minus this power: between the first one, if marking
-            left most of its room, and the second one, if the heap came near its goal.
-        rooms_used: shares of the room below the goal between which it passes from one to the other.
+        assist_less_room: with less room, the CPU of assists relative to that of other GC rises
+            with the bytes between cycles to minus this power: the first if little, the second
+            if much of the room below the goal was used (`rooms_used`), at most to `assist_most`.
         assist_more_room: with more room, it falls with this power.
-        assist_most: what it does not rise above.
         assist_least_mib: MiB allocated during marking from which on it does.
         background_prior: weight of the usual share of background workers against the log's.
-        gap_floor: share of the live heap. If less is allocated between cycles, the CPU of
-            marking is calculated as if it were this much.
+        gap_floor: share of the live heap that the CPU of marking counts at least as allocated.
         peak_anchor: how much of the difference between the measured peak and the replayed one is
             carried over to distant settings.
     """
@@ -398,9 +394,8 @@ class Model:
     def _assist_ratio(self, gap: float) -> float:
         """Returns the CPU of assists relative to that of all other GC but idle marking.
 
-        It changes with the bytes allocated between cycles to a power (their shares by a logit), but
-        even without any room dedicated workers do half of the marking. A log whose marking
-        allocates next to nothing has no assists with less room either.
+        It changes with a power of the bytes allocated between cycles. Dedicated workers always do
+        much of the marking, and without allocation during it there are no assists.
         """
         load, c = self.load, self.constants
         ratio = load.assist_ms / max(load.background_ms + load.stw_cpu_ms, 1e-9)
@@ -409,8 +404,8 @@ class Model:
         times = gap / load.gap_mib
         if times >= 1:
             return ratio / math.pow(times, c.assist_more_room)
-        least, most = c.assist_less_room
-        power = least + (most - least) * passed(load.room_used, c.rooms_used)
+        little, much = c.assist_less_room
+        power = little + (much - little) * passed(load.room_used, c.rooms_used)
         return min(ratio / math.pow(times, power), max(ratio, c.assist_most))
 
     def _peak(self, other: Setting, replayed: Replay, gap: float) -> float:
