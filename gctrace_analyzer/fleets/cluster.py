@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import signal
+import sys
 import threading
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -101,6 +102,7 @@ def connected(
 
         with (
             _quiet(),
+            _main_not_imported(),
             dask.config.set(SETTINGS),
             _uninterrupted(start) as cluster,
             distributed.Client(cluster) as local,
@@ -136,6 +138,23 @@ def _uninterrupted(start: Callable[[], Any]) -> Any:
         with contextlib.suppress(Exception):
             started.result().close()
         raise
+
+
+@contextmanager
+def _main_not_imported() -> Iterator[None]:
+    """Hides from new processes which script was started, while the block runs.
+
+    Workers need nothing of it. Otherwise each would run it again up to the call of `fleet`, unless
+    `if __name__ == "__main__"` guards that (get_preparation_data in multiprocessing/spawn.py).
+    """
+    main = vars(sys.modules["__main__"])
+    hidden = {name: main[name] for name in ("__file__", "__spec__") if name in main}
+    main.pop("__file__", None)
+    main["__spec__"] = None
+    try:
+        yield
+    finally:
+        main.update(hidden)
 
 
 @contextmanager

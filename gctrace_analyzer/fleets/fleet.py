@@ -74,8 +74,7 @@ def fleet(
     In place of files it takes the address of a Prometheus server, which computes the rows.
 
     Without `client` and `scheduler`, a local Dask cluster of processes is started and stopped.
-    A script that does so needs `if __name__ == "__main__":`, like every use of processes. Where
-    Dask is not installed, the files are read in this process, one after another.
+    Where Dask is not installed, the files are read in this process, one after another.
 
     Args:
         paths: files, folders, globs and URLs (`s3://`, `gs://`, `abfs://`, `http(s)://`), or

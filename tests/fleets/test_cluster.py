@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -52,3 +55,18 @@ def test_workers_get_their_environment_and_that_of_the_user_comes_first(
     (polars,) = cluster.POLARS_MEMORY.items()
     assert found[polars[0]].endswith(polars[1])
     assert {"POLARS_MAX_THREADS", "MALLOC_TRIM_THRESHOLD_"} < wanted.keys()
+
+
+def test_a_script_needs_no_guard_for_the_main_module(tmp_path: Path) -> None:
+    log = Path(__file__).parents[2] / "samples" / "steady-go1.26.log"
+    script = tmp_path / "all.py"
+    script.write_text(
+        "import gctrace_analyzer as gca\n"
+        "print('begins')\n"
+        f"print(len(gca.fleet([{str(log)!r}], workers=1).collect()), __file__)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout == f"begins\n1 {script}\n"
+    assert not done.stderr
