@@ -6,7 +6,7 @@ takes a tenth of a short report. These share the functions that compare, hash an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from reprlib import recursive_repr
 from typing import Any, TypeVar, dataclass_transform
@@ -65,7 +65,12 @@ def _hash(self: Any) -> int:
 @recursive_repr()
 def _shown(self: Any) -> str:
     own = ((field, getattr(self, field.name)) for field in fields(self) if field.repr)
-    values = (f"{field.name}={value!r}" for field, value in own if value is not field.default)
+    values = (
+        f"{field.name}={value!r}"
+        for field, value in own
+        # An unknown value says nothing either.
+        if value is not (None if field.default is MISSING else field.default)
+    )
     return f"{self.__class__.__qualname__}({', '.join(values)})"
 
 

@@ -58,7 +58,10 @@ _RECENT = 5
 
 @frozen
 class PostMortem(Plain):
-    """One death with all known facts; sizes in MiB, None where unknown."""
+    """One death with all known facts; sizes in MiB, None where unknown.
+
+    Printed, it is what the report says of it.
+    """
 
     kind: str
     proven: bool
@@ -101,6 +104,11 @@ class PostMortem(Plain):
     preventable: str
     source: str | None
     line_no: int | None
+
+    def __str__(self) -> str:
+        """Returns what happened, what it means and what to do, a line each."""
+        whole = (f"{self.kind}: {self.victim or self.subject}", *self.reading)
+        return "\n".join((*whole, *(f"▸ {text}" for text in self.advice)))
 
 
 _NAMES = tuple(field.name for field in fields(PostMortem))

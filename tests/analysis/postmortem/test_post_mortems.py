@@ -12,6 +12,7 @@ from gctrace_analyzer.analysis.postmortem.death import Death
 from gctrace_analyzer.analysis.postmortem.facts import Limit
 from gctrace_analyzer.analysis.postmortem.post_mortems import _limit
 from gctrace_analyzer.analysis.settings.known import Known, Settings
+from tests.conftest import SAMPLES
 from tests.helpers.corpus import INPUTS, expectation, named, read
 from tests.helpers.logs import KILL, journal, logfile, read_lines, records
 
@@ -255,3 +256,11 @@ def test_a_limit_has_the_most_exact_name_that_is_known(
     assert _limit(Death(**death), settings) == Limit(mib, of)
     unknown: dict[str, Any] = {**death, "limit_bytes": None, "scope": None}
     assert _limit(Death(**unknown), Settings()) == Limit()
+
+
+def test_printed_it_is_what_the_report_says() -> None:
+    (death,) = gca.read(SAMPLES / "oom-journal.jsonl").post_mortems()
+    first, *others = str(death).splitlines()
+    assert first == "OOM kill: leakd"
+    assert others == [*death.reading, *(f"▸ {text}" for text in death.advice)]
+    assert "None" not in repr(death)
