@@ -147,8 +147,9 @@ def _main_not_imported() -> Iterator[None]:
     Workers need nothing of it. Otherwise each would run it again up to the call of `fleet`, unless
     `if __name__ == "__main__"` guards that (get_preparation_data in multiprocessing/spawn.py).
     """
-    main = vars(sys.modules["__main__"])
-    hidden = {name: main[name] for name in ("__file__", "__spec__") if name in main}
+    main: dict[str, object] = vars(sys.modules["__main__"])
+    names = ("__file__", "__spec__")
+    hidden: dict[str, object] = {name: main[name] for name in names if name in main}
     main.pop("__file__", None)
     main["__spec__"] = None
     try:
