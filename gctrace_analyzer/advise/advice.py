@@ -15,7 +15,7 @@ from gctrace_analyzer.advise.observed import given_setting
 from gctrace_analyzer.advise.policy import recommend
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.predictor import Baseline
-from gctrace_analyzer.advise.subject import advised_process
+from gctrace_analyzer.advise.tight_limit import higher_limit
 from gctrace_analyzer.advise.whatif import trade_off
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
@@ -84,18 +84,9 @@ class Advice:
 
         `runs_all_the_time`: whether the limit is so low that GC does.
         """
-        needed, now = self.needed_limit_mib, self.baseline.now.limit
-        if needed is None:
-            return None
-        times = DEFAULT.safe_limit_times if runs_all_the_time else observed.ROOMY_LIMIT
-        least = needed[0] + math.ceil((times - DEFAULT.safe_limit_times) * needed[1])
-        return None if now and now >= least else least
-
-    @property
-    def highest_live_mib(self) -> float | None:
-        """The largest live heap of the process, also of its start-up and in forced cycles."""
-        process = advised_process(self._analysis)
-        return None if process is None else self._analysis.summary_of(process).live_heap_max_mib
+        return higher_limit(
+            self.baseline, self.needed_limit_mib, runs_all_the_time=runs_all_the_time
+        )
 
     @cached_property
     def recommendations(self) -> pl.DataFrame:

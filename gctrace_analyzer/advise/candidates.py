@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 HEADROOM = 0.9
 """Share of the container's limit for Go; the rest is for memory that Go does not count."""
 
+ROOMY_LIMIT = 1 + DEFAULT.limit_gogc_warn / 100
+"""Ratio of memory limit to live heap at which the limit ceases to be reported as tight, if the
+memory outside the heap is known; real programs with a modelled one still had 48 of 50."""
+
 STEPS = (25.0, 35.0, 50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 400.0, 800.0)
 """The GOGC values that are tried."""
 
@@ -171,7 +175,8 @@ def _limit_alone(predictor: Predictor) -> Iterator[Setting]:
 def _clearing(predictor: Predictor) -> Iterator[Setting]:
     for times in (1.0, 1.5):
         limit = float(math.ceil(times * (predictor.least_limit_mib or 0)))
-        yield Setting(predictor.now.gogc or 100.0, limit, predictor.now.ballast)
+        if limit > (predictor.now.limit or 0.0):
+            yield Setting(predictor.now.gogc or 100.0, limit, predictor.now.ballast)
 
 
 def _roomier(predictor: Predictor) -> Iterator[Setting]:
@@ -232,6 +237,14 @@ def _why_guard(predictor: Predictor, _: Setting) -> str:
     )
 
 
+def _is_tight(predictor: Predictor) -> bool:
+    """Returns whether the program thrashes, or its limit leaves its live heap little room."""
+    limit, live = predictor.now.limit, predictor.live_max_mib
+    if predictor.whole is not None or not limit or live is None:
+        return predictor.whole is not None
+    return predictor.load is not None and limit < ROOMY_LIMIT * live + predictor.non_heap_mib
+
+
 def _why_clearing(predictor: Predictor, setting: Setting) -> str:
     largest, limit = math.floor(predictor.live_max_mib or 0.0), setting.limit or 0.0
     if limit > (predictor.least_limit_mib or 0.0):
@@ -245,7 +258,7 @@ def _why_clearing(predictor: Predictor, setting: Setting) -> str:
 
 RULES: tuple[CandidateRule, ...] = (
     CandidateRule(
-        "clear-live-heap", lambda b: b.room_mib is None and b.whole is not None and b.has_limit,
+        "clear-live-heap", lambda b: b.room_mib is None and b.has_limit and _is_tight(b),
         _clearing, _why_clearing, "",
         "limit at 1.25 times the live heap",
     ),

@@ -16,7 +16,7 @@ from gctrace_analyzer.advise.prediction.model import (
     Model,
     Setting,
 )
-from gctrace_analyzer.advise.predictor import Baseline
+from gctrace_analyzer.advise.predictor import Baseline, Highest
 from gctrace_analyzer.advise.refusal import (
     FEW_CYCLES,
     IMPOSSIBLE,
@@ -40,10 +40,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.analysis.settings.regimes import Regime
-
-ROOMY_LIMIT = 1 + DEFAULT.limit_gogc_warn / 100
-"""Ratio of memory limit to live heap at which the limit ceases to be reported as tight, if the
-memory outside the heap is known; real programs with a modelled one still had 48 of 50."""
 
 UNSTEADY = 0.15
 """Relative variation of the live heap from cycle to cycle above which the load is not steady."""
@@ -69,6 +65,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         of_process(analysis.cycles, process),
         of_process(analysis.enriched, process),
     )
+    highest = Highest.of(cycles)
     regimes = analysis.regimes_of(process)
     regime, changed = regimes[-1], len(regimes) > 1
     if changed:
@@ -137,6 +134,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         other_cause=subject.other_cause(analysis, process),
         may_lack_memory=subject.may_lack_memory(analysis, process),
         regime=regime,
+        highest=highest,
     )
     return _about_thrashing(baseline)
 
@@ -235,10 +233,9 @@ def thrashing(*, least: float, largest: float) -> str:
 
 def _about_thrashing(baseline: Baseline) -> Baseline:
     """Adds to the refusal or the warnings what a log with thrashing still shows."""
-    load, measured = baseline.load, baseline.measured
+    load = baseline.load
     assert load is not None
-    assert measured is not None
-    most, least = measured.marked_live_max, baseline.least_limit_mib
+    most, least = baseline.live_max_mib or 0.0, baseline.least_limit_mib
     if baseline.refused == THRASHING:
         assert least is not None
         why = thrashing(least=least, largest=math.floor(most))
@@ -277,6 +274,10 @@ def longest_calm_part(
     marked = cycles.with_columns(inside=inside.fill_null(value=False)).with_columns(
         part=pl.col("inside").rle_id()
     )
+    in_episodes = marked["inside"].sum()
+    if not in_episodes or (marked["inside"][0] and in_episodes < DEFAULT.min_cycles):
+        # The program thrashed under the setting before.
+        return cycles, False
     longest = (
         marked.filter(~pl.col("inside"))
         .group_by("part")

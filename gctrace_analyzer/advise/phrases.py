@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.advise.objective import run_time_text
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.analysis.rules.finding import percent
+from gctrace_analyzer.analysis.settings.naming import gogc_range
 from gctrace_analyzer.units import digits, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gctrace_analyzer.advise.advice import Advice
+    from gctrace_analyzer.advise.prediction.outcome import Predictor
     from gctrace_analyzer.schema import Row
 
 
@@ -29,6 +31,14 @@ def order(first: Row, advice: Advice) -> str:
     return f"Set {setting}."
 
 
+def to_set(row: Row, predictor: Predictor) -> str:
+    """Returns the variables to set; not GOGC if it stays, and is only known to be in a range."""
+    setting = Setting.of(row)
+    stays = setting.gogc == predictor.now.gogc and gogc_range(predictor.regime) is not None
+    variables = str(setting)
+    return variables.partition(" ")[2] if stays and setting.limit else variables
+
+
 def with_effects(first: Row, advice: Advice) -> str:
     """Returns a setting with what it does, as `GOGC=200 (GC CPU 4 % instead of 19 %, …)`."""
     present = present_row(advice)
@@ -40,7 +50,7 @@ def with_effects(first: Row, advice: Advice) -> str:
     if _changes_nothing(first, present):
         # It is for another load, and the reason says for which.
         effects = first["why"]
-    return f"{Setting.of(first)}{room} ({effects})"
+    return f"{to_set(first, advice.baseline)}{room} ({effects})"
 
 
 def _changes_nothing(first: Row, present: Row) -> bool:

@@ -40,6 +40,7 @@ from gctrace_analyzer.advise.objective import (
 )
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.refusal import FEW_CYCLES
+from gctrace_analyzer.advise.tight_limit import raising
 from gctrace_analyzer.advise.turned_down import costs_too_much, fits, is_turned_down
 from gctrace_analyzer.advise.whatif import agree
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -141,7 +142,7 @@ def _best(
     if predictor.load is None and present["thrash"] == "risk":
         return _off_the_limit(scored, predictor)
     if not scored:
-        return None, "no other setting fits"
+        return None, _none_fits(predictor)
     if (longer := _longer(scored, present, predictor)) is not None:
         return longer, ""
     present_fits = fits(present, predictor)
@@ -183,7 +184,7 @@ def _gaining(
         return rarer_or_smaller(scored, present, aim, target)
     if target is not None:
         return _to_target(scored[0], present, target)
-    return _worth_it(scored, present, aim)
+    return _worth_it(scored, present, predictor, aim)
 
 
 def _off_the_limit(scored: list[Row], predictor: Predictor) -> tuple[Row | None, str]:
@@ -196,7 +197,15 @@ def _off_the_limit(scored: list[Row], predictor: Predictor) -> tuple[Row | None,
     best = _first(scored, predictor)
     if best is not None:
         best["why"] = near
-    return best, "no other setting fits"
+    return best, _none_fits(predictor)
+
+
+def _none_fits(predictor: Predictor) -> str:
+    """Returns that every other setting is turned down, and what makes room if the limit is low."""
+    least = predictor.least_limit_mib
+    if not predictor.now.limit or least is None or predictor.now.limit >= least:
+        return "no other setting fits"
+    return f"no other setting fits: {raising(predictor, least)}, or reduce the live heap"
 
 
 def _first(scored: list[Row], predictor: Predictor) -> Row | None:
@@ -226,14 +235,16 @@ def _to_target(best: Row, present: Row, target: float) -> tuple[Row | None, str]
     return None, "no other setting has less GC CPU"
 
 
-def _worth_it(scored: list[Row], present: Row, aim: str) -> tuple[Row | None, str]:
+def _worth_it(
+    scored: list[Row], present: Row, predictor: Predictor, aim: str
+) -> tuple[Row | None, str]:
     """Returns the setting whose gain is certain and worth a change, or why none is.
 
     Among settings that are nearly as good as the best one, the one with the least memory.
     """
     usual = [row for row in scored if row["rule"] != "ballast"]
     if not usual:
-        return None, "no other setting fits"
+        return None, _none_fits(predictor)
     if aim == "balanced" and present["run_time_ratio"] is not None:
         return _passing(usual, {at: ends_later(row, present) for at, row in enumerate(usual)})
     cpu = present["gc_cpu_share"]
@@ -293,9 +304,11 @@ def _longer(scored: list[Row], present: Row, predictor: Predictor) -> Row | None
 def _explain_no_change(present: Row, predictor: Predictor, reason: str) -> None:
     """Writes into the present row why no change is recommended."""
     if not fits(present, predictor):
-        present["why"] = (
-            "no setting fits the container: raise its memory limit, or reduce the live heap"
-        )
+        least = predictor.least_limit_mib
+        order = "raise its memory limit"
+        if predictor.now.limit and least is not None and predictor.now.limit < least:
+            order = raising(predictor, least)
+        present["why"] = f"no setting fits the container: {order}, or reduce the live heap"
         return
     # Thrashing asks for a change, even if none is known.
     is_change = present["thrash"] == "certain" or predictor.load is None

@@ -15,9 +15,12 @@ from gctrace_analyzer.advise.refusal import FEW_CYCLES
 from gctrace_analyzer.analysis.settings.known import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest.rows import complete
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import polars as pl
 
     from gctrace_analyzer.advise.prediction.load import Load
     from gctrace_analyzer.advise.prediction.model import Model
@@ -25,6 +28,33 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.analysis.trend import LiveGrowth
     from gctrace_analyzer.schema import Row
+
+
+@frozen
+class Highest:
+    """The largest live heap of a process in MiB, start-up and forced cycles included.
+
+    Attributes:
+        marked: as marked.
+        held: without what was allocated during marking, which a heap with less room holds as well.
+    """
+
+    marked: float
+    held: float
+
+    @classmethod
+    def of(cls, cycles: pl.DataFrame) -> Highest | None:
+        """Returns that of the cycles of one process; None if they do not show it."""
+        known = complete(cycles, "heap_start_mib", "heap_end_mib", "heap_live_mib")
+        if known.is_empty():
+            return None
+        live = known["heap_live_mib"]
+        in_mark = known["heap_end_mib"] - known["heap_start_mib"]
+        most, held = live.max(), (live - in_mark).max()
+        assert isinstance(most, int | float)
+        assert isinstance(held, int | float)
+        # Sizes are truncated to MiB; a difference of them is not.
+        return cls(most + 0.5, max(float(held), 0.0))
 
 
 @frozen
@@ -51,6 +81,7 @@ class Baseline(Predictor):
         may_lack_memory: whether it was killed because memory ran out, or for an unknown reason.
         most_times: how many times the present GOGC a replay is valid for: any.
         regime: what the heap goals show of the present setting; None without a load.
+        highest: the largest live heap of the process; None without a load.
     """
 
     load: Load | None
@@ -70,6 +101,7 @@ class Baseline(Predictor):
     may_lack_memory: bool = False
     most_times: float = math.inf
     regime: Regime | None = None
+    highest: Highest | None = None
 
     @property
     def no_evidence(self) -> str | None:
@@ -108,8 +140,8 @@ class Baseline(Predictor):
 
     @property
     def live_max_mib(self) -> float | None:
-        """The largest marked live heap of the whole log."""
-        return None if self.measured is None else self.measured.marked_live_max
+        """The largest marked live heap of the process, also of its start-up."""
+        return None if self.highest is None else self.highest.marked
 
     @property
     def effective_gogc(self) -> float | None:
@@ -197,7 +229,7 @@ def _predicted(baseline: Baseline, setting: Setting, horizon_s: float) -> Outcom
     center, others = _alternatives(baseline, setting, horizon_s)
     row["refused"] = row["refused"] or _too_few(baseline.load, center)
     row |= {
-        "thrash": _thrash(center, others),
+        "thrash": _thrash(center, others, holds=_holds_highest(baseline, setting)),
         "thrash_share": center.thrash_share,
         "heap_goal_mib": center.goal,
         "effective_gogc": center.effective_gogc,
@@ -233,18 +265,20 @@ def _keep_possible(row: Row, baseline: Baseline, setting: Setting, center: Predi
     """
     assert baseline.measured is not None
     assert baseline.load is not None
+    assert baseline.highest is not None
     if baseline.heaviest is not None:
         # A peak is that of the heaviest stretch, wherever the other figures come from.
         peak = baseline.heaviest.predict(setting).heap_peak
         times = max(peak / max(row["heap_peak_mib"], 1e-9), 1.0)
         row |= {name: times * row[name] for name in _PEAKS}
-    live = baseline.measured.marked_live_max - baseline.now.ballast + setting.ballast
+    other_ballast = setting.ballast - baseline.now.ballast
+    live = baseline.highest.marked + other_ballast
+    held = baseline.highest.held + other_ballast
+    row |= {name: max(row[name], held) for name in _PEAKS}
     if center.gap >= baseline.load.gap_mib:
         if not setting.limit:
             # With more room, no peak is lower than the one that was measured.
-            live = max(
-                live, baseline.measured.heap_end_max - baseline.now.ballast + setting.ballast
-            )
+            live = max(live, baseline.measured.heap_end_max + other_ballast)
         for name in ("heap_peak_mib", "heap_peak_mib_high"):
             row[name] = max(row[name], live)
     peak = row["heap_peak_mib"]
@@ -330,8 +364,16 @@ def _alternatives(
     return center, tuple(others)
 
 
-def _thrash(center: Prediction, others: Sequence[Prediction]) -> str:
+def _holds_highest(baseline: Baseline, setting: Setting) -> bool:
+    """Returns whether a memory limit is above the largest live heap that was seen."""
+    highest = baseline.highest
+    return highest is None or not setting.limit or setting.limit > highest.held
+
+
+def _thrash(center: Prediction, others: Sequence[Prediction], *, holds: bool) -> str:
     """Returns whether the setting thrashes, or may do so under a plausible assumption."""
+    if not holds:
+        return "certain"
     if center.thrash == "no" and any(other.thrash != "no" for other in others):
         return "risk"
     if center.thrash == "certain" and any(other.thrash != "certain" for other in others):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.candidates import HEADROOM
 from gctrace_analyzer.advise.objective import DIFFERENT, LITTLE_GC_CPU, cost, is_cheap, peak_of
-from gctrace_analyzer.analysis.settings.naming import most_gogc
+from gctrace_analyzer.analysis.settings.naming import gogc_range, most_gogc
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 
 if TYPE_CHECKING:
@@ -23,6 +23,14 @@ def is_turned_down(row: Row, predictor: Predictor) -> bool:
     # The present GOGC is not known to be lower.
     least_gogc = DIFFERENT * (most_gogc(predictor.regime) or 0.0)
     if row["gogc"] != predictor.now.gogc and (row["gogc"] or least_gogc) < least_gogc:
+        return True
+    known = gogc_range(predictor.regime)
+    if (
+        known
+        and row["gogc"] != predictor.now.gogc
+        and known[0] <= (row["gogc"] or 0) <= known[1]
+    ):
+        # It may be the present one.
         return True
     # After thrashing, a limit must leave room for the largest live heap of the whole log.
     limit, least = row["memory_limit_mib"], predictor.least_limit_mib

@@ -6,6 +6,7 @@ which knows the setting.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.advise.killed import killed, which_of
-from gctrace_analyzer.advise.observed import ROOMY_LIMIT
 from gctrace_analyzer.advise.phrases import order, present_row, with_effects
 from gctrace_analyzer.advise.policy import lasts_text
 from gctrace_analyzer.advise.subject import (
@@ -24,6 +24,7 @@ from gctrace_analyzer.advise.subject import (
     explained_kill,
     root_cause,
 )
+from gctrace_analyzer.advise.tight_limit import raise_limit
 from gctrace_analyzer.analysis.rules import headline_levels
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
@@ -32,7 +33,6 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.settings.naming import setting_text
-from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import changes_at
 from gctrace_analyzer.frozen import Plain, frozen
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.thresholds import Thresholds
     from gctrace_analyzer.schema import Row
 
+_OF_LIMIT = ("GC015", "GC016")
 _IDLE = "GC025"
 _SHORT = "GC042"
 
@@ -90,7 +91,9 @@ def verdict(analysis: Analysis, advice: Advice) -> Verdict | None:
     if result is None:
         return None
     result = replace(result, action=_with_sites(result, analysis.profiled))
-    return result if result.finding == KILLED else _with_present_setting(result, analysis)
+    return (
+        result if result.finding == KILLED else _with_present_setting(result, analysis, advice)
+    )
 
 
 def _with_sites(result: Verdict, profiled: Profiled | None) -> str:
@@ -104,7 +107,7 @@ def _with_sites(result: Verdict, profiled: Profiled | None) -> str:
     return f"{action} {'The live heap' if grows else 'To allocate less'}: {which}."
 
 
-def _with_present_setting(result: Verdict, analysis: Analysis) -> Verdict:
+def _with_present_setting(result: Verdict, analysis: Analysis, advice: Advice) -> Verdict:
     """Returns the verdict with what GC costs now, if the only process changed its setting."""
     regimes = analysis.only_regimes
     if len(regimes) < 2 or analysis.by_dumps:
@@ -121,9 +124,21 @@ def _with_present_setting(result: Verdict, analysis: Analysis) -> Verdict:
         f"The settings changed: since {duration_text(last.start_s)} ({setting_text(last)}{procs}) "
         f"GC takes {percent(share)} of the CPU."
     )
-    is_over = result.finding in CURED_BY_SETTINGS and share < analysis.thresholds.gc_cpu_little
-    action = "Leave the settings as they are now." if is_over else result.action
+    is_lifted = result.finding in _OF_LIMIT and last.memory_limit_mib in (None, math.inf)
+    is_little = share < analysis.thresholds.gc_cpu_little
+    is_over = result.finding in CURED_BY_SETTINGS and (is_little or is_lifted)
+    action = _left_or(advice) if is_over else result.action
     return replace(result, sentence=f"{result.sentence} {now}", action=action)
+
+
+def _left_or(advice: Advice) -> str:
+    """Returns the advice on present settings under which there is no problem."""
+    first = _advised(advice)
+    if _too_large_for_container(advice):
+        return _for_less_memory(advice)
+    if first is None:
+        return "Leave the settings as they are now."
+    return f"Optional: {with_effects(first, advice)}."
 
 
 def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
@@ -195,13 +210,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     if not figures and growing is None:
         return Verdict("info", "The input does not show what GC costs.", _NEEDS_COSTS)
     if too_large := _too_large_for_container(advice):
-        first = _advised(advice)
-        action = (
-            "Raise the container's memory limit, or reduce the live heap."
-            if first is None
-            else order(first, advice)
-        )
-        return Verdict("warn", f"{too_large} Otherwise {figures}.", action)
+        return Verdict("warn", f"{too_large} Otherwise {figures}.", _for_less_memory(advice))
     sentence = f"{start}{figures and f': {figures}'}. {grown}".rstrip()
     growth = None
     if growing is not None and growing.process is not None and not analysis.by_dumps:
@@ -277,6 +286,14 @@ def _too_large_for_container(advice: Advice) -> str:
         f"{peak - present['heap_peak_mib']:,.0f} MiB outside it) {over} the container's "
         f"{limit:,.0f} MiB."
     )
+
+
+def _for_less_memory(advice: Advice) -> str:
+    """Returns what to do if the present setting needs more memory than the container has."""
+    first = _advised(advice)
+    if first is None:
+        return "Raise the container's memory limit, or reduce the live heap."
+    return order(first, advice)
 
 
 def _worst_costs(analysis: Analysis) -> Iterator[str]:
@@ -369,16 +386,25 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
         return _about_leak(root, first, advice, thrashes="GC016" in {e.id for e in effects})
     if root.id not in CURED_BY_SETTINGS:
         return root.advice
-    is_limit = root.id in ("GC015", "GC016")
+    is_limit = root.id in _OF_LIMIT
     # No GOGC makes room under a limit.
     if first is not None and not (
         is_limit and first["memory_limit_mib"] == advice.baseline.now.limit
     ):
         return order(first, advice)
     if is_limit:
-        raised = _raise_limit(advice, runs_all_the_time=root.id == "GC016") or root.advice
+        raised = (
+            raise_limit(
+                advice.baseline,
+                advice.needed_limit_mib,
+                runs_all_the_time=root.id == "GC016",
+            )
+            or root.advice
+        )
         # The recommendation says then that nothing needs to change.
-        is_optional = root.id == "GC015" and advice.is_available
+        is_optional = (
+            root.id == "GC015" and advice.is_available and not _too_large_for_container(advice)
+        )
         return f"Optional: {raised[0].lower()}{raised[1:]}" if is_optional else raised
     if "allocate less" in root.advice:
         less = f"{ALLOCATE_LESS[0].upper()}{ALLOCATE_LESS[1:]}"
@@ -407,44 +433,11 @@ def _about_leak(root: Finding, first: Row | None, advice: Advice, *, thrashes: b
         return (
             f"{root.advice} Until then, set {with_effects(first, advice)}, which lasts {lasts}."
         )
-    limit = _raise_limit(advice) or "Raise GOMEMLIMIT if there is room."
+    limit = (
+        raise_limit(advice.baseline, advice.needed_limit_mib)
+        or "Raise GOMEMLIMIT if there is room."
+    )
     return f"{limit} {root.advice}" if thrashes else root.advice
-
-
-def _raise_limit(advice: Advice, *, runs_all_the_time: bool = True) -> str:
-    """Returns the advice to raise a limit that is too low; empty if it is not known how far.
-
-    Args:
-        advice: what is known of the program and its limit.
-        runs_all_the_time: whether the limit is so low that GC does; if not, it leaves room, but
-            so little that `limit-tight` matches.
-    """
-    least = advice.higher_limit_mib(runs_all_the_time=runs_all_the_time)
-    if least is None or advice.needed_limit_mib is None:
-        return ""
-    largest = advice.needed_limit_mib[1]
-    times = DEFAULT.safe_limit_times if runs_all_the_time else ROOMY_LIMIT
-    room = "" if advice.baseline.settings.value("container_limit_mib") else ", if there is room"
-    outside_is_known = advice.baseline.non_heap_is_known
-    rarer = (
-        f" With {ROOMY_LIMIT:g} × instead of {DEFAULT.safe_limit_times:g} ×, GC would run half "
-        "as often."
-        if runs_all_the_time
-        else ""
-    )
-    outside = least - times * largest
-    return (
-        f"Raise GOMEMLIMIT to at least {least:,.0f} MiB{room} ({times:g} × the largest "
-        f"live heap of {largest:,.0f} MiB{_in_steady(largest, advice)}, and "
-        f"{'about' if outside_is_known else 'an assumed'} {outside:,.0f} MiB outside the heap), or "
-        f"keep less in memory.{rarer}"
-    )
-
-
-def _in_steady(largest: float, advice: Advice) -> str:
-    """Returns which cycles the largest live heap is of, if that of the figures is higher."""
-    highest = advice.highest_live_mib
-    return " in steady cycles" if highest is not None and highest > largest else ""
 
 
 def _advised(advice: Advice) -> Row | None:

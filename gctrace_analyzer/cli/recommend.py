@@ -83,7 +83,7 @@ def _configuration(run: Run, rows: pl.DataFrame, kind: str) -> str:
     Raises:
         NoDataError: no setting is recommended, or the present one, which is not known exactly.
     """
-    from gctrace_analyzer.advise.prediction.model import Setting
+    from gctrace_analyzer.advise.phrases import to_set
     from gctrace_analyzer.present.sections.advice import manifests, name_of, setting_text
 
     report = run.report()
@@ -97,7 +97,7 @@ def _configuration(run: Run, rows: pl.DataFrame, kind: str) -> str:
         problem = f"no change is recommended, and of the present setting only {known} is known"
         raise NoDataError(report.title, problem, hint)
     say(f"gctrace-analyze: {known}: {first['why']}")
-    text = manifests(Setting.of(first))[CONFIGURATIONS[kind]]
+    text = manifests(to_set(first, report.advice.baseline))[CONFIGURATIONS[kind]]
     # An env file, as Docker and systemd read it, has no export.
     return text.replace("export ", "") + "\n"
 

@@ -381,3 +381,64 @@ def test_verdict_and_table_set_the_same_limit_after_a_kill(tmp_path: Path) -> No
     shown = " ".join(str(run.summary()).split())
     assert "▸ Set GOMEMLIMIT=460MiB, so that GC runs before memory reaches the limit" in shown
     assert run.recommend()["memory_limit_mib"][0] == 460
+
+
+@pytest.mark.parametrize("aim", ["cpu", "memory", "balanced"])
+def test_no_predicted_peak_is_below_a_live_heap_that_the_log_has(aim: Aim) -> None:
+    """The start-up held 375 MiB, which every setting has to hold as well."""
+    lines = BUSY.read_text().splitlines(keepends=True)
+    start = next(index for index, line in enumerate(lines) if line.startswith("gc 2 "))
+    lines[start] = re.sub(
+        r"\d+->\d+->\d+ MB, \d+ MB goal", "390->410->395 MB, 800 MB goal", lines[start]
+    )
+    for room in (None, "400MiB", "1GiB"):
+        run = gca.read(io.StringIO("".join(lines)), gogc=100, container_limit=room)
+        rows = run.recommend(aim=aim).filter(~pl.col("now"))
+        assert (rows["heap_peak_mib_low"].drop_nulls() >= 375).all()
+        assert (rows["memory_limit_mib"].drop_nulls() > 395).all()
+    assert run.whatif(memory_limit=["300MiB", "1GiB"])["thrash"].to_list() == ["certain", "no"]
+
+
+@pytest.mark.parametrize("room_mib", [120, 150])
+def test_a_limit_that_the_container_has_no_room_for_is_raised_together_with_it(
+    room_mib: int,
+) -> None:
+    report = gca.read(
+        SAMPLES / "refill" / "service.log.gz", container_limit=f"{room_mib}MiB"
+    ).report()
+    raising = "raise the container's memory limit to at least 162 MiB and GOMEMLIMIT to at least 145 MiB"
+    (why,) = report.advice.recommendations.filter("now")["why"]
+    assert why.endswith(f": {raising}, or reduce the live heap")
+    assert report.verdict is not None
+    assert report.verdict.action.startswith(f"R{raising[1:]} (1.25 × ")
+
+
+def test_a_limit_that_is_called_tight_is_among_the_settings_that_are_weighed() -> None:
+    report = gca.read(CORPUS / "retuned" / "limit-left-by-live-heap.log").report()
+    rows = report.advice.recommendations
+    now = rows.filter("now")["memory_limit_mib"].item()
+    assert (rows["memory_limit_mib"] > now).any()
+    assert "no other setting fits" not in rows["why"][0]
+
+
+def test_thrashing_under_a_limit_that_was_removed_does_not_ask_for_another() -> None:
+    report = gca.read(CORPUS / "settings" / "change-limit-removed.log").report()
+    assert report.advice.recommendations["now"][0]
+    assert report.verdict is not None
+    assert report.verdict.action == "Leave the settings as they are now."
+
+
+def test_a_gogc_that_is_known_as_a_range_is_shown_as_one_and_stays() -> None:
+    """The program ran with GOGC=200 and a limit of 32 MiB."""
+    run = gca.read(CORPUS / "settings" / "etcd-gogc-200-limit.log")
+    rows, predictor = run.report().advice.recommendations, run.report().advice.baseline
+    names = [advice.name_of(row, predictor) for row in rows.to_dicts()]
+    assert names == ["GOGC=142–204 GOMEMLIMIT=23–44MiB", "GOMEMLIMIT=42MiB"]
+
+
+def test_a_gogc_that_may_be_the_present_one_is_no_alternative() -> None:
+    run = gca.read(CORPUS / "settings" / "live-5-gogc-75.log")
+    known, predictor = run.regimes().row(0, named=True), run.report().advice.baseline
+    others = run.recommend(aim="memory").filter(~pl.col("now"))["gogc"]
+    assert predictor.now.gogc == 75
+    assert not others.is_between(known["gogc_pct_low"], known["gogc_pct_high"]).any()

@@ -6,6 +6,7 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.settings.search import DEFAULT_GOGC, USUAL
 from gctrace_analyzer.units import size_text
 
 if TYPE_CHECKING:
@@ -75,6 +76,20 @@ def gogc_text(regime: Regime) -> str:
     if high is None or high <= (1 + _NEAR) * gogc:
         return f"GOGC={percent_text(gogc)}"
     return f"a GOGC of {f'{low:.0f} to' if low >= 1 else 'at most'} {high:.0f}"
+
+
+def gogc_range(regime: Regime | None) -> tuple[float, float] | None:
+    """Returns what the goals allow of an inferred GOGC, if people set other values of it too."""
+    if regime is None or regime.gogc_source != "inferred" or regime.gogc_pct == DEFAULT_GOGC:
+        return None
+    low, high = regime.gogc_pct_low, regime.gogc_pct_high
+    if low is None or high is None or sum(low <= gogc <= high for gogc in USUAL) < _SEVERAL:
+        return None
+    return low, high
+
+
+_SEVERAL = 2
+"""Usual values of GOGC in an interval that leave open which it is."""
 
 
 def most_gogc(regime: Regime | None) -> float | None:

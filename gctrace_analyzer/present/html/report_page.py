@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import __version__
-from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.advise.phrases import to_set
 from gctrace_analyzer.present.document import Paragraphs, Table
 from gctrace_analyzer.present.format import printable
 from gctrace_analyzer.present.html import cycle_table, ranges
@@ -274,7 +274,7 @@ def _advice(report: Report) -> dict[str, object]:
         "refused": None,
         "signs": advice.legend(settings, wide=True),
         "reasons": advice.reasons(ranked, report.advice.baseline, said),
-        "manifests": {} if first["now"] else manifests(Setting.of(first)),
+        "manifests": {} if first["now"] else manifests(to_set(first, report.advice.baseline)),
     }
 
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.advise.candidates import without_ballast
+from gctrace_analyzer.advise.phrases import to_set
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.whatif import grid, is_measured
-from gctrace_analyzer.analysis.settings.naming import most_gogc, percent_text
+from gctrace_analyzer.analysis.settings.naming import gogc_range, most_gogc
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import NONE, duration, mib, share
 from gctrace_analyzer.units import IN_GIB_FROM_MIB, MIB
@@ -59,22 +60,28 @@ def name_of(row: Row, predictor: Predictor) -> str:
     """Returns the setting of a row; of a present one that is not known, what is known of it."""
     regime, name = predictor.regime, setting_text(row)
     if not is_measured(row):
-        return name
+        return name.replace(str(Setting.of(row)), to_set(row, predictor))
     if predictor.gogc_is_assumed:
         return f"{name} (assumed)"
     if (most := most_gogc(regime)) is not None and not row["memory_limit_mib"]:
         return f"GOGC≤{most:.0f}"
-    if (
-        regime is None
-        or regime.memory_limit_source != "inferred"
-        or not row["memory_limit_mib"]
-    ):
+    if regime is None:
         return name
-    low, high = regime.memory_limit_mib_low, regime.memory_limit_mib_high
-    limit = f"{low:,.0f}–{high:,.0f}MiB" if low else f"≤{high:,.0f}MiB"
-    gogc, least = regime.gogc_pct, regime.gogc_pct_low
-    hidden = f"≥{least:.0f}" if least else "=?"
-    return f"GOGC{hidden if gogc is None else f'={percent_text(gogc)}'} GOMEMLIMIT={limit}"
+    gogc, *others = name.split(" ")
+    if row["memory_limit_mib"] and regime.memory_limit_source == "inferred":
+        limit = _range(regime.memory_limit_mib_low, regime.memory_limit_mib_high)
+        others = [f"GOMEMLIMIT{limit}MiB"]
+        if regime.gogc_pct is None:
+            least = regime.gogc_pct_low
+            gogc = f"GOGC≥{least:.0f}" if least else "GOGC=?"
+    if (known := gogc_range(regime)) is not None:
+        gogc = f"GOGC{_range(*known)}"
+    return " ".join([gogc, *others])
+
+
+def _range(low: float | None, high: float | None) -> str:
+    """Returns an interval of an inferred setting: `=33–51`, `≤51`."""
+    return f"={low:,.0f}–{high:,.0f}" if low and low >= 1 else f"≤{high:,.0f}"
 
 
 def advice(
@@ -283,9 +290,9 @@ def _whole_size(size_mib: float) -> str:
     return f"{size_mib:,.0f} MiB{in_bytes}"
 
 
-def manifests(setting: Setting) -> dict[str, str]:
-    """Returns the setting to paste, for each kind of deployment."""
-    lines = str(setting).split()
+def manifests(variables: str) -> dict[str, str]:
+    """Returns the variables to paste, for each kind of deployment."""
+    lines = variables.split()
     pairs = [line.split("=") for line in lines]
     return {
         "environment": "\n".join(f"export {line}" for line in lines),

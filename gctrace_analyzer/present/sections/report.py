@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.advise.phrases import to_set
 from gctrace_analyzer.advise.subject import advised_process
 from gctrace_analyzer.analysis.summary import seen_anyway
 from gctrace_analyzer.present.document import (
@@ -203,7 +203,7 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
         yield Folded("Alternatives", whole, _setting_blocks(report, ranked.head(2), said, 1))
         return
     yield from whole()
-    pasted = manifests(Setting.of(first)).items()
+    pasted = manifests(to_set(first, report.advice.baseline)).items()
     blocks = [Code(text, name) for name, text in pasted]
     yield Folded("Copy and paste", lambda: blocks)
 
