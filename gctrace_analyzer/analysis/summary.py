@@ -292,12 +292,13 @@ def ignored(impossible: Mapping[str, int]) -> Iterator[str]:
         return
     count, names = sum(counts.values()), sorted(counts)
     where = " and ".join(names) if len(names) < 3 else f"{len(names)} columns"
+    values, were = (f"{count:,} impossible values", "were") if count > 1 else _ONE_VALUE
     yield (
-        f"1 impossible value of {where} (a clock that wrapped around, or damage) was ignored."
-        if count == 1
-        else f"{count:,} impossible values of {where} (clocks that wrapped around, or damage) "
-        "were ignored."
+        f"{values} of {where} {were} ignored: perhaps a clock wrapped around, or lines are damaged."
     )
+
+
+_ONE_VALUE = "1 impossible value", "was"
 
 
 def _about_length(cycles: pl.DataFrame, thresholds: Thresholds) -> Iterator[str]:

@@ -11,7 +11,7 @@ import polars as pl
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import complete, grouped, median, not_null, since
-from gctrace_analyzer.units import size_text
+from gctrace_analyzer.units import duration_text, size_text
 
 POINTS = 200
 """A longer series is reduced to the medians of this many time ranges: 19,900 pairs of
@@ -169,9 +169,20 @@ class LiveGrowth:
         return self.end_s - self.begin_s
 
     @property
+    def text(self) -> str:
+        """From where to where the live heap grew, as the beginning of a sentence."""
+        return grown_text(self.first_mib, self.last_mib, self.span_s)
+
+    @property
     def gained_mib(self) -> float:
         """The growth over the time range, calculated from the slope."""
         return self.mib_per_h * self.span_s / 3600
+
+
+def grown_text(first_mib: float, last_mib: float, span_s: float, also: str = "") -> str:
+    """Returns from where to where the live heap grew, `also` with what else did in that time."""
+    sizes = f"The live heap grew from {first_mib:,.0f} to {last_mib:,.0f} MiB"
+    return f"{sizes}{also} in {duration_text(span_s)}"
 
 
 def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:

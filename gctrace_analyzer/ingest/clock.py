@@ -394,7 +394,7 @@ def _drifts(spans: pl.DataFrame) -> list[str]:
     far = spans.filter(pl.col("drift_s") > DRIFT_S)
     return [
         f"The timestamps of process {row['process']} and its own clock differ by "
-        f"{row['drift_s']:,.1f} s: lines were written late, the host was suspended, or its "
-        "clock was set."
+        f"{row['drift_s']:,.1f} s. Possible causes: lines that were written late, a suspended "
+        "host, or a wall clock that was set."
         for row in far.iter_rows(named=True)
     ]

@@ -349,7 +349,7 @@ def _add_times(part: Part, clock: Clock) -> list[str]:
     yearless = any("yearless" in frame.columns and frame["yearless"].any() for frame in flat)
     options = {"year": yearless and clock.year is None, "tz": clock.tz is None}
     missing = [name for name, needed in options.items() if needed]
-    count = f"{undated:,} timestamp" + ("s" if undated != 1 else "")
+    count = "The time of 1 record" if undated == 1 else f"The times of {undated:,} records"
     if not missing:
         were = "was" if undated == 1 else "were"
         return [
@@ -360,7 +360,8 @@ def _add_times(part: Part, clock: Clock) -> list[str]:
     it = "it" if undated == 1 else "them"
     lacks = " and ".join(words[name] for name in missing)
     settings = " and ".join(f"`{name}`" for name in missing)
-    return [f"{part.facts.name}: {count} without a {lacks}; set {settings} to use {it}."]
+    have = "has" if undated == 1 else "have"
+    return [f"{part.facts.name}: {count} {have} no {lacks}; set {settings} to use {it}."]
 
 
 def _with_local_distances(memstats: pl.DataFrame, local_s: pl.Series) -> pl.DataFrame:

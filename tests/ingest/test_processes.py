@@ -97,8 +97,8 @@ def test_a_wrapped_time_does_not_split_a_process() -> None:
     assert run.cycles["process"].to_list() == [0, 0, 0]
     assert run.cycles["start_s"].to_list() == [0.1, None, 0.3]
     assert (
-        "1 impossible value of start_s (a clock that wrapped around, or damage) was ignored."
-        in run.summary().warnings
+        "1 impossible value of start_s was ignored: perhaps a clock wrapped around, or lines are "
+        "damaged." in run.summary().warnings
     )
 
 

@@ -341,7 +341,9 @@ def _in_spite_of(facts: Evidence, heap: HeapAtDeath, gomemlimit: float | None) -
 
 
 def _about_growth(minute: LastMinute) -> Iterator[str]:
-    if minute.grew:
+    if minute.grew and (growth := minute.growth) is not None:
+        yield f"{growth.text}."
+    elif minute.grew:
         span_s = minute.live_span_s or LAST_S
         within = "minute" if span_s > NEARLY * LAST_S else duration_text(span_s)
         sizes = f"{minute.live_before_mib:,} to {minute.live_mib:,} MiB"

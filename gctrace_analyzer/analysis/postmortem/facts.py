@@ -9,6 +9,7 @@ from gctrace_analyzer.frozen import frozen
 if TYPE_CHECKING:
     from gctrace_analyzer.analysis.postmortem.death import Death
     from gctrace_analyzer.analysis.postmortem.match import Match
+    from gctrace_analyzer.analysis.trend import LiveGrowth
 
 
 GROWTH_TIMES = 1.5
@@ -33,8 +34,10 @@ class Limit:
 class LastMinute:
     """What cycles, or dumps and scrapes, of the last minute show.
 
-    `live_span_s` is the time from the first live heap to the last, `live_had_mib` the live heap
-    that nine of ten cycles in the first half did not exceed, `heap_peak_mib` the largest heap,
+    `growth` is the growth of the whole log if it is no longer than that, so that it is said with
+    the same figures everywhere. `live_span_s` is the time from the first live heap to the last,
+    `live_had_mib` the live heap that nine of ten cycles in the first half did not exceed,
+    `heap_peak_mib` the largest heap,
     `limited` whether a memory limit set most goals, `alloc_most_mib_per_s` the highest allocation
     rate over several cycles, `stw_max_ms` the longest pause, and `overshoot` how many times its
     goal a heap reached at most; None if single allocations jumped over the goal, after which a heap
@@ -53,6 +56,7 @@ class LastMinute:
     alloc_mib_per_s: float | None = None
     live_span_s: float | None = None
     live_had_mib: float | None = None
+    growth: LiveGrowth | None = None
     heap_peak_mib: int | None = None
     limited: bool = False
     alloc_most_mib_per_s: float | None = None

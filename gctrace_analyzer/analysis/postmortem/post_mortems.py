@@ -38,6 +38,7 @@ from gctrace_analyzer.analysis.settings.known import (
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.totals import rates_of
+from gctrace_analyzer.analysis.trend import live_growth
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.units import MIB
@@ -268,7 +269,9 @@ def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
     filled = minute.filter(pl.col("start_s") >= DEFAULT.warm_up_s)
     filled = minute if filled.is_empty() else filled
     live = filled["heap_live_mib"]
+    growth = live_growth(cycles)
     return LastMinute(
+        growth=growth if growth and growth.span_s <= LAST_S else None,
         last_gc_num=last["gc_num"],
         gap_s=gap_s,
         usual_interval_s=_usual_s(minute["interval_s"].drop_nulls()),

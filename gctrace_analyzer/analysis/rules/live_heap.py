@@ -18,7 +18,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.settings.known import nearest_limit
-from gctrace_analyzer.analysis.trend import COMPARE_HEAPS, FIND_GROWTH
+from gctrace_analyzer.analysis.trend import COMPARE_HEAPS, FIND_GROWTH, grown_text
 from gctrace_analyzer.ingest.rows import median, not_null
 from gctrace_analyzer.units import digits, duration_text
 
@@ -101,10 +101,10 @@ def _grown(facts: ProcessFacts, growth: LiveGrowth, stacks: tuple[float, float] 
     if facts.grew_into_limit:
         # What grows until it thrashes grows fastest at the beginning.
         first, last, span_s = facts.growth_ends
-    sizes = f"The live heap grew from {first:,.0f} to {last:,.0f} MiB"
+    also = ""
     if stacks is not None:
-        sizes += f", and goroutine stacks from {stacks[0]:,.0f} to {stacks[1]:,.0f} MiB,"
-    return f"{sizes} in {duration_text(span_s)}"
+        also = f", and goroutine stacks from {stacks[0]:,.0f} to {stacks[1]:,.0f} MiB,"
+    return grown_text(first, last, span_s, also)
 
 
 def _headline(facts: ProcessFacts, grown: str, *, leak: bool) -> str:

@@ -52,8 +52,9 @@ def _size(name: str) -> str:
 
 
 _LIMIT, _USED = _size("limit"), _size("used")
-# Without a limit, `docker stats` prints the memory of the host, which has four digits.
-_OWN_LIMIT = rf"(?:(?=[\d.]{{5}}[A-Z]){_size('host')}|{_LIMIT})"
+# Without a limit, `docker stats` prints the memory of the host. It is what the kernel leaves of the
+# installed one, so its first digits are hardly ever a number that people set, as 16GiB or 1.5GiB.
+_OWN_LIMIT = rf"(?:(?=\d+\.\d\d|\d\d+\.\d){_size('host')}|{_LIMIT})"
 _CODE = r"(?P<code>\d{1,3})"
 _ID = r"(?P<id>[0-9a-f]{12,64})"
 _NAME = r"(?P<name>[\w./-]{1,253})"

@@ -64,7 +64,7 @@ _ANY_CONTAINER = r"(?P<container>[a-z0-9][a-z0-9-]*)"
 _CONTAINER = r"(?P<container>(?:[a-fhj-z0-9]|i[a-mo-z0-9]|g[abd-z0-9-]|gc[a-z0-9-])[a-z0-9-]*)"
 _NO_NAME = (
     r"fatal error:|runtime:|panic:|(?:memory|memory\+swap|swap|kmem): usage|oom-kill:|Mem-Info:|"
-    r"CPU: \d|CPU \d+:|"
+    r"CPU: \d|CPU \d+:|RequestId:|"
     r"\w*(?:Alloc|Sys|Idle|Inuse|Released|Objects|NextGC|NumGC|LastGC): *\d|"
     r"(?:Mallocs|Frees|Lookups|PauseTotalNs|NumForcedGC|GCCPUFraction): *\d|"
     r"(?:alloc|sys|mallocs|frees|lookups|(?:total|heap|stack|other|gc|next|num)-[a-z-]+): \d"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -264,3 +265,13 @@ def test_printed_it_is_what_the_report_says() -> None:
     assert first == "OOM kill: leakd"
     assert others == [*death.reading, *(f"▸ {text}" for text in death.advice)]
     assert "None" not in repr(death)
+
+
+def test_a_kill_and_the_finding_give_the_same_growth_for_the_same_time() -> None:
+    pod = "Name:  batch-1\nContainers:\n  batch:\n    State:  Terminated\n"
+    pod += "      Reason: OOMKilled\n      Exit Code:  137\n    Restart Count:  0\n"
+    run = gca.read(SAMPLES / "leak-go1.26.log", io.StringIO(pod))
+    (death,), findings = run.post_mortems(), run.report().analysis.findings
+    (growth,) = (finding for finding in findings if finding.id == "GC021")
+    (said,) = (text for text in death.reading if "live heap grew" in text)
+    assert growth.evidence.startswith(said.rstrip("."))

@@ -838,3 +838,36 @@ def test_that_a_program_was_killed_comes_before_what_gc_cost_it() -> None:
     said = read_text(f"{log}signal: killed\n").report().verdict
     assert said is not None
     assert said.sentence.startswith("The program was killed by SIGKILL")
+
+
+@pytest.mark.parametrize(
+    ("shown", "limit_mib"),
+    [
+        ("512MiB", 512.0),
+        ("1.5GiB", 1536.0),
+        ("31.19GiB", None),
+        # Zeros at the end are left out.
+        ("31.2GiB", None),
+        ("3.7GiB", 3.7 * 1024),
+    ],
+)
+def test_docker_stats_prints_the_memory_of_the_host_where_no_limit_is_set(
+    shown: str, limit_mib: float | None
+) -> None:
+    (row,) = read_text(
+        f"9f1d0c6b7a31   ledger    41.20%    498.6MiB / {shown}     97.38%\n"
+    ).container_states.to_dicts()
+    limit, host = row["memory_limit_bytes"], row["memory_of_host_bytes"]
+    assert (limit is None) is (limit_mib is None) is (host is not None)
+    if limit_mib is not None:
+        assert limit / MIB == pytest.approx(limit_mib)
+
+
+def test_a_report_of_lambda_is_no_line_of_journald() -> None:
+    run = read_text(
+        "2024-09-10T13:32:59.424Z START RequestId: 7102cad9 Version: $LATEST\n"
+        "2024-09-10T13:32:59.424Z REPORT RequestId: fa60295b Duration: 19266.38 ms "
+        "Memory Size: 512 MB Max Memory Used: 71 MB\n"
+    )
+    (source,) = run.sources
+    assert [*source.wrappers] == ["timestamp"]
