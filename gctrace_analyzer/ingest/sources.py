@@ -247,7 +247,7 @@ class Source:
             NoDataError: 0 bytes.
             UnreadableInputError: nothing like a log, or damaged before its first line.
         """
-        for lines in self._line_blocks(_decoded(self._all_blocks(), self.facts)):
+        for lines in self._line_blocks(self._ended(_decoded(self._all_blocks(), self.facts))):
             data = _cleaned(lines)
             self.facts.first = self.facts.first or _first_line(data)
             yield data
@@ -344,6 +344,23 @@ class Source:
                 argument="unpack_limit",
                 argument_value="64GiB",
             )
+
+    def _ended(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        """Yields blocks, of which the last one ends with a line; those of a pipe at once.
+
+        A last line without a line end would otherwise be a chunk of its own.
+        """
+        if not getattr(self._file, "seekable", bool)():
+            yield from blocks
+            return
+        last = next(blocks, b"")
+        for block in blocks:
+            yield last
+            last = block
+        if not last.endswith(b"\n"):
+            self.facts.ends_in_newline = False
+            last += b"\n"
+        yield last
 
     def _line_blocks(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         """Yields blocks that end at a line end; lines over `LONG_LINE_BYTES` are truncated."""

@@ -144,22 +144,23 @@ def _stripped(
     """
     if lines.is_empty():
         return Stripped(lines, Counter(), 0)
-    if not bare and not lines["text"].str.contains(patterns.RUNTIME).any():
-        return strip_prefixes(where(lines, lines.select(hint=_is_useful()).to_series()))
-    maybe = _useful(lines, every_line)
+    if not bare and not _match(lines, patterns.RUNTIME).any():
+        useful = _match(lines, f"{patterns.HINT}|{_others()}") | _are_long(lines)
+        return strip_prefixes(where(lines, useful))
+    maybe, payload = _useful(lines, every_line)
     if not bare:
         return strip_prefixes(maybe)
     if maybe.is_empty():
         return Stripped(maybe, Counter(), 0)
-    payload = maybe["text"].str.contains(_others())
-    runtime = maybe["text"].str.contains(patterns.RUNTIME)
+    runtime = _match(maybe, patterns.RUNTIME)
+    relevant = payload | runtime | _are_long(maybe)
     if int(runtime.sum()) * _MOSTLY_BARE > bare:
-        return strip_prefixes(_relevant(maybe))
+        return strip_prefixes(where(maybe, relevant))
     # In this log records have no prefix: text before a record comes from another write.
-    others = strip_prefixes(maybe.filter(payload & ~runtime))
+    others = strip_prefixes(where(maybe, payload & ~runtime))
     if not others.depth:
-        return Stripped(_relevant(maybe), Counter(), 0)
-    plain = completed(_relevant(maybe.filter(~payload | runtime))).drop("tag")
+        return Stripped(where(maybe, relevant), Counter(), 0, messages=where(maybe, payload))
+    plain = completed(where(maybe, relevant & (~payload | runtime))).drop("tag")
     both = pl.concat([others.lines, plain]).sort("line_no", maintain_order=True)
     return Stripped(both, others.wrappers, others.depth)
 
@@ -182,8 +183,8 @@ def _unframed(
         others = all_others(lines, data)
         return others.filter(~pl.col("line_no").is_in(numbers.implode()))
 
-    useful = _useful(rest, every_line)
-    runtime = int(useful["text"].str.contains(patterns.RUNTIME).sum()) + len(numbers)
+    useful, _ = _useful(rest, every_line)
+    runtime = int(_match(useful, patterns.RUNTIME).sum()) + len(numbers)
     if runtime * _MOSTLY_BARE <= bare:
         # In this log records have no prefix: text before a record comes from another write.
         texts = lines_at(lines, data, numbers.to_list())
@@ -240,30 +241,32 @@ def _in_order(lines: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([lines, same]).sort("line_no", maintain_order=True)
 
 
-def _useful(lines: pl.DataFrame, every_line: Callable[[], pl.DataFrame]) -> pl.DataFrame:
-    """Returns the lines that may contain something useful, or are long.
+def _useful(
+    lines: pl.DataFrame, every_line: Callable[[], pl.DataFrame]
+) -> tuple[pl.DataFrame, pl.Series]:
+    """Returns the lines that may contain something useful, or are long; and which have `_others`.
 
     Args:
         lines: lines, of which those without a match of `patterns.HINT` and `COARSE` may be missing.
         every_line: returns `lines` with none missing.
     """
-    if lines.is_empty():
-        return lines
-    maybe = lines.filter(pl.col("text").str.contains(f"{patterns.HINT}|{COARSE}") | _is_long())
+    maybe = where(lines, _match(lines, f"{patterns.HINT}|{COARSE}") | _are_long(lines))
     if maybe.is_empty():
-        return maybe
+        return maybe, pl.Series(dtype=pl.Boolean)
     # `COARSE` misses the rows of an OOM task table, so the lines found by `HINT` are used.
-    if maybe["text"].str.contains(_others()).any():
+    if (payload := _match(maybe, _others())).any():
         maybe = every_line()
-    return where(maybe, maybe.select(useful=_is_useful()).to_series())
+        payload = _match(maybe, _others())
+    useful = payload | _match(maybe, patterns.HINT) | _are_long(maybe)
+    return where(maybe, useful), payload.filter(useful)
 
 
-def _is_useful() -> pl.Expr:
-    return pl.col("text").str.contains(f"{patterns.HINT}|{_others()}") | _is_long()
+def _are_long(lines: pl.DataFrame) -> pl.Series:
+    return lines["text"].str.len_bytes() > LONG_LINE_BYTES
 
 
-def _is_long() -> pl.Expr:
-    return pl.col("text").str.len_bytes() > LONG_LINE_BYTES
+def _match(lines: pl.DataFrame, pattern: str) -> pl.Series:
+    return lines["text"].str.contains(pattern)
 
 
 def _others() -> str:
@@ -304,7 +307,8 @@ def _add_stripped(stripped: Stripped, tables: Frames) -> list[Suspect]:
     if lines.is_empty():
         return []
     if not stripped.is_wrapped:
-        return add_by_pattern(_relevant(lines), tables)
+        are_relevant = stripped.messages is not None
+        return add_by_pattern(lines if are_relevant else _relevant(lines), tables)
     whole, lines = parted(lines, are_bare(lines))
     read, unread = read_records(whole)
     tables["cycles"] += read
@@ -334,9 +338,10 @@ def _result(
         companions = {
             table: _with_metadata(frame, metadata) for table, frame in companions.items()
         }
-    others = stripped.lines
-    if len(others):
-        others = where(others, others["text"].str.contains(_others()))
+    others = stripped.messages
+    if others is None:
+        others = stripped.lines
+        others = where(others, _match(others, _others())) if len(others) else others
     messages = detached(without(others, "path"))
     return ChunkResult(
         count,
@@ -382,12 +387,10 @@ def _with_origin(suspects: list[Suspect], lines: pl.DataFrame) -> list[Suspect]:
 
 def _relevant(lines: pl.DataFrame) -> pl.DataFrame:
     """Returns the lines of a quick search that match exact patterns too, or are too long."""
-    if lines.is_empty():
+    runtime = _match(lines, patterns.RUNTIME)
+    if runtime.all():
         return lines
-    text = pl.col("text")
-    known = text.str.contains(patterns.RUNTIME) | text.str.contains(_others())
-    useful = lines.select(useful=known | _is_long())
-    return where(lines, useful.to_series())
+    return where(lines, runtime | _match(lines, _others()) | _are_long(lines))
 
 
 def _context_of(lines: Lines, data: bytes, suspects: list[Suspect]) -> pl.DataFrame:

@@ -45,12 +45,15 @@ class Stripped(NamedTuple):
         wrappers: how many lines had each wrapper.
         depth: how many wrappers were nested at most.
         has_pieces: whether pieces of long lines were rejoined.
+        messages: those of the lines that other readers may understand, if that is known; no line
+            is then of no use to anybody.
     """
 
     lines: pl.DataFrame
     wrappers: Counter[str]
     depth: int
     has_pieces: bool = False
+    messages: pl.DataFrame | None = None
 
     @property
     def is_wrapped(self) -> bool:
