@@ -44,12 +44,13 @@ def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
 
     The frames are parts of one log, none of them empty, rows in the order of the log.
     """
-    links = list(_links(frames))
+    facts = [_facts(frame) for frame in frames]
+    links = list(_links(facts))
     if _all_follow(links):
         return only_process(frames)
-    chains = _sequential(_ends_of_runs(frames, links))
+    chains = _sequential(_ends_of_runs(facts, links))
     if chains is None:
-        process = _concurrent(frames)
+        process = _concurrent(facts)
         ends = list(accumulate(map(len, frames), initial=0))
         return [process[begin:end] for begin, end in pairwise(ends)]
     process = pl.Series(chains, dtype=pl.Int64)
@@ -63,9 +64,8 @@ def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
 
 def may_be_one_process(frames: Sequence[pl.DataFrame]) -> bool:
     """Returns whether one process may have printed all cycles, one after another."""
-    kinds = {_kind(shape) for frame in frames for shape in frame["format"].unique()}
-    rows = pl.concat([frame[_PLACE] for frame in frames])
-    return len(kinds) == 1 and bool(rows.select(_is_later().slice(1).all()).item())
+    places = pl.concat([frame.select(*_place().values()) for frame in frames])
+    return bool(places.select(_follows().slice(1).all()).item())
 
 
 def only_process(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
@@ -100,50 +100,57 @@ def predecessors(inputs: Sequence[Sequence[pl.DataFrame]], most: int) -> list[li
 
 def _ends(rows: list[pl.DataFrame]) -> list[_Cycle]:
     """Returns the only row of each frame; at once, because there may be thousands of frames."""
-    return list(_rows(pl.concat([frame.select(_NEEDED) for frame in rows])))
+    return list(_rows(_facts(pl.concat([frame.select(_NEEDED) for frame in rows]))))
 
 
 def _all_follow(links: Iterable[pl.DataFrame]) -> bool:
     return all(link["follows"].all() for link in links)
 
 
-def _links(frames: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+def _links(facts: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """Yields whether each cycle `follows` the previous row, and whether it `begins` a run.
 
     A cycle follows another if one process may have printed both. A run is a series of
     cycles with consecutive numbers.
     """
-    num, kind = pl.col("gc_num"), _kind_of_format()
-    follows = (_is_later() & (kind == kind.shift())).fill_null(value=False)
-    begins = ~(follows & (num == num.shift() + 1).fill_null(value=False))
-    for index, rows in enumerate(_with_row_before(frames)):
-        if index:
-            yield rows.select(follows=follows, begins=begins).slice(1)
-        else:
-            first = pl.int_range(pl.len()) == 0
-            yield rows.select(follows=follows | first, begins=begins)
-
-
-def _with_row_before(frames: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Yields each frame with the last row of the one before it."""
-    rows = [frame[_PLACE] for frame in frames]
-    yield rows[0]
-    for before, frame in pairwise(rows):
-        yield pl.concat([before.tail(1), frame])
+    follows, num = pl.col("follows"), pl.col("num")
+    for index, rows in enumerate(facts):
+        both = pl.concat([facts[index - 1].tail(1), rows]) if index else rows
+        link = both.select("num", follows=_follows().fill_null(value=False))
+        begins = ~(follows & (num == num.shift() + 1).fill_null(value=False))
+        # Nothing precedes the first cycle of all.
+        first = pl.int_range(pl.len()) < 1 - index
+        yield link.select(follows | first, begins=begins)[min(index, 1) :]
 
 
 @cache
-def _is_later() -> pl.Expr:
-    """Returns whether a cycle has a larger number than the row before, and begins after its end."""
-    num = pl.col("gc_num")
-    later = pl.col("start_s") >= end_s().shift() - CLOCK_SLACK_S
-    # The GC CPU time since the start cannot fall; the printed share of all time is truncated.
-    share, end, procs = _share_pct(), end_s(), pl.col("procs")
-    before = procs.shift() * end.shift()
-    now = before + procs * (end - end.shift())
-    fell = (share + 1) * now < SHARE_SLACK * share.shift() * before
-    falls = fell & (end.shift() > SHARE_FROM_S)
-    return (num > num.shift()) & later.fill_null(value=True) & ~falls.fill_null(value=False)
+def _follows() -> pl.Expr:
+    """Returns whether a cycle has a larger number than the row before, and begins after its end.
+
+    It is of the same kind, too, and the GC CPU time since the start has not fallen.
+    """
+    num, start, end, procs, share, kind = map(pl.col, _place())
+    later = (start >= end.shift() - CLOCK_SLACK_S).fill_null(value=True)
+    # The printed share of all time is truncated.
+    before = procs * end
+    now = before.shift() + procs * (end - end.shift())
+    most = pl.when(end > SHARE_FROM_S).then(SHARE_SLACK * share * before)
+    falls = ((share + 1) * now < most.shift()).fill_null(value=False)
+    return (num > num.shift()) & (kind == kind.shift()) & later & ~falls
+
+
+@cache
+def _place() -> dict[str, pl.Expr]:
+    """Returns the facts of a cycle by which it may follow another."""
+    columns = {
+        "num": pl.col("gc_num"),
+        "start": pl.col("start_s"),
+        "end": end_s(),
+        "procs": pl.col("procs"),
+        "share": _share_pct(),
+        "kind": _kind_of_format(),
+    }
+    return {name: column.alias(name) for name, column in columns.items()}
 
 
 def _share_pct() -> pl.Expr:
@@ -152,47 +159,38 @@ def _share_pct() -> pl.Expr:
     return pl.when(share.is_between(0, 100)).then(share)
 
 
-def _kind(shape: str) -> str:
-    """Returns the format that a process prints in addition to this one.
-
-    That is only one, except for cycles that check for goroutine leaks.
-    """
-    return "gc18" if shape == "gc26" else shape
-
-
 def _kind_of_format() -> pl.Expr:
+    """Returns the format of cycles, of which a process prints only one.
+
+    Cycles that check for goroutine leaks have one of their own.
+    """
     shape = pl.col("format")
-    kind = (
-        pl.when(shape == "gc26")
-        .then(pl.lit(_kind("gc26")).cast(pl.Categorical))
-        .otherwise(shape)
-    )
-    return kind.to_physical()
+    usual = pl.lit("gc18").cast(pl.Categorical)
+    return pl.when(shape == "gc26").then(usual).otherwise(shape).to_physical()
 
 
 def _ends_of_runs(
-    frames: Sequence[pl.DataFrame], links: Sequence[pl.DataFrame]
+    facts: Sequence[pl.DataFrame], links: Sequence[pl.DataFrame]
 ) -> Iterator[tuple[_Cycle, _Cycle]]:
     """Yields the first and the last cycle of each run."""
     unfinished: list[_Cycle] = []
-    for index, (frame, link) in enumerate(zip(frames, links, strict=True)):
+    for index, (rows, link) in enumerate(zip(facts, links, strict=True)):
         begins = link["begins"]
         more = links[index + 1]["begins"][0] if index + 1 < len(links) else True
         ends = begins.slice(1).append(pl.Series([more]))
-        firsts = chain(unfinished, _rows(frame.filter(begins)))
-        for last in _rows(frame.filter(ends)):
+        firsts = chain(unfinished, _rows(rows.filter(begins)))
+        for last in _rows(rows.filter(ends)):
             yield next(firsts), last
         unfinished = list(firsts)
 
 
-def _rows(frame: pl.DataFrame) -> Iterator[_Cycle]:
-    return map(_Cycle._make, _facts(frame).iter_rows())
+def _rows(facts: pl.DataFrame) -> Iterator[_Cycle]:
+    return map(_Cycle._make, facts.iter_rows())
 
 
 _GC_CPU = (
     "stw_sweep_term_cpu_ms", "assist_cpu_ms", "background_cpu_ms", "stw_mark_term_cpu_ms",
 )  # fmt: skip
-_PLACE = ["gc_num", "start_s", *WALL_PHASES, "format", "gc_cpu_since_start_pct", "procs"]
 _NEEDED = (
     "gc_num", "start_s", *WALL_PHASES, "heap_start_mib", "heap_live_mib", "heap_goal_mib", "procs",
     "stacks_mib", "gc_cpu_since_start_pct", *_GC_CPU, "format",
@@ -201,19 +199,14 @@ _NEEDED = (
 
 def _facts(cycles: pl.DataFrame) -> pl.DataFrame:
     """Returns the columns of `_Cycle`."""
-    return cycles.select(
-        pl.col("gc_num").alias("num"),
-        pl.col("start_s").alias("start"),
-        end_s().alias("end"),
-        pl.col("heap_start_mib").alias("heap"),
-        pl.col("heap_live_mib").alias("live"),
-        pl.col("heap_goal_mib").alias("goal"),
-        pl.col("procs"),
-        pl.col("stacks_mib").alias("stacks"),
-        _share_pct().alias("share"),
-        (pl.sum_horizontal(_GC_CPU) / 1000).alias("cpu"),
-        _kind_of_format().alias("kind"),
-    )
+    columns = _place() | {
+        "heap": pl.col("heap_start_mib"),
+        "live": pl.col("heap_live_mib"),
+        "goal": pl.col("heap_goal_mib"),
+        "stacks": pl.col("stacks_mib"),
+        "cpu": pl.sum_horizontal(_GC_CPU) / 1000,
+    }
+    return cycles.select(columns[name].alias(name) for name in _Cycle._fields)
 
 
 class _Cycle(NamedTuple):
@@ -338,16 +331,18 @@ def _sequential(runs: Iterable[tuple[_Cycle, _Cycle]]) -> list[int] | None:
     return process
 
 
-def _concurrent(frames: Sequence[pl.DataFrame]) -> pl.Series:
+def _concurrent(facts: Sequence[pl.DataFrame]) -> pl.Series:
     """Returns the process of each cycle, with the core in a twentieth of the time."""
     compiled = core.compiled()
     if compiled is None:
-        cycles = [*chain.from_iterable(map(_rows, frames))]
+        cycles = [*chain.from_iterable(map(_rows, facts))]
         return pl.Series("process", _best_fits(cycles), dtype=pl.Int64)
-    facts = pl.concat([_facts(frame) for frame in frames])
-    columns = (core.packed(column.cast(pl.Float64).fill_null(math.nan)) for column in facts)
+    numbers = pl.concat(facts).select(pl.all().cast(pl.Float64).fill_null(math.nan))
     table = compiled.concurrent_processes(
-        b"".join(columns), slack_s=CLOCK_SLACK_S, open=OPEN_CHAINS, lookahead=LOOKAHEAD
+        b"".join(map(core.packed, numbers)),
+        slack_s=CLOCK_SLACK_S,
+        open=OPEN_CHAINS,
+        lookahead=LOOKAHEAD,
     )
     return pl.DataFrame(table)["process"]
 
