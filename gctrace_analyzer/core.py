@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "GCTRACE_ANALYZER_CORE"
 
-INTERFACE = 10
+INTERFACE = 11
 """The core must have the same number; an older build in a checkout counts as none."""
 
 _paused = 0
@@ -52,7 +52,6 @@ class Reader(Protocol):
         list[Table | None],
         list[tuple[bytes, int, list[int]]],
         Table,
-        bytes,
     ]:
         """Reads lines, which are numbered from 1.
 
@@ -60,7 +59,7 @@ class Reader(Protocol):
         numbers (int64 or float64, by their kind), or None without any; the same of records inside a
         frame, with `key slot_0 slot_1 slot_2` (int64) and `unit_0 unit_1 unit_2` (float64); of each
         key the frame, how many lines have it, and some of them; and the other lines that the reader
-        keeps: `line_no` (uint32), and their text.
+        keeps: `line_no` (uint32) and `text`.
         """
 
 

@@ -2,6 +2,7 @@
 
 #[pyo3::pymodule]
 mod _core {
+    use std::iter;
     use std::sync::Arc;
 
     use arrow_buffer::Buffer;
@@ -25,7 +26,7 @@ mod _core {
 
     /// Raised with every change of what Python calls, so that no old build is used by accident.
     #[pymodule_export]
-    const INTERFACE: u32 = 10;
+    const INTERFACE: u32 = 11;
 
     /// Reads records of some line formats.
     #[pyclass(frozen)]
@@ -42,14 +43,13 @@ mod _core {
     type Number = (String, String, Vec<u8>);
 
     /// The number of lines; the records of each format; those inside a frame, and of each key of a
-    /// frame its text, how many lines have it and some of them; the numbers of the other lines, and these.
+    /// frame its text, how many lines have it and some of them; the other lines, with their numbers.
     type Read<'py> = (
         u32,
         Vec<Option<Table>>,
         Vec<Option<Table>>,
         Vec<(Bound<'py, PyBytes>, u32, Vec<u32>)>,
         Table,
-        Bound<'py, PyBytes>,
     );
 
     /// The layouts of times, what changes after which literal and how, and how records begin.
@@ -105,7 +105,9 @@ mod _core {
         fn read<'py>(&self, py: Python<'py>, data: &[u8]) -> PyResult<Read<'py>> {
             let layouts = self.layouts.as_deref();
             let chunk = py.detach(|| Chunk::read(&self.templates, &self.filter, layouts, data));
-            let numbers = Buffer::from_vec(chunk.rest_no);
+            let numbers = vec![Buffer::from_vec(chunk.rest_no)];
+            let ends = iter::once(0).chain(chunk.rest_ends).collect();
+            let texts = vec![Buffer::from_vec::<i64>(ends), Buffer::from_vec(chunk.rest)];
             let keys = chunk.frames.keys.into_iter();
             Ok((
                 chunk.lines,
@@ -113,8 +115,10 @@ mod _core {
                 tables(chunk.framed, &self.framed)?,
                 keys.map(|key| (PyBytes::new(py, &key.text), key.lines, key.some))
                     .collect(),
-                table(vec![("line_no", DataType::UInt32, numbers)])?,
-                PyBytes::new(py, &chunk.rest),
+                table(vec![
+                    ("line_no", DataType::UInt32, numbers),
+                    ("text", DataType::LargeUtf8, texts),
+                ])?,
             ))
         }
     }
@@ -260,7 +264,11 @@ mod _core {
         let found = py
             .detach(move || chains::processes(&columns, limits))
             .ok_or_else(|| PyValueError::new_err("the columns of cycles must be of one length"))?;
-        table(vec![("process", DataType::Int64, Buffer::from(found))])
+        table(vec![(
+            "process",
+            DataType::Int64,
+            vec![Buffer::from(found)],
+        )])
     }
 
     /// The costs of `settings::Costs`, in their order.
@@ -423,18 +431,22 @@ mod _core {
         let named = columns.iter().zip(numbers);
         table(
             named
-                .map(|((name, dtype), numbers)| (name.as_str(), dtype.clone(), numbers.into()))
+                .map(|((name, dtype), numbers)| {
+                    (name.as_str(), dtype.clone(), vec![numbers.into()])
+                })
                 .collect(),
         )
     }
 
-    fn table(columns: Vec<(&str, DataType, Buffer)>) -> PyResult<Table> {
+    /// Returns columns of numbers, or of texts, of which the first buffer has the ends after a zero.
+    fn table(columns: Vec<(&str, DataType, Vec<Buffer>)>) -> PyResult<Table> {
         let (mut fields, mut children) = (Vec::new(), Vec::new());
-        for (name, dtype, buffer) in columns {
-            let rows = buffer.len() / dtype.primitive_width().unwrap_or(1);
+        for (name, dtype, buffers) in columns {
+            let zero = usize::from(dtype == DataType::LargeUtf8);
+            let rows = buffers[0].len() / dtype.primitive_width().unwrap_or(SIZE) - zero;
             let child = ArrayDataBuilder::new(dtype.clone())
                 .len(rows)
-                .add_buffer(buffer);
+                .buffers(buffers);
             children.push(child.build().map_err(failed)?);
             fields.push(Arc::new(Field::new(name, dtype, false)));
         }

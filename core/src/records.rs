@@ -76,8 +76,9 @@ pub struct Chunk {
     pub frames: Frames,
     /// The numbers of the other lines that may matter.
     pub rest_no: Vec<u32>,
-    /// These lines, each with a line end.
+    /// These lines, one after another, and where each ends.
     pub rest: Vec<u8>,
+    pub rest_ends: Vec<i64>,
     /// The last line of JSON without escapes.
     plain: Vec<u8>,
 }
@@ -440,8 +441,10 @@ impl Chunk {
                     usual = template;
                 } else if filter.keeps(line) {
                     self.rest_no.push(self.lines);
-                    self.rest.extend_from_slice(line);
-                    self.rest.push(b'\n');
+                    // As Polars splits lines.
+                    let text = line.strip_suffix(b"\r").unwrap_or(line);
+                    self.rest.extend_from_slice(text);
+                    self.rest_ends.push(self.rest.len().cast_signed() as i64);
                 }
                 at = end + 1;
             }
@@ -584,10 +587,7 @@ mod tests {
         let chunk = read(&[template()], line.as_bytes());
         assert_eq!(chunk.lines, 1);
         if chunk.records[0].is_empty() {
-            assert_eq!(
-                chunk.rest.strip_suffix(b"\n").unwrap(),
-                line.trim_end_matches('\n').as_bytes()
-            );
+            assert_eq!(chunk.rest, line.trim_end_matches('\n').as_bytes());
             return None;
         }
         assert!(chunk.rest.is_empty());
@@ -669,7 +669,10 @@ mod tests {
         let data = format!("\nfirst\n\n{}{}last", line("1", "2"), line("3", "4"));
         let chunk = read(&[template()], data.as_bytes());
         assert_eq!(chunk.lines, 6);
-        assert_eq!(chunk.rest, b"first\nlast\n");
+        assert_eq!(
+            (chunk.rest.as_slice(), chunk.rest_ends.as_slice()),
+            (&b"firstlast"[..], &[5, 9][..])
+        );
         assert_eq!(chunk.rest_no, [2, 6]);
         assert_eq!(numbers(&chunk, 0, 0), [4, 5]);
     }
@@ -713,7 +716,7 @@ mod tests {
         let chunk = Chunk::read(&[template()], &filter, None, data);
         assert_eq!(chunk.lines, 5);
         assert_eq!(chunk.rest_no, [1, 4, 5]);
-        assert_eq!(chunk.rest, b"one\nlonger than most\ntwo words\n");
+        assert_eq!(chunk.rest, b"onelonger than mosttwo words");
     }
 
     #[test]

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _LINE_NO = "line_no"
-_NO_TEXT = pl.Series("text", [], pl.String)
 _ENDS = (" P", " (forced)", " yields", " handoff")
 """How the records of cycles end."""
 
@@ -64,7 +63,7 @@ def lines_of(data: bytes, words: Sequence[bytes] = ()) -> Lines:
     if compiled is None:
         return _split(data)
     reader = _reader(compiled, tuple(words), framed=True)
-    total, tables, inside, keys, numbers, texts = reader.read(data)
+    total, tables, inside, keys, rest = reader.read(data)
     cycles = [
         _cycles(variant, pl.DataFrame(table))
         for variant, table in zip(_variants(), tables, strict=True)
@@ -85,7 +84,7 @@ def lines_of(data: bytes, words: Sequence[bytes] = ()) -> Lines:
         )
     if not cycles and framed is None:
         return _split(data)
-    others = _others(numbers, texts)
+    others = pl.DataFrame(rest)
     return Lines(total, cycles, sum(map(len, cycles)), others, bool(words), framed)
 
 
@@ -137,7 +136,7 @@ def read_records(records: pl.DataFrame) -> tuple[list[pl.DataFrame], pl.DataFram
     # Several records of one line must stay in order.
     if compiled is None or records[_LINE_NO].is_duplicated().any():
         return _by_pattern(records)
-    _, tables, _, _, numbers, _ = _reader(compiled, ()).read(joined(records))
+    _, tables, _, _, rest = _reader(compiled, ()).read(joined(records))
     known = records.drop("text")
     cycles = []
     for variant, table in zip(_variants(), tables, strict=True):
@@ -145,7 +144,7 @@ def read_records(records: pl.DataFrame) -> tuple[list[pl.DataFrame], pl.DataFram
             frame = pl.DataFrame(table)
             at = frame.to_series() - 1
             cycles.append(_cycles(variant, known[at].hstack(frame.drop(_LINE_NO))))
-    return cycles, records[pl.DataFrame(numbers).to_series() - 1]
+    return cycles, records[pl.DataFrame(rest).to_series() - 1]
 
 
 def _by_pattern(records: pl.DataFrame) -> tuple[list[pl.DataFrame], pl.DataFrame]:
@@ -198,8 +197,3 @@ def _kind(field: Field) -> str:
 
 def _cycles(variant: Variant, records: pl.DataFrame) -> pl.DataFrame:
     return as_cycles(records, variant.shape, **variant.flags)
-
-
-def _others(numbers: core.Table, texts: bytes) -> pl.DataFrame:
-    lines = pl.DataFrame(numbers)
-    return lines.hstack(split(texts)) if texts else lines.hstack([_NO_TEXT])
