@@ -2,7 +2,6 @@
 
 #[pyo3::pymodule]
 mod _core {
-    use std::iter;
     use std::sync::Arc;
 
     use arrow_buffer::Buffer;
@@ -105,9 +104,8 @@ mod _core {
         fn read<'py>(&self, py: Python<'py>, data: &[u8]) -> PyResult<Read<'py>> {
             let layouts = self.layouts.as_deref();
             let chunk = py.detach(|| Chunk::read(&self.templates, &self.filter, layouts, data));
-            let numbers = vec![Buffer::from_vec(chunk.rest_no)];
-            let ends = iter::once(0).chain(chunk.rest_ends).collect();
-            let texts = vec![Buffer::from_vec::<i64>(ends), Buffer::from_vec(chunk.rest)];
+            let numbers = vec![chunk.rest_no.into()];
+            let texts = vec![chunk.rest_ends.into(), chunk.rest.into()];
             let keys = chunk.frames.keys.into_iter();
             Ok((
                 chunk.lines,
@@ -115,7 +113,7 @@ mod _core {
                 tables(chunk.framed, &self.framed)?,
                 keys.map(|key| (PyBytes::new(py, &key.text), key.lines, key.some))
                     .collect(),
-                table(vec![
+                table([
                     ("line_no", DataType::UInt32, numbers),
                     ("text", DataType::LargeUtf8, texts),
                 ])?,
@@ -264,11 +262,7 @@ mod _core {
         let found = py
             .detach(move || chains::processes(&columns, limits))
             .ok_or_else(|| PyValueError::new_err("the columns of cycles must be of one length"))?;
-        table(vec![(
-            "process",
-            DataType::Int64,
-            vec![Buffer::from(found)],
-        )])
+        table([("process", DataType::Int64, vec![found.into()])])
     }
 
     /// The costs of `settings::Costs`, in their order.
@@ -430,16 +424,16 @@ mod _core {
             .map(|begin| memory.slice(*begin..begin + bytes));
         let named = columns.iter().zip(numbers);
         table(
-            named
-                .map(|((name, dtype), numbers)| {
-                    (name.as_str(), dtype.clone(), vec![numbers.into()])
-                })
-                .collect(),
+            named.map(|((name, dtype), numbers)| {
+                (name.as_str(), dtype.clone(), vec![numbers.into()])
+            }),
         )
     }
 
-    /// Returns columns of numbers, or of texts, of which the first buffer has the ends after a zero.
-    fn table(columns: Vec<(&str, DataType, Vec<Buffer>)>) -> PyResult<Table> {
+    /// Columns have numbers, or texts: where each begins and the last one ends, and all of them.
+    fn table<'a>(
+        columns: impl IntoIterator<Item = (&'a str, DataType, Vec<Buffer>)>,
+    ) -> PyResult<Table> {
         let (mut fields, mut children) = (Vec::new(), Vec::new());
         for (name, dtype, buffers) in columns {
             let zero = usize::from(dtype == DataType::LargeUtf8);

@@ -76,9 +76,9 @@ pub struct Chunk {
     pub frames: Frames,
     /// The numbers of the other lines that may matter.
     pub rest_no: Vec<u32>,
-    /// These lines, one after another, and where each ends.
+    /// These lines, one after another, and after a zero where each ends.
     pub rest: Vec<u8>,
-    pub rest_ends: Vec<i64>,
+    pub rest_ends: Vec<u64>,
     /// The last line of JSON without escapes.
     plain: Vec<u8>,
 }
@@ -392,6 +392,7 @@ impl Chunk {
         let mut chunk = Self {
             records: columns(false),
             framed: columns(true),
+            rest_ends: vec![0],
             ..Self::default()
         };
         chunk.add(templates, filter, layouts, data);
@@ -444,7 +445,7 @@ impl Chunk {
                     // As Polars splits lines.
                     let text = line.strip_suffix(b"\r").unwrap_or(line);
                     self.rest.extend_from_slice(text);
-                    self.rest_ends.push(self.rest.len().cast_signed() as i64);
+                    self.rest_ends.push(self.rest.len() as u64);
                 }
                 at = end + 1;
             }
@@ -669,11 +670,9 @@ mod tests {
         let data = format!("\nfirst\n\n{}{}last", line("1", "2"), line("3", "4"));
         let chunk = read(&[template()], data.as_bytes());
         assert_eq!(chunk.lines, 6);
-        assert_eq!(
-            (chunk.rest.as_slice(), chunk.rest_ends.as_slice()),
-            (&b"firstlast"[..], &[5, 9][..])
-        );
+        assert_eq!(chunk.rest, b"firstlast");
         assert_eq!(chunk.rest_no, [2, 6]);
+        assert_eq!(chunk.rest_ends, [0, 5, 9]);
         assert_eq!(numbers(&chunk, 0, 0), [4, 5]);
     }
 

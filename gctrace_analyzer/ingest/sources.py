@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, pairwise, repeat
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self, cast
 
@@ -346,21 +346,14 @@ class Source:
             )
 
     def _ended(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
-        """Yields blocks, of which the last one ends with a line; those of a pipe at once.
-
-        A last line without a line end would otherwise be a chunk of its own.
-        """
-        if not getattr(self._file, "seekable", bool)():
-            yield from blocks
-            return
-        last = next(blocks, b"")
-        for block in blocks:
-            yield last
-            last = block
-        if not last.endswith(b"\n"):
-            self.facts.ends_in_newline = False
-            last += b"\n"
-        yield last
+        """Yields blocks; a file's last line is not a chunk of its own if it has no line end."""
+        is_file = getattr(self._file, "seekable", bool)()
+        filled = filter(None, blocks)
+        pairs = pairwise(chain(filled, [b""])) if is_file else zip(filled, repeat(b"\n"))
+        for block, following in pairs:
+            is_cut = not following and not block.endswith(b"\n")
+            self.facts.ends_in_newline = not is_cut
+            yield block + b"\n" if is_cut else block
 
     def _line_blocks(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         """Yields blocks that end at a line end; lines over `LONG_LINE_BYTES` are truncated."""

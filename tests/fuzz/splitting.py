@@ -39,6 +39,9 @@ class TwoParts(io.BytesIO):
         super().__init__(data)
         self.at = at
 
+    def seekable(self) -> bool:
+        return False
+
     def read(self, size: int | None = -1) -> bytes:
         here = self.tell()
         return super().read(self.at - here if here < self.at else size)

@@ -18,6 +18,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
+from polars.testing import assert_frame_equal
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.errors import BadSettingError, MissingInputError, UnreadableInputError
@@ -187,6 +188,25 @@ def test_a_log_of_rejected_lines_is_a_run_without_cycles() -> None:
     assert len(run.cycles) == 0
     assert len(run.rejected) == 1
     assert not run.sources[0].ends_in_newline
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "> # runtime.MemStats\n> # Alloc = 8124656\n> # Sys = 71125256\n> # NumGC = 112",
+        f"BenchmarkA-8\n{LINES['gc18']}\n50000000\t        28.5 ns/op",
+        f"{LINES['gc18']}\n{LINES['gc18'][:40]}",
+    ],
+)
+def test_a_last_line_is_read_the_same_without_its_line_end(text: str) -> None:
+    cut, whole = (gca.read(io.BytesIO(each.encode())) for each in (text, f"{text}\n"))
+    assert not cut.sources[0].ends_in_newline
+    assert (cut.sources[0].kind, cut.sources[0].found) == (
+        whole.sources[0].kind,
+        whole.sources[0].found,
+    )
+    for table in ("cycles", "memstats", "benchmarks", "rejected"):
+        assert_frame_equal(cut.table(table), whole.table(table))
 
 
 def test_a_decompression_bomb_is_refused(tmp_path: Path) -> None:
