@@ -24,6 +24,7 @@ from gctrace_analyzer.advise.candidates import (
 )
 from gctrace_analyzer.advise.objective import (
     AIMS,
+    LEAST_SAVING,
     NEAR_EQUAL,
     QUANTITY,
     SMALLER,
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.objective import Aim, Failed
     from gctrace_analyzer.advise.prediction.outcome import Predictor
     from gctrace_analyzer.schema import Row
+
+LEAST_SAVED_MIB = 8.0
+"""A smaller heap that saves less is no alternative: a Go program has as much outside its heap."""
 
 TWICE = 2.0
 """How many times longer a setting must last to be worth a change."""
@@ -324,8 +328,10 @@ def _others(rows: list[Row], best: Row, present: Row) -> list[Row]:
     """
     ballast = [row for row in rows if row["rule"] in ("ballast", "no-ballast")]
     shown, least = [best, present, *ballast[:1]], SMALLER * peak_of(best)
+    least = min(least, peak_of(best) - LEAST_SAVED_MIB)
     smaller = (row for row in rows if peak_of(row) < least and is_cheap(row, present))
-    cheaper = (row for row in rows if cpu_of(row) < SMALLER * cpu_of(best))
+    less_cpu = min(SMALLER * cpu_of(best), cpu_of(best) - LEAST_SAVING)
+    cheaper = (row for row in rows if cpu_of(row) < less_cpu)
     for kind in (smaller, cheaper, rows if present["thrash"] != "no" else ()):
         shown += [row for row in kind if differs(row, shown)][:1]
     return sorted(shown[2:], key=lambda row: (row not in ballast, peak_of(row)))

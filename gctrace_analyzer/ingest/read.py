@@ -358,7 +358,7 @@ def _add_times(part: Part, clock: Clock) -> list[str]:
         ]
     words = {"year": "year", "tz": "time zone"}
     it = "it" if undated == 1 else "them"
-    lacks = " and ".join(words[name] for name in missing)
+    lacks = " or ".join(words[name] for name in missing)
     settings = " and ".join(f"`{name}`" for name in missing)
     have = "has" if undated == 1 else "have"
     return [f"{part.facts.name}: {count} {have} no {lacks}; set {settings} to use {it}."]

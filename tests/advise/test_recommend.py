@@ -442,3 +442,11 @@ def test_a_gogc_that_may_be_the_present_one_is_no_alternative() -> None:
     others = run.recommend(aim="memory").filter(~pl.col("now"))["gogc"]
     assert predictor.now.gogc == 75
     assert not others.is_between(known["gogc_pct_low"], known["gogc_pct_high"]).any()
+
+
+@pytest.mark.parametrize("log", ["live-3-gogc-150.log", "node-exporter-limit.log"])
+def test_an_alternative_saves_more_than_a_few_mib(log: str) -> None:
+    """Heaps of 4 to 9 MiB."""
+    rows = gca.read(CORPUS / "settings" / log).report().advice.recommendations
+    best, peak = rows["heap_peak_mib"][0], rows["heap_peak_mib"]
+    assert not ((peak < best) & (peak > best - 8)).any()

@@ -54,6 +54,17 @@ def test_single_long_pauses_are_excepted(ms: float, long: bool) -> None:
     )
 
 
+def test_long_pauses_do_not_hide_a_longer_one_of_the_start_up() -> None:
+    lines = log_of(600).splitlines(keepends=True)
+    lines[0] = lines[0].replace(": 0.02+5+", ": 120+5+")
+    for number in range(300, 330):
+        lines[number] = lines[number].replace("+5+0.02 ms clock", "+5+15 ms clock")
+    assert of("".join(lines)).sentence == (
+        "The whole program stops for up to 16 ms after marking. The longest of all pauses took "
+        "120 ms."
+    )
+
+
 def test_a_short_log_says_so() -> None:
     found = of(log_of(10))
     assert found.level == "info"

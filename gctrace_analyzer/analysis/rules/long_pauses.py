@@ -130,6 +130,9 @@ def _long_pauses(
     is_single = int((values > t.stw_single_ms).sum()) == 1 and not _share(facts)
     if is_single and cycles["stw_sweep_term_ms"].count():
         headline = stops = f"One pause {which} stopped the whole program for {most}"
+    of_all_ms = facts.summary.stw_max_ms or 0.0
+    if of_all_ms > longest and (of_all := duration_text(of_all_ms / 1000)) != most:
+        headline += f". The longest of all pauses took {of_all}"
     tail = f" The median of these {len(values):,} pauses is {usual}." * (len(values) > 1)
     yield Evidence(
         severity,
