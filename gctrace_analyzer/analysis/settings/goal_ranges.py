@@ -13,6 +13,7 @@ above the live heap, because the sweeper needs 1 MiB there (sweepMinHeapDistance
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import polars as pl
 
@@ -41,6 +42,9 @@ NEEDED = (
 )
 """Columns of the cycles that the intervals are made from."""
 
+
+_MAY_HAVE_NO_GOAL = ("gc15", "gc16", "gc18")
+"""Formats that print no goal if GOGC is off and there is no limit."""
 
 _BY_REACHABLE = pl.col("format") == "gc15"
 """Go 1.5 takes the live heap without what was allocated while marking (`heap_reachable`)."""
@@ -84,29 +88,35 @@ def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
         `by_minimum` (the highest GOGC whose heap minimum set the goal), `no_goal` (GOGC is off and
         there is no limit), and `stacks`. Null where the log does not show it.
     """
-    within = within_process(cycles)
+    sizes, bounds, ranges, known = _steps(within_process(cycles))
+    rows = cycles[[*NEEDED]].with_columns(sizes).with_columns(bounds)
+    return rows.select(ranges).with_columns(known)
+
+
+@cache
+def _steps(within: Within) -> tuple[list[pl.Expr], ...]:
+    """Returns what `gogc_ranges` calculates, in four steps, each of which needs the one before."""
     is_new = pl.col("stacks_mib").is_not_null()
     # The goal of a cycle that stops for all is the heap at its start.
-    shown = pl.when(~stops_for_all()).then("heap_goal_mib")
-    sizes = cycles[[*NEEDED]].with_columns(*_before(within), _goal=shown.cast(pl.Float64))
+    shown = pl.when(~stops_for_all()).then("heap_goal_mib").cast(pl.Float64)
+    sizes = [*_before(within), shown.alias("goal")]
     live, roots, error = pl.col("live"), pl.col("_roots"), pl.col("_error")
-    goal, start = pl.col("_goal"), pl.col("heap_start_mib").cast(pl.Float64)
+    goal, start = pl.col("goal"), pl.col("heap_start_mib").cast(pl.Float64)
     most_live = live + error
     near_goal = start.is_between(pl.when(is_new).then(goal).otherwise(goal - 1), goal)
     # The trigger was not above the goal, and the cycle hardly started long after it.
     least_goal = pl.when(near_goal).then(start - 1).otherwise(goal)
-    bounds = sizes.with_columns(
-        goal=goal,
-        _low=pl.min_horizontal(
-            # Go 1.5 replaces a live heap under the minimum by one that the trigger suits.
-            pl.when(_BY_REACHABLE)
-            .then(50 * ((1 + 4 * least_goal / HEAP_MINIMUM_MIB).sqrt() - 1))
-            .otherwise(100 * least_goal / HEAP_MINIMUM_MIB),
-            100 * (least_goal - most_live) / (most_live + roots + pl.col("_root_error")),
-        ),
-        _high=pl.when(live + roots > 0)
+    least = pl.min_horizontal(
+        # Go 1.5 replaces a live heap under the minimum by one that the trigger suits.
+        pl.when(_BY_REACHABLE)
+        .then(50 * ((1 + 4 * least_goal / HEAP_MINIMUM_MIB).sqrt() - 1))
+        .otherwise(100 * least_goal / HEAP_MINIMUM_MIB),
+        100 * (least_goal - most_live) / (most_live + roots + pl.col("_root_error")),
+    )
+    most = (
+        pl.when(live + roots > 0)
         .then(100 * (goal + 1 - live) / (live + roots))
-        .otherwise(math.inf),
+        .otherwise(math.inf)
     )
     minimum = 100 * (goal + 1) / HEAP_MINIMUM_MIB
     swept = goal - live - 1  # what is above the room that the sweeper needs
@@ -115,22 +125,23 @@ def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
     low = pl.col("_low") * (1 - _ROUNDING)
     # The heap minimum is exact, and its goal is below what is printed for the next MiB.
     high = pl.min_horizontal(minimum * _BELOW, pl.col("_high") * (1 + _ROUNDING))
-    ranges = bounds.select(
-        "goal",
-        "live",
-        low=pl.when(raised).then(-math.inf).otherwise(low),
-        low_raised=pl.when(perhaps).then(-math.inf).otherwise(low),
-        # Since Go 1.18, GOGC always leaves the sweeper 1 MiB.
-        high=pl.when(is_new & (goal <= live) & (error > 0)).then(-math.inf).otherwise(high),
-        by_minimum=pl.when(minimum <= pl.col("_high")).then(minimum),
-        no_goal=pl.col("heap_goal_mib").is_null()
-        & pl.col("format").is_in(["gc15", "gc16", "gc18"]),
-        stacks=pl.col("stacks_mib").cast(pl.Float64),
-    )
-    known = pl.col("goal").is_not_null() & pl.col("live").is_not_null()
-    return ranges.with_columns(
-        pl.when(known).then(name).alias(name) for name in ("low", "low_raised", "high")
-    )
+    # Since Go 1.18, GOGC always leaves the sweeper 1 MiB.
+    is_swept = is_new & (goal <= live) & (error > 0)
+    no_goal = pl.col("heap_goal_mib").is_null() & pl.col("format").is_in(_MAY_HAVE_NO_GOAL)
+    ranges = {
+        "goal": goal,
+        "live": live,
+        "low": pl.when(raised).then(-math.inf).otherwise(low),
+        "low_raised": pl.when(perhaps).then(-math.inf).otherwise(low),
+        "high": pl.when(is_swept).then(-math.inf).otherwise(high),
+        "by_minimum": pl.when(minimum <= pl.col("_high")).then(minimum),
+        "no_goal": no_goal,
+        "stacks": pl.col("stacks_mib").cast(pl.Float64),
+    }
+    known = goal.is_not_null() & live.is_not_null()
+    ends = [pl.when(known).then(name).alias(name) for name in ("low", "low_raised", "high")]
+    bounds = [least.alias("_low"), most.alias("_high")]
+    return sizes, bounds, [value.alias(name) for name, value in ranges.items()], ends
 
 
 def _before(within: Within) -> list[pl.Expr]:
