@@ -32,7 +32,7 @@ HINT = (
     # A value below its name, and Hugo's name.
     r"^\d[\d.]*(?: ?[KMGT]i?B|[mµ]?s)?$|"
     r"^(?:[A-Z][A-Za-z]+ ){1,4}(?:Usage|Obtained|Idle|Use|Released|Recycle|Pause|Times|"
-    r"Allocated):?$|"
+    r"Allocated):?(?:$|\s\d)|"
     r"^hugo v\d|uilding sites"
 )
 

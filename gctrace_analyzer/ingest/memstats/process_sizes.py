@@ -191,7 +191,7 @@ def sizes(text: str, *, prose: bool = True) -> dict[str, int]:
 
 
 def added_to(part: Part) -> list[str]:
-    """Adds the sizes that an input without cycles shows to its only dump; returns notes on them.
+    """Adds the sizes that an input without cycles shows to its last dump; returns notes on them.
 
     An input that has nothing else shows a container if its limit is known, or only the notes.
     """
@@ -217,8 +217,8 @@ def added_to(part: Part) -> list[str]:
         if "limit" in known and "charged" in known:
             row = {"memory_used_bytes": known["charged"], "memory_limit_bytes": known["limit"]}
             part.rows["container_states"] = [{"line_no": 1, "status": "running", **row}]
-    if frame is None and len(dumps) == 1:
-        dumps[0] |= {name: size for name, size in own.items() if dumps[0].get(name) is None}
+    if frame is None and dumps and not any(name in row for row in dumps for name in own):
+        dumps[-1] |= own
     elif frame is not None and len(frame) == 1 and not dumps:
         part.memstats = frame.with_columns(
             pl.lit(size, pl.Float64).alias(name)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.present.report import Report
+    from gctrace_analyzer.schema import Row
 
 
 class _Part(NamedTuple):
@@ -46,7 +47,8 @@ LEAST_MIB = 64.0
 _MOST = 0.5
 """Share of the memory. A part of this size is what the report names first."""
 
-_IN_USE = "heap in use"
+_IN_USE, _OBJECTS = "heap in use", "heap objects"
+_HEAP = (_IN_USE, _OBJECTS)
 
 _MOST_SENTENCES = 3
 
@@ -76,7 +78,7 @@ def largest_part(report: Report) -> str:
         return ""
     parts, total, of = known
     part = max(parts, key=lambda part: part.size_mib)
-    if part.name == _IN_USE or part.size_mib < _MOST * total:
+    if part.name in _HEAP or part.size_mib < _MOST * total:
         return ""
     whole = f"{share(part.size_mib / total)} {of}"
     return f"Most of the memory is {part.name} ({mib(part.size_mib)}, {whole}): {part.remedy}."
@@ -92,7 +94,7 @@ def _known(report: Report) -> tuple[list[_Part], float, str] | None:
     # What is mapped need not be resident, so resident memory may be less than a part.
     if not parts or max(part.size_mib for part in parts) > total:
         return None
-    others = [part for part in parts if part.name != _IN_USE]
+    others = [part for part in parts if part.name not in _HEAP]
     resident = row["rss_bytes"] or row["rss_peak_bytes"]
     if not resident and not any(part.size_mib > MUCH * total for part in others):
         return None
@@ -151,13 +153,8 @@ def _mib(row: Mapping[str, int | None], *names: str) -> float | None:
 
 def _parts(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
     """Yields the heap, the runtime's other memory, and what is not Go's."""
-    in_use, idle, released = (
-        _mib(row, f"heap_{name}_bytes") for name in ("inuse", "idle", "released")
-    )
-    if in_use is not None:
-        yield _Part(_IN_USE, in_use, "fewer live objects, lower GOGC or GOMEMLIMIT")
-    if idle is not None and released is not None:
-        yield _Part("idle heap", idle - released, "GOMEMLIMIT, debug.FreeOSMemory")
+    yield from _of_heap(row)
+    in_use, released = _mib(row, "heap_inuse_bytes"), _mib(row, "heap_released_bytes")
     of_runtime = [*_of_runtime(row)]
     yield from of_runtime
     sys, heap = _mib(row, "sys_bytes"), _mib(row, "heap_sys_bytes")
@@ -190,6 +187,23 @@ def _parts(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
         yield _Part(f"outside Go{name}", beyond, remedy)
 
 
+def _of_heap(row: Mapping[str, int | None]) -> Iterator[_Part]:
+    """Yields what is in use, apart from objects if much of it is free, and what is idle."""
+    in_use, idle, released, objects = (
+        _mib(row, f"heap_{name}_bytes") for name in ("inuse", "idle", "released", "alloc")
+    )
+    if in_use is not None:
+        free = 0.0 if objects is None else in_use - objects
+        is_much = free > MUCH * in_use
+        name, size = (_OBJECTS, in_use - free) if is_much else (_IN_USE, in_use)
+        yield _Part(name, size, "fewer live objects, lower GOGC or GOMEMLIMIT")
+        if is_much:
+            # Objects never move: one that stays keeps its whole span.
+            yield _Part("free in used spans", free, "lower peaks; fewer objects that stay")
+    if idle is not None and released is not None:
+        yield _Part("idle heap", idle - released, "GOMEMLIMIT, debug.FreeOSMemory")
+
+
 def _of_runtime(row: Mapping[str, int | None]) -> Iterator[_Part]:
     for name, columns, remedy in _OF_RUNTIME:
         if size := _mib(row, *columns):
@@ -201,36 +215,52 @@ def _of_runtime(row: Mapping[str, int | None]) -> Iterator[_Part]:
 
 def is_idle_kept(tables: Mapping[str, pl.DataFrame]) -> bool:
     """Returns whether much of the memory was idle and not returned, by the last such line."""
-    known = tables["scavenges"].drop_nulls(["released_total_kib", "idle_mib", "sys_mib"])
-    if known.is_empty():
+    if (last := _last_scavenge(tables)) is None:
         return False
-    last = known.row(-1, named=True)
-    kept = last["idle_mib"] - last["released_total_kib"] / 1024
-    return bool(kept > max(LEAST_MIB, MUCH * last["sys_mib"]))
+    if last["idle_mib"] is not None and last["sys_mib"] is not None:
+        return bool(_idle_kept_mib(last) > max(LEAST_MIB, MUCH * last["sys_mib"]))
+    used, live = last["heap_in_use_pct"], tables["cycles"]["heap_live_mib"]
+    # What is in use is at least what is live.
+    return bool(used and used <= 100 * MUCH and len(live) and live[-1] >= MUCH * LEAST_MIB)
+
+
+def _last_scavenge(tables: Mapping[str, pl.DataFrame]) -> Row | None:
+    known = tables["scavenges"].drop_nulls("released_total_kib")
+    return None if known.is_empty() else known.row(-1, named=True)
+
+
+def _idle_kept_mib(scavenge: Row) -> float:
+    kept: float = scavenge["idle_mib"] - scavenge["released_total_kib"] / 1024
+    return max(0.0, kept)
 
 
 def of_scavenger(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
     """Yields how much memory is idle and how much of it was returned, by the last such line."""
-    known = tables["scavenges"].drop_nulls("released_total_kib")
-    if known.is_empty():
+    if (last := _last_scavenge(tables)) is None:
         return
-    last = known.row(-1, named=True)
     returned = mib(last["released_total_kib"] / 1024)
     if last["idle_mib"] is not None and last["sys_mib"] is not None:
+        kept = _idle_kept_mib(last)
         later = (
-            " Go up to 1.12 returns memory that was idle for five minutes; until then it counts as "
-            "resident."
+            " Go up to 1.12 returns memory that was idle for five minutes, debug.FreeOSMemory "
+            "all of it at once; until then it counts as resident."
         )
         yield (
-            f"The scavenger's last line: {last['idle_mib']:,} of {last['sys_mib']:,} MiB from the "
-            f"OS are idle, and {returned} are returned."
-            f"{later if 1024 * last['idle_mib'] > last['released_total_kib'] else ''}"
+            f"The scavenger's last line: of {mib(last['sys_mib'])} from the OS, {mib(kept)} are "
+            f"idle and kept, and {returned} are returned.{later if kept else ''}"
         )
     else:
-        yield f"{returned} of the heap are returned to the OS (last scavenger line)."
-    older = not distinct(tables["cycles"]["format"]).isdisjoint(shapes_before("1.12"))
-    if last["released_total_kib"] and str(last["format"]) in _MAY_BE_MADV_FREE and not older:
+        used = last["heap_in_use_pct"]
+        rest = "" if used is None else f", and {used} % of what is kept is in use"
+        yield f"{returned} of the heap are returned to the OS{rest} (last scavenger line)."
+    if last["released_total_kib"] and _may_be_madv_free(last, tables["cycles"]):
         yield (
             "With Go 1.12 to 1.15, returned memory may count as resident until the host needs it "
             "(GODEBUG=madvdontneed=1 changes that)."
         )
+
+
+def _may_be_madv_free(scavenge: Row, cycles: pl.DataFrame) -> bool:
+    """Returns whether memory that such a program returns may stay resident."""
+    older = not distinct(cycles["format"]).isdisjoint(shapes_before("1.12"))
+    return str(scavenge["format"]) in _MAY_BE_MADV_FREE and not older
