@@ -156,7 +156,7 @@ def test_benchmarks_without_gctrace_are_for_comparing() -> None:
     [
         (
             "scvg1: inuse: 12, idle: 340, sys: 352, released: 330, consumed: 22 (MB)\n",
-            "340 of 352 MiB from the OS are idle, and 330 MiB are returned.",
+            "of 352 MiB from the OS, 10.0 MiB are idle and kept, and 330 MiB are returned.",
         ),
         (
             "scav 1404 KiB work (bg), 0 KiB work (eager), 20480 KiB now, 12% util\n",

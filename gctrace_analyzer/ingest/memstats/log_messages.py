@@ -353,7 +353,7 @@ def _in_seconds(duration: re.Match[str]) -> str:
 _COCKROACH = re.compile(
     r"runtime stats: (?P<rss_bytes>{0}) RSS, \d{{1,12}} goroutines"
     r"(?: \(stacks: (?P<stack_sys_bytes>{0})\))?.{{0,200}}?, "
-    r"(?P<alloc_bytes>{0})/(?:(?P<heap_idle_bytes>{0})/)?(?P<mapped_bytes>{0}) G[oO] alloc"
+    r"(?P<alloc_bytes>{0})/(?:(?P<heap_free_bytes>{0})/)?(?P<mapped_bytes>{0}) G[oO] alloc"
     r"(?:/total.{{0,80}}? heap released: (?P<heap_released_bytes>{0})\))?".format(
         r"\d{1,30}(?:\.\d{1,30})? (?:[KMGT]i?)?B"
     )

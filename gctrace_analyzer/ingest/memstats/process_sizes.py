@@ -23,6 +23,7 @@ from gctrace_analyzer.units import MIB
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from gctrace_analyzer.ingest.evidence.message import Row
     from gctrace_analyzer.ingest.input import Part
 
 _NUMBER = r"(?P<value>\d{1,20}(?:,\d{3})*(?:\.\d{1,9})?(?:[eE][+-]?\d{1,2})?)"
@@ -217,8 +218,9 @@ def added_to(part: Part) -> list[str]:
         if "limit" in known and "charged" in known:
             row = {"memory_used_bytes": known["charged"], "memory_limit_bytes": known["limit"]}
             part.rows["container_states"] = [{"line_no": 1, "status": "running", **row}]
-    if frame is None and dumps and not any(name in row for row in dumps for name in own):
-        dumps[-1] |= own
+    if frame is None and dumps and (len(dumps) == 1 or _is_after(text, dumps[-1], rss)):
+        last = dumps[-1]
+        last |= {name: size for name, size in own.items() if last.get(name) is None}
     elif frame is not None and len(frame) == 1 and not dumps:
         part.memstats = frame.with_columns(
             pl.lit(size, pl.Float64).alias(name)
@@ -226,6 +228,12 @@ def added_to(part: Part) -> list[str]:
             if size and (name not in frame.columns or frame[name].null_count())
         )
     return [f"{part.facts.name}: {text}" for text in notes]
+
+
+def _is_after(text: str, dump: Row, size: int | None) -> bool:
+    """Returns whether a size stands below a dump, whose time it then has."""
+    below = "\n".join(text.splitlines()[dump["line_no"] :])
+    return size is not None and size in sizes(below).values()
 
 
 def _of_pairs(text: str, *, prose: bool) -> Iterator[tuple[str, int]]:

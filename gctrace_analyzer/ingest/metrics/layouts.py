@@ -44,7 +44,7 @@ _COMMENT = r"(?m)^# (?:HELP|TYPE|UNIT) \S+"
 GO_SAMPLE = (
     r"(?:\w{1,60}_)?go_(?:memstats|gc|info|cpu_classes|memory|sched)\w{0,80}"
     r"(?:\{| =>|[ \t][-+]?[0-9.]{1,30}(?:e[-+]?\d+)?(?:\s|\Z))"
-    r"|(?:memstats|sys_c?go|sys_gc)_[a-z_]{1,40}[ \t{]"
+    r"|(?:memstats|sys_c?go|sys_gc|dgraph_memory)_[a-z_]{1,40}[ \t{]"
     r"|[\w.]{0,80}runtime[._](?:alloc_bytes|sys_bytes|total_gc_\w{1,20}|malloc_count|free_count|"
     r"heap_objects|MemStats[._]\w{1,40})(?:\{| +[-+]?\d)"
     r'|\{(?:"go[._]|[^}]{0,2000}?__name__="(?:\w{1,60}_)?go_)'

@@ -92,6 +92,10 @@ _PROMETHEUS: dict[str, tuple[str, float]] = {
         for name, column in RUNTIME.items()
     },
     "go_memstats_mallocs_total": ("mallocs", 1),
+    # Dgraph; its alloc_bytes are those of jemalloc.
+    "dgraph_memory_inuse_bytes": ("heap_inuse_bytes", 1),
+    "dgraph_memory_idle_bytes": ("heap_free_bytes", 1),
+    "dgraph_memory_proc_bytes": ("rss_bytes", 1),
     "go_memstats_frees_total": ("frees", 1),
     "go_memstats_lookups_total": ("lookups", 1),
     # VictoriaMetrics' own library has these names.
@@ -191,7 +195,7 @@ HINTS = (
     *(f"process_{name}_" for name in ("runtime_go", "heap", "num", "pause", "gc", "sys")),
     "process_memory_", "process_total_", "process_next_",
     "golang", "memory_heap", "memory_num_gc", "memory_stack", "memstats_", "sys_gc_", "sys_go_",
-    "sys_rss",
+    "sys_rss", "dgraph_memory_",
     *(f"runtime{sign}{name}" for sign in "._" for name in ("alloc_bytes", "sys_bytes", "malloc_c",
     "free_count", "heap_objects", "total_gc_", "MemStats")), "debug.GCStats", "debug_GCStats",
     "system/memory/", *containers.HINTS,

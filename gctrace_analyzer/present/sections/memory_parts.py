@@ -154,13 +154,20 @@ def _mib(row: Mapping[str, int | None], *names: str) -> float | None:
 def _parts(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
     """Yields the heap, the runtime's other memory, and what is not Go's."""
     yield from _of_heap(row)
-    in_use, released = _mib(row, "heap_inuse_bytes"), _mib(row, "heap_released_bytes")
     of_runtime = [*_of_runtime(row)]
     yield from of_runtime
-    sys, heap = _mib(row, "sys_bytes"), _mib(row, "heap_sys_bytes")
+    sys, heap, in_use = (
+        _mib(row, f"{part}_bytes") for part in ("sys", "heap_sys", "heap_inuse")
+    )
     if sys is not None and heap is not None and heap >= (in_use or 0.0):
         rest = sys - heap - sum(part.size_mib for part in of_runtime)
         yield _Part("outside the heap", rest, "nothing: tables of the runtime; stacks")
+    yield from _beyond_go(row, go)
+
+
+def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
+    """Yields what of the resident memory Go does not hold, or only may hold."""
+    sys, released = _mib(row, "sys_bytes"), _mib(row, "heap_released_bytes")
     # Some programs export what was obtained and not returned as one figure.
     mapped = _mib(row, "mapped_bytes")
     if mapped is None and sys is not None and released is not None:
@@ -170,6 +177,10 @@ def _parts(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
         # What Go obtained never shrinks, so what a peak has beyond it was not of Go.
         name, of_go = " (peak)", sys
     resident = _mib(row, "rss_bytes", "rss_peak_bytes")
+    heap = [_mib(row, f"heap_{part}_bytes") for part in ("inuse", "free")]
+    if resident is not None and of_go is None and None not in heap:
+        rest = resident - sum(filter(None, heap))
+        yield _Part("outside the heap", rest, "less cgo, mmap, files; little is of the runtime")
     if resident is None or of_go is None or resident <= of_go:
         return
     beyond, kept = resident - of_go, keeps_returned(go)
@@ -200,8 +211,11 @@ def _of_heap(row: Mapping[str, int | None]) -> Iterator[_Part]:
         if is_much:
             # Objects never move: one that stays keeps its whole span.
             yield _Part("free in used spans", free, "lower peaks; fewer objects that stay")
-    if idle is not None and released is not None:
-        yield _Part("idle heap", idle - released, "GOMEMLIMIT, debug.FreeOSMemory")
+    kept = _mib(row, "heap_free_bytes")
+    if kept is None and idle is not None and released is not None:
+        kept = idle - released
+    if kept is not None:
+        yield _Part("idle heap", kept, "GOMEMLIMIT, debug.FreeOSMemory")
 
 
 def _of_runtime(row: Mapping[str, int | None]) -> Iterator[_Part]:
@@ -213,15 +227,14 @@ def _of_runtime(row: Mapping[str, int | None]) -> Iterator[_Part]:
         yield _Part("OS thread stacks", both - of_goroutines, "fewer threads of cgo")
 
 
-def is_idle_kept(tables: Mapping[str, pl.DataFrame]) -> bool:
-    """Returns whether much of the memory was idle and not returned, by the last such line."""
+def shows_scavenger(tables: Mapping[str, pl.DataFrame]) -> bool:
+    """Returns whether the last such line is worth a word: someone asked for it, or much is idle."""
     if (last := _last_scavenge(tables)) is None:
         return False
-    if last["idle_mib"] is not None and last["sys_mib"] is not None:
-        return bool(_idle_kept_mib(last) > max(LEAST_MIB, MUCH * last["sys_mib"]))
-    used, live = last["heap_in_use_pct"], tables["cycles"]["heap_live_mib"]
-    # What is in use is at least what is live.
-    return bool(used and used <= 100 * MUCH and len(live) and live[-1] >= MUCH * LEAST_MIB)
+    if last["idle_mib"] is None or last["sys_mib"] is None:
+        # Only GODEBUG=scavtrace=1 prints it; what Go up to 1.13 prints is part of gctrace.
+        return True
+    return bool(last["idle_mib"] > max(LEAST_MIB, MUCH * last["sys_mib"]))
 
 
 def _last_scavenge(tables: Mapping[str, pl.DataFrame]) -> Row | None:

@@ -33,7 +33,7 @@ from gctrace_analyzer.present.sections import (
     verdict,
 )
 from gctrace_analyzer.present.sections.advice import manifests
-from gctrace_analyzer.present.sections.memory_parts import is_idle_kept, memory_parts
+from gctrace_analyzer.present.sections.memory_parts import memory_parts, shows_scavenger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -247,9 +247,14 @@ def _memory(report: Report, *, is_sick: bool) -> Iterator[Block]:
     if parts:
         yield parts
     if notes:
-        is_shown = is_sick or sizes or is_idle_kept(report.analysis.tables)
-        brief = [Paragraphs(notes[:MOST_NOTES], indent=2)] if is_shown else []
-        yield Folded("Notes on memory", lambda: [Paragraphs(notes, indent=2)], brief)
+        is_shown = is_sick or sizes or shows_scavenger(report.analysis.tables)
+        brief: list[Block] = [Paragraphs(notes[:MOST_NOTES], indent=2)]
+        gap = [] if sizes or parts else [Gap()]
+        yield Folded(
+            "Notes on memory",
+            lambda: [Paragraphs(notes, indent=2)],
+            [*gap, *brief] if is_shown else [],
+        )
 
 
 def _skipped(report: Report) -> Iterator[Block]:

@@ -142,7 +142,7 @@ def test_runtime_statistics_of_cockroachdb_are_read() -> None:
     line = "runtime stats: 3.0 GiB RSS, 300 goroutines, 1.5 GiB/512 MiB/2.0 GiB GO alloc/idle/total"
     row = read_text(line + "\n").memstats.row(0, named=True)
     assert row["rss_bytes"] == 3 << 30
-    assert (row["alloc_bytes"], row["heap_idle_bytes"]) == (3 << 29, 1 << 29)
+    assert (row["alloc_bytes"], row["heap_free_bytes"]) == (3 << 29, 1 << 29)
 
 
 def test_sizes_with_units_have_the_resolution_of_their_last_digit() -> None:
@@ -311,7 +311,7 @@ def test_thousands_separators_and_wide_equal_signs_are_read() -> None:
     ("line", "row"),
     [
         ("runtime stats: 3.0 GiB RSS, 300 goroutines (stacks: 5 MiB), 1.5 GiB/512 MiB/2.0 GiB Go alloc/idle/total",
-         {"rss_bytes": 3 << 30, "alloc_bytes": 3 << 29, "heap_idle_bytes": 1 << 29, "mapped_bytes": 2 << 30,
+         {"rss_bytes": 3 << 30, "alloc_bytes": 3 << 29, "heap_free_bytes": 1 << 29, "mapped_bytes": 2 << 30,
           "stack_sys_bytes": 5 << 20, "resolution_bytes": round((1 << 30) / 10)}),
         ("runtime stats: 20 MiB RSS, 9 goroutines, 700 KiB/16 MiB GO alloc/total",
          {"rss_bytes": 20 << 20, "alloc_bytes": 700 << 10, "mapped_bytes": 16 << 20, "resolution_bytes": 1 << 20}),

@@ -44,6 +44,9 @@ def test_the_resident_memory_is_that_of_the_dump_next_to_it() -> None:
     assert log.table("memstats")["rss_bytes"].to_list() == [2 << 30]
     two = read_text(f"{PS}app 8 1 1 9 2097152 ? S 1 0 app\n{dump}{dump}")
     assert two.table("memstats")["rss_bytes"].to_list() == [None, None]
+    # Below several, it has the time of the last one.
+    below = read_text(f"{dump}{dump}{PS}app 8 1 1 9 2097152 ? S 1 0 app\n")
+    assert below.table("memstats")["rss_bytes"].to_list() == [None, 2 << 30]
 
 
 @pytest.mark.parametrize(
