@@ -226,6 +226,7 @@ def caveats(
     yield from _about_length(cycles, thresholds)
     yield from _about_meaning(cycles)
     yield from _about_part(cycles)
+    yield from _about_restarts(processes)
     # What missing lines took is not in the sum.
     gaps = processes["missing_cycles"].sum() > 0
     points = check_points or 0.0
@@ -282,6 +283,17 @@ def _about_several(cycles: pl.DataFrame, processes: pl.DataFrame) -> Iterator[st
         yield (
             f"The figures cover {len(processes)} processes together, as if they ran one after the "
             "other; the table `processes` lists them separately."
+        )
+
+
+def _about_restarts(processes: pl.DataFrame) -> Iterator[str]:
+    """Yields how many processes follow another one in the same log."""
+    count = int((processes["ended_by"] == "restart").sum())
+    if count:
+        which = "A process follows" if count == 1 else f"{count:,} processes follow"
+        yield (
+            f"{which} another one in the same log: the program was restarted, or several were "
+            "run. gctrace does not show why a process ended."
         )
 
 

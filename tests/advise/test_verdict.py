@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -331,3 +332,14 @@ def test_a_problem_does_not_hide_that_the_container_is_too_small() -> None:
     assert found is not None
     assert found.sentence.startswith("GC takes 51 % of the CPU")
     assert "Memory may run out: the peak of 186 MiB" in found.sentence
+
+
+@pytest.mark.parametrize(("end", "above"), [(150, True), (105, False)])
+def test_a_heap_above_the_limit_is_said(end: int, above: bool) -> None:
+    text = log_of(
+        200, live=lambda _: 100, start=lambda _: 100, end=lambda _: end, goal=lambda _: 100
+    )
+    run = gca.read(io.StringIO(text), memory_limit="110MiB")
+    (thrash,) = (found for found in run.report().analysis.findings if found.id == "GC016")
+    said = "The heap reached 150 MiB, above GOMEMLIMIT (110 MiB), which is a soft limit."
+    assert (said in thrash.evidence) is above

@@ -210,3 +210,11 @@ def test_the_difference_from_the_printed_percentage_by_hand(
         else:
             assert found is not None
             assert abs(found) == pytest.approx(abs(expected), abs=1e-9)
+
+
+def test_a_process_that_follows_another_one_in_the_log_is_said() -> None:
+    follows = "A process follows another one in the same log: the program was restarted, or"
+    assert any(
+        text.startswith(follows) for text in read_text(log_of(30) * 2).summary().warnings
+    )
+    assert not any("follows" in text for text in read_text(log_of(30)).summary().warnings)

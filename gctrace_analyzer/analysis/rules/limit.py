@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -17,6 +18,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.analysis.settings.naming import limit_text
 from gctrace_analyzer.analysis.timeline.limiter import verdict
 from gctrace_analyzer.ingest.rows import median, not_null
 from gctrace_analyzer.units import digits, duration_text
@@ -71,6 +73,7 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
     if len(episodes) > 1:
         whole = duration_text(total(episodes["length_s"]))
         text = f"It thrashed {len(episodes):,} times, {whole} in all. The longest time: {text}"
+    text += _above_limit(facts)
     cost = _cost(facts, worst, total(episodes["length_s"]))
     yield Evidence(
         "bad",
@@ -82,6 +85,19 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
         headline=f"GOMEMLIMIT is too low for the live heap{cost}.",
         explained_by=_causes(facts, (_TIGHT,) if _thrashed_in_passing(facts) else ()),
     )
+
+
+def _above_limit(facts: ProcessFacts) -> str:
+    """Returns by how much the heap alone exceeded the limit; empty if it did not, or is unknown."""
+    regime, *others = facts.regimes or (None,)
+    if regime is None or others or not len(heaps := not_null(facts.cycles["heap_end_mib"])):
+        return ""
+    given = facts.settings.value("memory_limit_mib")
+    most = given or regime.memory_limit_mib_high or math.inf
+    if maximum(heaps) <= most:
+        return ""
+    limit = f"GOMEMLIMIT ({given:,.0f} MiB)" if given else f"the{limit_text(regime)[1:]}"
+    return f" The heap reached {maximum(heaps):,.0f} MiB, above {limit}, which is a soft limit."
 
 
 def _causes(facts: ProcessFacts, otherwise: tuple[str, ...]) -> tuple[str, ...] | None:
