@@ -326,11 +326,16 @@ def _others(rows: list[Row], best: Row, present: Row) -> list[Row]:
 
     Each differs from the best and the present setting, and costs little of the other resource.
     """
-    ballast = [row for row in rows if row["rule"] in ("ballast", "no-ballast")]
+    less_cpu = min(SMALLER * cpu_of(best), cpu_of(best) - LEAST_SAVING)
+    ballast = [
+        row
+        for row in rows
+        if row["rule"] == "no-ballast"
+        or (row["rule"] == "ballast" and cpu_of(row) < cpu_of(present) - LEAST_SAVING)
+    ]
     shown, least = [best, present, *ballast[:1]], SMALLER * peak_of(best)
     least = min(least, peak_of(best) - LEAST_SAVED_MIB)
     smaller = (row for row in rows if peak_of(row) < least and is_cheap(row, present))
-    less_cpu = min(SMALLER * cpu_of(best), cpu_of(best) - LEAST_SAVING)
     cheaper = (row for row in rows if cpu_of(row) < less_cpu)
     for kind in (smaller, cheaper, rows if present["thrash"] != "no" else ()):
         shown += [row for row in kind if differs(row, shown)][:1]

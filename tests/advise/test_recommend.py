@@ -450,3 +450,9 @@ def test_an_alternative_saves_more_than_a_few_mib(log: str) -> None:
     rows = gca.read(CORPUS / "settings" / log).report().advice.recommendations
     best, peak = rows["heap_peak_mib"][0], rows["heap_peak_mib"]
     assert not ((peak < best) & (peak > best - 8)).any()
+
+
+def test_a_ballast_that_saves_no_cpu_is_no_alternative() -> None:
+    """GC takes 0.029 % of the CPU."""
+    run = gca.read(CORPUS / "wild" / "blog-12s-mark-tiny-heap.log")
+    assert len(run.report().advice.recommendations) == 1

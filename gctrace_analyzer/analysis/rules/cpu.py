@@ -95,7 +95,7 @@ def _why_often(facts: ProcessFacts) -> str:
 @rule(
     "GC012",
     "gomaxprocs-over-cpus",
-    meaning="GOMAXPROCS is larger than the number of CPUs, so threads wait for each other, and "
+    meaning="GOMAXPROCS is larger than the number of CPUs, so threads can wait for each other, and "
     "pauses last until the threads that wait for a CPU have run.",
     condition="The median of pause CPU / (pause × GOMAXPROCS) is below {t.stopped_share:.0%}. "
     "Needs at least {t.min_cycles} sweep terminations of {t.stopped_min_ms:g} ms and longer. Up to "
@@ -125,17 +125,19 @@ def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
             {"stopped_share": cpus / procs, "procs": procs, "cpus": cpus},
             advice=f"Set GOMAXPROCS={cpus}, or less if a CPU quota allows less (cpu.max).",
             headline=f"GOMAXPROCS is {procs:.0f}, but the process sees only {cpus_text(cpus)}: "
-            f"threads wait for each other{_waiting_counts(facts)}.",
+            f"{_waiting(facts)}.",
         )
 
 
-def _waiting_counts(facts: ProcessFacts) -> str:
-    """Returns what waiting does to a high GC CPU, as the end of a sentence.
+def _waiting(facts: ProcessFacts) -> str:
+    """Returns that threads wait, and what that does to a high GC CPU, as the end of a sentence.
 
     Measured with GOMAXPROCS=16 on 2 CPUs: 2.4 times the CPU time that GC really took.
     """
     # gcBgMarkWorker in runtime/mgc.go takes times by the clock, whether or not its thread runs.
-    return ", and marking counts that as GC CPU" if high_gc_cpu.id in facts.matched else ""
+    if high_gc_cpu.id not in facts.matched:
+        return "when more threads than that are busy, they wait for each other"
+    return "threads wait for each other, and marking counts that as GC CPU"
 
 
 def _automatic(facts: ProcessFacts, cpus: float) -> str:
