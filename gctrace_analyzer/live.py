@@ -19,7 +19,7 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.input import read_parts
 from gctrace_analyzer.ingest.live_input import MOST_BYTES, RECENT_CYCLES, LiveInput
-from gctrace_analyzer.ingest.read import ReadOptions, complete_part, joined_log
+from gctrace_analyzer.ingest.read import ReadOptions, complete_part, joined_log, with_sizes
 from gctrace_analyzer.ingest.sources import Source
 from gctrace_analyzer.ingest.wrappers import journal
 from gctrace_analyzer.run import Run
@@ -132,10 +132,7 @@ class Live:
             part.facts = replace(part.facts, **given)
             notes += complete_part(part, self._options.clock)
             part.beginning = input_.beginning.decode(errors="replace")
-            if part.beginning and not any(map(len, part.cycles)):
-                from gctrace_analyzer.ingest.memstats import process_sizes
-
-                notes += process_sizes.added_to(part)
+            notes += with_sizes(part)
             parts.append(part)
         if dropped := sum(input_.dropped_cycles for input_ in self._inputs):
             notes.append(

@@ -12,11 +12,7 @@ from typing import TYPE_CHECKING, TypedDict
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.errors import (
-    GctraceWarning,
-    NoDataError,
-    UnreadableInputError,
-)
+from gctrace_analyzer.errors import GctraceWarning, NoDataError, UnreadableInputError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import clock as clocks
 from gctrace_analyzer.ingest import numbers, processes, sniff
@@ -237,10 +233,7 @@ def _read_all(
         for part in own:
             notes += complete_part(part, options.clock)
         part = _as_one(own)
-        if part.beginning and not any(map(len, part.cycles)):
-            from gctrace_analyzer.ingest.memstats import process_sizes
-
-            notes += process_sizes.added_to(part)
+        notes += with_sizes(part)
         if not any(facts.found.values()):
             empty.append(sniff.unrecognised(facts, own[0].beginning))
         parts.append(part)
@@ -250,6 +243,20 @@ def _read_all(
         # A part of a rotated log may have no cycles.
         warnings.warn(str(error).partition("\n")[0], GctraceWarning, stacklevel=2)
     return parts, notes
+
+
+_OF_SIZES = ("RSS", "Rss:", " RES ", "MEM USAGE")
+
+
+def with_sizes(part: Part) -> list[str]:
+    """Adds the memory of a process that an input shows to its dump; returns notes on it."""
+    text, has_cycles = part.beginning, any(map(len, part.cycles))
+    may_show = len(text) < sniff.SNIFF_BYTES and any(word in text for word in _OF_SIZES)
+    if not (may_show if has_cycles else text):
+        return []
+    from gctrace_analyzer.ingest.memstats import process_sizes
+
+    return process_sizes.next_to_cycles(part) if has_cycles else process_sizes.added_to(part)
 
 
 def _as_one(parts: list[Part]) -> Part:

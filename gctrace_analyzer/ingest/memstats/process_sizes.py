@@ -18,7 +18,7 @@ import polars as pl
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.memstats import pprof
 from gctrace_analyzer.ingest.metrics import exposition
-from gctrace_analyzer.units import MIB
+from gctrace_analyzer.units import MIB, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -228,6 +228,40 @@ def added_to(part: Part) -> list[str]:
             if size and (name not in frame.columns or frame[name].null_count())
         )
     return [f"{part.facts.name}: {text}" for text in notes]
+
+
+def next_to_cycles(part: Part) -> list[str]:
+    """Returns a note on the memory that an input with cycles shows of its process or container."""
+    known = sizes(part.beginning)
+    heap_mib = max(_most(frame["heap_end_mib"]) for frame in part.cycles)
+    for fact, words in _NEXT_TO_CYCLES.items():
+        if fact in known:
+            size_mib = known[fact] / MIB
+            beyond = size_mib - heap_mib
+            rest = _BEYOND if beyond > max(_MUCH_MIB, _MUCH * size_mib) else ""
+            return [
+                f"{part.facts.name}: {size_text(size_mib)} {words}; the heap of these cycles was "
+                f"{size_text(heap_mib)} at most.{rest}"
+            ]
+    return []
+
+
+_NEXT_TO_CYCLES = {
+    "resident": "were resident",
+    "charged": "were charged to the container, files included",
+}
+_MUCH, _MUCH_MIB = 0.25, 64.0
+"""Share of the memory, and MiB, from which on what is not heap of the cycles is explained."""
+
+_BEYOND = (
+    " The rest is idle or returned heap that the OS still counts, other memory of the runtime, or "
+    "outside Go (cgo, mmap): a MemStats dump shows which."
+)
+
+
+def _most(values: pl.Series) -> float:
+    most = values.max()
+    return float(most) if isinstance(most, int | float) else 0.0
 
 
 def _is_after(text: str, dump: Row, size: int | None) -> bool:

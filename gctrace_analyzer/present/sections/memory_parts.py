@@ -260,7 +260,7 @@ def of_scavenger(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
         )
         yield (
             f"The scavenger's last line: of {mib(last['sys_mib'])} from the OS, {mib(kept)} are "
-            f"idle and kept, and {returned} are returned.{later if kept else ''}"
+            f"idle and kept, and {returned} are returned.{later if kept > LEAST_MIB else ''}"
         )
     else:
         used = last["heap_in_use_pct"]

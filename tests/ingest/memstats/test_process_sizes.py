@@ -8,6 +8,7 @@ from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.ingest.memstats.process_sizes import sentences, sizes
 from gctrace_analyzer.present.sections import verdict
 from gctrace_analyzer.testing import read_text
+from tests.helpers.lines import LINES
 
 
 def shown(text: str) -> str:
@@ -180,3 +181,24 @@ def test_memory_of_the_kernel_stands_next_to_what_is_charged() -> None:
     )
     assert said.startswith("Of the 512 MiB charged to its control group, 3.5 MiB are anonymous")
     assert "508 MiB are memory of the kernel" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("VmRSS:\t 8123456 kB\n", "7,933 MiB were resident; the heap of these cycles was 11.0 MiB at most. The rest"),
+        ("VmRSS:\t 30000 kB\n", "29.3 MiB were resident; the heap of these cycles was 11.0 MiB at most."),
+        (
+            "NAME  CPU %  MEM USAGE / LIMIT  MEM %\napp  1%  1GiB / 2GiB  50%\n",
+            "1,024 MiB were charged to the container, files included",
+        ),
+        (f"{PS}a 1 0 0 9 2048 ? S 1 0 a\nb 2 0 0 9 4096 ? S 1 0 b\n", None),
+        ("VmRSS is what counts\n", None),
+    ],
+)  # fmt: skip
+def test_resident_memory_next_to_cycles_is_compared_with_their_heap(
+    text: str, said: str | None
+) -> None:
+    notes = " ".join(read_text(f"{LINES['gc18']}\n{text}").analysis.log.notes)
+    assert (said in notes) if said else ("resident" not in notes)
+    assert notes.endswith("at most.") == bool(said and said.endswith("most."))
