@@ -26,7 +26,8 @@ def test_memory_that_no_gogc_lowers_is_named() -> None:
     report = read_text(OTHER).report()
     # Said once, as what to do.
     assert not [*memory_sentences(report)]
-    most = "Most of the memory is runtime (OtherSys) (4,608 MiB, 75.0 % of total): fewer timers"
+    most = "Most of the memory is runtime (OtherSys) (4,608 MiB, 75.0 % of what "
+    most += "Go holds). What lowers it: fewer timers"
     assert shown(report).action.startswith(most)
     table = memory_parts(report)
     assert table is not None

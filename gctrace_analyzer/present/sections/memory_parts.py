@@ -50,6 +50,8 @@ _MOST = 0.5
 _IN_USE, _OBJECTS = "heap in use", "heap objects"
 _HEAP = (_IN_USE, _OBJECTS)
 
+_IN_WORDS = {"of RSS": "of RSS", "of Go": "of what Go holds", "of heap": "of the heap"}
+
 _MOST_SENTENCES = 3
 
 _MAY_BE_MADV_FREE = ("scvg", "scav14")
@@ -80,8 +82,9 @@ def largest_part(report: Report) -> str:
     part = max(parts, key=lambda part: part.size_mib)
     if part.name in _HEAP or part.size_mib < _MOST * total:
         return ""
-    whole = f"{share(part.size_mib / total)} {of}"
-    return f"Most of the memory is {part.name} ({mib(part.size_mib)}, {whole}): {part.remedy}."
+    whole = f"{share(part.size_mib / total)} {_IN_WORDS[of]}"
+    name = f"{part.name} ({mib(part.size_mib)}, {whole})"
+    return f"Most of the memory is {name}. What lowers it: {part.remedy}."
 
 
 def _known(report: Report) -> tuple[list[_Part], float, str] | None:
@@ -98,8 +101,7 @@ def _known(report: Report) -> tuple[list[_Part], float, str] | None:
     resident = row["rss_bytes"] or row["rss_peak_bytes"]
     if not resident and not any(part.size_mib > MUCH * total for part in others):
         return None
-    of_go = row["sys_bytes"] or row["mapped_bytes"]
-    return parts, total, "of RSS" if resident else "of total" if of_go else "of heap"
+    return parts, total, "of RSS" if resident else "of Go" if _held(row) else "of heap"
 
 
 def memory_sentences(report: Report) -> Iterator[str]:
@@ -120,14 +122,12 @@ def memory_sentences(report: Report) -> Iterator[str]:
 
 def _not_heap(row: Mapping[str, int | None]) -> Iterator[tuple[float, str]]:
     """Yields the size of each part of the runtime that is much of what it holds, and a sentence."""
-    sys = _mib(row, "sys_bytes") or 0.0
-    for part in _of_runtime(row) if sys > LEAST_MIB else ():
-        if part.size_mib > MUCH * sys:
-            of_sys = f"{mib(part.size_mib)} of the {mib(sys)}"
-            text = (
-                f"from the OS ({share(part.size_mib / sys)}) are {part.name}: not heap, so no"
-            )
-            yield part.size_mib, f"{of_sys} {text} GOGC lowers them."
+    held = _held(row) or 0.0
+    for part in _of_runtime(row) if held > LEAST_MIB else ():
+        if part.size_mib > MUCH * held:
+            of_held = f"{mib(part.size_mib)} of the {mib(held)} that Go holds"
+            text = f"({share(part.size_mib / held)}) are {part.name}: not heap, so no GOGC"
+            yield part.size_mib, f"{of_held} {text} lowers them."
 
 
 def _last(report: Report) -> Mapping[str, int | None] | None:
@@ -139,11 +139,18 @@ def _last(report: Report) -> Mapping[str, int | None] | None:
 
 def _total(row: Mapping[str, int | None]) -> float | None:
     """Returns what the parts are shares of: resident memory, all of Go's, or the heap, in MiB."""
-    names = ("rss_bytes", "rss_peak_bytes", "sys_bytes", "mapped_bytes", "heap_sys_bytes")
-    sizes = (_mib(row, name) for name in names)
     parts = [_mib(row, f"heap_{name}_bytes") for name in ("idle", "inuse")]
     heap = None if None in parts else sum(filter(None, parts))
-    return next((size for size in (*sizes, heap) if size), None)
+    resident = _mib(row, "rss_bytes"), _mib(row, "rss_peak_bytes")
+    sizes = (*resident, _held(row), _mib(row, "heap_sys_bytes"), heap)
+    return next((size for size in sizes if size), None)
+
+
+def _held(row: Mapping[str, int | None]) -> float | None:
+    """Returns what Go obtained and, as far as that is known, did not return, in MiB."""
+    sys, mapped = _mib(row, "sys_bytes"), _mib(row, "mapped_bytes")
+    # Some programs export it as one figure.
+    return mapped or (sys and max(sys - (_mib(row, "heap_released_bytes") or 0.0), 0.0))
 
 
 def _mib(row: Mapping[str, int | None], *names: str) -> float | None:
@@ -161,21 +168,18 @@ def _parts(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
     )
     if sys is not None and heap is not None and heap >= (in_use or 0.0):
         rest = sys - heap - sum(part.size_mib for part in of_runtime)
-        yield _Part("outside the heap", rest, "nothing: tables of the runtime; stacks")
+        yield _Part("outside the heap", rest, "little: tables of the runtime; stacks")
     yield from _beyond_go(row, go)
 
 
 def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
     """Yields what of the resident memory Go does not hold, or only may hold."""
-    sys, released = _mib(row, "sys_bytes"), _mib(row, "heap_released_bytes")
-    # Some programs export what was obtained and not returned as one figure.
-    mapped = _mib(row, "mapped_bytes")
-    if mapped is None and sys is not None and released is not None:
-        mapped = sys - released
-    name, of_go = ("", mapped) if mapped is not None else (" (at least)", sys)
+    released, of_go = _mib(row, "heap_released_bytes"), _held(row)
+    is_known = released is not None or row["mapped_bytes"] is not None
+    name = "" if is_known else " (at least)"
     if row["rss_bytes"] is None:
         # What Go obtained never shrinks, so what a peak has beyond it was not of Go.
-        name, of_go = " (peak)", sys
+        name, of_go = " (peak)", _mib(row, "sys_bytes")
     resident = _mib(row, "rss_bytes", "rss_peak_bytes")
     heap = [_mib(row, f"heap_{part}_bytes") for part in ("inuse", "free")]
     if resident is not None and of_go is None and None not in heap:
