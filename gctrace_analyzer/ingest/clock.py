@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _UTC = pl.Datetime("us", "UTC")
+_SPAN = pl.Duration("us")
 _HOUR_S = 3600.0
 _FIRST_YEAR = 1970
 _HALF_YEAR = 6
@@ -189,7 +190,7 @@ def _is_utc(frame: pl.DataFrame) -> bool:
     """Returns whether every timestamp is in UTC already and has a year."""
     if "zone" not in frame.columns:
         return not frame["local_time"].count()
-    utc = (frame["zone"].cast(pl.String) == "UTC").sum()
+    utc = (frame["zone"] == "UTC").sum()
     return bool(utc == frame["local_time"].count()) and not frame["yearless"].any()
 
 
@@ -347,8 +348,8 @@ def with_wall_time(
     else:
         starts = spans.select("process", "started_at")
         rows = rows.join(starts, on="process", how="left", maintain_order="left")
-    since_start = pl.duration(microseconds=(pl.col("start_s") * 1e6).round().cast(pl.Int64))
-    lasted = pl.duration(microseconds=(wall_s() * 1e6).cast(pl.Int64))
+    since_start = (pl.col("start_s") * 1e6).round().cast(pl.Int64).cast(_SPAN)
+    lasted = (wall_s() * 1e6).cast(pl.Int64).cast(_SPAN)
     times = rows.select(
         "process",
         wall_time=pl.col("started_at") + since_start,
@@ -361,10 +362,8 @@ def with_wall_time(
 
 def _starts(cycles: pl.DataFrame, clock: Clock) -> pl.DataFrame:
     """Returns the start of each process, and how far its timestamps disagree: `drift_s`."""
-    begun = pl.col("logged_at") - pl.duration(
-        microseconds=(end_s() * 1e6).round().cast(pl.Int64)
-    )
-    unit = pl.duration(microseconds=(pl.col("resolution_s").fill_null(0) * 1e6).cast(pl.Int64))
+    begun = pl.col("logged_at") - (end_s() * 1e6).round().cast(pl.Int64).cast(_SPAN)
+    unit = (pl.col("resolution_s").fill_null(0) * 1e6).cast(pl.Int64).cast(_SPAN)
     spans = of_each_process(
         cycles.select("process", low=begun, high=begun + unit),
         pl.col("low").max().alias("latest"),

@@ -250,7 +250,9 @@ def _useful(
         lines: lines, of which those without a match of `patterns.HINT` and `COARSE` may be missing.
         every_line: returns `lines` with none missing.
     """
-    maybe = where(lines, _match(lines, f"{patterns.HINT}|{COARSE}") | _are_long(lines))
+    maybe = lines
+    if len(lines):
+        maybe = where(lines, _match(lines, f"{patterns.HINT}|{COARSE}") | _are_long(lines))
     if maybe.is_empty():
         return maybe, pl.Series(dtype=pl.Boolean)
     # `COARSE` misses the rows of an OOM task table, so the lines found by `HINT` are used.
