@@ -135,7 +135,7 @@ def rejoin(
     """
     lines: dict[str, dict[int, str]] = {}
     plain = context.select("line_no", pl.col("text").str.replace_many(MARKUP), "origin")
-    for number, text, origin in plain.iter_rows():
+    for number, text, origin in zip(*(column.to_list() for column in plain), strict=True):
         lines.setdefault(origin, {})[number] = text[:SUSPECT_CHARS]
     result = Rejoined()
     used: set[int] = set()  # also of other origins: an indented line may be a quoted one
@@ -409,7 +409,7 @@ def _completions(begin: str, rest: str, shapes: tuple[Shape, ...]) -> Iterator[t
         return
     skeleton_of_rest = _NUMERIC.sub("", rest)
     seen = set()
-    for skeleton in _skeletons(shapes):
+    for skeleton, whole in _skeletons(shapes).items():
         if not skeleton.endswith(skeleton_of_rest):
             continue
         cut = _completed_by(skeleton[: len(skeleton) - len(skeleton_of_rest)]).match(begin)
@@ -417,7 +417,7 @@ def _completions(begin: str, rest: str, shapes: tuple[Shape, ...]) -> Iterator[t
         while at is not None and at not in seen and at <= RECORD_CHARS:
             seen.add(at)
             record = begin[:at] + rest
-            if _whole_record(shapes).fullmatch(record):
+            if whole.fullmatch(record):
                 yield at, record
             at = at + 1 if begin[at : at + 1].isdigit() or begin[at : at + 1] == "." else None
 
@@ -434,8 +434,12 @@ def _whole_record(shapes: tuple[Shape, ...]) -> re.Pattern[str]:
 
 
 @cache
-def _skeletons(shapes: tuple[Shape, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(variant.skeleton for variant in _variants(shapes)))
+def _skeletons(shapes: tuple[Shape, ...]) -> dict[str, re.Pattern[str]]:
+    """Returns the skeletons of records, and the pattern of the records that have each."""
+    of: dict[str, dict[Shape, None]] = {}
+    for variant in _variants(shapes):
+        of.setdefault(variant.skeleton, {})[variant.shape] = None
+    return {skeleton: _whole_record(tuple(those)) for skeleton, those in of.items()}
 
 
 @cache
