@@ -14,8 +14,6 @@ from gctrace_analyzer.ingest.metrics import layouts
 from gctrace_analyzer.ingest.wrappers import csv_export, journal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gctrace_analyzer.ingest.sources import SourceFacts
 
 SNIFF_BYTES = 1 << 16
@@ -90,8 +88,7 @@ def sniff(raw: bytes, text: str) -> str:
         return "journal-verbose"
     if layouts.layout_of(text) is not None:
         return "metrics"
-    lines = [line for line in text.split("\n") if line.strip()]
-    if words.JSON.match(text) and not _is_json_lines(lines, cut=len(raw) >= SNIFF_BYTES):
+    if words.JSON.match(text) and not _is_json_lines(text, cut=len(raw) >= SNIFF_BYTES):
         return "json"
     if words.JSON_FRAGMENT.match(text):
         return "json"
@@ -327,11 +324,12 @@ _OF_JSON = re.compile(r"^\s*[][{}\"\x1e]")
 """How a line of JSON begins."""
 
 
-def _is_json_lines(lines: Sequence[str], *, cut: bool) -> bool:
+def _is_json_lines(text: str, *, cut: bool) -> bool:
     """Returns whether lines are a JSON object each: most, or those that are JSON at all.
 
     A few may be damaged.
     """
+    lines = [line for line in text.split("\n") if line.strip()]
     sample = lines[:20]
     whole = sum(_is_object(line) for line in sample)
     if len(lines) == 1:

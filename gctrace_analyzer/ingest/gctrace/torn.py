@@ -409,15 +409,15 @@ def _completions(begin: str, rest: str, shapes: tuple[Shape, ...]) -> Iterator[t
         return
     skeleton_of_rest = _NUMERIC.sub("", rest)
     seen = set()
-    for skeleton, whole in _skeletons(shapes).items():
-        if not skeleton.endswith(skeleton_of_rest):
+    for variant in _variants(shapes):
+        if not variant.skeleton.endswith(skeleton_of_rest):
             continue
-        cut = _completed_by(skeleton[: len(skeleton) - len(skeleton_of_rest)]).match(begin)
+        cut = _completed_by(variant.skeleton.removesuffix(skeleton_of_rest)).match(begin)
         at = cut.end() or None if cut else None
-        while at is not None and at not in seen and at <= RECORD_CHARS:
-            seen.add(at)
+        while at is not None and at <= RECORD_CHARS:
             record = begin[:at] + rest
-            if whole.fullmatch(record):
+            if at not in seen and _whole_record((variant.shape,)).fullmatch(record):
+                seen.add(at)
                 yield at, record
             at = at + 1 if begin[at : at + 1].isdigit() or begin[at : at + 1] == "." else None
 
@@ -431,15 +431,6 @@ def _completed_by(skeleton: str) -> re.Pattern[str]:
 @cache
 def _whole_record(shapes: tuple[Shape, ...]) -> re.Pattern[str]:
     return re.compile(any_of(shapes))
-
-
-@cache
-def _skeletons(shapes: tuple[Shape, ...]) -> dict[str, re.Pattern[str]]:
-    """Returns the skeletons of records, and the pattern of the records that have each."""
-    of: dict[str, dict[Shape, None]] = {}
-    for variant in _variants(shapes):
-        of.setdefault(variant.skeleton, {})[variant.shape] = None
-    return {skeleton: _whole_record(tuple(those)) for skeleton, those in of.items()}
 
 
 @cache

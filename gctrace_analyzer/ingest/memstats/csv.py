@@ -70,7 +70,7 @@ def delimiter(head: str) -> str | None:
 
 def _lines_of(head: str) -> list[str]:
     """Returns the first lines, without comments, commands and a spreadsheet's `sep=;`."""
-    lines = [line for line in head.split("\n")[:24] if line.strip()]
+    lines = [line for line in head.split("\n", 24)[:24] if line.strip()]
     return [line for line in lines if not line.startswith(("#", "$ ", "sep="))][:20]
 
 
