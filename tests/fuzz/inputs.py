@@ -69,13 +69,19 @@ def corpus() -> tuple[Path, ...]:
 
 
 def of_every_kind(paths: Iterable[Path]) -> list[Path]:
-    """Returns every twentieth path of recordings that differ in figures only, and all others."""
-    ordered = sorted(paths)
-    # Folders above the checkout may have these names, too.
-    recorded = [
-        path for path in ordered if not _RECORDED.isdisjoint(path.relative_to(ROOT).parts)
-    ]
-    return sorted({*ordered} - {*recorded} | {*recorded[::20]})
+    """Returns every twentieth of the recordings, which differ in figures only, every fourth of the
+    inputs that were written for what is said of them, and all others.
+    """
+    steps: dict[Path, int] = {}
+    for path in sorted(paths):
+        # Folders above the checkout may have these names, too.
+        folders = {*path.relative_to(ROOT).parts}
+        steps[path] = 20 if folders & _RECORDED else 4 if "written" in folders else 1
+    return sorted(
+        path
+        for step in {*steps.values()}
+        for path in [path for path, own in steps.items() if own == step][::step]
+    )
 
 
 @cache

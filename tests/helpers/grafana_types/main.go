@@ -6,13 +6,19 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/grafana/grafana-foundation-sdk/go/cog/plugins"
+	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
+	"github.com/grafana/grafana-foundation-sdk/go/stat"
+	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
 func main() {
-	// The types of panels and of Prometheus' queries.
-	plugins.RegisterDefaultPlugins()
+	// Those that the dashboard has; to compile all would take most of a minute.
+	types := cog.NewRuntime()
+	types.RegisterPanelcfgVariant(stat.VariantConfig())
+	types.RegisterPanelcfgVariant(timeseries.VariantConfig())
+	types.RegisterDataqueryVariant(prometheus.VariantConfig())
 	data, err := os.ReadFile(os.Args[1])
 	check(err)
 	var read dashboard.Dashboard
