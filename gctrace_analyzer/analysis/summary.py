@@ -226,7 +226,6 @@ def caveats(
     yield from _about_length(cycles, thresholds)
     yield from _about_meaning(cycles)
     yield from _about_part(cycles)
-    yield from _about_restarts(processes)
     # What missing lines took is not in the sum.
     gaps = processes["missing_cycles"].sum() > 0
     points = check_points or 0.0
@@ -238,6 +237,7 @@ def caveats(
             f"{'more' if points > 0 else 'less'} GC CPU than it prints. Lines may be missing, or "
             "the output of several programs may be mixed."
         )
+    yield from _about_restarts(processes)
 
 
 def diagnosed(processes: pl.DataFrame, t: Thresholds) -> pl.DataFrame:
