@@ -285,6 +285,7 @@ MEMSTATS = (
     Column("resolution_bytes", "Int64", "B", "unit of the last digit of the sizes; null: exact", "as printed"),
     Column("heap_live_bytes", "Int64", "B", "live heap that the last cycle marked", "/gc/heap/live:bytes"),
     Column("heap_free_bytes", "Int64", "B", "idle heap that was not returned to the system", "/memory/classes/heap/free:bytes"),
+    Column("goroutines", "Int64", "", "goroutines that exist", "/sched/goroutines:goroutines, go_goroutines"),
     Column("mapped_bytes", "Int64", "B", "memory of Go that was not returned to the system: what GOMEMLIMIT counts", "go.memory.used of OpenTelemetry"),
     Column("stack_scan_bytes", "Int64", "B", "stacks that count towards the heap goal", "/gc/scan/stack:bytes"),
     Column("globals_scan_bytes", "Int64", "B", "scannable global variables", "/gc/scan/globals:bytes"),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _NAMES = tuple(
     name for name in IDENTITY if name not in ("host", "log_pid", "unit", "namespace", "stream")
 )
-_ALLOCATED = "heap allocated"
+HEAP_ALLOCATED = "heap allocated"
 _IDENTITY = ("source", "host", *_NAMES)
 """The columns that distinguish programs; a restarted program still counts as the same."""
 
@@ -66,7 +66,7 @@ class Memory(Plain):
     @property
     def in_use_max_mib(self) -> float | None:
         """What is in use at most, in MiB; None if only the allocated heap is known."""
-        return None if self.needed_is == _ALLOCATED else self.needed_max_mib
+        return None if self.needed_is == HEAP_ALLOCATED else self.needed_max_mib
 
 
 HELD_TIMES = 1.5
@@ -130,7 +130,7 @@ def _memory(part: pl.DataFrame) -> Memory:
     elif in_use.count():
         needed, needed_is = in_use, "heap in use"
     else:
-        needed, needed_is = alloc, _ALLOCATED
+        needed, needed_is = alloc, HEAP_ALLOCATED
     sys = mib("sys_bytes")
     resolution = part["resolution_bytes"].max()
     memory = Memory(

@@ -221,12 +221,18 @@ def added_to(part: Part) -> list[str]:
     if frame is None and dumps and (len(dumps) == 1 or _is_after(text, dumps[-1], rss)):
         last = dumps[-1]
         last |= {name: size for name, size in own.items() if last.get(name) is None}
-    elif frame is not None and len(frame) == 1 and not dumps:
-        part.memstats = frame.with_columns(
-            pl.lit(size, pl.Float64).alias(name)
-            for name, size in own.items()
-            if size and (name not in frame.columns or frame[name].null_count())
-        )
+    elif frame is not None and not dumps:
+        lines = frame["line_no"] if "line_no" in frame.columns else None
+        below = lines is not None and _is_after(text, {"line_no": lines.max() or 0}, rss)
+        if len(frame) == 1 or below:
+            part.memstats = frame.with_columns(
+                pl.when(pl.int_range(pl.len()) == pl.len() - 1)
+                .then(pl.lit(size, pl.Float64))
+                .alias(name)
+                for name, size in own.items()
+                if size
+                and (name not in frame.columns or frame[name].null_count() == len(frame))
+            )
     return [f"{part.facts.name}: {text}" for text in notes]
 
 

@@ -60,8 +60,11 @@ def is_influx(head: str) -> bool:
     every = [line for line in stripped if not _OTHER.match(line)]
     lines = every[:_SAMPLE_LINES]
     dated = sum(_DATED.match(line) is not None for line in lines)
-    if 2 * dated > len(lines) and (
-        any(hint in head for hint in metric_names.HINTS) or _has_dump(every)
+    # What comes after it may be the output of another command.
+    is_first = dated and _DATED.match(lines[0]) and _has_dump(every)
+    if is_first or (
+        2 * dated > len(lines)
+        and (any(hint in head for hint in metric_names.HINTS) or _has_dump(every))
     ):
         return True
     return dated == len(lines) == _SAMPLE_LINES

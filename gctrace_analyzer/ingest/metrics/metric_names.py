@@ -50,6 +50,7 @@ RUNTIME = {
     "/gc/gomemlimit:bytes": ("gomemlimit_bytes", 1.0),
     "/gc/limiter/last-enabled:gc-cycle": ("limiter_last_gc", 1.0),
     "/sched/gomaxprocs:threads": ("procs", 1.0),
+    "/sched/goroutines:goroutines": ("goroutines", 1.0),
     "/cpu/classes/gc/total:cpu-seconds": ("gc_cpu_s", 1.0),
     "/cpu/classes/gc/mark/idle:cpu-seconds": ("gc_cpu_idle_s", 1.0),
     "/cpu/classes/gc/mark/dedicated:cpu-seconds": ("gc_cpu_dedicated_s", 1.0),
@@ -102,6 +103,7 @@ _PROMETHEUS: dict[str, tuple[str, float]] = {
     "go_gc_forced_count": ("num_forced_gc", 1),
     "go_memlimit_bytes": ("gomemlimit_bytes", 1),
     "go_gomaxprocs": ("procs", 1),
+    "go_goroutines": ("goroutines", 1),
     "process_resident_memory_bytes": ("rss_bytes", 1),
     "process_cpu_seconds_total": ("process_cpu_s", 1),
     "process_start_time_seconds": ("started_s", 1),
@@ -110,6 +112,7 @@ _PROMETHEUS: dict[str, tuple[str, float]] = {
 
 _OTEL = {
     "go.memory.allocated": ("total_alloc_bytes", 1.0),
+    "go.goroutine.count": ("goroutines", 1.0),
     "go.memory.allocations": ("mallocs", 1.0),
     "go.memory.limit": ("gomemlimit_bytes", 1.0),
     "go.memory.gc.goal": ("next_gc_bytes", 1.0),

@@ -224,6 +224,8 @@ def _of_heap(row: Mapping[str, int | None]) -> Iterator[_Part]:
 
 def _of_runtime(row: Mapping[str, int | None]) -> Iterator[_Part]:
     for name, columns, remedy in _OF_RUNTIME:
+        if name == "stacks" and (goroutines := row["goroutines"]):
+            remedy = f"fewer than its {goroutines:,} goroutines"
         if size := _mib(row, *columns):
             yield _Part(name, size, remedy)
     both, of_goroutines = _mib(row, "stack_sys_bytes"), _mib(row, "stack_inuse_bytes")

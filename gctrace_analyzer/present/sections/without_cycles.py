@@ -9,6 +9,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.metrics.since_start import shows_costs
 from gctrace_analyzer.analysis.postmortem.circumstances import holders
+from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT
 from gctrace_analyzer.present.document import KeyFigure
@@ -71,6 +72,13 @@ _NOT_KILLABLE = (
 )
 
 
+_MOST_KNOWN = 0.5
+"""Share of what Go obtained. If more of it is not named, the report says which fields name it."""
+
+_UNNAMED = (
+    "Which part the other {} are (idle heap, stacks, GC metadata), the input does not show: "
+    "HeapIdle, HeapReleased, StackSys, GCSys and OtherSys of MemStats do."
+)
 _PANICS = "With vm.panic_on_oom=0 the kernel kills one process instead of stopping the host."
 
 
@@ -79,11 +87,14 @@ def no_verdict(report: Report) -> tuple[str, str]:
     tables = report.analysis.tables
     if (ended := _of_ends(tables)) is not None:
         return ended
+    used = [*islice(_used_of_limits(tables["container_states"]), _MOST_CONTAINERS)]
     if report.analysis.memory:
         said = ([*costs(report)], [*_sizes(report)])
         if not shows_costs(report.analysis.dumps.since_start):
             said = said[::-1]
-        return " ".join(chain(*said)), _next_of_memory(report)
+        return " ".join(chain(*said, used)), _next_of_memory(report)
+    if used:
+        return " ".join(used), _RECORD
     if (profiled := report.analysis.profiled) and (shown := profiled.allocation):
         return f"The profile shows no costs of GC. In it, {shown}.", _RECORD_TOO
     if runs := len(tables["benchmarks"]):
@@ -129,7 +140,6 @@ def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
         )
         return " ".join((listed, *holders(tables["oom_tasks"]))), _KERNEL_LOG
     for said, advice in (
-        (_used_of_limits, _RECORD),
         (_otherwise_ended, _LAST_WORDS),
         (_restarted, _LAST_WORDS),
     ):
@@ -249,6 +259,12 @@ def _sizes(report: Report) -> Iterator[str]:
             parts.append(f"{mib(memory.rss_mib)} were resident{of_others}")
     if text := "; ".join(parts):
         yield f"{text[0].upper()}{text[1:]}."
+    for memory in known:
+        sys = memory.sys_mib or 0.0
+        rest = sys - (memory.needed_mib or 0.0)
+        has_parts = memory.needed_is != HEAP_ALLOCATED or largest_part(report)
+        if not has_parts and rest > max(LEAST_MIB, _MOST_KNOWN * sys):
+            yield _UNNAMED.format(mib(rest))
     yield from _goals(report.analysis.tables["memstats"])
 
 
