@@ -12,7 +12,7 @@ from gctrace_analyzer.cli import main
 from gctrace_analyzer.present.html import report_page
 from gctrace_analyzer.present.sections import evidence, verdict
 from gctrace_analyzer.present.sections.report import document
-from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths
+from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths, no_verdict
 from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
@@ -253,3 +253,24 @@ def test_memory_that_was_returned_is_said_next_to_what_is_resident() -> None:
     dump = f"HeapInuse = {10 << 20}\nHeapSys = {200 << 20}\nHeapReleased = {150 << 20}\n"
     sentence = verdict.shown(read_text(f"{dump}VmRSS: 40960 kB\n").report()).sentence
     assert "150 MiB were returned to the OS; 40.0 MiB were resident." in sentence
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        ("2024-05-01T10:00:30Z ", "No cycle ended between the dumps"),
+        ("", "The dumps have no times"),
+    ],
+)
+def test_why_several_dumps_show_no_costs(second: str, said: str) -> None:
+    first = "2024-05-01T10:00:00Z " if second else ""
+    dump = "Alloc = 9 MiB TotalAlloc = 30 MiB Sys = 48 MiB NumGC = 7\n"
+    text, _ = no_verdict(read_text(f"{first}{dump}{second}{dump}").report())
+    assert f"{said}, so they do not show what GC costs now." in text
+
+
+def test_what_the_sizes_leave_unnamed_is_said() -> None:
+    text, _ = no_verdict(read_text("Alloc = 61 MiB Sys = 2317 MiB NumGC = 9\n").report())
+    assert "Which part the other 2,256 MiB are" in text
+    text, _ = no_verdict(read_text("Alloc = 61 MiB Sys = 70 MiB NumGC = 9\n").report())
+    assert "Which part" not in text

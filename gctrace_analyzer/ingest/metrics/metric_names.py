@@ -193,6 +193,7 @@ _GO_METRICS_RANK = 1 << 16
 HINTS = (
     "go_gc_", "go_memstats_", "go_cpu_classes_", "go_memory_", "go_sched_", "go_info",
     "go_gomaxprocs", "go_memlimit_bytes", "go_config_gogc", "go_processor_limit", "go.memory.",
+    "go_goroutines", "go.goroutine.",
     "go.config.gogc", "go.processor.limit", "process.runtime.go.", "otelcol_process_",
     "process_resident_memory_bytes", "process_cpu_seconds_total", "process_start_time_seconds",
     *(f"process_{name}_" for name in ("runtime_go", "heap", "num", "pause", "gc", "sys")),

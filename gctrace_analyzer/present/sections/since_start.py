@@ -36,8 +36,13 @@ def costs(report: Report) -> Iterator[str]:
         return
     yield from _since_start(report)
     dump = "scrape" if report.is_scraped else "dump"
-    if len(report.analysis.tables["memstats"]) > len(rows):
-        yield f"The {dump}s have no times, so they do not show what GC costs now."
+    dumps = report.analysis.tables["memstats"]
+    if len(dumps) > len(rows):
+        timed = any(
+            dumps[name].drop_nulls().n_unique() > 1 for name in ("logged_at", "elapsed_s")
+        )
+        why = f"No cycle ended between the {dump}s" if timed else f"The {dump}s have no times"
+        yield f"{why}, so they do not show what GC costs now."
     else:
         yield f"Only a second {dump}, some time later, shows what GC costs now."
 
