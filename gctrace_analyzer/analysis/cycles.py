@@ -165,15 +165,14 @@ def gogc_of_goal(live: pl.Expr, stacks: pl.Expr, globals_: pl.Expr) -> pl.Expr:
 
     From Go 1.18 on stacks and globals count as well. The printed sizes are truncated to whole
     MiB, so the middle of the range is used; the remaining error is at most
-    100 × (1 + GOGC/100) / (live heap in MiB) percentage points. Null where a large allocation
-    raised the goal.
+    100 × (1 + GOGC/100) / (live heap in MiB) percentage points. Of a goal that a large allocation
+    raised, it means nothing.
 
     Source: gcControllerState.commit, runtime/mgcpacer.go.
     """
     truncated = 0.5 + pl.when(stacks > 0).then(0.5).otherwise(0.0)
     scannable = live + stacks + globals_ + truncated
-    gogc = 100 * (pl.col("heap_goal_mib") - live) / scannable
-    return pl.when(~goal_was_raised(live)).then(gogc)
+    return 100 * (pl.col("heap_goal_mib") - live) / scannable
 
 
 def goal_mib(live_mib: float, roots_mib: float, gogc: float) -> float:
@@ -245,9 +244,9 @@ def since_before(cycles: pl.DataFrame) -> pl.DataFrame:
         before) and `_follows` (whether the line before is of that cycle).
     """
     within = within_process(cycles)
-    first, gogc = _of_before(within)
+    first, raised, gogc = _of_before(within)
     rows = cycles.select(*_OF_BEFORE, _follows=follows(within))
-    rows = rows.with_columns(first).rechunk().with_columns(gogc)
+    rows = rows.with_columns(first).rechunk().with_columns(raised).with_columns(gogc)
     return rows[["_follows", "_live", "interval_s", "effective_gogc"]]
 
 
@@ -258,8 +257,8 @@ _OF_BEFORE = (
 
 
 @cache
-def _of_before(within: Within) -> tuple[list[pl.Expr], pl.Expr]:
-    """Returns the columns of the cycle before, and the effective GOGC that follows from them.
+def _of_before(within: Within) -> tuple[list[pl.Expr], pl.Expr, pl.Expr]:
+    """Returns the columns of the cycle before, and the effective GOGC that follows in two steps.
 
     As columns, because several others need each of them, and Polars takes time with the square
     of the depth of an expression.
@@ -274,13 +273,15 @@ def _of_before(within: Within) -> tuple[list[pl.Expr], pl.Expr]:
         stacks.alias("_stacks"),
         globals_.alias("_globals"),
     ]
+    raised = goal_was_raised(pl.col("_base")).alias("_raised")
     gogc = gogc_of_goal(pl.col("_base"), pl.col("_stacks"), pl.col("_globals"))
-    return first, pl.when(~stops_for_all()).then(gogc).alias("effective_gogc")
+    shown = ~(stops_for_all() | pl.col("_raised"))
+    return first, raised, pl.when(shown).then(gogc).alias("effective_gogc")
 
 
 @cache
-def _steps(within: Within) -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
-    """Returns what `metrics` needs as columns, in two steps, for the same reason."""
+def _steps(within: Within) -> tuple[dict[str, pl.Expr], ...]:
+    """Returns what `metrics` needs as columns, in three steps, for the same reason."""
     first = {
         "end_s": end_s(),
         "stw_total_ms": pauses_ms(),
@@ -297,17 +298,17 @@ def _steps(within: Within) -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
         "_next_s": after("start_s", within, is_next) - pl.col("start_s"),
         "_elapsed_s": elapsed_s(within),
     }
-    return first, second
+    capacity = capacity_s(pl.col("procs"), pl.col("_elapsed_s"), within)
+    return first, second, {"_capacity_s": capacity}
 
 
 @cache
-def metrics(within: Within) -> dict[str, pl.Expr]:
+def metrics() -> dict[str, pl.Expr]:
     """Returns the derived columns that need those of `_steps` and `since_before`."""
     live, goal = pl.col("_live"), pl.col("heap_goal_mib")
-    capacity = capacity_s(pl.col("procs"), pl.col("_elapsed_s"), within)
     overshoot = ratio(pl.col("heap_end_mib"), goal) - 1
     return {
-        "gc_cpu_share": share_of_capacity(pl.col("gc_cpu_ms"), capacity),
+        "gc_cpu_share": share_of_capacity(pl.col("gc_cpu_ms"), pl.col("_capacity_s")),
         "alloc_mib_per_s": ratio(pl.col("alloc_mib"), pl.col("_next_s")),
         "assist_share": ratio(pl.col("assist_cpu_ms"), pl.col("gc_cpu_ms")),
         "trigger_share": ratio(pl.col("heap_start_mib") - live, goal - live),
@@ -342,9 +343,9 @@ def with_metrics(
         raise MissingColumnsError(missing, columns)
     names = schema.names("metrics")
     own = without(cycles, *names)
-    within = within_process(own)
-    first, second = _steps(within)
+    first, second, third = _steps(within_process(own))
     of_before = since_before(own) if known is None else known
-    rows = own.with_columns(*of_before, **first).with_columns(**second).rechunk()
+    rows = own.with_columns(*of_before, **first).with_columns(**second)
+    rows = rows.with_columns(**third).rechunk()
     setter = regimes(own)[1] if goal_set_by is None else goal_set_by
-    return rows.with_columns(setter, **metrics(within)).rechunk()[[*own.columns, *names]]
+    return rows.with_columns(setter, **metrics()).rechunk()[[*own.columns, *names]]

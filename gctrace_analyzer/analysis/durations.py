@@ -18,7 +18,13 @@ from gctrace_analyzer.analysis.cycles import elapsed_s
 from gctrace_analyzer.analysis.settings.known import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.gctrace.columns import end_s, stops_for_all
-from gctrace_analyzer.ingest.rows import distinct, is_one_process, not_null, within_process
+from gctrace_analyzer.ingest.rows import (
+    distinct,
+    is_one_process,
+    not_null,
+    within_process,
+    without,
+)
 
 if TYPE_CHECKING:
     from gctrace_analyzer.analysis.settings.known import Settings
@@ -65,10 +71,11 @@ def correct_durations(
     settings: Settings | None = None,
     memstats: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Returns the cycles with corrected durations, `stopped_procs`, and times.
+    """Returns the cycles with corrected durations, `stopped_procs`, `COUNTED`, and times.
 
     Every `_ms` column has the most probable true duration instead of the printed one. The times are
-    `end_s` and `elapsed_s`.
+    `end_s` and `elapsed_s`. `contradiction` is by how many points the GC CPU since the start
+    differs from the printed percentage.
 
     Args:
         cycles: as printed (`schema.CYCLES`).
@@ -80,7 +87,9 @@ def correct_durations(
     within = within_process(cycles)
     corrected = with_corrected(cycles, go).with_columns(end_s().alias("end_s"))
     timed = corrected.with_columns(elapsed_s(within).alias("elapsed_s"))
-    return timed.with_columns(_counted_pauses(timed, go, memstats)).rechunk()
+    known = since_start(timed)
+    counted = _counted_pauses(timed, known, go, memstats)
+    return timed.with_columns(*counted, _contradiction(known)).rechunk()
 
 
 def since_start(corrected: pl.DataFrame) -> pl.DataFrame:
@@ -158,7 +167,7 @@ print it for every processor (stoppingCPUTime in runtime/mgc.go)."""
 
 
 def _counted_pauses(
-    corrected: pl.DataFrame, go: str | None, memstats: pl.DataFrame | None
+    corrected: pl.DataFrame, known: pl.DataFrame, go: str | None, memstats: pl.DataFrame | None
 ) -> pl.DataFrame:
     """Returns `COUNTED` of each cycle, one value per process.
 
@@ -173,7 +182,6 @@ def _counted_pauses(
     if counts_all or not corrected["stacks_mib"].count():
         return corrected.with_columns(pl.lit(1.0).alias(name) for name in COUNTED)[[*COUNTED]]
     within = within_process(corrected)
-    known = since_start(corrected)
     exact = _exact(memstats) if memstats is not None and len(memstats) else None
     if exact is None:
         known = known.with_columns(exact_s=pl.lit(None, pl.Float64))
@@ -181,8 +189,8 @@ def _counted_pauses(
         known = known.join(exact, on=["process", "gc_num"], how="left", maintain_order="left")
         exact_s = pl.coalesce(pl.col("fraction") * pl.col("capacity_s"), "classes_s")
         known = known.with_columns(exact_s=exact_s)
-    bounds = known.with_columns(_bounds(within))
-    return bounds.with_columns(_counted(within))[[*COUNTED]]
+    bounds, usable, counted = _counted(within)
+    return known.with_columns(bounds).with_columns(usable).select(counted)
 
 
 def _exact(memstats: pl.DataFrame) -> pl.DataFrame:
@@ -202,7 +210,6 @@ def _exact(memstats: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-@cache
 def _bounds(within: Within) -> list[pl.Expr]:
     """Returns how much of the pauses of a whole process counts at least and at most, in seconds."""
     compared = pl.col("end_s") >= DEFAULT.check_from_s
@@ -220,8 +227,11 @@ def _bounds(within: Within) -> list[pl.Expr]:
 
 
 @cache
-def _counted(within: Within) -> list[pl.Expr]:
-    """Returns `COUNTED`; a log that contradicts itself bounds nothing, and all pauses count."""
+def _counted(within: Within) -> tuple[list[pl.Expr], pl.Expr, list[pl.Expr]]:
+    """Returns the bounds, whether they are usable, and `COUNTED`, which needs both.
+
+    A log that contradicts itself bounds nothing, and all pauses count.
+    """
     low, high, all_s = (pl.col(name) for name in ("low", "high", "all"))
     tolerated = DEFAULT.log_check_points / 100 * within(pl.col("capacity_s").last())
     contradicts = (low - all_s > tolerated) | (-high > tolerated) | (low - high > tolerated)
@@ -232,10 +242,42 @@ def _counted(within: Within) -> list[pl.Expr]:
         pl.max_horizontal(low, high).clip(0),
     )
     others = (pl.lit(1.0), pl.when(all_s > 0).then(0.0).otherwise(1.0), pl.lit(1.0))
-    return [
-        pl.when(usable).then((value / all_s).clip(0, 1)).otherwise(other).alias(name)
+    counted = [
+        pl.when("usable").then((value / all_s).clip(0, 1)).otherwise(other).alias(name)
         for name, value, other in zip(COUNTED, values, others, strict=True)
     ]
+    return _bounds(within), usable.alias("usable"), counted
+
+
+def _contradiction(known: pl.DataFrame) -> pl.Series:
+    """Returns how far each printed percentage is from the range of what `since_start` returns."""
+    ends, difference = _difference()
+    return known.with_columns(ends).select(difference).to_series()
+
+
+@cache
+def _difference() -> tuple[list[pl.Expr], pl.Expr]:
+    """Returns the range that the reconstructed percentage is in, and the difference from it."""
+    ends = [
+        (
+            100 * (pl.col(f"earlier_{which}_s") + pl.col(f"{which}_s")) / pl.col("capacity_s")
+        ).alias(which)
+        for which in ("most", "least")
+    ]
+    printed, most, least = pl.col("printed"), pl.col("most"), pl.col("least")
+    difference = (
+        pl.when(~(pl.col("end_s") >= DEFAULT.check_from_s).fill_null(value=False))
+        .then(None)
+        .when(least > printed + 1)
+        .then(least - printed - 1)
+        .when(most < printed)
+        .then(most - printed)
+        # Before the log, the GC CPU is not known well enough for an agreement to mean anything.
+        .otherwise(
+            pl.when(printed.is_not_null() & most.is_not_null() & pl.col("complete")).then(0.0)
+        )
+    )
+    return ends, difference.alias("contradiction")
 
 
 def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.DataFrame:
@@ -253,7 +295,8 @@ def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.
     known = [pl.col("stopped_procs").cast(pl.Float64), pl.col("procs")]
     if cpu_limit is not None:
         known.append(pl.lit(cpu_limit))
-    frame = corrected.with_columns(cpus=pl.min_horizontal(known))
+    # The percentages that lines print are of GOMAXPROCS.
+    frame = without(corrected, "contradiction").with_columns(cpus=pl.min_horizontal(known))
     are_fewer = frame["cpus"] < frame["procs"]
     if not are_fewer.any():
         return frame

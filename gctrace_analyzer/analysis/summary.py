@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from gctrace_analyzer.analysis import spans as spans_of
-from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus, since_start
+from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.pauses import FOR_P99, PHASES, single_pauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import Totals
@@ -23,6 +20,8 @@ from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    import polars as pl
 
 
 @frozen
@@ -388,8 +387,7 @@ def log_check_points(corrected: pl.DataFrame) -> float | None:
     Args:
         corrected: what `correct_durations` returns.
     """
-    known = since_start(corrected).with_columns(_bounds())
-    values = known.select(_difference()).to_series()
+    values = corrected["contradiction"]
     ends = _ends(values)
     if not all(map(math.isfinite, ends)):
         ends = _ends(values.filter(values.is_finite()))
@@ -399,31 +397,3 @@ def log_check_points(corrected: pl.DataFrame) -> float | None:
 def _ends(values: pl.Series) -> list[float]:
     """Returns the smallest and the largest value, if there is one."""
     return [float(end) for end in (values.min(), values.max()) if end is not None]  # type: ignore[arg-type]  # numbers
-
-
-@cache
-def _bounds() -> list[pl.Expr]:
-    """Returns the range that the reconstructed percentage is in."""
-    most, least = (
-        100 * (pl.col(f"earlier_{which}_s") + pl.col(f"{which}_s")) / pl.col("capacity_s")
-        for which in ("most", "least")
-    )
-    return [most.alias("most"), least.alias("least")]
-
-
-@cache
-def _difference() -> pl.Expr:
-    printed, most, least = pl.col("printed"), pl.col("most"), pl.col("least")
-    return (
-        pl.when(~(pl.col("end_s") >= DEFAULT.check_from_s).fill_null(value=False))
-        .then(None)
-        .when(least > printed + 1)
-        .then(least - printed - 1)
-        .when(most < printed)
-        .then(most - printed)
-        # Before the log, the GC CPU is not known well enough for an agreement to mean anything.
-        .otherwise(
-            pl.when(printed.is_not_null() & most.is_not_null() & pl.col("complete")).then(0.0)
-        )
-        .alias("difference")
-    )

@@ -88,14 +88,20 @@ def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
         `by_minimum` (the highest GOGC whose heap minimum set the goal), `no_goal` (GOGC is off and
         there is no limit), and `stacks`. Null where the log does not show it.
     """
-    sizes, bounds, ranges, known = _steps(within_process(cycles))
-    rows = cycles[[*NEEDED]].with_columns(sizes).with_columns(bounds)
+    within = within_process(cycles)
+    *steps, ranges, known = _steps(within)
+    rows = cycles[[*NEEDED]].with_columns(_follows=follows(within))
+    for step in steps:
+        rows = rows.with_columns(step)
     return rows.select(ranges).with_columns(known)
 
 
 @cache
 def _steps(within: Within) -> tuple[list[pl.Expr], ...]:
-    """Returns what `gogc_ranges` calculates, in four steps, each of which needs the one before."""
+    """Returns what `gogc_ranges` calculates, in five steps, each of which needs those before.
+
+    Polars takes time with the square of the depth of an expression.
+    """
     is_new = pl.col("stacks_mib").is_not_null()
     # The goal of a cycle that stops for all is the heap at its start.
     shown = pl.when(~stops_for_all()).then("heap_goal_mib").cast(pl.Float64)
@@ -103,7 +109,8 @@ def _steps(within: Within) -> tuple[list[pl.Expr], ...]:
     live, roots, error = pl.col("live"), pl.col("_roots"), pl.col("_error")
     goal, start = pl.col("goal"), pl.col("heap_start_mib").cast(pl.Float64)
     most_live = live + error
-    near_goal = start.is_between(pl.when(is_new).then(goal).otherwise(goal - 1), goal)
+    near = start.is_between(pl.when(is_new).then(goal).otherwise(goal - 1), goal)
+    near_goal, raised = pl.col("_near_goal"), pl.col("_raised")
     # The trigger was not above the goal, and the cycle hardly started long after it.
     least_goal = pl.when(near_goal).then(start - 1).otherwise(goal)
     least = pl.min_horizontal(
@@ -120,7 +127,7 @@ def _steps(within: Within) -> tuple[list[pl.Expr], ...]:
     )
     minimum = 100 * (goal + 1) / HEAP_MINIMUM_MIB
     swept = goal - live - 1  # what is above the room that the sweeper needs
-    raised = goal_was_raised(live) | ((swept <= 0) & (error > 0))
+    was_raised = goal_was_raised(live) | ((swept <= 0) & (error > 0))
     perhaps = raised | (near_goal & (error > 0)) | (swept <= 1)
     low = pl.col("_low") * (1 - _ROUNDING)
     # The heap minimum is exact, and its goal is below what is printed for the next MiB.
@@ -132,7 +139,7 @@ def _steps(within: Within) -> tuple[list[pl.Expr], ...]:
         "goal": goal,
         "live": live,
         "low": pl.when(raised).then(-math.inf).otherwise(low),
-        "low_raised": pl.when(perhaps).then(-math.inf).otherwise(low),
+        "low_raised": pl.when("_perhaps").then(-math.inf).otherwise(low),
         "high": pl.when(is_swept).then(-math.inf).otherwise(high),
         "by_minimum": pl.when(minimum <= pl.col("_high")).then(minimum),
         "no_goal": no_goal,
@@ -140,13 +147,14 @@ def _steps(within: Within) -> tuple[list[pl.Expr], ...]:
     }
     known = goal.is_not_null() & live.is_not_null()
     ends = [pl.when(known).then(name).alias(name) for name in ("low", "low_raised", "high")]
-    bounds = [least.alias("_low"), most.alias("_high")]
-    return sizes, bounds, [value.alias(name) for name, value in ranges.items()], ends
+    states = [near.alias("_near_goal"), was_raised.alias("_raised"), most.alias("_high")]
+    bounds = [least.alias("_low"), perhaps.alias("_perhaps")]
+    return sizes, states, bounds, [value.alias(name) for name, value in ranges.items()], ends
 
 
 def _before(within: Within) -> list[pl.Expr]:
     """Returns the sizes of the cycle before, and by how much they may be truncated."""
-    known = follows(within)
+    known = pl.col("_follows")
     is_first, is_new = pl.col("gc_num") == 1, pl.col("stacks_mib").is_not_null()
     first = pl.when(is_new).then(0.0).otherwise(_FIRST_LIVE_MIB)
     # The sum of three truncated sizes is 1 MiB too large at most.
