@@ -63,9 +63,9 @@ def slope(series: pl.DataFrame, *, x: str, y: str) -> Slope | None:
     first, second = _pairs(n)
     run, rise = (points[name][second] - points[name][first] for name in "xy")
     later = run > 0
-    slopes = rise.filter(later) / run.filter(later)
-    if slopes.is_empty():
+    if not later.any():
         return None
+    slopes = rise / run if later.all() else rise.filter(later) / run.filter(later)
     median = _quantile(slopes, 0.5)
     tied = points["y"].value_counts()["count"].cast(pl.Int64)
     ties = float((tied * (tied - 1) * (2 * tied + 5)).sum())
@@ -228,16 +228,14 @@ def _always_up(timed: pl.DataFrame) -> Slope | None:
 
     By chance, five values are in rising order once in 120 times.
     """
-    steps = timed.select(
-        time=pl.col("start_s").diff(), live=pl.col("heap_live_mib").diff()
-    ).drop_nulls()
-    live = timed["heap_live_mib"]
-    if steps.select((pl.col("live") <= 0).any() | (pl.col("time") <= 0).any()).item():
+    times, live = timed["start_s"], timed["heap_live_mib"]
+    passed, grown = times[1:] - times[:-1], live[1:] - live[:-1]
+    if (grown <= 0).any() or (passed <= 0).any():
         return None
     if live[-1] < DEFAULT.growth_times_up * live[0]:
         return None
-    rates = steps["live"] / steps["time"]
-    mean = float(live[-1] - live[0]) / float(timed["start_s"][-1] - timed["start_s"][0])
+    rates = grown / passed
+    mean = float(live[-1] - live[0]) / float(times[-1] - times[0])
     return Slope(mean, float(rates.min() or 0), float(rates.max() or 0))  # type: ignore[arg-type]
 
 

@@ -384,20 +384,20 @@ by the heap. After a process was stopped for minutes, the first cycle is a perio
 def _of_cycles(cycles: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Known]:
     """Returns GOGC=off if no cycle ran for longer than the runtime allows while GOGC is on."""
     longest = longest_process(processes)
-    if longest is None or (cycles["start_s"].max() or 0) < _LONGEST_REST_S:  # type: ignore[operator]
+    if longest is None:
+        return {}
+    own = of_process(cycles, longest)
+    starts = own["start_s"]
+    if not (starts[1:] - starts[:-1] > _LONGEST_REST_S).any():
         return {}
     live, num = pl.col("heap_live_mib").shift(), pl.col("gc_num")
     room = pl.col("heap_goal_mib") - live
-    rests = (
-        of_process(cycles, longest)
-        .with_columns(rest_s=pl.col("start_s") - end_s().shift())
-        .filter(
-            (pl.col("rest_s") > _LONGEST_REST_S)
-            & (num == num.shift() + 1)
-            & ~pl.col("forced")
-            & (room > 0)
-            & (pl.col("heap_start_mib") - live > _BY_HEAP_SHARE * room)
-        )
+    rests = own.with_columns(rest_s=pl.col("start_s") - end_s().shift()).filter(
+        (pl.col("rest_s") > _LONGEST_REST_S)
+        & (num == num.shift() + 1)
+        & ~pl.col("forced")
+        & (room > 0)
+        & (pl.col("heap_start_mib") - live > _BY_HEAP_SHARE * room)
     )
     if rests.is_empty():
         return {}

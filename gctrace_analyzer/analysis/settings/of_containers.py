@@ -10,6 +10,7 @@ import polars as pl
 from gctrace_analyzer.analysis.settings import program_names
 from gctrace_analyzer.ingest.evidence.message import BELOW
 from gctrace_analyzer.ingest.processes import longest_process
+from gctrace_analyzer.ingest.rows import where
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,7 +64,7 @@ def of_other_programs(tables: Mapping[str, pl.DataFrame]) -> str | None:
     """Returns a sentence about containers of other programs, whose settings are not used."""
     states, processes = tables["container_states"], tables["processes"]
     longest = _longest(processes)
-    if longest is None or container_of(states, processes) is not None:
+    if longest is None or states.is_empty() or container_of(states, processes) is not None:
         return None
     stated = states.filter(pl.any_horizontal(pl.col(_OF_CONTAINERS).is_not_null()))
     if stated.is_empty():
@@ -78,5 +79,5 @@ def of_other_programs(tables: Mapping[str, pl.DataFrame]) -> str | None:
 
 
 def _longest(processes: pl.DataFrame) -> Row | None:
-    own = pl.col("process") == (longest_process(processes) or 0)
-    return None if processes.is_empty() else processes.row(by_predicate=own, named=True)
+    own = processes["process"] == (longest_process(processes) or 0)
+    return None if processes.is_empty() else where(processes, own).row(0, named=True)

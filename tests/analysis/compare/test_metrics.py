@@ -64,7 +64,7 @@ def quotient(parts: pl.DataFrame) -> float:
 
 def processes_of(cycles: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(
-        {"process": [0], "missing_cycles": [0], "cycles": [len(cycles)]},
+        {"process": [0], "missing_cycles": [0], "cycles": [len(cycles)], "ended_by": [None]},
         schema_overrides=schema.polars_schema("processes"),
     )
 
