@@ -89,7 +89,9 @@ def correct_durations(
     timed = corrected.with_columns(elapsed_s(within).alias("elapsed_s"))
     known = since_start(timed)
     counted = _counted_pauses(timed, known, go, memstats)
-    return timed.with_columns(*counted, _contradiction(known)).rechunk()
+    ends, contradiction = _contradiction()
+    differences = known.with_columns(ends).select(contradiction)
+    return timed.with_columns(*counted, *differences).rechunk()
 
 
 def since_start(corrected: pl.DataFrame) -> pl.DataFrame:
@@ -249,14 +251,8 @@ def _counted(within: Within) -> tuple[list[pl.Expr], pl.Expr, list[pl.Expr]]:
     return _bounds(within), usable.alias("usable"), counted
 
 
-def _contradiction(known: pl.DataFrame) -> pl.Series:
-    """Returns how far each printed percentage is from the range of what `since_start` returns."""
-    ends, difference = _difference()
-    return known.with_columns(ends).select(difference).to_series()
-
-
 @cache
-def _difference() -> tuple[list[pl.Expr], pl.Expr]:
+def _contradiction() -> tuple[list[pl.Expr], pl.Expr]:
     """Returns the range that the reconstructed percentage is in, and the difference from it."""
     ends = [
         (

@@ -88,20 +88,16 @@ def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
         `by_minimum` (the highest GOGC whose heap minimum set the goal), `no_goal` (GOGC is off and
         there is no limit), and `stacks`. Null where the log does not show it.
     """
-    within = within_process(cycles)
-    *steps, ranges, known = _steps(within)
-    rows = cycles[[*NEEDED]].with_columns(_follows=follows(within))
+    *steps, ranges, known = _steps(within_process(cycles))
+    rows = cycles[[*NEEDED]]
     for step in steps:
         rows = rows.with_columns(step)
     return rows.select(ranges).with_columns(known)
 
 
 @cache
-def _steps(within: Within) -> tuple[list[pl.Expr], ...]:
-    """Returns what `gogc_ranges` calculates, in five steps, each of which needs those before.
-
-    Polars takes time with the square of the depth of an expression.
-    """
+def _steps(within: Within) -> tuple[pl.Expr | list[pl.Expr], ...]:
+    """Returns what `gogc_ranges` calculates, in six steps, each of which needs those before."""
     is_new = pl.col("stacks_mib").is_not_null()
     # The goal of a cycle that stops for all is the heap at its start.
     shown = pl.when(~stops_for_all()).then("heap_goal_mib").cast(pl.Float64)
@@ -149,7 +145,8 @@ def _steps(within: Within) -> tuple[list[pl.Expr], ...]:
     ends = [pl.when(known).then(name).alias(name) for name in ("low", "low_raised", "high")]
     states = [near.alias("_near_goal"), was_raised.alias("_raised"), most.alias("_high")]
     bounds = [least.alias("_low"), perhaps.alias("_perhaps")]
-    return sizes, states, bounds, [value.alias(name) for name, value in ranges.items()], ends
+    steps = (follows(within).alias("_follows"), sizes, states, bounds)
+    return *steps, [value.alias(name) for name, value in ranges.items()], ends
 
 
 def _before(within: Within) -> list[pl.Expr]:
