@@ -47,7 +47,14 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
         what = what.removesuffix(" was killed")
     first = f", first{at}" if len(deaths) > 1 and at else at
     if len(deaths) == 1 and death.ran_s is not None:
-        first += f", {duration_text(death.ran_s)} after its start"
+        ran = duration_text(death.ran_s)
+        # Of another process than the container's first one, only the container's end is known.
+        is_child = death.subject.startswith("A process in")
+        first = (
+            f" in the {ran} before its end{at}"
+            if is_child
+            else f"{first}, {ran} after its start"
+        )
     return f"{what}{often} {cause}{first}{_resident(deaths)}. {' '.join(reasons)}".rstrip()
 
 

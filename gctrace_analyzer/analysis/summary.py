@@ -262,7 +262,8 @@ def _about_reading(
     if len(processes) > count and len(cycles):
         yield (
             f"The findings and episodes are of the {count} processes with the most cycles of "
-            f"{len(processes):,}: the program may be in a crash loop."
+            f"{len(processes):,}. So many are of a program in a crash loop, or of one that starts "
+            "others, as `go build` and `go vet` do."
         )
     no_goal = impossible.get("heap_goal_mib", 0)
     if no_goal:

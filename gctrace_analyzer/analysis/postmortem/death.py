@@ -101,6 +101,7 @@ class Death:
     is_restarted: bool | None = None
     is_not_oom: bool | None = None
     is_listed: bool | None = None
+    oom_killer_ran: bool | None = None
     is_at_start: bool | None = None
     is_unusable: bool | None = None
     is_impossible: bool | None = None
@@ -174,6 +175,8 @@ class Death:
     def cause(self) -> str:
         """Why it ended, as a part of a sentence; without an end, what was done to it."""
         if not self.proven:
+            if self.oom_killer_ran:
+                return f"by {self.signal}, and the kernel's OOM killer ran"
             if self.is_not_oom and not self.stopped_by:
                 return "by SIGKILL, and the container's state records no OOM kill"
             return f"by {self.signal}{f' after {self.stopped_by}' if self.stopped_by else ''}"

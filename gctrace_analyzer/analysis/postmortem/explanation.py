@@ -129,6 +129,10 @@ _NOT_OOM = (
 )
 
 
+_MOST_LIKELY = (
+    "Memory most likely ran out: what is missing is the kernel's line that names the victim "
+    '("Killed process").'
+)
 _NO_PROOF = "Nothing in the input proves that memory ran out."
 _ANYONE = "Any process may have sent SIGKILL."
 _BY_CODE = "Exit code 137 means SIGKILL, which any process may have sent."
@@ -142,6 +146,8 @@ def _unproven(facts: Evidence) -> Explanation:
         reading = f"It got {death.signal} after {death.stopped_by}{why}. {_NO_PROOF}"
         if advice in (remedies.FIND_PROBE, remedies.FIND_HANG):
             reading += _cost(facts.minute)
+    elif death.oom_killer_ran:
+        advice, reading = remedies.KEEP_KERNEL_LOG, _MOST_LIKELY
     elif death.is_not_oom:
         advice, reading = remedies.FIND_SENDER, _NOT_OOM
     else:

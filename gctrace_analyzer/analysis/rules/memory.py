@@ -118,8 +118,8 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
     death = facts.death
     if not death.proven:
         program = f"The program{f' {death.victim}' if death.victim else ''}"
-        is_denied = "no OOM kill" in death.cause
-        proof = "" if is_denied else "; nothing in the input proves that memory ran out"
+        is_said = "no OOM kill" in death.cause or "OOM killer ran" in death.cause
+        proof = "" if is_said else "; nothing in the input proves that memory ran out"
         killed = f"{program} was killed {death.cause}{proof}."
         yield Evidence(
             "warn",

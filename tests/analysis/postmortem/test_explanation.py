@@ -739,3 +739,21 @@ def test_times_without_a_zone_are_not_asked_for_again() -> None:
         assert asked in " ".join(
             explained(**wide, heap_end_mib=300, printed_at=printed_at).reading
         )
+
+
+def test_a_kill_whose_record_is_cut_is_most_likely_one_for_memory() -> None:
+    ran = "[   13.957383] app invoked oom-killer: gfp_mask=0x14200ca(GFP_HIGHUSER_MOVABLE), order=0"
+    (death,) = read_text(f"$ docker run -m 512m app\nKilled\n$ dmesg\n{ran}\n").post_mortems()
+    assert not death.proven
+    assert death.cause == "by SIGKILL, and the kernel's OOM killer ran"
+    assert death.reading[0].startswith("Memory most likely ran out")
+
+
+def test_of_a_child_only_the_end_of_its_container_is_known() -> None:
+    state = (
+        "State: Terminated\n  Reason: OOMKilled\n  Exit Code: 0\n"
+        "  Started: Tue, 29 Apr 2025 13:43:32 +0800\n  Finished: Tue, 29 Apr 2025 14:10:51 +0800\n"
+    )
+    verdict = read_text(state).report().verdict
+    assert verdict is not None
+    assert "in the 27m 19s before its end at 2025-04-29 06:10:51 UTC" in verdict.sentence
