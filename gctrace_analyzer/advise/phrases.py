@@ -1,4 +1,4 @@
-"""What a recommended setting does, as parts of a sentence, and how firmly it is advised."""
+"""What a setting does and what GC costs, as parts of a sentence."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.objective import run_time_text
 from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.analysis.rules.finding import percent
+from gctrace_analyzer.analysis.rules.finding import gc_cpu_text, percent
 from gctrace_analyzer.analysis.settings.naming import gogc_range
-from gctrace_analyzer.units import digits, size_text
+from gctrace_analyzer.analysis.summary import too_coarse
+from gctrace_analyzer.ingest.rows import not_null
+from gctrace_analyzer.units import LEAST_CORES, cores_text, digits, duration_text, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from gctrace_analyzer.advise.advice import Advice
     from gctrace_analyzer.advise.prediction.outcome import Predictor
+    from gctrace_analyzer.analysis.analysis import Analysis
+    from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.schema import Row
 
 
@@ -90,3 +94,72 @@ def _change(times: float) -> str:
     """Returns by how much GC CPU changes by a factor, as `39 % less GC CPU with idle marking`."""
     change = f"{percent(abs(1 - times))} {'less' if times < 1 else 'more'}"
     return f"{'the same' if abs(1 - times) < _SAME else change} GC CPU with idle marking"
+
+
+_NEARLY_ALL = 0.9
+"""Share of the time. A log that has this much of it in one cycle shows nothing but that cycle."""
+
+_COARSE = "the clock of the log is too coarse for"
+
+
+def worst_costs(analysis: Analysis) -> Iterator[str]:
+    """Yields what GC costs; of several processes, the one with most GC CPU, and its name."""
+    own, coarse = analysis.summaries, too_coarse(analysis.cycles)
+    if len(analysis.tables["processes"]) < 2:
+        printed = not_null(analysis.cycles["gc_cpu_since_start_pct"]).tail(1)
+        yield from costs(analysis.summary, coarse, *printed)
+        return
+    # The share of a cycle that is alone is of its own time.
+    shares = {process: s.gc_cpu_share or 0.0 for process, s in own.items() if s.cycles != 1}
+    pauses = {process: s.stw_max_ms or 0.0 for process, s in own.items()}
+    first, second = (
+        max(of, key=lambda process: of[process]) for of in (shares or pauses, pauses)
+    )
+    texts = [*[*costs(own[first], coarse)][:1], *[*costs(own[second], coarse)][1:]]
+    if first == second and texts:
+        both = ", both" if len(texts) > 1 else ""
+        yield from texts[:-1]
+        yield f"{texts[-1]}{both} in process {first}"
+        return
+    for text, process in zip(texts, (first, second), strict=False):
+        yield f"{text} in process {process}"
+
+
+def costs(s: Summary, coarse: Container[str] = (), printed: int | None = None) -> Iterator[str]:
+    """Yields what GC costs, as far as it is known: CPU or frequency, and pauses.
+
+    Args:
+        s: the figures of a process, or of all.
+        coarse: those that the clock of the log cannot show.
+        printed: the last percentage of GC CPU since the start that the log has.
+    """
+    if "gc_cpu" in coarse:
+        yield f"{_COARSE} the CPU time of GC"
+    elif s.gc_cpu_share is not None:
+        cores = ""
+        if s.gc_cpu_most_cores and s.cpus and s.gc_cpu_most_cores >= LEAST_CORES:
+            up_to = "up to " if s.gc_cpu_range else ""
+            cores = f" ({up_to}{cores_text(s.gc_cpu_most_cores, s.cpus)})"
+        alone = s.cycles == 1 and (s.gc_active_share or 0) > _NEARLY_ALL
+        when = " while the one cycle ran" if alone else ""
+        yield f"GC takes {gc_cpu_text(s)} of the CPU{cores}{when}"
+    elif s.gc_per_s is not None:
+        often = f"{digits(s.gc_per_s, 3)} times a second"
+        if 0 < s.gc_per_s < 1:
+            often = f"every {duration_text(1 / s.gc_per_s)}"
+        known = f"{printed or 'under 1'} % of the CPU since the start"
+        yield f"GC runs {often} ({'its CPU time is unknown' if printed is None else known})"
+    if s.stw_max_ms is None:
+        if s.gc_per_s is not None and s.stw_total_ms is not None:
+            mean = duration_text(s.stw_total_ms / max(s.cycles, 1) / 1000)
+            yield f"stops the program for {mean} in a cycle, on average"
+        return
+    if "pauses" in coarse or not s.stw_max_ms:
+        yield f"{'for' if 'gc_cpu' in coarse else _COARSE} its pauses"
+        return
+    longest = duration_text(s.stw_max_ms / 1000)
+    if s.pause_p99_ms is None:
+        yield f"the longest pause took {longest}"
+    else:
+        p99 = duration_text(s.pause_p99_ms / 1000)
+        yield f"99 % of pauses take at most {p99}, the longest {longest}"

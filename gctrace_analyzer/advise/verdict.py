@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.advise.killed import killed, which_of
-from gctrace_analyzer.advise.phrases import order, present_row, with_effects
+from gctrace_analyzer.advise.phrases import order, present_row, with_effects, worst_costs
 from gctrace_analyzer.advise.policy import lasts_text
 from gctrace_analyzer.advise.subject import (
     CURED_BY_SETTINGS,
@@ -29,19 +29,17 @@ from gctrace_analyzer.analysis.rules import headline_levels
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
     SEVERITIES,
-    gc_cpu_text,
     percent,
 )
 from gctrace_analyzer.analysis.settings.naming import setting_text
+from gctrace_analyzer.analysis.summary import too_coarse
 from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import changes_at
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.rows import not_null
-from gctrace_analyzer.units import LEAST_CORES, cores_text, digits, duration_text
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gctrace_analyzer.advise.advice import Advice
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
@@ -58,8 +56,6 @@ _SHORT = "GC042"
 _NEEDS_COSTS = (
     "Run the program with GODEBUG=gctrace=1, keep its standard error, and add it to the input."
 )
-_NEARLY_ALL = 0.9
-"""Share of the time. A log that has this much of it in one cycle shows nothing but that cycle."""
 
 
 @frozen
@@ -206,7 +202,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     grown = "" if growing is None else growing.evidence
     idle = _is_idle(analysis)
     start = _state(analysis, short=short, idle=idle)
-    figures = " and ".join(_worst_costs(analysis))
+    figures = " and ".join(worst_costs(analysis))
     if not figures and growing is None:
         return Verdict("info", "The input does not show what GC costs.", _NEEDS_COSTS)
     if too_large := _too_large_for_container(advice):
@@ -217,19 +213,13 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         growth = analysis.live_growth(growing.process)
     if growing is not None and growth is not None and growth.is_steady:
         return Verdict("info", sentence, growing.advice)
-    if idle:
-        return Verdict("info", sentence, "To see what GC costs, record a log under load.")
-    if analysis.summary.missing_cycles > analysis.summary.cycles:
-        return Verdict("info", sentence, "Use the complete standard error of a single program.")
-    if short:
-        what = "metrics of a longer time" if analysis.by_dumps else "a longer log"
-        longer = f"Record {what}, under the usual load."
-        if analysis.log.selection:
-            longer = "Select a longer range, or report on the whole input."
-        return Verdict("info", sentence, longer)
+    if better := _better_input(analysis, short=short, idle=idle):
+        return Verdict("info", sentence, better)
     first = _advised(advice)
-    # Dumps far apart, or without the longest pause, may hide long ones.
-    hidden = analysis.by_dumps and not analysis.dumps.pauses_are_short
+    # A coarse clock, or dumps far apart or without the longest pause, may hide long ones.
+    hidden = bool(too_coarse(analysis.cycles)) or (
+        analysis.by_dumps and not analysis.dumps.pauses_are_short
+    )
     level: Severity = "info" if hidden else "ok"
     if first is None:
         is_unknown = analysis.by_dumps and analysis.summary.gc_cpu_share is None
@@ -238,25 +228,69 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     return Verdict(level, sentence, f"Optional: {with_effects(first, advice)}.")
 
 
+def _better_input(analysis: Analysis, *, short: bool, idle: bool) -> str:
+    """Returns how to obtain an input that shows what GC costs; empty if this one does."""
+    if idle:
+        return "To see what GC costs, record a log under load."
+    if analysis.summary.missing_cycles > analysis.summary.cycles:
+        return "Use the complete standard error of a single program."
+    if short and analysis.log.selection:
+        return "Select a longer range, or report on the whole input."
+    if short:
+        what = "metrics of a longer time" if analysis.by_dumps else "a longer log"
+        return f"Record {what}, under the usual load."
+    if "gc_cpu" in too_coarse(analysis.cycles):
+        return "Record the log on a system with a finer clock."
+    return ""
+
+
 def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
     """Returns the first words on a log without a problem."""
     s, t = analysis.summary, analysis.thresholds
     if idle:
         return "The program is idle, and GC runs only every two minutes"
+    shown = _no_problem_with(analysis)
     if s.missing_cycles > s.cycles:
-        return "Most lines of the log are missing; those that it has show no problem"
+        those = f"; those that it has show no {shown}" if shown else ""
+        return f"Most lines of the log are missing{those}"
     if short:
         before = not_null(analysis.cycles["gc_cpu_since_start_pct"]).tail(1)
-        unclear = headline_levels.costly(analysis.summaries.values(), t) or (
-            s.span_s and s.span_s > t.min_span_s and (before > 100 * t.gc_cpu_warn).any()
+        unclear = (
+            not shown
+            or headline_levels.costly(analysis.summaries.values(), t)
+            or (s.span_s and s.span_s > t.min_span_s and (before > 100 * t.gc_cpu_warn).any())
         )
         what = "The input" if analysis.by_dumps else "The log"
         what = "The selected part" if analysis.log.selection else what
-        return f"{what} is {'too short to judge' if unclear else 'short, but shows no problem'}"
-    start = "GC is not a problem here" if s.gc_cpu_share is not None else "No problem found"
+        return (
+            f"{what} is {'too short to judge' if unclear else f'short, but shows no {shown}'}"
+        )
+    if not shown:
+        return "The log does not show what GC costs"
+    if too_coarse(analysis.cycles):
+        start = f"There is no {shown} here"
+    else:
+        start = "GC is not a problem here" if s.gc_cpu_share is not None else "No problem found"
     if (s.stw_max_ms or 0) > t.stw_bad_ms:
         start += ", except for single long pauses"
     return start
+
+
+def _no_problem_with(analysis: Analysis) -> str:
+    """Returns which problem the log would show; empty if its clock is too coarse for any."""
+    known = {
+        "gc_cpu": ("GC CPU", analysis.summary.gc_cpu_share),
+        "pauses": ("pauses", analysis.summary.stw_max_ms),
+    }
+    coarse = too_coarse(analysis.cycles)
+    if not coarse:
+        return "problem"
+    shown = [
+        name
+        for figure, (name, value) in known.items()
+        if value is not None and figure not in coarse
+    ]
+    return f"problem with {shown[0]}" if shown else ""
 
 
 def _is_clear(s: Summary, t: Thresholds) -> bool:
@@ -294,73 +328,6 @@ def _for_less_memory(advice: Advice) -> str:
     if first is None:
         return "Raise the container's memory limit, or reduce the live heap."
     return order(first, advice)
-
-
-def _worst_costs(analysis: Analysis) -> Iterator[str]:
-    """Yields what GC costs; of several processes, the one with most GC CPU, and its name."""
-    own = analysis.summaries
-    if len(analysis.tables["processes"]) < 2:
-        printed = not_null(analysis.cycles["gc_cpu_since_start_pct"]).tail(1)
-        yield from _costs(analysis.summary, *printed)
-        return
-    # The share of a cycle that is alone is of its own time.
-    shares = {process: s.gc_cpu_share or 0.0 for process, s in own.items() if s.cycles != 1}
-    pauses = {process: s.stw_max_ms or 0.0 for process, s in own.items()}
-    first, second = (
-        max(of, key=lambda process: of[process]) for of in (shares or pauses, pauses)
-    )
-    texts = [*[*_costs(own[first])][:1], *[*_costs(own[second])][1:]]
-    if first == second and texts:
-        both = ", both" if len(texts) > 1 else ""
-        yield from texts[:-1]
-        yield f"{texts[-1]}{both} in process {first}"
-        return
-    for text, process in zip(texts, (first, second), strict=False):
-        yield f"{text} in process {process}"
-
-
-def _costs(s: Summary, printed: int | None = None) -> Iterator[str]:
-    """Yields what GC costs, as far as it is known: CPU or frequency, and pauses.
-
-    Args:
-        s: the figures of a process, or of all.
-        printed: the last percentage of GC CPU since the start that the log has.
-    """
-    if s.gc_cpu_share is not None:
-        cores = ""
-        if s.gc_cpu_most_cores and s.cpus and s.gc_cpu_most_cores >= LEAST_CORES:
-            up_to = "up to " if s.gc_cpu_range else ""
-            cores = f" ({up_to}{cores_text(s.gc_cpu_most_cores, s.cpus)})"
-        alone = s.cycles == 1 and (s.gc_active_share or 0) > _NEARLY_ALL
-        when = " while the one cycle ran" if alone else ""
-        yield (
-            f"GC takes {gc_cpu_text(s)} of the CPU{cores}{when}"
-            if s.gc_cpu_share
-            else "the clock of the log is too coarse for the CPU time of GC"
-        )
-    elif s.gc_per_s is not None:
-        often = f"{digits(s.gc_per_s, 3)} times a second"
-        if 0 < s.gc_per_s < 1:
-            often = f"every {duration_text(1 / s.gc_per_s)}"
-        known = f"{printed or 'under 1'} % of the CPU since the start"
-        yield f"GC runs {often} ({'its CPU time is unknown' if printed is None else known})"
-    if s.stw_max_ms is None:
-        if s.gc_per_s is not None and s.stw_total_ms is not None:
-            mean = duration_text(s.stw_total_ms / max(s.cycles, 1) / 1000)
-            yield f"stops the program for {mean} in a cycle, on average"
-        return
-    if not s.stw_max_ms:
-        coarse = s.gc_cpu_share == 0
-        yield (
-            "for its pauses" if coarse else "the clock of the log is too coarse for its pauses"
-        )
-        return
-    longest = duration_text(s.stw_max_ms / 1000)
-    if s.pause_p99_ms is None:
-        yield f"the longest pause took {longest}"
-    else:
-        p99 = duration_text(s.pause_p99_ms / 1000)
-        yield f"99 % of pauses take at most {p99}, the longest {longest}"
 
 
 _SETS_LIMIT = re.compile(r"Set GOMEMLIMIT=(\d+)MiB")

@@ -25,7 +25,7 @@ from gctrace_analyzer.analysis.settings.known import (
 )
 from gctrace_analyzer.analysis.settings.of_containers import of_other_programs
 from gctrace_analyzer.analysis.settings.regimes import as_table, goals_of
-from gctrace_analyzer.analysis.summary import Summary, diagnosed, summarize
+from gctrace_analyzer.analysis.summary import Summary, diagnosed, summarize, too_coarse
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds, with_promises
 from gctrace_analyzer.analysis.timeline import episodes as episodes_of
 from gctrace_analyzer.analysis.timeline import segments as segments_of
@@ -449,8 +449,8 @@ class Analysis:
     @cached_property
     def levels(self) -> dict[str, Level]:
         """Whether each headline figure is ok, a warning or bad."""
-        own = self.summaries.values()
-        return headline_levels.levels(self.summary, own, self.findings, self.thresholds)
+        own, zeros = self.summaries.values(), too_coarse(self.cycles)
+        return headline_levels.levels(self.summary, own, self.findings, self.thresholds, zeros)
 
     @cached_property
     def post_mortems(self) -> tuple[PostMortem, ...]:

@@ -340,6 +340,31 @@ def _about_part(cycles: pl.DataFrame) -> Iterator[str]:
         )
 
 
+_CPU_TIMES = (
+    *("stw_sweep_term_cpu_ms", "assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms"),
+    "stw_mark_term_cpu_ms",
+)
+
+
+def too_coarse(cycles: pl.DataFrame) -> dict[str, str]:
+    """Returns the figures that the log's clock cannot show: `pauses`, `gc_cpu`, or both.
+
+    Most of the pauses, or the CPU times of most cycles, are printed as 0. The value is `all` or
+    `most`.
+    """
+    pauses = cycles["stw_sweep_term_ms"].append(cycles["stw_mark_term_ms"])
+    times = sum((cycles[name] for name in _CPU_TIMES[1:]), cycles[_CPU_TIMES[0]])
+    counts = {
+        "pauses": (pauses.count(), (pauses == 0).sum()),
+        "gc_cpu": (times.count(), (times == 0).sum()),
+    }
+    return {
+        figure: "all" if zero == printed else "most"
+        for figure, (printed, zero) in counts.items()
+        if zero > printed / 2
+    }
+
+
 def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
     formats = distinct(cycles["format"])
     if not formats.isdisjoint(shapes_before("1.5")):
@@ -357,14 +382,11 @@ def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
             "The number of forced cycles is an upper bound: Go 1.9 to 1.19 also mark a cycle as "
             "forced if a call of runtime.GC had to wait for that cycle."
         )
-    pauses = [cycles[name] for name in ("stw_sweep_term_ms", "stw_mark_term_ms")]
-    printed, zero = (
-        sum(many)
-        for many in zip(*((each.count(), (each == 0).sum()) for each in pauses), strict=True)
-    )
-    if zero > printed / 2:
-        many = "all" if zero == printed else "most"
+    coarse = too_coarse(cycles)
+    if many := coarse.get("pauses"):
         yield f"The clock is too coarse for the pauses: {many} of them are printed as 0."
+    if many := coarse.get("gc_cpu"):
+        yield f"The clock is too coarse for the CPU time of GC: {many} cycles are printed with 0."
     if cycles["leak_check"].any():
         yield (
             "Goroutine leak checks restart mark termination, and the printed pauses do not "

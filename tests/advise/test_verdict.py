@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.advise.verdict import _began_late, _costs, verdict
+from gctrace_analyzer.advise.phrases import costs
+from gctrace_analyzer.advise.verdict import _began_late, verdict
 from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
@@ -230,18 +231,18 @@ def test_what_a_log_begins_with_began_before_it() -> None:
 
 def test_what_gc_costs_as_far_as_it_is_known() -> None:
     s = read_text(log_of(600)).summary()
-    cpu, pauses = _costs(s)
+    cpu, pauses = costs(s)
     assert cpu == "GC takes 0.55 % of the CPU (0.011 of 2 CPUs)"
     assert pauses == "99 % of pauses take at most 0.02 ms, the longest 0.02 ms"
-    assert next(_costs(replace(s, cpus=None))) == "GC takes 0.55 % of the CPU"
+    assert next(costs(replace(s, cpus=None))) == "GC takes 0.55 % of the CPU"
     unknown = replace(s, gc_cpu_share=None, gc_per_s=4.0, stw_p99_ms=None, stw_max_ms=2.0)
-    assert list(_costs(unknown)) == [
+    assert list(costs(unknown)) == [
         "GC runs 4.00 times a second (its CPU time is unknown)",
         "the longest pause took 2.0 ms",
     ]
-    (_, mean) = _costs(replace(unknown, stw_max_ms=None, stw_total_ms=60.0))
+    (_, mean) = costs(replace(unknown, stw_max_ms=None, stw_total_ms=60.0))
     assert mean == "stops the program for 0.10 ms in a cycle, on average"
-    assert list(_costs(replace(unknown, gc_per_s=None, stw_max_ms=None))) == []
+    assert list(costs(replace(unknown, gc_per_s=None, stw_max_ms=None))) == []
 
 
 def test_the_largest_live_heap_of_an_advice_is_that_of_the_figures_or_says_of_what_it_is() -> (

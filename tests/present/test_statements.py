@@ -630,6 +630,31 @@ def test_figures_below_the_resolution_of_the_clock_are_not_called_zero() -> None
     assert "all of them are printed as 0" in " ".join(run.summary().warnings)
 
 
+def test_a_coarse_clock_is_no_evidence_of_health() -> None:
+    """The figures that it cannot show get no level, and the sentence does not call them fine."""
+    lines = log_of(60)
+    pauses = read_text(lines.replace("0.02+5+0.02", "0+5+0")).report()
+    assert pauses.verdict is not None
+    assert pauses.verdict.sentence.startswith("There is no problem with GC CPU here: GC takes")
+    assert pauses.verdict.level == "info"
+    assert "pauses" not in pauses.analysis.levels
+    assert pauses.analysis.levels["gc_cpu"] == "ok"
+    both = read_text(re.sub(r"[^ ]+ ms clock, [^ ]+ ms cpu", _ZERO, lines)).report()
+    assert both.verdict is not None
+    assert both.verdict.sentence.startswith("The log does not show what GC costs: the clock")
+    assert not {"pauses", "gc_cpu", "assist"} & both.analysis.levels.keys()
+    assert [each.note for each in overview.state(both)][:2] == [
+        "not measurable: all cycles are printed with 0",
+        "p99 · 0 ms max · not measurable: all are printed as 0",
+    ]
+    cpu = read_text(re.sub(r"[^ ]+ ms cpu", _ZERO.split(", ")[1], lines)).report()
+    assert cpu.verdict is not None
+    assert cpu.verdict.sentence.startswith("There is no problem with pauses here: the clock")
+
+
+_ZERO = "0+0+0 ms clock, 0+0/0/0+0 ms cpu"
+
+
 def test_the_worst_figures_of_one_process_name_it_for_both() -> None:
     worst = log_of(10, background=20).replace("+0.02 ms clock", "+1.9 ms clock")
     verdict = read_text(worst + log_of(8)).report().verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.analysis.summary import Summary
@@ -33,14 +33,15 @@ def levels(
     processes: Iterable[Summary],
     findings: Iterable[Finding],
     thresholds: Thresholds,
+    too_coarse: Container[str] = (),
 ) -> dict[str, Level]:
     """Returns the levels that agree with the findings, so that a report is consistent.
 
     A known figure is `ok` if no finding is about it, and if it is not high, in any of
-    the processes, for lack of a longer log.
+    the processes, for lack of a longer log. What the clock is `too_coarse` for is not known.
     """
     every = list(findings)
-    well = _known(summary, thresholds) - costly(processes, thresholds)
+    well = _known(summary, thresholds, too_coarse) - costly(processes, thresholds)
     result: dict[str, Level] = {}
     for figure, rules in _RULES.items():
         severities = {each.severity for each in every if each.id in rules}
@@ -72,7 +73,7 @@ def costly(summaries: Iterable[Summary], thresholds: Thresholds) -> set[str]:
     }
 
 
-def _known(summary: Summary, t: Thresholds) -> set[str]:
+def _known(summary: Summary, t: Thresholds, too_coarse: Container[str]) -> set[str]:
     figures = {
         "gc_cpu": summary.gc_cpu_share,
         "assist": summary.assist_share_of_gc_cpu,
@@ -82,4 +83,12 @@ def _known(summary: Summary, t: Thresholds) -> set[str]:
     }
     if (summary.span_s or 0) >= t.growth_min_span_s:
         figures["live_heap"] = summary.live_heap_growth_mib_per_h
-    return {name for name, value in figures.items() if value is not None}
+    return {
+        name
+        for name, value in figures.items()
+        if value is not None and _SHARE_OF.get(name, name) not in too_coarse
+    }
+
+
+_SHARE_OF = {"assist": "gc_cpu"}
+"""The figure that another one is a share of."""

@@ -12,6 +12,7 @@ from gctrace_analyzer.analysis.settings.naming import (
     present,
     setting_text,
 )
+from gctrace_analyzer.analysis.summary import too_coarse
 from gctrace_analyzer.ingest.processes import distinct_names
 from gctrace_analyzer.present.document import KeyFigure, Table
 from gctrace_analyzer.present.format import (
@@ -71,15 +72,11 @@ TRENDS = {
 
 def state(report: Report) -> list[KeyFigure]:
     """Returns the headline figures that the log provides."""
-    s = report.analysis.summary
+    s, coarse = report.analysis.summary, too_coarse(report.analysis.cycles)
     figures: list[KeyFigure] = []
     if s.gc_cpu_share is not None:
-        note = _cores(s)
-        if s.gc_cpu_with_idle_share is not None:
-            most = s.gc_cpu_range[1] if s.gc_cpu_range else s.gc_cpu_share
-            note += f"; {share(s.gc_cpu_with_idle_share + most - s.gc_cpu_share)} with idle"
-        if s.gc_cpu_range and (s.gc_cpu_most_cores or 0) >= LEAST_CORES:
-            note = f"up to {note}"
+        many = coarse.get("gc_cpu")
+        note = f"not measurable: {many} cycles are printed with 0" if many else _cores(s)
         figures.append(_with_level(report, "GC CPU", gc_cpu(s), note, "gc_cpu"))
     # Metrics have the total, but not always each pause.
     pauses = {"p99": s.pause_p99_ms, "max": s.stw_max_ms, "total": s.stw_total_ms}
@@ -88,6 +85,8 @@ def state(report: Report) -> list[KeyFigure]:
         first, value = next(iter(known.items()))
         longest = [f"{known['max']} max"] if first == "p99" and "max" in known else []
         of_time = [] if s.stw_share is None else [f"{share(s.stw_share)} of time"]
+        if many := coarse.get("pauses"):
+            of_time = [f"not measurable: {many} are printed as 0"]
         note = " · ".join((first, *longest, *of_time))
         figures.append(_with_level(report, "Pauses", value, note, "pauses"))
     if s.gc_per_s is not None:
@@ -384,10 +383,15 @@ def _with_level(report: Report, label: str, value: str, note: str, level: str) -
 
 
 def _cores(s: Summary) -> str:
-    """Returns GC CPU in CPUs: `0.63 of 2 CPUs`."""
-    if s.gc_cpu_most_cores is None or s.cpus is None:
-        return "of all CPU"
-    return cores_text(s.gc_cpu_most_cores, s.cpus)
+    """Returns GC CPU in CPUs, and its share with idle marking: `0.63 of 2 CPUs; 40 % with idle`."""
+    note = "of all CPU"
+    if s.gc_cpu_most_cores is not None and s.cpus is not None:
+        note = cores_text(s.gc_cpu_most_cores, s.cpus)
+    if s.gc_cpu_with_idle_share is not None and s.gc_cpu_share is not None:
+        most = s.gc_cpu_range[1] if s.gc_cpu_range else s.gc_cpu_share
+        note += f"; {share(s.gc_cpu_with_idle_share + most - s.gc_cpu_share)} with idle"
+    is_range = s.gc_cpu_range and (s.gc_cpu_most_cores or 0) >= LEAST_CORES
+    return f"up to {note}" if is_range else note
 
 
 def _live(report: Report, median: str) -> tuple[str, str]:
