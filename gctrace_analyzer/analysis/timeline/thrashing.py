@@ -17,7 +17,7 @@ from gctrace_analyzer.analysis.timeline import limiter
 from gctrace_analyzer.analysis.timeline.lasting import Part, episode, parts, runs
 from gctrace_analyzer.analysis.totals import quotient, rates_of
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES
-from gctrace_analyzer.ingest.rows import before, not_null, the_process
+from gctrace_analyzer.ingest.rows import before, median, not_null, the_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,11 @@ def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     spans += _tight_windows(cycles, t)
     if spans:
         below = below.fill_null(value=False)
-        for thrashing in parts(cycles.with_columns(below=below), spans, t):
+        # Rows of the spans: an episode also has the cycles between them.
+        ranges = pl.DataFrame(spans, schema=["first", "last"], orient="row")
+        rows = ranges.select(pl.int_ranges("first", pl.col("last") + 1).explode()).to_series()
+        tight = pl.int_range(len(cycles), eager=True).is_in(rows.implode())
+        for thrashing in parts(cycles.with_columns(below=below, tight=tight), spans, t):
             yield _thrash(thrashing, t)
 
 
@@ -103,11 +107,14 @@ def _thrash(thrashing: Part, t: Thresholds) -> Row:
             f"The heap goal was at or below the live heap in {below:,} of {len(part):,} cycles"
         )
     else:
-        left_pct = round(max(gogc or 0, 0))
+        # With no room in most cycles, all are tight: of a few MiB, not each goal shows it.
+        has_room = round(gogc or 0) > 0
+        tight, duty = (part.filter("tight"), duty) if has_room else (part, "")
+        left_pct = round(max(median(tight["effective_gogc"]), 0))
         room = f"room for only {left_pct} % more than" if left_pct else "no room above"
-        reason = f"The memory limit left {room} the live heap (median of {len(part):,} cycles)"
-        # Of heaps of a few MiB, cycles without room are not marked one by one.
-        duty = duty if left_pct else ""
+        of_all = "" if len(tight) == len(part) else f" of the {len(part):,}"
+        many = f"{len(tight):,}{of_all} cycles"
+        reason = f"The memory limit left {room} the live heap (median of {many})"
     reason += duty
     reason += limiter.IN_WORDS[state]
     return episode(

@@ -453,6 +453,21 @@ def test_a_limit_close_above_the_live_heap_is_an_episode_too(
         )
 
 
+def test_the_room_that_a_limit_left_is_of_the_tight_cycles() -> None:
+    """Between two tight times, most cycles have as much room as the live heap."""
+    calm = 17
+    columns = {name: values[1:2] * (calm + 16) for name, values in TIGHT.items()}
+    columns["effective_gogc"] = [8.0] * 8 + [96.0] * calm + [8.0] * 8
+    setters = pl.Series(columns.pop("goal_set_by"), dtype=pl.Categorical)
+    cycles = usual_cycles(0, calm + 16, **columns).with_columns(goal_set_by=setters)
+    (row,) = limit_thrash(cycles, DEFAULT)
+    assert row["effective_gogc_p50"] == 96
+    assert row["reason"].startswith(
+        "The memory limit left room for only 8 % more than the live heap (median of 15 of the "
+        "31 cycles), in "
+    )
+
+
 def test_the_figures_of_thrashing_by_hand() -> None:
     cycles = usual_cycles(
         3,
