@@ -337,6 +337,12 @@ class Thresholds:
     slow_mark_ms: float = 100.0
     """Milliseconds of marking. In shorter cycles the rate is too imprecise."""
 
+    starved_mark_ms: float = 1000.0
+    """Milliseconds of marking. Shorter ones may have waited for a single time slice or quota."""
+
+    starved_cpu: float = 0.1
+    """CPUs. The runtime marks with a quarter of GOMAXPROCS: less means that threads do not run."""
+
     slowed_rate: float = 0.5
     """Allocation rate while marking, divided by the rate between cycles. Measured: 0.84 to
     0.95 in calm runs, 0.18 to 0.46 in saturated ones."""

@@ -18,7 +18,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.ingest.rows import not_null, where
-from gctrace_analyzer.units import digits
+from gctrace_analyzer.units import digits, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,11 +123,12 @@ _MARKED = (
     meaning="Marking is slow for the size of the heap, so cycles take long.",
     condition="In a cycle that marks for at least {t.slow_mark_ms:.0f} ms, (live heap + stacks "
     "+ globals) / marking CPU time is under {t.mark_mib_per_cpu_s:.0f} MiB per CPU second. A "
-    "warning if there are at least {t.min_cycles} such cycles.",
+    "warning if there are at least {t.min_cycles} such cycles, or if a cycle marks for at least "
+    "{t.starved_mark_ms:,.0f} ms and uses under {t.starved_cpu:.0%} of one CPU for it.",
     advice="Look for swapping, CPU throttling, or a heap of very many small objects with "
     "pointers.",
     needs="live heap and marking time of cycles of 100 ms and longer",
-    contradicted_by="late pauses: the host took the CPU away",
+    contradicted_by="late pauses: the host took the CPU away, and the heap is not the cause",
     source="measured: 1.8 GB per CPU second of pointer trees",
     explained_by=("GC016", "GC013", "GC012"),
 )
@@ -143,7 +144,13 @@ def low_mark_throughput(facts: ProcessFacts) -> Iterator[Evidence]:
     if long.is_empty():
         return
     slow = long.filter(is_slow).with_columns(rate=rate)
-    if len(slow):
+    starved = long.filter(
+        pl.col("concurrent_mark_ms") >= t.starved_mark_ms,
+        spent_ms < t.starved_cpu * pl.col("concurrent_mark_ms"),
+    )
+    if len(starved):
+        yield _starved(starved.with_columns(spent_ms=spent_ms))
+    elif len(slow):
         lowest = minimum(slow["rate"])
         yield Evidence(
             "warn" if len(slow) >= t.min_cycles else "info",
@@ -152,3 +159,19 @@ def low_mark_throughput(facts: ProcessFacts) -> Iterator[Evidence]:
             {"mib_per_cpu_s": lowest},
             examples=example_lines(slow, "concurrent_mark_ms"),
         )
+
+
+def _starved(cycles: pl.DataFrame) -> Evidence:
+    """Returns that the process got almost no CPU while these cycles marked."""
+    longest = cycles.sort("concurrent_mark_ms", descending=True).row(0, named=True)
+    mark_s, spent_s = (longest[name] / 1000 for name in ("concurrent_mark_ms", "spent_ms"))
+    text = f"marking took {duration_text(mark_s)} for {duration_text(spent_s)} of CPU time"
+    return Evidence(
+        "warn",
+        f"The process got almost no CPU in {cycles_text(len(cycles))}; in the longest, {text}.",
+        {"concurrent_mark_ms": longest["concurrent_mark_ms"]},
+        examples=example_lines(cycles, "concurrent_mark_ms"),
+        advice="Check the CPU quota (`nr_throttled` in cpu.stat), other programs on the same CPUs, "
+        "swapping, and whether the host was suspended.",
+        headline=f"The process got almost no CPU: {text}.",
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import polars as pl
+import pytest
 
 from gctrace_analyzer.analysis.rules import marking
 from tests.helpers.facts import facts_of, log_of, matches
@@ -69,3 +70,19 @@ def test_mark_throughput_counts_stacks_and_globals_if_they_are_known() -> None:
     assert found(background_cpu_ms=1009.9) == 0
     assert found(assist_cpu_ms=500.0, background_cpu_ms=500.0, idle_cpu_ms=20.0) == 1
     assert found(background_cpu_ms=0.0) == 0
+
+
+@pytest.mark.parametrize(
+    ("mark_ms", "background_ms", "found"),
+    [(1000.0, 99.9, 1), (999.9, 99.9, 0), (1000.0, 100.1, 0)],
+)
+def test_marking_that_got_no_cpu_is_a_warning(
+    mark_ms: float, background_ms: float, found: int
+) -> None:
+    """One cycle is enough: its marking waited, whatever the others did."""
+    spent = {"assist_cpu_ms": 0.0, "background_cpu_ms": background_ms, "idle_cpu_ms": 0.0}
+    columns = spent | {"concurrent_mark_ms": mark_ms}
+    facts = facts_of(log_of(1, live=20))
+    cycles = facts.cycles.with_columns([pl.lit(of).alias(name) for name, of in columns.items()])
+    matched = matches(marking.low_mark_throughput, replace(facts, cycles=cycles))
+    assert [each.severity for each in matched] == ["warn"] * found
