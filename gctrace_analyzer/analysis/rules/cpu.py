@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     "is over {t.gc_cpu_warn:.0%} of CPUs × time; bad over {t.gc_cpu_bad:.0%}. Needs at least "
     "{t.min_cycles} cycles and {t.min_span_s:g} s. If pauses take over {t.stopped_gc_share:.0%} of "
     "it, long pauses (GC009, GC010) are the cause.",
-    advice=f"Use the recommended settings, if there are any, or {ALLOCATE_LESS}.",
+    advice=f"Use a setting that is recommended, or {ALLOCATE_LESS}.",
     needs="CPU times of at least {t.min_cycles} cycles over {t.min_span_s:g} s",
     contradicted_by="a lower GC share in the printed percentage, in GCCPUFraction or in "
     "/cpu/classes/gc",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     "write barriers and mark assists.",
     condition="(pauses + concurrent marking) / time is over {t.active_warn:.0%}; bad over "
     "{t.active_bad:.0%}. Needs at least {t.short_log_cycles} cycles and {t.min_span_s:g} s.",
-    advice=f"Use the recommended settings, if there are any, or {ALLOCATE_LESS}.",
+    advice=f"Use a setting that is recommended, or {ALLOCATE_LESS}.",
     needs="begin and duration of at least {t.short_log_cycles} cycles",
     contradicted_by="missing lines (GC041): the time between cycles is longer then",
     source="golang/go#14812",
@@ -62,7 +62,7 @@ def gc_always_on(facts: ProcessFacts) -> Iterator[Evidence]:
     "{t.frequent_bad_ms:g} ms. Otherwise not reported if the cycles come in bursts (mean "
     "time between cycles over 5 times the median). Needs at least {t.min_cycles} cycles and "
     "{t.min_span_s:g} s.",
-    advice=f"Use the recommended settings, if there are any, or {ALLOCATE_LESS}.",
+    advice=f"Use a setting that is recommended, or {ALLOCATE_LESS}.",
     needs="times of at least {t.min_cycles} cycles over {t.min_span_s:g} s",
     contradicted_by="a mean time between cycles far above the median: bursts with idle times",
     source="golang/go#23044",

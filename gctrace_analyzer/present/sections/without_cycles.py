@@ -194,7 +194,7 @@ def _used_of_limits(states: pl.DataFrame) -> Iterator[str]:
             left = f"{mib(limit - used)} are left{hits}"
             over = f"it {'is over' if used > limit else 'has reached'} its limit{hits}"
             yield (
-                f"{subject} used up to {mib(used)} of its {mib(limit)} ({share(used / limit)}): "
+                f"{subject} used {mib(used)} of its {mib(limit)} ({share(used / limit)}): "
                 f"{left if used < limit else over}, and the input has no record of a kill."
             )
         elif used is not None and row["memory_of_host_bytes"]:
@@ -255,7 +255,9 @@ def _sizes(report: Report) -> Iterator[str]:
             # More has a table.
             is_little = memory.sys_mib and memory.rss_mib < LEAST_MIB
             beyond = memory.rss_mib - (memory.sys_mib or 0.0) if is_little else 0.0
-            of_others = f", at least {mib(beyond)} of it outside Go" if beyond > 0 else ""
+            of_others = (
+                f", at least {mib(beyond)} of it not in Go's count" if beyond > 0 else ""
+            )
             parts.append(f"{mib(memory.rss_mib)} were resident{of_others}")
     if text := "; ".join(parts):
         yield f"{text[0].upper()}{text[1:]}."

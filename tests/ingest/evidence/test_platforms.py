@@ -305,17 +305,17 @@ def test_words_made_from_the_exit_code_after_a_stop_prove_nothing(words: str) ->
     [
         (
             "REPORT RequestId: 1c2d\tMemory Size: 1536 MB\tMax Memory Used: 1536 MB\t\n",
-            "It used up to 1,536 MiB of its 1,536 MiB (100 %): it has reached its limit",
+            "It used 1,536 MiB of its 1,536 MiB (100 %): it has reached its limit",
         ),
         (
             "2026-11-23T10:00:01Z heroku[web.1]: Process running mem=807M(157.7%)\n"
             "2026-11-23T10:00:01Z heroku[web.1]: Error R14 (Memory quota exceeded)\n",
-            "The container web.1 used up to 807 MiB of its 512 MiB (158 %): it is over its limit",
+            "The container web.1 used 807 MiB of its 512 MiB (158 %): it is over its limit",
         ),
         (
             "2026-11-23T10:00:01Z heroku[web.1]: source=web.1 sample#memory_total=307.20MB "
             "sample#memory_rss=300.00MB sample#memory_quota=512.00MB\n",
-            "used up to 307 MiB of its 512 MiB (60.0 %): 205 MiB are left",
+            "used 307 MiB of its 512 MiB (60.0 %): 205 MiB are left",
         ),
     ],
 )
@@ -791,7 +791,7 @@ def test_docker_stats_show_how_near_a_container_is_to_its_own_limit() -> None:
     sizes = run.container_states.select("name", "memory_limit_bytes").rows()
     assert sizes == [("db-1", None), ("api-1", 1 << 29)]
     said = " ".join(str(run.summary()).split())
-    assert "api-1 used up to 499 MiB of its 512 MiB (97.4 %): 13.4 MiB are left" in said
+    assert "api-1 used 499 MiB of its 512 MiB (97.4 %): 13.4 MiB are left" in said
     assert run.post_mortems() == []
 
 

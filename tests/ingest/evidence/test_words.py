@@ -101,7 +101,7 @@ def test_the_files_give_a_kill_in_the_same_input_its_limit(limit: str) -> None:
 def test_a_group_without_a_kill_shows_how_near_it_is() -> None:
     run = read_text("memory.max 536870912\nmemory.current 268435456\n")
     assert run.post_mortems() == []
-    assert "used up to 256 MiB of its 512 MiB (50.0 %)" in " ".join(str(run.summary()).split())
+    assert "used 256 MiB of its 512 MiB (50.0 %)" in " ".join(str(run.summary()).split())
 
 
 def test_the_files_may_have_their_values_below_their_names() -> None:
