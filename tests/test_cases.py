@@ -14,8 +14,8 @@ NOT_YET = {
     "k19-containerd-shims-ps-through-awk-and-column-j",
     # Pauses in ms without a unit, and their mean alone.
     "k1-stats-api-handler-b", "k1-beego-gc-summary-c",
-    # Refused: the debug exporter of the OpenTelemetry Collector; 1,284 cycles, 0.75 ms each.
-    "k1-otelcol-debug-exporter-d",
+    # Refused: the debug exporter of the OpenTelemetry Collector.
+    "k1-otelcol-debug-exporter-d", "k19-otelcol-debug-runtime-4-n",
     # Refused: names of one program alone, Couchbase's query service (its gc.num is the heap goal).
     "k1-couchbase-query-vitals-f",
     # Refused: three kills since the host started, of which nothing is known but their number.

@@ -30,7 +30,7 @@ HINT = (
     r"(?:heap|stack)-(?:alloc|sys|idle|in-use|released)|stack-m(?:span|cache)-|total-alloc|(?:next|num|forced)-gc|gc-(?:pause|cpu)|"
     r"\b(?:alloc|sys|mallocs|frees|other-sys|gc-sys): \d|"
     # A value below its name, and Hugo's name.
-    r"^\d[\d.]*(?: ?[KMGT]i?B|[mµ]?s)?$|"
+    r"^[ \t]{0,9}\d[\d.]*(?: ?[KMGT]i?B|[mµ]?s)?$|"
     r"^(?:[A-Z][A-Za-z]+ ){1,4}(?:Usage|Obtained|Idle|Use|Released|Recycle|Pause|Times|"
     r"Allocated):?(?:$|\s\d)|"
     r"^hugo v\d|uilding sites"
@@ -194,9 +194,9 @@ def _with_name(message: Message, before: Message | None) -> Message:
     """Returns a message that is a value alone with its name, which the line before is."""
     if before is None or message.line_no - before.line_no != 1:
         return message
-    name = _ONLY_NAME.fullmatch(before.text)
-    if name and _ONLY_VALUE.fullmatch(message.text) and fields.scaled(name[1])[0]:
-        return message._replace(text=f"{name[1]}: {message.text}")
+    name, value = _ONLY_NAME.fullmatch(before.text.strip()), message.text.strip()
+    if name and _ONLY_VALUE.fullmatch(value) and fields.scaled(name[1])[0]:
+        return message._replace(text=f"{name[1]}: {value}")
     return message
 
 
