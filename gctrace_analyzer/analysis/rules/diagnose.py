@@ -28,6 +28,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     ProcessFacts,
 )
 from gctrace_analyzer.analysis.settings.known import go_version
+from gctrace_analyzer.analysis.summary import too_coarse
 from gctrace_analyzer.ingest.rows import by_process, of_process
 
 if TYPE_CHECKING:
@@ -198,7 +199,8 @@ def diagnose(
     for death in deaths:
         findings += _check(DEATH_RULES, DeathFacts(death, thresholds))
     if enriched.height:
-        findings += _check(OVERALL_RULES, OverallFacts(summaries, findings, thresholds))
+        overall = OverallFacts(summaries, findings, thresholds, too_coarse(enriched))
+        findings += _check(OVERALL_RULES, overall)
     sizes = {process: summary.cycles for process, summary in summaries.items()}
     return _worst_first(_merge_processes(_with_causes(findings), sizes))
 

@@ -17,7 +17,7 @@ from gctrace_analyzer.ingest.rows import complete, median, since, where, with_la
 from gctrace_analyzer.units import between_text, duration_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
     from datetime import datetime
 
     from gctrace_analyzer.analysis.metrics.pause_bounds import CyclePauses
@@ -207,6 +207,7 @@ class OverallFacts:
     summaries: Mapping[int, Summary]
     findings: Sequence[Finding]
     thresholds: Thresholds
+    too_coarse: Container[str] = ()
 
 
 @frozen

@@ -133,8 +133,8 @@ def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
     "GC044",
     "healthy",
     meaning="No action needed.",
-    condition="There are at least {t.warn_min_cycles} cycles, no other finding is a warning, and "
-    "no GC CPU is above the margin. The evidence "
+    condition="There are at least {t.warn_min_cycles} cycles, no other finding is a warning, "
+    "no GC CPU is above the margin, and the clock shows most pauses and CPU times. The evidence "
     "compares GC CPU with {t.gc_cpu_warn:.0%}, and the 99 % quantile of the pauses with the "
     "{t.stw_single_ms:g} ms of GC009 and GC010.",
     advice="Leave the settings alone.",
@@ -145,7 +145,7 @@ def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
 def healthy(facts: OverallFacts) -> Iterator[Evidence]:
     """Reports that no finding needs action, and compares figures with their thresholds."""
     t = facts.thresholds
-    if any(each.needs_action for each in facts.findings):
+    if facts.too_coarse or any(found.needs_action for found in facts.findings):
         return
     summaries = facts.summaries.values()
     cpu = [s.gc_cpu_share for s in summaries if s.gc_cpu_share is not None]

@@ -86,7 +86,7 @@ def state(report: Report) -> list[KeyFigure]:
         longest = [f"{known['max']} max"] if first == "p99" and "max" in known else []
         of_time = [] if s.stw_share is None else [f"{share(s.stw_share)} of time"]
         if many := coarse.get("pauses"):
-            of_time = [f"not measurable: {many} are printed as 0"]
+            longest, of_time = [], [f"not measurable: {many} are printed as 0"]
         note = " · ".join((first, *longest, *of_time))
         figures.append(_with_level(report, "Pauses", value, note, "pauses"))
     if s.gc_per_s is not None:
