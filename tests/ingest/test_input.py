@@ -133,7 +133,7 @@ def test_the_error_of_the_command_that_fetches_a_log_is_no_log(
 def test_only_what_may_be_standard_error_is_called_so(text: str, may_be: bool) -> None:
     with pytest.raises(gca.GctraceError) as refused:
         read_text(text)
-    assert ("If this is its standard error" in str(refused.value)) == may_be
+    assert ("this is its standard error" in str(refused.value)) == may_be
 
 
 @pytest.mark.parametrize("magic", [b"\x7fELF\x02", b"MZ\x90\x00\x03", b"\xcf\xfa\xed\xfe\x07"])

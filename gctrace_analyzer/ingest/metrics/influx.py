@@ -151,7 +151,7 @@ def _numbers(pairs: pl.DataFrame, samples: Samples) -> list[int | None]:
 def named(measurement: str, field: str, *, is_dump: bool) -> tuple[str | None, dict[str, str]]:
     """Returns the name of a field's metric, and its labels besides the tags.
 
-    >>> named("go_goroutines", "gauge", is_dump=False)
+    >>> named("go_threads", "gauge", is_dump=False)
     (None, {})
     >>> named("go_gc_duration_seconds", "0.5", is_dump=False)
     ('go_gc_duration_seconds', {'quantile': '0.5'})
