@@ -145,7 +145,7 @@ def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
 def healthy(facts: OverallFacts) -> Iterator[Evidence]:
     """Reports that no finding needs action, and compares figures with their thresholds."""
     t = facts.thresholds
-    if facts.too_coarse or any(found.needs_action for found in facts.findings):
+    if facts.too_coarse or any(finding.needs_action for finding in facts.findings):
         return
     summaries = facts.summaries.values()
     cpu = [s.gc_cpu_share for s in summaries if s.gc_cpu_share is not None]
