@@ -333,8 +333,15 @@ def percent(share: float) -> str:
 
     >>> percent(0.384), percent(0.042), percent(0.0004), percent(3e-7)
     ('38 %', '4.2 %', '0.04 %', 'under 0.001 %')
+
+    What is not all of it is not rounded to all.
+
+    >>> percent(0.9994), percent(1.0)
+    ('over 99 %', '100 %')
     """
     value = 100 * share
+    if 99.5 <= value < 100:
+        return "over 99 %"
     if 0 < value < _LEAST_PERCENT:
         return f"under {_LEAST_PERCENT:g} %"
     return f"{value:.0f} %" if value >= 10 or not value else f"{value:.2g} %"
