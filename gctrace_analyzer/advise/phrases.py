@@ -8,7 +8,6 @@ from gctrace_analyzer.advise.objective import run_time_text
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.analysis.rules.finding import gc_cpu_text, percent
 from gctrace_analyzer.analysis.settings.naming import gogc_range
-from gctrace_analyzer.analysis.summary import too_coarse
 from gctrace_analyzer.ingest.rows import not_null
 from gctrace_analyzer.units import LEAST_CORES, cores_text, digits, duration_text, size_text
 
@@ -104,7 +103,7 @@ _COARSE = "the clock of the log is too coarse for"
 
 def worst_costs(analysis: Analysis) -> Iterator[str]:
     """Yields what GC costs; of several processes, the one with most GC CPU, and its name."""
-    own, coarse = analysis.summaries, too_coarse(analysis.cycles)
+    own, coarse = analysis.summaries, analysis.too_coarse
     if len(analysis.tables["processes"]) < 2:
         printed = not_null(analysis.cycles["gc_cpu_since_start_pct"]).tail(1)
         yield from costs(analysis.summary, coarse, *printed)

@@ -41,7 +41,7 @@ from gctrace_analyzer.advise.objective import (
 )
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.refusal import FEW_CYCLES
-from gctrace_analyzer.advise.tight_limit import raising
+from gctrace_analyzer.advise.tight_limit import raising_to_least
 from gctrace_analyzer.advise.turned_down import costs_too_much, fits, is_turned_down
 from gctrace_analyzer.advise.whatif import agree
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -206,10 +206,8 @@ def _off_the_limit(scored: list[Row], predictor: Predictor) -> tuple[Row | None,
 
 def _none_fits(predictor: Predictor) -> str:
     """Returns that every other setting is turned down, and what makes room if the limit is low."""
-    least = predictor.least_limit_mib
-    if not predictor.now.limit or least is None or predictor.now.limit >= least:
-        return "no other setting fits"
-    return f"no other setting fits: {raising(predictor, least)}, or reduce the live heap"
+    order = raising_to_least(predictor)
+    return f"no other setting fits{f': {order}, or reduce the live heap' if order else ''}"
 
 
 def _first(scored: list[Row], predictor: Predictor) -> Row | None:
@@ -308,10 +306,7 @@ def _longer(scored: list[Row], present: Row, predictor: Predictor) -> Row | None
 def _explain_no_change(present: Row, predictor: Predictor, reason: str) -> None:
     """Writes into the present row why no change is recommended."""
     if not fits(present, predictor):
-        least = predictor.least_limit_mib
-        order = "raise its memory limit"
-        if predictor.now.limit and least is not None and predictor.now.limit < least:
-            order = raising(predictor, least)
+        order = raising_to_least(predictor) or "raise its memory limit"
         present["why"] = f"no setting fits the container: {order}, or reduce the live heap"
         return
     # Thrashing asks for a change, even if none is known.

@@ -44,6 +44,12 @@ def raising(predictor: Predictor, least: float) -> str:
     )
 
 
+def raising_to_least(predictor: Predictor) -> str:
+    """Returns `raising` for a present limit that is too low for the live heap; empty for others."""
+    now, least = predictor.now.limit, predictor.least_limit_mib
+    return raising(predictor, least) if now and least is not None and now < least else ""
+
+
 def raise_limit(
     predictor: Predictor, needed: tuple[float, float] | None, *, runs_all_the_time: bool = True
 ) -> str:

@@ -32,7 +32,6 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.settings.naming import setting_text
-from gctrace_analyzer.analysis.summary import too_coarse
 from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import changes_at
 from gctrace_analyzer.frozen import Plain, frozen
@@ -217,7 +216,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         return Verdict("info", sentence, better)
     first = _advised(advice)
     # A coarse clock, or dumps far apart or without the longest pause, may hide long ones.
-    hidden = bool(too_coarse(analysis.cycles)) or (
+    hidden = bool(analysis.too_coarse) or (
         analysis.by_dumps and not analysis.dumps.pauses_are_short
     )
     level: Severity = "info" if hidden else "ok"
@@ -239,7 +238,7 @@ def _better_input(analysis: Analysis, *, short: bool, idle: bool) -> str:
     if short:
         what = "metrics of a longer time" if analysis.by_dumps else "a longer log"
         return f"Record {what}, under the usual load."
-    if "gc_cpu" in too_coarse(analysis.cycles):
+    if "gc_cpu" in analysis.too_coarse:
         return "Record the log on a system with a finer clock."
     return ""
 
@@ -267,7 +266,7 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
         )
     if not shown:
         return "The log does not show what GC costs"
-    if too_coarse(analysis.cycles):
+    if analysis.too_coarse:
         start = f"There is no {shown} here"
     else:
         start = "GC is not a problem here" if s.gc_cpu_share is not None else "No problem found"
@@ -282,7 +281,7 @@ def _no_problem_with(analysis: Analysis) -> str:
         "gc_cpu": ("GC CPU", analysis.summary.gc_cpu_share),
         "pauses": ("pauses", analysis.summary.stw_max_ms),
     }
-    coarse = too_coarse(analysis.cycles)
+    coarse = analysis.too_coarse
     if not coarse:
         return "problem"
     shown = [

@@ -320,18 +320,14 @@ class Analysis:
         if self.by_dumps:
             return self.dumps.summary
         agreement = None if self.overlap is None else self.overlap.sentence
+        notes = (agreement, self.ignored_version, of_other_programs(self.tables))
         return summarize(
             self.cycles,
             self.tables["processes"],
             durations=self.durations,
             spans=self.spans,
             impossible=self.log.impossible,
-            notes=(
-                *self.log.notes,
-                *filter(
-                    None, (agreement, self.ignored_version, of_other_programs(self.tables))
-                ),
-            ),
+            notes=(*self.log.notes, *filter(None, notes)),
         )
 
     @cached_property
@@ -449,8 +445,13 @@ class Analysis:
     @cached_property
     def levels(self) -> dict[str, Level]:
         """Whether each headline figure is ok, a warning or bad."""
-        own, zeros = self.summaries.values(), too_coarse(self.cycles)
+        own, zeros = self.summaries.values(), self.too_coarse
         return headline_levels.levels(self.summary, own, self.findings, self.thresholds, zeros)
+
+    @cached_property
+    def too_coarse(self) -> dict[str, str]:
+        """The figures that the log's clock cannot show (`summary.too_coarse`)."""
+        return too_coarse(self.cycles)
 
     @cached_property
     def post_mortems(self) -> tuple[PostMortem, ...]:

@@ -272,7 +272,7 @@ def _most(values: pl.Series) -> float:
 
 def _is_after(text: str, dump: Row, size: int | None) -> bool:
     """Returns whether a size stands below a dump, whose time it then has."""
-    below = "\n".join(text.splitlines()[dump["line_no"] :])
+    below = "\n".join(text.split("\n")[dump["line_no"] :])
     return size is not None and size in sizes(below).values()
 
 

@@ -6,6 +6,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.postmortem.death import REFUSED
+from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
     count,
@@ -253,9 +254,7 @@ def _memory(memory: Memory) -> tuple[str, ...]:
         f"{memory.dumps:,}",
         held,
         mib(memory.in_use_max_mib),
-        mib(
-            memory.needed_max_mib if memory.needed_is == "heap allocated" else memory.alloc_mib
-        ),
+        mib(memory.needed_max_mib if memory.needed_is == HEAP_ALLOCATED else memory.alloc_mib),
         mib(memory.sys_mib),
         "–" if memory.num_gc is None else f"{memory.num_gc:,}",
     )

@@ -12,7 +12,6 @@ from gctrace_analyzer.analysis.settings.naming import (
     present,
     setting_text,
 )
-from gctrace_analyzer.analysis.summary import too_coarse
 from gctrace_analyzer.ingest.processes import distinct_names
 from gctrace_analyzer.present.document import KeyFigure, Table
 from gctrace_analyzer.present.format import (
@@ -72,7 +71,7 @@ TRENDS = {
 
 def state(report: Report) -> list[KeyFigure]:
     """Returns the headline figures that the log provides."""
-    s, coarse = report.analysis.summary, too_coarse(report.analysis.cycles)
+    s, coarse = report.analysis.summary, report.analysis.too_coarse
     figures: list[KeyFigure] = []
     if s.gc_cpu_share is not None:
         many = coarse.get("gc_cpu")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.phrases import to_set
 from gctrace_analyzer.advise.subject import advised_process
+from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
 from gctrace_analyzer.analysis.summary import seen_anyway
 from gctrace_analyzer.present.document import (
     Code,
@@ -242,7 +243,7 @@ def _memory(report: Report, *, is_sick: bool) -> Iterator[Block]:
     if sizes:
         # The verdict says all that one dump without the size of the heap shows.
         only = [(memory.dumps, memory.needed_is) for memory in report.analysis.memory]
-        is_said = report.verdict is None and only == [(1, "heap allocated")]
+        is_said = report.verdict is None and only == [(1, HEAP_ALLOCATED)]
         yield Folded("Memory", lambda: [sizes], [] if parts or is_said else [sizes])
     if parts:
         yield parts
