@@ -124,7 +124,7 @@ CYCLES = (
            "memstats.gc_cpu_fraction, truncated"),
     Column("procs", "Int64", "", "GOMAXPROCS at the start of the cycle", "work.maxprocs"),
     Column("format", "Category", "", "format of the line", "gctrace_analyzer.ingest.gctrace.grammar"),
-    Column("repaired", "Boolean", "", "the line was torn by another write and rejoined, or its damaged number was inferred from its neighbours", _LINE),
+    Column("repaired", "Boolean", "", "the line was torn by another write and rejoined, a tool had changed its characters, or its damaged number was inferred from its neighbours", _LINE),
     *WHERE,
     _MONOTONIC,
 )  # fmt: skip

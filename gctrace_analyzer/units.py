@@ -317,13 +317,15 @@ def between_text(low: str, high: str) -> str:
 def digits(value: float, significant: int, most_decimals: int = 6) -> str:
     """Rounds to a number of significant digits; digits before the point are always kept.
 
-    >>> digits(1234.5, 2), digits(0.0456, 2), digits(0.0, 2)
-    ('1,234', '0.046', '0')
+    Halves are rounded towards 0, so that the middle of a truncated duration reads as printed.
+
+    >>> digits(1234.5, 2), digits(0.0456, 2), digits(0.0, 2), digits(2.1 + 0.05, 2)
+    ('1,234', '0.046', '0', '2.1')
     """
     if value == 0:
         return "0"
     decimals = max(0, significant - 1 - math.floor(math.log10(abs(value))))
-    text = f"{value:,.{min(decimals, most_decimals)}f}"
+    text = f"{value * (1 - 1e-9):,.{min(decimals, most_decimals)}f}"
     if "." in text and decimals > significant:
         return text.rstrip("0").rstrip(".") or "0"
     return text

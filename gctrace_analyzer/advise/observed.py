@@ -100,8 +100,9 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     too_old = version is not None and version < (1, 10)
     whole = load_of(cycles, cpus) if thrashed else None
     refused = subject.unexplained_kill(analysis, process) or refusal(
-        load, now, whole, inferred=inferred, too_old=too_old, by_limit=by_limit
-    )
+        load, now, whole, inferred=inferred, too_old=too_old, by_limit=by_limit,
+        too_coarse="gc_cpu" in analysis.too_coarse,
+    )  # fmt: skip
     growth = analysis.live_growth(process)
     # Without GOGC and limit there is no goal to replay: the goals must come from somewhere.
     modelled = now if now.gogc or now.limit else replace(now, gogc=load.effective_gogc)

@@ -30,6 +30,7 @@ less is a start-up or a lull, as thrashing itself only lowers the rate. In real 
 predicted from 6 to 7 % of the time was 7 to 11 times too low."""
 
 IMPOSSIBLE = "the log has values that no program can have"
+TOO_COARSE = "the clock of the log is too coarse for the CPU time of GC"
 _STATE_LIMIT = "specify the memory limit that the program ran under"
 
 
@@ -81,6 +82,7 @@ def refusal(
     inferred: bool,
     too_old: bool,
     by_limit: bool,
+    too_coarse: bool = False,
 ) -> str | None:
     """Returns why nothing can be predicted from this load; None if predictions are possible.
 
@@ -91,9 +93,12 @@ def refusal(
         inferred: whether GOGC was inferred from the goals.
         too_old: whether the Go version has another pacer.
         by_limit: whether the memory limit sets the goals.
+        too_coarse: whether the clock shows no CPU time.
     """
     if load.cycles < DEFAULT.min_cycles:
         return too_few_steady(load.cycles)
+    if too_coarse:
+        return TOO_COARSE
     if load.alloc <= 0 or (load.true_live <= 0 and not now.ballast):
         return "the program allocates too little for sizes printed in whole MiB"
     if too_old:

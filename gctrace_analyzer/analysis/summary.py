@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis import spans as spans_of
@@ -164,8 +164,21 @@ def summarize(
         **growth_figures(cycles, DEFAULT),
         "log_check_points": check,
     }
-    warnings = caveats(cycles, processes, impossible or {}, check, DEFAULT)
-    return Summary(**figures, warnings=(*warnings, *notes))
+    warnings = [*caveats(cycles, processes, impossible or {}, check, DEFAULT)]
+    summary = Summary(**figures, warnings=())
+    if summary.gc_cpu_range is not None:
+        warnings.append(_about_range(cycles))
+    return replace(summary, warnings=(*warnings, *notes))
+
+
+def _about_range(cycles: pl.DataFrame) -> str:
+    """Returns why GC CPU is a range."""
+    why = (
+        "Go 1.23 and later count only a part of the time to stop the world"
+        if (cycles["gc_num"] == 1).any()
+        else "the first cycle's cost may be of the time before the log"
+    )
+    return f"GC CPU is a range: {why}."
 
 
 _LEAST_KNOWN = 0.1

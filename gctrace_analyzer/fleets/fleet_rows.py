@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import schema
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
+    from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.fleets.inputs import Item, Kind
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.run import Run
@@ -69,7 +72,7 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
     If it is `alone` in its file, all OOM kills in the file are counted as its own.
     """
     report = run.report()
-    summary = report.analysis.summary
+    summary = _measured(report.analysis)
     processes = report.analysis.log.tables["processes"]
     process = processes.row(0, named=True) if len(processes) else None
     capacity = _times(summary.span_s, summary.cpus)
@@ -85,7 +88,8 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
         "gc_cpu_with_idle_s": _times(summary.gc_cpu_with_idle_share, capacity),
         "goal_set_by": next(iter(report.analysis.goal_set_by), None),
         # Metrics may lack the GC CPU of any number of cycles.
-        "short": few or (summary.gc_cpu_share is None and not run.cycles.is_empty()),
+        "short": few
+        or (report.analysis.summary.gc_cpu_share is None and not run.cycles.is_empty()),
         "repaired_cycles": report.analysis.repaired,
         "oom_kills": len(deaths if alone else own),
         **(_memory(run) if len(run.memstats) else {}),
@@ -96,6 +100,14 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
         **_episodes(report.analysis.episodes, summary.span_s),
         **_advice(report),
     }
+
+
+def _measured(analysis: Analysis) -> Summary:
+    """Returns the figures, without those that the clock of the log is too coarse for."""
+    parts = {"gc_cpu": ("gc_cpu", "assist"), "pauses": ("stw_",)}
+    coarse = [part for figure in analysis.too_coarse for part in parts[figure]]
+    unknown = [name for name in FIGURES if any(part in name for part in coarse)]
+    return replace(analysis.summary, **dict.fromkeys(unknown))  # type: ignore[arg-type]  # all of these may be None
 
 
 def _memory(run: Run) -> Row:

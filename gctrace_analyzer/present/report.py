@@ -86,8 +86,9 @@ class Report:
         if self.analysis.by_dumps:
             return "cycles not counted" if summary.gc_per_s is None else cycles
         if summary.cycles:
-            counts = {"repaired": self.analysis.repaired, "missing": summary.missing_cycles}
-            flawed = [f"{number:,} {what}" for what, number in counts.items() if number]
+            repaired, missing = self.analysis.repaired, summary.missing_cycles
+            flawed = [f"{format.count(repaired, 'line')} repaired"] if repaired else []
+            flawed += [f"{missing:,} missing"] if missing else []
             return ", ".join([cycles, *flawed])
         has_dumps = len(self.analysis.tables["memstats"])
         return "no gctrace" if has_dumps else "no GC cycles"

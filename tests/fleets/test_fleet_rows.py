@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,24 @@ def test_a_row_has_every_column_and_the_figures_of_the_report() -> None:
     assert found["findings"] == run.findings()["id"].to_list()
     assert found["advice_heap_peak_mib"] == first["heap_peak_mib"]
     assert found["gc_cpu_s"] == pytest.approx(found["gc_cpu_share"] * found["capacity_cpu_s"])
+
+
+def test_a_row_has_no_figure_that_the_clock_of_the_log_is_too_coarse_for(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "coarse.log"
+    text = (SAMPLES / "steady-go1.26.log").read_text()
+    path.write_text(
+        re.sub(r"[^ ]+ ms clock, [^ ]+ ms cpu", "0+1+0 ms clock, 0+0/0/0+0 ms cpu", text)
+    )
+    (found,) = rows_of(path)
+    assert not found["short"]
+    assert "GC044" not in found["findings"]
+    known = {name: value for name, value in found.items() if value is not None}
+    assert not {"gc_cpu_share", "gc_cpu_s", "gc_cpu_cores", "stw_max_ms", "saved_cores"} & set(
+        known
+    )
+    assert "too coarse" in found["advice_refused"]
 
 
 def test_a_row_of_metrics_has_the_cores_and_the_advice_of_the_report() -> None:

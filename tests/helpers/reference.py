@@ -41,6 +41,9 @@ _ESCAPED = {
 }  # fmt: skip
 
 
+_TAG = re.compile(r"</?[a-z][a-z0-9]*(?: +[a-z-]+=(?:\"[^\"<>]*\"|'[^'<>]*'))* */?>")
+"""A tag of HTML. A line with an opening one alone is torn."""
+
 LARGEST = 1 << 31
 """Records with larger numbers are not compared; the real reader makes most of them null."""
 
@@ -68,6 +71,7 @@ class Cycle(NamedTuple):
 def cycles(text: str) -> Iterator[tuple[Cycle, bool]]:
     """Yields the cycles of a log, each with whether a runtime can print all of its numbers."""
     for line_no, line in enumerate(text.split("\n"), start=1):
+        line = _TAG.sub("", line)
         for escape, plain in _ESCAPED.items():
             line = line.replace(escape, plain)
         shapes = [name for name, pattern in _PATTERNS.items() if pattern.search(line)]

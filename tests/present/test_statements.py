@@ -648,6 +648,8 @@ def test_a_coarse_clock_is_no_evidence_of_health() -> None:
         "not measurable: all cycles are printed with 0",
         "p99 · not measurable: all are printed as 0",
     ]
+    refused = both.advice.recommendations["refused"].to_list()
+    assert refused == ["the clock of the log is too coarse for the CPU time of GC"]
     cpu = read_text(re.sub(r"[^ ]+ ms cpu", _ZERO.split(", ")[1], lines)).report()
     assert cpu.verdict is not None
     assert cpu.verdict.sentence.startswith("There is no problem with pauses here: the clock")
@@ -717,6 +719,8 @@ def test_a_report_names_one_gc_cpu_without_idle_marking() -> None:
     report = gca.read(SAMPLES / "steady-go1.26.log").report()
     first = report.advice.recommendations.row(0, named=True)
     assert first["why"] == "no change: without idle marking, GC CPU is below 10 %"
+    little = gca.read(SAMPLES / "ballast-go1.26.log").recommend().row(0, named=True)
+    assert little["why"] == "no change: GC CPU is below 10 %"
 
 
 def test_why_a_limit_is_advised_is_a_sum() -> None:

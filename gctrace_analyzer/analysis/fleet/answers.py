@@ -55,7 +55,7 @@ _MAD_OF_NORMAL = 0.6745
 class FleetTotals(Plain):
     """Counts and sums over the whole fleet; None if no file has the figure.
 
-    `files` is 0 if a server gave the rows. `unmeasured` processes do not export their GC CPU.
+    `files` is 0 if a server gave the rows. `unmeasured` processes do not show their GC CPU.
     `gc_cores` are the cores spent on GC, without idle marking. `saved_*` is what applying the
     recommendations saves, with 80 % intervals. For these intervals, the prediction errors of a
     service's replicas are assumed to be equal, and those of different services independent.

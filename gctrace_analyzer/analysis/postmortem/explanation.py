@@ -250,8 +250,8 @@ def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
         stacks = "" if facts.memory.go_other_mib is not None else "goroutine stacks, "
         others = "" if is_resident else "other processes, files in memory, "
         yield (
-            f"At least {outside:,.0f} and at most {outside_most:,.0f} of {of} were not Go heap, "
-            f"unless one last allocation was that large: {stacks}cgo, mmap, {others}or memory that "
+            f"At least {outside:,.0f} of {of} were not Go heap, unless one last allocation was "
+            f"that large: {stacks}cgo, mmap, {others}or memory that "
             "the runtime had not returned."
         )
 
@@ -334,10 +334,7 @@ def _in_spite_of(facts: Evidence, heap: HeapAtDeath, gomemlimit: float | None) -
     )
     share = f"{was}, {100 * room / limit:.0f} % of the limit"
     if heap.go_heap_most_mib is not None and heap.go_most_mib < room:
-        return (
-            f"{share}, and Go had about {heap.go_most_mib:,.0f} MiB at most: the rest is memory "
-            "that Go does not count."
-        )
+        return f"{share}, and Go had less: the rest is memory that Go does not count."
     if heap.go_least_mib > room:
         return f"{share}, and Go had more: GOMEMLIMIT is a soft limit."
     return (

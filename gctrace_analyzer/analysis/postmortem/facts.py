@@ -34,10 +34,9 @@ class Limit:
 class LastMinute:
     """What cycles, or dumps and scrapes, of the last minute show.
 
-    `growth` is the growth of the whole log if it is no longer than that, so that it is said with
-    the same figures everywhere. `live_span_s` is the time from the first live heap to the last,
-    `live_had_mib` the live heap that nine of ten cycles in the first half did not exceed,
-    `heap_peak_mib` the largest heap,
+    `growth` is that of the whole log, so that it is said with the same figures everywhere.
+    `live_span_s` is the time from the first live heap to the last, `live_had_mib` the live heap
+    that nine of ten cycles in the first half did not exceed, `heap_peak_mib` the largest heap,
     `limited` whether a memory limit set most goals, `alloc_most_mib_per_s` the highest allocation
     rate over several cycles, `stw_max_ms` the longest pause, and `overshoot` how many times its
     goal a heap reached at most; None if single allocations jumped over the goal, after which a heap

@@ -269,9 +269,8 @@ def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
     filled = minute.filter(pl.col("start_s") >= DEFAULT.warm_up_s)
     filled = minute if filled.is_empty() else filled
     live = filled["heap_live_mib"]
-    growth = live_growth(cycles)
     return LastMinute(
-        growth=growth if growth and growth.span_s <= LAST_S else None,
+        growth=live_growth(cycles),
         last_gc_num=last["gc_num"],
         gap_s=gap_s,
         usual_interval_s=_usual_s(minute["interval_s"].drop_nulls()),
@@ -351,7 +350,9 @@ def _last_scrapes(intervals: pl.DataFrame) -> tuple[LastMinute, Resident] | None
         resident_mib=pl.col("rss_mib").last(), go_other_mib=pl.col("other_mib").last()
     )
     known = row.row(0, named=True) | rates_of(minute, *_RATES)
-    return LastMinute(**known), Resident(**memory.row(0, named=True))
+    # As in the findings, a live heap is that of the end of its interval.
+    growth = live_growth(intervals.with_columns(start_s=pl.col("end_s")))
+    return LastMinute(growth=growth, **known), Resident(**memory.row(0, named=True))
 
 
 def _next_goal(minute: pl.DataFrame, last: Row) -> int | None:

@@ -279,15 +279,11 @@ def _beside_outside(
             "for what is outside the heap, as long as that does not grow."
         )
     elif room is None and heap.is_mostly_outside:
-        yield (
-            f"It is more than all that Go had, about {heap.go_most_mib:,.0f} MiB at most: no GOGC "
-            "or GOMEMLIMIT makes up for it."
-        )
+        yield ("It is more than all that Go had: no GOGC or GOMEMLIMIT makes up for it.")
     elif room is None and not in_spite:
-        acted = (
-            "A GOMEMLIMIT of 90 % of the limit would not have acted: Go had about "
-            f"{heap.go_most_mib:,.0f} MiB at most. "
-        ) * (heap.go_most_mib < MOST_OF_LIMIT * limit)
+        acted = "A GOMEMLIMIT of 90 % of the limit would not have acted: Go had less. " * (
+            heap.go_most_mib < MOST_OF_LIMIT * limit
+        )
         yield f"{acted}Until the cause is known, a higher limit helps."
 
 

@@ -37,9 +37,13 @@ _ARROWS = (
     "-&gt;", "-&amp;gt;", r"-\u003e", "-\\>",
     "\u2192", "\u2013>", "\u2014>", "\u2013&gt;", "\u2014&gt;",
 )  # fmt: skip
-MARKUP = {**dict.fromkeys(_ARROWS, "->"), "**": ""}
+_MARKUP = {**dict.fromkeys(_ARROWS, "->"), "**": "", "&nbsp;": " "}
 """What `->` becomes, escaped as in HTML, JSON or Markdown, or as an arrow or dash set by an editor;
 and what makes a part of a record bold."""
+
+_TAGS = ("</", "<br")
+_TAG = r"</?[a-z][a-z0-9]*(?: +[a-z-]+=(?:\"[^\"<>]*\"|'[^'<>]*'))* */?>"
+"""A tag of HTML, as in a page that a log was copied from, and what a line with tags contains."""
 
 _SPACED = r"(\d) +([+/]|->) +(\d)"
 """Matches what some log pipelines make of two numbers and `+`, `/` or `->` between them."""
@@ -60,13 +64,8 @@ def add_by_pattern(lines: pl.DataFrame, tables: Frames) -> list[Suspect]:
         return []
     long, rest = parted(lines, lines["text"].str.len_bytes() > LONG_LINE_BYTES)
     suspects = _suspects(long, "long")
-    text = pl.col("text")
-    rest = rest.with_columns(
-        # A record with another arrow is read, and counts as repaired.
-        repaired=text.str.contains_any(list(MARKUP)),
-        text=text.str.replace_many(MARKUP),
-        prefix=pl.lit(""),
-    )
+    # A record with another arrow, or with tags, is read, and counts as repaired.
+    rest = without_markup(rest).with_columns(prefix=pl.lit(""))
     for head, shapes in HEADS:
         if rest.is_empty():
             break
@@ -78,6 +77,16 @@ def add_by_pattern(lines: pl.DataFrame, tables: Frames) -> list[Suspect]:
             those, rest = parted(rest, rest["text"].str.contains(pattern))
             suspects += _suspects(those, kind)
     return sorted(suspects)
+
+
+def without_markup(lines: pl.DataFrame) -> pl.DataFrame:
+    """Returns the lines as the runtime printed them, and whether they were changed (`repaired`)."""
+    text = pl.col("text")
+    marked = lines["text"].str.contains_any([*_MARKUP, *_TAGS])
+    if marked.any():
+        plain = text.str.replace_all(_TAG, "").str.replace_many(_MARKUP)
+        lines = lines.with_columns(pl.when(marked).then(plain).otherwise(text))
+    return lines.with_columns(marked.alias("repaired"))
 
 
 def _without_blanks(lines: pl.DataFrame) -> pl.DataFrame:

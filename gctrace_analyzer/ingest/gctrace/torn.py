@@ -20,8 +20,6 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-import polars as pl
-
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.gctrace.chunk import (
     CONTEXT_LINES,
@@ -39,10 +37,12 @@ from gctrace_analyzer.ingest.gctrace.grammar import (
     Variant,
     any_of,
 )
-from gctrace_analyzer.ingest.gctrace.patterns import MARKUP, MODERN_HEAD
+from gctrace_analyzer.ingest.gctrace.patterns import MODERN_HEAD, without_markup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    import polars as pl
 
 
 _REASONS = {
@@ -134,7 +134,7 @@ def rejoin(
         expected_num: returns the cycle number that would continue the log at a line.
     """
     lines: dict[str, dict[int, str]] = {}
-    plain = context.select("line_no", pl.col("text").str.replace_many(MARKUP), "origin")
+    plain = without_markup(context).select("line_no", "text", "origin")
     for number, text, origin in zip(*(column.to_list() for column in plain), strict=True):
         lines.setdefault(origin, {})[number] = text[:SUSPECT_CHARS]
     result = Rejoined()

@@ -224,11 +224,15 @@ def to_do(answers: Answers) -> list[str]:
     """Returns sentences about what would make the figures better."""
     t, sentences = answers.totals, list[str]()
     if t.unmeasured:
-        whose = count(t.unmeasured, "process does", "processes do")
+        whose = count(t.unmeasured, "process shows", "processes show")
         order = "its" if t.unmeasured == 1 else "their"
+        exported = (
+            f" One line of Go in place of the default collector exports it: {ENABLE}."
+            if len(answers.memory)
+            else ""
+        )
         sentences.append(
-            f"{whose} not export GC CPU, and {order} order follows cycles/s × live heap. One line "
-            f"of Go in place of the default collector exports it: {ENABLE}."
+            f"{whose} no GC CPU, and {order} order follows cycles/s × live heap.{exported}"
         )
     if t.unnamed and t.files:
         unnamed = answers.processes.filter(~pl.col("named"))

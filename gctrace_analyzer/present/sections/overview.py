@@ -36,8 +36,6 @@ from gctrace_analyzer.units import LEAST_CORES, cores_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    import polars as pl
-
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.schema import Row
@@ -232,34 +230,26 @@ def self_check(report: Report) -> str | None:
     if not summary.cycles or report.analysis.by_dumps:
         return None
     check = summary.log_check_points
-    agrees = ""
+    agrees, repaired = "", f"{report.analysis.repaired:,} repaired"
+    if report.analysis.repaired:
+        repaired += " (torn apart by other output, or changed on the way)"
     if check is not None:
         points = (
             f"differs by up to {abs(check):.1f} points from"
             if abs(check) >= 1
             else "agrees with"
         )
-        agrees = f"GC CPU, as added up from the lines, {points} the runtime's own percentage; "
+        # Go 1.18 and later may count pauses in part (`log_check_points`).
+        either = report.analysis.cycles["stacks_mib"].count() > 0
+        added = f"the lines{', with or without their pauses,' if either else ','}"
+        agrees = f"GC CPU, as added up from {added} {points} the runtime's own percentage; "
     lines = sum(source.lines for source in report.analysis.log.sources)
     read = f"{count(lines, 'line')} read, " if lines else ""
     return (
-        f"{agrees}{read}{report.analysis.repaired:,} repaired, "
+        f"{agrees}{read}{repaired}, "
         f"{len(report.analysis.rejected):,} rejected. The runtime truncates durations; each "
         "counts as the middle of its range."
-        f"{_range(summary, report.analysis.cycles)}"
     )
-
-
-def _range(s: Summary, cycles: pl.DataFrame) -> str:
-    """Returns what the log leaves of GC CPU if that is wide, and why, as a sentence."""
-    if s.gc_cpu_range is None:
-        return ""
-    why = (
-        "Go 1.23 and later count only a part of the time to stop the world"
-        if (cycles["gc_num"] == 1).any()
-        else "the first cycle's cost may be of the time before the log"
-    )
-    return f" GC CPU is a range: {why}."
 
 
 def worst(report: Report) -> Table | None:

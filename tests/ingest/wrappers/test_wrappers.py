@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.ingest.wrappers import strip
+from tests.helpers import reference
 from tests.helpers.logs import AT, RECORDS, logfile, records
 
 if TYPE_CHECKING:
@@ -362,6 +364,30 @@ def test_other_arrows_are_read_and_count_as_repaired(arrow: str, *, wrapped: boo
     assert run.cycles.drop(but).equals(expected.cycles.drop(but))
     assert run.cycles["repaired"].all()
     assert run.rejected.is_empty()
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        ("", "<b>", "</b>", ""),
+        ("", '<span style="color:red">', "</span>", " <br>"),
+        ("<td>", "", "", "</td>"),
+        ("<p><code class='log'>", "<b>", "</b>", "</code></p>"),
+    ],
+)
+def test_tags_around_and_in_a_record_are_left_out(tags: tuple[str, str, str, str]) -> None:
+    """A log that was copied from a page."""
+    before, opening, closing, after = tags
+    heap = re.compile(r"\d+->\d+->\d+ MB")
+    lines = [heap.sub(rf"{opening}\g<0>{closing}", line) for line in RECORDS]
+    text = "".join(f"{before}{line}{after}\n" for line in lines)
+    run = gca.read(io.StringIO(text))
+    expected = gca.read(io.StringIO("".join(f"{line}\n" for line in RECORDS)))
+    names = [name for name in run.cycles.columns if name not in ("repaired", "line_no")]
+    assert run.cycles.select(names).equals(expected.cycles.select(names))
+    assert run.rejected.is_empty()
+    found = [cycle.gc_num for cycle, _ in reference.cycles(text)]
+    assert found == run.cycles["gc_num"].to_list()
 
 
 def test_a_record_before_a_prefix_is_no_name_of_a_job() -> None:
