@@ -95,9 +95,6 @@ def _change(times: float) -> str:
     return f"{'the same' if abs(1 - times) < _SAME else change} GC CPU with idle marking"
 
 
-_NEARLY_ALL = 0.9
-"""Share of the time. A log that has this much of it in one cycle shows nothing but that cycle."""
-
 _COARSE = "the clock of the log is too coarse for"
 
 
@@ -139,8 +136,7 @@ def costs(s: Summary, coarse: Container[str] = (), printed: int | None = None) -
         if s.gc_cpu_most_cores and s.cpus and s.gc_cpu_most_cores >= LEAST_CORES:
             up_to = "up to " if s.gc_cpu_range else ""
             cores = f" ({up_to}{cores_text(s.gc_cpu_most_cores, s.cpus)})"
-        alone = s.cycles == 1 and (s.gc_active_share or 0) > _NEARLY_ALL
-        when = " while the one cycle ran" if alone else ""
+        when = " while the one cycle ran" if s.is_of_one_cycle else ""
         yield f"GC takes {gc_cpu_text(s)} of the CPU{cores}{when}"
     elif s.gc_per_s is not None:
         often = f"{digits(s.gc_per_s, 3)} times a second"

@@ -98,6 +98,11 @@ class Summary(Plain):
         return (low, high) if max(value - low, high - value) > _WIDE * value else None
 
     @property
+    def is_of_one_cycle(self) -> bool:
+        """Whether nearly all of the time is that of one cycle, and shows nothing but it."""
+        return self.cycles == 1 and (self.gc_active_share or 0) > _NEARLY_ALL
+
+    @property
     def gc_cpu_most_cores(self) -> float | None:
         """GC CPU in CPUs; if it is a range, its upper end."""
         if self.gc_cpu_cores is None or self.gc_cpu_range is None or not self.gc_cpu_share:
@@ -116,6 +121,9 @@ class Summary(Plain):
             return None
         return min(self.stw_share / self.gc_cpu_share, 1.0)
 
+
+_NEARLY_ALL = 0.9
+"""Share of the time."""
 
 _WIDE = 0.1
 """Share of GC CPU. If an end is farther from it, the range is shown instead of one value."""

@@ -62,8 +62,7 @@ def test_long_pauses_do_not_hide_a_longer_one_of_the_start_up() -> None:
     for number in range(300, 330):
         lines[number] = lines[number].replace("+5+0.02 ms clock", "+5+15 ms clock")
     assert of("".join(lines)).sentence == (
-        "The whole program stops for up to 16 ms after marking. The longest of all pauses took "
-        "120 ms."
+        "The pause after marking takes up to 15 ms. The longest of all pauses took 120 ms."
     )
 
 

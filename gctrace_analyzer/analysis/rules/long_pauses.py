@@ -35,7 +35,8 @@ _LONG = (
 @rule(
     "GC009",
     "long-stw-sweep-termination",
-    meaning="The whole program waits because stopping the world takes a long time.",
+    meaning="The pause before marking is long. It has the wait until all goroutines have stopped, "
+    "in which others still run: only what comes after it stops the whole program.",
     condition="Sweep-termination pauses: " + _LONG,
     advice=f"{CHECK_CPUS}; a loop without function calls (before Go 1.14) or clearing a large "
     "block (before 1.17) also delays the stop.",
@@ -54,8 +55,8 @@ def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
 @rule(
     "GC010",
     "long-stw-mark-termination",
-    meaning="The whole program waits because the world stays stopped for a long time at the end of "
-    "marking.",
+    meaning="The pause at the end of marking is long. It has the wait until all goroutines have "
+    "stopped, and the time in which the world stays stopped.",
     condition="Mark-termination pauses (Go 1.4 and earlier: whole collections; Go 1.5 to 1.8: also "
     "those that the program forces): " + _LONG,
     advice=f"{CHECK_CPUS}; with Go 1.7 and earlier, upgrade.",
@@ -126,10 +127,14 @@ def _long_pauses(
         severity = "bad" if late > t.stw_bad_ms else "warn"
     most, usual = (duration_text(value / 1000) for value in (longest, median(values)))
     stops = f"The whole program stops for up to {most} {which}"
+    has_wait = not which.startswith("for")
+    if has_wait:
+        stops = f"The pause {which} takes up to {most}"
     headline = f"{stops}{_share(facts)}"
     is_single = int((values > t.stw_single_ms).sum()) == 1 and not _share(facts)
     if is_single and cycles["stw_sweep_term_ms"].count():
-        headline = stops = f"One pause {which} stopped the whole program for {most}"
+        took = "took" if has_wait else "stopped the whole program for"
+        headline = stops = f"One pause {which} {took} {most}"
     of_all_ms = facts.summary.stw_max_ms or 0.0
     if of_all_ms > longest and (of_all := duration_text(of_all_ms / 1000)) != most:
         headline += f". The longest of all pauses took {of_all}"
@@ -162,7 +167,7 @@ def _share(facts: ProcessFacts) -> str:
 @rule(
     "GC046",
     "long-gc-pauses",
-    meaning="GC stops the whole program for a long time; metrics do not show in which phase.",
+    meaning="The pauses of GC are long; metrics do not show in which phase.",
     condition="Only where there are metrics and no gctrace. The two pauses of a cycle, added: "
     f"{_LONG} Pauses that totals and maxima do not show count as short.",
     advice=f"{CHECK_CPUS}. GODEBUG=gctrace=1 shows which of the two pauses of a cycle is long.",
@@ -184,23 +189,22 @@ def long_pauses_of_metrics(facts: ProcessFacts) -> Iterator[Evidence]:
     upto = "up to" if pauses.exact or facts.summary.stw_max_ms is not None else "at least"
     parts = []
     if pauses.p50_ms is not None:
-        parts.append(f"half of the cycles stop it for over {_ms(pauses.p50_ms)}")
+        parts.append(f"over {_ms(pauses.p50_ms)} in half of the cycles")
     if pauses.cycles >= FOR_P99 and pauses.p99_ms > t.stw_warn_ms:
-        over = "" if pauses.exact else "at least "
-        verb = "" if parts else "stops it "
-        parts.append(f"{over}1 in 100 cycles {verb}for over {_ms(pauses.p99_ms)}")
+        least = "" if pauses.exact else "at least "
+        parts.append(f"over {_ms(pauses.p99_ms)} in {least}1 of 100 cycles")
     tail = f"; {', '.join(parts)}" if parts else ""
     yield Evidence(
         severity,
-        f"A GC cycle stops the program for {upto} {longest}{tail}. This is the sum of "
-        "both pauses of a cycle: metrics do not show which of them is long.",
+        f"The two pauses of a GC cycle take {upto} {longest} together{tail}. Metrics do not "
+        "show which of them is long.",
         {
             "p50_ms": pauses.p50_ms,
             "p90_ms": pauses.p90_ms,
             "p99_ms": pauses.p99_ms,
             "max_ms": pauses.max_ms,
         },
-        headline=f"The whole program stops for {upto} {longest} in a GC cycle.",
+        headline=f"The two pauses of a GC cycle take {upto} {longest} together.",
     )
 
 

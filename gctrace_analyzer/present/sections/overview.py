@@ -81,7 +81,8 @@ def state(report: Report) -> list[KeyFigure]:
     if known:
         first, value = next(iter(known.items()))
         longest = [f"{known['max']} max"] if first == "p99" and "max" in known else []
-        of_time = [] if s.stw_share is None else [f"{share(s.stw_share)} of time"]
+        time = "the cycle" if s.is_of_one_cycle else "time"
+        of_time = [] if s.stw_share is None else [f"{share(s.stw_share)} of {time}"]
         if many := coarse.get("pauses"):
             longest, of_time = [], [f"not measurable: {many} are printed as 0"]
         note = " · ".join((first, *longest, *of_time))
@@ -93,7 +94,7 @@ def state(report: Report) -> list[KeyFigure]:
     if s.assist_share_of_gc_cpu is not None:
         value = share(s.assist_share_of_gc_cpu)
         note = "of GC CPU"
-        if s.assist_share_of_cpu is not None:
+        if s.assist_share_of_cpu is not None and not s.is_of_one_cycle:
             note += f"; {share(s.assist_share_of_cpu)} of all CPU"
         figures.append(_with_level(report, "Mark assist", value, note, "assist"))
     if s.live_heap_p50_mib is not None:
@@ -355,9 +356,10 @@ def damage(report: Report) -> list[str]:
 
 
 def with_trends(report: Report, figures: Iterable[KeyFigure]) -> list[KeyFigure]:
-    """Returns the figures with their values over time; one interval alone has no course."""
+    """Returns the figures with their values over time; one cycle or interval has no course."""
     analysis = report.analysis
-    if not len(analysis.trend) or (analysis.by_dumps and len(analysis.dumps.between) < 2):
+    number = len(analysis.dumps.between) if analysis.by_dumps else analysis.summary.cycles
+    if not len(analysis.trend) or number < 2:
         return list(figures)
     return [
         replace(figure, trend=analysis.trend[TRENDS[figure.label]].to_list())
@@ -379,6 +381,8 @@ def _cores(s: Summary) -> str:
     if s.gc_cpu_with_idle_share is not None and s.gc_cpu_share is not None:
         most = s.gc_cpu_range[1] if s.gc_cpu_range else s.gc_cpu_share
         note += f"; {share(s.gc_cpu_with_idle_share + most - s.gc_cpu_share)} with idle"
+    if s.is_of_one_cycle:
+        note += ", in this cycle"
     is_range = s.gc_cpu_range and (s.gc_cpu_most_cores or 0) >= LEAST_CORES
     return f"up to {note}" if is_range else note
 

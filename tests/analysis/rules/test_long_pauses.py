@@ -46,7 +46,7 @@ def test_a_long_pause_of_the_start_up_is_a_note() -> None:
 
 def test_a_single_pause_has_no_median() -> None:
     (finding,) = matches(long_pauses.long_mark_termination, facts_of(with_pauses(1, c1="11.5")))
-    assert finding.evidence == "One pause after marking stopped the whole program for 12 ms."
+    assert finding.evidence == "One pause after marking took 12 ms."
 
 
 def test_many_pauses_above_a_millisecond_are_a_note() -> None:
@@ -108,11 +108,9 @@ def test_a_single_long_pause_is_not_said_to_happen_every_time() -> None:
     def headline(text: str) -> str:
         return matches(long_pauses.long_mark_termination, facts_of(text))[0].headline
 
-    assert headline(with_pauses(60, c30="30")) == (
-        "One pause after marking stopped the whole program for 30 ms."
-    )
+    assert headline(with_pauses(60, c30="30")) == ("One pause after marking took 30 ms.")
     assert headline(with_pauses(60, c30="30", c40="12")) == (
-        "The whole program stops for up to 30 ms after marking."
+        "The pause after marking takes up to 30 ms."
     )
 
 

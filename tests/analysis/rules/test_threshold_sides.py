@@ -292,7 +292,7 @@ SAID: list[tuple[Rule[ProcessFacts], str, str, tuple[int, ...]]] = [
     (marking.idle_mark_heavy, "idle", "74 % of all marking ran on idle processors.", ()),
     # 101 MiB in 3.0006 s of CPU.
     (marking.low_mark_throughput, "slow marking", "30 cycles marked less than 100 MiB per CPU second; the slowest, 33.7 MiB.", (1, 2, 3)),
-    (long_pauses.long_sweep_termination, "long pauses", "The whole program stops for up to 7.0 ms before marking. The median of these 100 pauses is 7.0 ms.", (1, 2, 3)),
+    (long_pauses.long_sweep_termination, "long pauses", "The pause before marking takes up to 7.0 ms. The median of these 100 pauses is 7.0 ms.", (1, 2, 3)),
     (limit.limit_bound, "limited", "The memory limit set the goal in 60 of 60 cycles; the limit is at least 125 MiB.", ()),
     # The median of the live heap is 105 MiB, 20 MiB below the goal.
     (limit.limit_tight, "limited", "GOMEMLIMIT is close to the live heap: it leaves room for only 19 % more, so GC runs more often than GOGC asks for.", (19, 50, 6)),
