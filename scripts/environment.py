@@ -73,6 +73,15 @@ def _install(target: str, *, core: bool) -> None:
     # Most modules of the libraries are never loaded, and compiling all takes half of the time.
     quick = ("--no-compile", "--disable-pip-version-check")
     pip = (PYTHON, "-m", "pip", "install", "--quiet", *quick)
+    # uv takes half of pip's time; pip also knows the indexes that are set for it alone.
+    uv = (BIN / "uv", "pip", "install", "--quiet", "--python", PYTHON, "-e", target)
+    if all(
+        not subprocess.run(
+            [str(word) for word in words], check=False, env=environment
+        ).returncode
+        for words in ((*pip, "uv"), uv)
+    ):
+        return
     try:
         run(*pip, "-e", target, env=environment)
     except SystemExit:

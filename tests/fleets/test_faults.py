@@ -448,12 +448,21 @@ def test_ctrl_c_while_workers_start_prints_no_stacks(
 # --- an object store ---
 
 
+@contextlib.contextmanager
+def s3_server(port: int, root: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A server whose buckets are the folders in `root`; it answers when this returns."""
+    options = ("--addr", f"127.0.0.1:{port}", "--auth-key", f"{KEY},{SECRET}")
+    with running(str(BIN / "rclone"), "serve", "s3", *options, str(root)) as process:
+        for _ in range(200):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                break
+            time.sleep(0.05)
+        yield process
+
+
 @pytest.fixture
 def s3(tmp_path: Path, logs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A server that speaks S3, with the logs in a bucket; gives its process."""
-    server = shutil.which("versitygw") or shutil.which("versitygw", path=str(BIN))
-    if not server:
-        pytest.skip("no versitygw here: `scripts/test --all` builds it, with Go")
     root = tmp_path / "buckets"
     shutil.copytree(logs, root / "logs")
     (root / "results").mkdir()
@@ -467,19 +476,7 @@ def s3(tmp_path: Path, logs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         "AWS_EC2_METADATA_DISABLED": "true",
     }.items():
         monkeypatch.setenv(name, value)
-    with running(
-        server,
-        "--port",
-        f"127.0.0.1:{port}",
-        "posix",
-        str(root),
-        ROOT_ACCESS_KEY=KEY,
-        ROOT_SECRET_KEY=SECRET,
-    ) as process:
-        for _ in range(100):
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-                break
-            time.sleep(0.05)
+    with s3_server(port, root) as process:
         import s3fs
 
         s3fs.S3FileSystem.clear_instance_cache()
@@ -556,17 +553,8 @@ def test_after_a_lost_store_the_next_run_resumes(
     assert SECRET not in str(stopped.value)
     done = len(existing(str(where)).collect())
     assert 5 < done < FILES
-    port = os.environ["AWS_ENDPOINT_URL"].rpartition(":")[2]
-    with running(
-        str(s3.args[0]),
-        "--port",
-        f"127.0.0.1:{port}",
-        "posix",
-        str(tmp_path / "buckets"),
-        ROOT_ACCESS_KEY=KEY,
-        ROOT_SECRET_KEY=SECRET,
-    ):
-        time.sleep(0.5)
+    port = int(os.environ["AWS_ENDPOINT_URL"].rpartition(":")[2])
+    with s3_server(port, tmp_path / "buckets"):
         rows = gca.fleet(
             "s3://logs/**", client=client, output=where, id="{service}/{pod}.log"
         ).collect()
