@@ -36,6 +36,16 @@ class Column:
     meaning: str
     source: str
 
+    @property
+    def described(self) -> str:
+        """Its meaning, with the unit unless the name has it."""
+        is_named = not self.unit or self.name.endswith(_UNITS)
+        return self.meaning if is_named else f"{self.meaning} ({self.unit})"
+
+
+_UNITS = ("_ms", "_s", "_mib", "_kib", "_bytes", "_pct")
+"""Ends of names that are units."""
+
 
 _LINE = "the input"
 
@@ -683,7 +693,7 @@ WHATIF = (
     Column("heap_goal_mib", "Float64", "MiB", "heap goal", _MODEL),
     Column("goal_set_by", "String", "", "gogc or memory-limit", _MODEL),
     Column("effective_gogc", "Float64", "%", "effective GOGC", _MODEL),
-    Column("true_live_heap_mib", "Float64", "MiB", "live heap without what is allocated during marking", _MODEL),
+    Column("true_live_heap_mib", "Float64", "MiB", "mean live heap, without what is allocated during marking", _MODEL),
     Column("memory_peak_mib", "Float64", "MiB", "peak memory of the process: heap, other memory of Go, and off-heap memory if it is known, without an untouched ballast", _MODEL),
     Column("fits", "Boolean", "", "whether memory_peak_mib fits the container; null: unknown limit", _MODEL),
     Column("warnings", "String", "", "what makes the figures less certain than their intervals; null: nothing", "gctrace_analyzer.advise.predictor"),
@@ -741,68 +751,45 @@ COMPARISON = (
 )  # fmt: skip
 
 _PATH = "the path of the file, or the log prefix"
-_SUMMARY_UNITS = (
-    ("cycles", "Int64", "", "GC cycles read"),
-    ("forced_cycles", "Int64", "", "cycles that the program forced"),
-    ("missing_cycles", "Int64", "", "cycles without a line"),
-    ("span_s", "Float64", "s", "time from the start of the first cycle to the end of the last"),
-    ("gc_per_s", "Float64", "1/s", "cycles per second"),
-    ("gc_interval_p50_ms", "Float64", "ms", "median time from start to start"),
-    ("gc_cpu_share", "Float64", "0–1", "GC CPU over CPUs × time, without idle marking"),
-    (
-        "gc_cpu_share_low",
-        "Float64",
-        "0–1",
-        "lower bound: the runtime counts only part of the time to stop the world (Go 1.23)",
-    ),
-    ("gc_cpu_share_high", "Float64", "0–1", "upper bound"),
-    ("gc_cpu_with_idle_share", "Float64", "0–1", "the same with idle marking"),
-    (
-        "gc_cpu_nonidle_share",
-        "Float64",
-        "0–1",
-        "GC CPU as a share of the CPU that idle marking leaves",
-    ),
-    ("gc_cpu_cores", "Float64", "cores", "CPU seconds of GC per second, without idle marking"),
-    ("gc_cpu_with_idle_cores", "Float64", "cores", "the same with idle marking"),
-    (
-        "cpus",
-        "Float64",
-        "",
-        "CPUs that shares refer to: GOMAXPROCS, or the number of CPUs if that is lower",
-    ),
-    ("gc_active_share", "Float64", "0–1", "share of time in which a cycle was running"),
-    ("assist_share_of_gc_cpu", "Float64", "0–1", "share of GC CPU spent in mark assists"),
-    ("assist_share_of_cpu", "Float64", "0–1", "share of all CPU spent in mark assists"),
-    ("stw_total_ms", "Float64", "ms", "all pauses, corrected for truncation"),
-    ("stw_share", "Float64", "0–1", "share of time in which the world was stopped"),
-    ("stw_p50_ms", "Float64", "ms", "median pause, two per cycle"),
-    ("stw_p99_ms", "Float64", "ms", "99th percentile"),
-    ("stw_max_ms", "Float64", "ms", "longest pause"),
-    ("alloc_total_mib", "Float64", "MiB", "total allocation"),
-    ("alloc_mib_per_s", "Float64", "MiB/s", "allocation rate"),
-    ("live_heap_p50_mib", "Float64", "MiB", "marked live heap, median"),
-    (
-        "true_live_heap_mib",
-        "Float64",
-        "MiB",
-        "live heap without what is allocated during marking",
-    ),
-    ("live_heap_max_mib", "Float64", "MiB", "largest marked live heap"),
-    ("heap_peak_mib", "Float64", "MiB", "largest heap at a mark termination"),
-    ("heap_goal_p50_mib", "Float64", "MiB", "heap goal, median"),
-    ("effective_gogc_p50", "Float64", "%", "effective GOGC, median"),
-    ("live_heap_growth_mib_per_h", "Float64", "MiB/h", "robust slope of the live heap"),
-    ("live_heap_growth_mib_per_h_low", "Float64", "MiB/h", "lower end of its 95 % interval"),
-    ("live_heap_growth_mib_per_h_high", "Float64", "MiB/h", "upper end"),
-    (
-        "log_check_points",
-        "Float64",
-        "points",
-        "largest difference between reconstructed and printed GC CPU",
-    ),
-)
 _SUMMARY = "summary()"
+SUMMARY = (
+    Column("cycles", "Int64", "", "GC cycles read", _SUMMARY),
+    Column("forced_cycles", "Int64", "", "cycles that the program forced", _SUMMARY),
+    Column("missing_cycles", "Int64", "", "cycles without a line", _SUMMARY),
+    Column("span_s", "Float64", "s", "time from the start of the first cycle to the end of the last", _SUMMARY),
+    Column("gc_per_s", "Float64", "1/s", "cycles per second", _SUMMARY),
+    Column("gc_interval_p50_ms", "Float64", "ms", "median time from start to start", _SUMMARY),
+    Column("gc_cpu_share", "Float64", "0–1", "GC CPU over CPUs × time, without idle marking", _SUMMARY),
+    Column("gc_cpu_share_low", "Float64", "0–1", "lower bound of gc_cpu_share: the runtime counts only part of the time to stop the world (Go 1.23)", _SUMMARY),
+    Column("gc_cpu_share_high", "Float64", "0–1", "upper bound of gc_cpu_share", _SUMMARY),
+    Column("gc_cpu_with_idle_share", "Float64", "0–1", "GC CPU over CPUs × time, with idle marking", _SUMMARY),
+    Column("gc_cpu_nonidle_share", "Float64", "0–1", "GC CPU as a share of the CPU that idle marking leaves", _SUMMARY),
+    Column("gc_cpu_cores", "Float64", "cores", "CPU seconds of GC per second, without idle marking", _SUMMARY),
+    Column("gc_cpu_with_idle_cores", "Float64", "cores", "CPU seconds of GC per second, with idle marking", _SUMMARY),
+    Column("cpus", "Float64", "", "CPUs that shares refer to: GOMAXPROCS, or the number of CPUs if that is lower", _SUMMARY),
+    Column("gc_active_share", "Float64", "0–1", "share of time in which a cycle was running", _SUMMARY),
+    Column("assist_share_of_gc_cpu", "Float64", "0–1", "share of GC CPU spent in mark assists", _SUMMARY),
+    Column("assist_share_of_cpu", "Float64", "0–1", "share of all CPU spent in mark assists", _SUMMARY),
+    Column("stw_total_ms", "Float64", "ms", "all pauses, corrected for truncation", _SUMMARY),
+    Column("stw_share", "Float64", "0–1", "share of time in which the world was stopped", _SUMMARY),
+    Column("stw_p50_ms", "Float64", "ms", "median pause, two per cycle", _SUMMARY),
+    Column("stw_p99_ms", "Float64", "ms", "99th percentile of the pauses", _SUMMARY),
+    Column("stw_max_ms", "Float64", "ms", "longest pause", _SUMMARY),
+    Column("alloc_total_mib", "Float64", "MiB", "total allocation", _SUMMARY),
+    Column("alloc_mib_per_s", "Float64", "MiB/s", "allocation rate", _SUMMARY),
+    Column("live_heap_p50_mib", "Float64", "MiB", "marked live heap, median", _SUMMARY),
+    Column("true_live_heap_mib", "Float64", "MiB", "mean live heap, without what is allocated during marking", _SUMMARY),
+    Column("live_heap_max_mib", "Float64", "MiB", "largest marked live heap", _SUMMARY),
+    Column("heap_peak_mib", "Float64", "MiB", "largest heap at a mark termination", _SUMMARY),
+    Column("heap_goal_p50_mib", "Float64", "MiB", "heap goal, median", _SUMMARY),
+    Column("effective_gogc_p50", "Float64", "%", "effective GOGC, median", _SUMMARY),
+    Column("live_heap_growth_mib_per_h", "Float64", "MiB/h", "robust slope of the live heap", _SUMMARY),
+    Column("live_heap_growth_mib_per_h_low", "Float64", "MiB/h", "lower end of the 95 % interval of that slope", _SUMMARY),
+    Column("live_heap_growth_mib_per_h_high", "Float64", "MiB/h", "upper end of the 95 % interval of that slope", _SUMMARY),
+    Column("log_check_points", "Float64", "points", "largest difference between reconstructed and printed GC CPU", _SUMMARY),
+)  # fmt: skip
+"""The figures of a summary, which are also those of `--fail-on`."""
+
 _RANK_1 = "rank 1 of recommend()"
 FLEET = (
     Column("file", "String", "", "the input, without secrets in its address; of a server, the instance", "fleet()"),
@@ -817,7 +804,7 @@ FLEET = (
     Column("memory_limit_mib", "Float64", "MiB", "GOMEMLIMIT as given or found; null: none or unknown", "settings"),
     Column("container_limit_mib", "Float64", "MiB", "memory limit of its container", "settings"),
     Column("gogc_inferred", "Float64", "%", "GOGC that predictions start from: known, or inferred from the goals", "recommend()"),
-    *(Column(name, dtype, unit, meaning, _SUMMARY) for name, dtype, unit, meaning in _SUMMARY_UNITS),  # type: ignore[arg-type]  # they are Dtypes
+    *SUMMARY,
     Column("capacity_cpu_s", "Float64", "CPU s", "CPUs × time", "sum over cycles"),
     Column("gc_cpu_s", "Float64", "CPU s", "GC CPU time, without idle marking", "gc_cpu_share × capacity_cpu_s"),
     Column("gc_cpu_with_idle_s", "Float64", "CPU s", "GC CPU time, with idle marking", "gc_cpu_with_idle_share × capacity_cpu_s"),

@@ -1,4 +1,4 @@
-"""Generates the pages about columns and findings."""
+"""Generates the pages about columns, findings and words."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import rule_examples
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.rules.registry import RULES, filled
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape
+from gctrace_analyzer.present import glossary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -116,5 +117,9 @@ def example(rule_id: str) -> Iterator[str]:
         yield "\nNo chart shows it.\n"
 
 
-PAGES = {"data-dictionary.md": data_dictionary, "findings.md": findings}
+PAGES = {
+    "data-dictionary.md": data_dictionary,
+    "findings.md": findings,
+    "words.md": glossary.page,
+}
 """What makes each page of docs."""

@@ -1,4 +1,4 @@
-"""`gctrace-analyze explain`: one line of gctrace, field by field, or what a finding means."""
+"""`gctrace-analyze explain`: a line of gctrace field by field, a finding, or a word of reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli.deliver import Result
 from gctrace_analyzer.cli.options import Parser, add_general
-from gctrace_analyzer.errors import GctraceError, GctraceWarning, NoDataError, nearest
+from gctrace_analyzer.errors import (
+    BadSettingError,
+    GctraceError,
+    GctraceWarning,
+    NoDataError,
+    nearest,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -19,11 +25,12 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Explains one line of gctrace field by field: what each number means, its unit,
 where the Go runtime gets it, and what can be calculated from it; also a line
-about a kill, of the kernel, systemd or a container. It also explains a finding:
-what it means, how it is detected, and what to do.
+about a kill, of the kernel, systemd or a container. It also explains a finding
+(what it means, how it is detected, what to do), a word of the report, and a
+figure of --fail-on.
 
-LINE is the line itself in quotes, FILE:LINE (a line number in a file), or the
-id or name of a finding."""
+LINE is the line itself in quotes, FILE:LINE (a line number in a file), the id
+or name of a finding, or a word such as mark assist or live heap."""
 
 _EPILOG = """\
 examples:
@@ -32,11 +39,10 @@ examples:
   gctrace-analyze explain 'Out of memory: Killed process 1234 (api) ...'
   gctrace-analyze explain GC016
   gctrace-analyze explain limit-thrash
+  gctrace-analyze explain mark assist
 
 exit codes: 0 explained, 2 wrong usage, 3 no such line"""
 
-_FINDING = re.compile(r"GC\d{3}", re.IGNORECASE)
-_RULE_NAME = re.compile(r"[a-z]+(?:-[a-z]+)*", re.IGNORECASE)
 _PLACE = re.compile(r"(?P<file>.+):(?P<line>[1-9]\d*)")
 
 
@@ -50,18 +56,21 @@ def command_parser() -> argparse.ArgumentParser:
     """Returns the parser of this command."""
     parser = Parser("explain", _DESCRIPTION, _EPILOG, "[options] LINE")
     parser.add_argument_group("input").add_argument(
-        "line", nargs="+", metavar="LINE", help="a line, FILE:LINE, or a finding such as GC016"
+        "line",
+        nargs="+",
+        metavar="LINE",
+        help="a line, FILE:LINE, a finding or a word",
     )
     add_general(parser)
     return parser
 
 
 def _document(query: str) -> Document:
-    from gctrace_analyzer.present.explain import explain, explain_rule
+    from gctrace_analyzer.present.explain import explain, explain_name, names
     from gctrace_analyzer.present.format import printable
 
-    if _is_finding(query):
-        return explain_rule(query)
+    if (named := explain_name(query)) is not None:
+        return named
     text, note = query, None
     place = _PLACE.fullmatch(query)
     explanation = explain(query) or _death(query)
@@ -73,11 +82,19 @@ def _document(query: str) -> Document:
         note = "interrupted by another write; its parts are joined here"
         note = note if line.joined else line.problem
         explanation = explain(text, note) or _death(text)
+    if explanation is None and (near := nearest(query, names())):
+        raise BadSettingError(
+            argument="finding",
+            value=query,
+            expected="a line in quotes, FILE:LINE, a finding, or a word or figure of reports",
+            suggestion=near,
+        )
     if explanation is None:
         raise NoDataError(
             f"{query} ({note})" if place and note else query if place else "explain",
             "not a line of gctrace, nor of a kill",
-            "Give such a line in quotes, FILE:LINE, or a finding such as GC016.",
+            "Give such a line in quotes, FILE:LINE, a finding such as GC016, or a word such as "
+            "live heap.",
             lines=1,
             first=printable(text)[:200],
         )
@@ -95,12 +112,3 @@ def _death(text: str) -> Document | None:
             return explain_death(text, read(io.BytesIO(text.encode())).report())
     except GctraceError:
         return None
-
-
-def _is_finding(query: str) -> bool:
-    """Returns whether the query is the id or name of a finding, even if misspelled."""
-    if not _RULE_NAME.fullmatch(query):
-        return bool(_FINDING.fullmatch(query))
-    from gctrace_analyzer.analysis.rules.registry import RULES
-
-    return nearest(query, [rule.name for rule in RULES.values()]) is not None

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import goal_mib
-from gctrace_analyzer.analysis.rules.registry import RULES, filled, find_rule
+from gctrace_analyzer.analysis.rules.registry import RULES, Rule, filled, find_rule
 from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.errors import BadSettingError, nearest
 from gctrace_analyzer.ingest.believable import NO_GOAL_MIB
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape
 from gctrace_analyzer.present.document import (
@@ -22,6 +21,7 @@ from gctrace_analyzer.present.document import (
     Title,
 )
 from gctrace_analyzer.present.format import mib
+from gctrace_analyzer.present.glossary import find_word, words
 from gctrace_analyzer.present.sections import verdict
 from gctrace_analyzer.units import MIB
 
@@ -88,20 +88,28 @@ _OTHERS = {
 }
 
 
-def explain_rule(text: str) -> Document:
-    """Returns the description of the finding with this id or name.
+def explain_name(text: str) -> Document | None:
+    """Explains a finding, a word of reports or a figure; None if `text` is not one of them."""
+    if (rule := find_rule(text)) is not None:
+        return _finding(rule)
+    if (word := find_word(text)) is not None:
+        return [Heading(word), Paragraphs([words()[word]], indent=2)]
+    figure = next((column for column in schema.SUMMARY if column.name == text.lower()), None)
+    return (
+        None
+        if figure is None
+        else [Heading(figure.name), Paragraphs([figure.described], indent=2)]
+    )
 
-    Raises:
-        BadSettingError: there is no such finding.
-    """
-    rule = find_rule(text)
-    if rule is None:
-        raise BadSettingError(
-            argument="finding",
-            value=text,
-            expected=f"the id of a finding from {min(RULES)} to {max(RULES)}, or its name",
-            suggestion=nearest(text, [rule.name for rule in RULES.values()]),
-        )
+
+def names() -> list[str]:
+    """Returns what `explain_name` knows: findings, words of reports and figures."""
+    figures = (column.name for column in schema.SUMMARY)
+    return [*(rule.name for rule in RULES.values()), *words(), *figures, *RULES]
+
+
+def _finding(rule: Rule[Any]) -> Document:
+    """Returns the description of a finding."""
     parts = [
         Sentence("meaning", rule.meaning),
         Sentence("reported if", filled(rule.condition)),

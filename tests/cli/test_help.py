@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
+import gctrace_analyzer as gca
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.rules.registry import find_rule
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.cli.main import VERBS
 from gctrace_analyzer.ingest.sniff import KINDS
+from gctrace_analyzer.present.explain import explain_name
+from gctrace_analyzer.present.glossary import words
+from gctrace_analyzer.present.sections import overview
+from tests.conftest import SAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,6 +79,9 @@ def test_every_table_has_a_line_and_every_column_a_meaning(shown: Callable[..., 
     [
         (["help", "cylces"], "Did you mean cycles?"),
         (["help", "tables", "pause"], "Did you mean pauses?"),
+        (["explain", "limit-trash"], "Did you mean limit-thrash?"),
+        (["explain", "mark", "asist"], "Did you mean mark assist?"),
+        (["explain", "gc_cpu_shar"], "Did you mean gc_cpu_share?"),
         (["recommend", "x.log", "--gogc", "50,100"], "whatif FILE --gogc 50,100"),
         (["x.log", "--memory-limit", "1GiB..2GiB"], "whatif FILE --memory-limit 1GiB..2GiB"),
         (["recommend", "x.log", "--gogc-now", "100"], "Did you mean --gogc?"),
@@ -106,6 +116,9 @@ def test_what_is_tried_is_not_what_the_program_ran_with(
         ("leak", "live-heap-growth", ""),
         ("pause", "long-gc-pauses", "cycle_pauses"),
         ("assist", "assist-pressure", ""),
+        ("137", "OOMKilled", ""),
+        ("stop the world", "stop the world", ""),
+        ("true_live_heap", "true_live_heap_mib", ""),
     ],
 )
 def test_a_word_leads_to_findings_tables_and_options(
@@ -138,3 +151,42 @@ def test_a_line_about_a_kill_is_explained_field_by_field(
 ) -> None:
     text = " ".join(shown("explain", line).split())
     assert all(word in text for word in words)
+
+
+@pytest.mark.parametrize(
+    ("word", "title"),
+    [
+        ("Mark assist", "mark assist"),
+        ("GC burst", "GC burst"),
+        ("gc-burst", "GC burst"),
+        ("true live heap", "live heap mean"),
+        ("137", "OOMKilled"),
+        ("GC+idle", "idle marking"),
+        ("effective_gogc_p50", "effective_gogc_p50"),
+        ("GOGC", "GOGC"),
+    ],
+)
+def test_the_words_of_a_report_are_explained(
+    word: str, title: str, shown: Callable[..., str]
+) -> None:
+    first, *rest = shown("explain", word).splitlines()
+    assert first == title
+    assert rest
+    assert "{" not in "".join(rest)
+
+
+def test_every_figure_of_a_report_and_every_episode_is_explained() -> None:
+    run = gca.read(SAMPLES / "leak-into-limit-go1.24.log")
+    labels = [figure.label for figure in overview.state(run.report())]
+    assert len(labels) == 7
+    (kinds,) = (column.meaning for column in schema.EPISODES if column.name == "kind")
+    assert {name for name in (*labels, *kinds.split()) if not explain_name(name)} == set()
+
+
+def test_each_word_has_a_few_sentences_and_names_what_exists() -> None:
+    assert {
+        len(re.findall(r"[.:;](?: |$)", text)) in range(3, 9) for text in words().values()
+    } == {True}
+    named = re.findall(r"`explain ([\w-]+)`", " ".join(words().values()))
+    assert named
+    assert all(map(find_rule, named))

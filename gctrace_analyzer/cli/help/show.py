@@ -56,8 +56,6 @@ _HOW = (
     "In Python: gctrace_analyzer.read('run.log').table('pauses')",
     "Its columns: gctrace-analyze help tables pauses",
 )
-_UNITS = ("_ms", "_s", "_mib", "_kib", "_bytes", "_pct")
-"""Ends of names that are units."""
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -74,7 +72,7 @@ def command_parser() -> argparse.ArgumentParser:
         nargs="*",
         type=_topic,
         metavar="COMMAND",
-        help="a command, report, tables, a table, or a word such as oom, leak, limit or pause",
+        help="a command, report, tables, a table, a figure, or a word such as oom or pause",
     )
     add_general(parser)
     return parser
@@ -83,8 +81,10 @@ def command_parser() -> argparse.ArgumentParser:
 def _topic(text: str) -> str:
     if text in _TOPICS or any(_about(text).values()):
         return text
-    expected = "a command, tables, or a word of a finding, table or option"
-    err = BadSettingError("command", text, expected, nearest(text, _TOPICS))
+    from gctrace_analyzer.present.glossary import words
+
+    expected = "a command, tables, a word of reports, or one of a finding, table or option"
+    err = BadSettingError("command", text, expected, nearest(text, (*_TOPICS, *words())))
     raise argparse.ArgumentTypeError(err.message(as_option))
 
 
@@ -104,15 +104,18 @@ def run(args: argparse.Namespace) -> Result:
 
 
 def _about(word: str) -> dict[str, dict[str, str]]:
-    """Returns what is about a word: findings, tables and options, each with a sentence."""
+    """Returns what is about a word, each with a sentence, by what it is."""
     from gctrace_analyzer.analysis.rules.registry import RULES
     from gctrace_analyzer.cli.report import command_parser as of_report
+    from gctrace_analyzer.present.glossary import find_word, words
 
+    meant = find_word(word)
     named = {
         "Findings: gctrace-analyze explain NAME": {
             rule.name: f"{rule.id}. {rule.meaning}" for rule in RULES.values()
         },
         "Tables: gctrace-analyze help tables NAME": schema.ABOUT,
+        "Figures of --fail-on": {figure.name: figure.described for figure in schema.SUMMARY},
         "Options of the report": {
             action.option_strings[-1]: str(action.help)
             for action in of_report()._actions
@@ -121,7 +124,12 @@ def _about(word: str) -> dict[str, dict[str, str]]:
     }
     word = re.escape(word.lower().removesuffix("s"))
     stem = re.compile(rf"(?<![a-z]){word}(?:s|ed|er|ing)?(?![a-z])")
-    return {
+    terms = {
+        name: f"{text.split('. ')[0]}."
+        for name, text in words().items()
+        if name == meant or stem.search(name.lower())
+    }
+    return {"Words: gctrace-analyze explain WORD": terms} | {
         heading: {
             name: about.replace("%%", "%")
             for name, about in sorted(rows.items(), key=lambda row: not stem.search(row[0]))
@@ -165,11 +173,7 @@ def _columns(table: str) -> Document:
     """Returns the columns of a table, each with its meaning."""
     if table not in schema.TABLES:
         raise BadSettingError.unknown(argument="table", value=table, valid=schema.TABLES)
-    rows = {
-        column.name: column.meaning
-        + (f" ({column.unit})" if column.unit and not column.name.endswith(_UNITS) else "")
-        for column in schema.TABLES[table]
-    }
+    rows = {column.name: column.described for column in schema.TABLES[table]}
     return [Heading(f"{table}: {schema.ABOUT[table]}"), Gap(), _described(rows)]
 
 

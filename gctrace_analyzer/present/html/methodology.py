@@ -5,11 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present.format import duration
+from gctrace_analyzer.present.glossary import find_word, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gctrace_analyzer.present.report import Report
+
+
+_FIGURES = {
+    "idle marking": "gc_cpu_with_idle_share",
+    "mark assist": "assist_share_of_gc_cpu",
+    "live heap": "live_heap_p50_mib",
+    "heap goal": "heap_goal_p50_mib",
+    "effective GOGC": "effective_gogc_p50",
+}
+"""Words with the figure of the summary that the page has them with."""
 
 
 def methodology(report: Report) -> list[tuple[str, str]]:
@@ -70,23 +81,12 @@ def _sentences(report: Report) -> Iterator[tuple[str, str]]:
             f"{pauses}. The runtime truncates the values it prints; sums and percentiles use the "
             "middle of the range that a printed value stands for.",
         )
-        if s.live_heap_p50_mib is not None:
-            yield (
-                "Live heap",
-                "what a cycle marked, including what was allocated during marking; the true live "
-                "heap of the program is smaller.",
-            )
         if s.alloc_mib_per_s is not None:
             yield (
                 "Allocation",
                 "from the heap size at the end of one cycle to the start of the next, plus what "
                 "was allocated during marking.",
             )
-        yield (
-            "Heap peak",
-            "the largest heap at a mark termination. The resident memory of the process also "
-            "includes stacks and other memory of the runtime.",
-        )
         if s.log_check_points is not None:
             yield (
                 "Self-check",
@@ -99,12 +99,19 @@ def _sentences(report: Report) -> Iterator[tuple[str, str]]:
             f"computed from {'these metrics' if report.analysis.by_dumps else 'this log'} with "
             "the formulas of the pacer; the 80 % intervals were measured on test loads.",
         )
+    yield from ((word[:1].upper() + word[1:], words()[word]) for word in _words(report))
+
+
+def _words(report: Report) -> Iterator[str]:
+    """Yields the words that the page has, but does not explain otherwise."""
+    s = report.analysis.summary
+    if s.cycles and not report.analysis.by_dumps:
+        yield from (word for word, figure in _FIGURES.items() if getattr(s, figure) is not None)
+        yield "heap peak"
+    kinds = report.analysis.episodes["kind"].unique(maintain_order=True)
+    yield from filter(None, (find_word(kind) for kind in kinds))
     if report.analysis.post_mortems:
-        yield (
-            "Kills",
-            "from lines of the kernel, systemd or the container runtime; exit code 137 alone "
-            "does not prove an OOM kill.",
-        )
+        yield "OOMKilled"
 
 
 def _difference(points: float) -> str:

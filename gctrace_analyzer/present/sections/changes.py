@@ -49,7 +49,7 @@ LABELS = {
     "stw_mark_term_p99_ms": "mark termination p99",
     "alloc_mib_per_s": "Allocation",
     "live_heap_p50_mib": "Live heap p50",
-    "true_live_heap_mib": "True live heap",
+    "true_live_heap_mib": "Live heap mean",
     "heap_goal_p50_mib": "Heap goal p50",
     "heap_peak_mib": "Heap peak",
 }
@@ -78,7 +78,7 @@ _MORE_SETTING_COLUMNS = (
     ("assist_share_of_cpu", "assists %", 100.0),
     ("stw_share", "stopped %", 100.0),
     ("alloc_mib_per_s", "alloc MiB/s", 1.0),
-    ("true_live_heap_mib", "true live MiB", 1.0),
+    ("true_live_heap_mib", "live mean MiB", 1.0),
     ("heap_goal_p50_mib", "goal MiB", 1.0),
 )
 

@@ -12,9 +12,8 @@ import pytest
 from gctrace_analyzer.analysis.rules import diagnose
 from gctrace_analyzer.analysis.rules.registry import RULES, Rule, filled, find_rule, rule
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
-from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.present.document import Heading, Sentences
-from gctrace_analyzer.present.explain import explain_rule
+from gctrace_analyzer.present.explain import explain_name
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -122,13 +121,11 @@ def test_a_rule_is_found_by_its_id_and_by_its_name(text: str) -> None:
 
 def test_an_unknown_rule_is_not_found() -> None:
     assert find_rule("limit-trash") is None
-    with pytest.raises(BadSettingError, match="Did you mean limit-thrash"):
-        explain_rule("limit-trash")
 
 
 def test_explaining_by_name_is_explaining_by_id() -> None:
-    assert explain_rule("limit-thrash") == explain_rule("GC016")
-    title, parts = explain_rule("assist-pressure")
+    assert explain_name("limit-thrash") == explain_name("GC016") is not None
+    title, parts = explain_name("assist-pressure") or ()
     assert title == Heading("GC005 assist-pressure")
     assert isinstance(parts, Sentences)
     assert [row.label for row in parts.rows] == [

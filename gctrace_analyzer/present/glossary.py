@@ -1,0 +1,40 @@
+"""The words of reports, explained: `explain`, `help`, the page and docs have them from here."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+from gctrace_analyzer.analysis.rules.registry import filled
+
+_ENTRY = re.compile(
+    r"## (?P<word>[^\n]+)\n\n(?P<text>(?:[^\n]+\n)+)(?:\nAlso: (?P<also>[^\n]+)\.\n)?"
+)
+
+
+def page() -> str:
+    """Returns all words as a page in Markdown."""
+    return filled(Path(__file__).with_suffix(".md").read_text("utf-8"))
+
+
+@cache
+def words() -> dict[str, str]:
+    """Returns what is written about each word, by the word as reports spell it."""
+    return {word: " ".join(text.split("\n")).rstrip() for word, text, _ in _entries()}
+
+
+def find_word(text: str) -> str | None:
+    """Returns the word that `text` means, however it is written; None if it is none of them.
+
+    >>> find_word("mark-assist"), find_word("STW"), find_word("oops")
+    ('mark assist', 'stop the world', None)
+    """
+    wanted = re.sub(r"[\s_-]+", " ", text.strip().lower())
+    names = ((word, f"{word}, {also}".lower().split(", ")) for word, _, also in _entries())
+    return next((word for word, spelled in names if wanted in spelled), None)
+
+
+def _entries() -> list[tuple[str, str, str]]:
+    """Returns each word, its text and its other names."""
+    return _ENTRY.findall(page())
