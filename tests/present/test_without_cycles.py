@@ -106,7 +106,10 @@ def test_kills_of_unknown_limits_say_so() -> None:
     report = gca.read(WILD / "oom-go-service-gomemlimit-192mib.log").report()
     figures = {each.label: (each.value, each.note) for each in figures_of_deaths(report)}
     assert figures["Memory limit"] == ("unknown", "add it to the input")
-    assert figures["Resident at the kill"] == ("239 MiB", "RSS; the smallest was 237 MiB")
+    assert figures["Resident at the kill"] == (
+        "239 MiB",
+        "RSS (without file pages); the smallest was 237 MiB",
+    )
     known = gca.read(WILD / "k8s-describe-pod-oomkilled-restart230.log").report()
     assert {"Memory limit": "2,048 MiB"}.items() <= {
         each.label: each.value for each in figures_of_deaths(known)

@@ -163,7 +163,9 @@ class Death:
     def subject(self) -> str:
         """What ended; of a container or unit only that a process in it did may be known."""
         if not self.is_inside:
-            return "The program"
+            if self.victim != self.unit or self.unit is None:
+                return "The program"
+            return "The unit" if self.killer == "systemd-oomd" else "A process of the unit"
         if self.is_below:
             return "A process in the group"
         is_unit = self.unit or (self.name or "").endswith(".service")

@@ -48,8 +48,8 @@ def reading_of_dumps(
         place = shared_place(facts.death, tables["processes"])
         where = "" if place is None else f" It ran in the {place} of the Go program."
         yield (
-            f"{facts.death.victim} is not a Go program: no GOGC or GOMEMLIMIT changes its memory."
-            f"{where}"
+            f"If this {facts.death.victim} is the well-known one, it is not written in Go: no "
+            f"GOGC or GOMEMLIMIT changes its memory.{where}"
         )
     elif not dumps:
         why = _why_unknown(facts, tables)

@@ -421,7 +421,9 @@ def _memory_at_death(
         last = cycles.row(-1, named=True)
         roots = [last["stacks_mib"], last["globals_mib"]]
         other = None if None in roots else float(sum(roots))
-    counts_files = death.is_of_files or not death.file_rss_bytes or death.anon_rss_bytes is None
+    counts_files = (
+        death.is_of_files or death.file_rss_bytes == 0 or death.anon_rss_bytes is None
+    )
     resident_is = "" if counts_files else " (without file pages)"
     listed = listed_tasks(tables["oom_tasks"], death.source, death.line_no)
     host = death.host_bytes or (int(listed["rss_bytes"].sum()) if len(listed) > 1 else 0)

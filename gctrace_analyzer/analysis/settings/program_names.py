@@ -43,7 +43,7 @@ NOT_GO = re.compile(
     r"(?:git(?:-\w+)?|python[\d.]*|java|node|nodejs|ruby[\d.]*|perl|php(?:-fpm)?[\d.]*|postgres|"
     r"postmaster|mysqld|mariadbd|mongod|redis-server|memcached|nginx|httpd|apache2|chrom(?:e|ium)|"
     r"firefox|Xorg|gnome-shell|sshd|bash|sh|zsh|clang(?:\+\+)?|gcc|cc1(?:plus)?|rustc|cargo|ld|"
-    r"qemu-\S+|beam\.smp|dotnet|ffmpeg|make|ninja|tar|rsync|envoy|dd|systemd(?:-\w+)*(?:\.service)?)"
+    r"qemu-\S+|beam\.smp|dotnet|uwsgi|gunicorn|ffmpeg|make|ninja|tar|rsync|envoy|dd|systemd(?:-\w+)*(?:\.service)?)"
 )
 """Names of programs that people know, and that are not written in Go."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from gctrace_analyzer.analysis.postmortem.death import REFUSED
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
 from gctrace_analyzer.present.document import Table
@@ -123,6 +125,20 @@ def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         yield _title(several), story
     if left := sum(map(len, cards[MOST_DEATHS:])):
         yield f"… and {left:,} more (table post_mortems)", []
+    tables = report.analysis.tables
+    # Where the kernel's own record of a kill is missing, this may be the run that killed.
+    if len(ran := tables["oom_invocations"]) and not _is_of_others(tables["oom_kills"]):
+        from gctrace_analyzer.present.sections.without_cycles import without_victim
+
+        sentence, advice = without_victim(ran)
+        yield "OOM killer without a known kill", [("Run", sentence), ("Action", advice)]
+
+
+def _is_of_others(kills: pl.DataFrame) -> bool:
+    """Returns whether no kill was recorded by the kernel itself."""
+    return kills.filter(
+        pl.col("killer") == "kernel", pl.col("reported_by").is_null()
+    ).is_empty()
 
 
 _OF_ONE = ("Where", "Memory")

@@ -128,10 +128,7 @@ def _next_of_memory(report: Report) -> str:
 def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
     """Returns what an input shows of ends, or of what comes before one, and what to add."""
     if len(ran := tables["oom_invocations"]):
-        nothing = ran["nothing_killable"].fill_null(value=False).all()
-        panicked = ran["panicked"].fill_null(value=False).any()
-        advice = _NOT_KILLABLE if nothing else _PANICS if panicked else _KERNEL_LOG
-        return _ran(ran, nothing=nothing, panicked=panicked), advice
+        return without_victim(ran)
     if len(tables["oom_tasks"]):
         number = count(len(tables["oom_tasks"]), "task")
         listed = (
@@ -215,7 +212,11 @@ def _used_of_limits(states: pl.DataFrame) -> Iterator[str]:
             )
 
 
-def _ran(invocations: pl.DataFrame, *, nothing: bool, panicked: bool) -> str:
+def without_victim(invocations: pl.DataFrame) -> tuple[str, str]:
+    """Returns that the OOM killer ran, of which no victim is in the input, and what to add."""
+    nothing = invocations["nothing_killable"].fill_null(value=False).all()
+    panicked = invocations["panicked"].fill_null(value=False).any()
+    advice = _NOT_KILLABLE if nothing else _PANICS if panicked else _KERNEL_LOG
     first = invocations.row(0, named=True)
     programs = invocations["invoker_comm"].drop_nulls().unique().sort()
     by = f" while {programs[0]} asked for memory" if len(programs) == 1 else ""
@@ -229,7 +230,7 @@ def _ran(invocations: pl.DataFrame, *, nothing: bool, panicked: bool) -> str:
         killed += "; the kernel panicked, which stops or restarts the whole host"
     elif not nothing:
         killed = "; the input does not show what it killed"
-    return f"The OOM killer ran{times}{by} ({where}){of}{killed}."
+    return f"The OOM killer ran{times}{by} ({where}){of}{killed}.", advice
 
 
 def _sizes(report: Report) -> Iterator[str]:

@@ -323,8 +323,8 @@ UNIT = "Nov 23 10:00:01 web1 systemd[1]: api.service: "
     ("more", "subject"),
     [
         ("", "A process in the unit"),
-        (f"{UNIT}Main process exited, code=killed, status=9/KILL\n", "The program"),
-        (f"{UNIT}Failed with result 'oom-kill'.\n", "The program"),
+        (f"{UNIT}Main process exited, code=killed, status=9/KILL\n", "A process of the unit"),
+        (f"{UNIT}Failed with result 'oom-kill'.\n", "A process of the unit"),
     ],
 )
 def test_a_unit_of_which_a_process_was_killed_may_live_on(more: str, subject: str) -> None:

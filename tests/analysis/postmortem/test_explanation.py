@@ -367,7 +367,7 @@ def test_a_unit_of_systemd_is_no_go_program(unit: str) -> None:
     pressure: dict[str, Any] = {"pressure_pct": 84.0, "pressure_limit_pct": 80.0, "scope": None}
     unknown: dict[str, Any] = {"resident_mib": None, "killer": "systemd-oomd"}
     found = explain(evidence(**{**FACTS, **UNSEEN, **pressure, **unknown, "unit": unit}))
-    assert "is not a Go program" in found.reading[-1]
+    assert "is the well-known one, it is not written in Go" in found.reading[-1]
     assert len(found.advice) == 1
 
 
@@ -636,7 +636,7 @@ def test_a_program_that_is_not_go_gets_its_own_advice(name: str) -> None:
         f"[ 1201.114502] Memory cgroup out of memory: Killed process 2047 ({name}) "
         "total-vm:6291456kB, anon-rss:520000kB, file-rss:0kB, shmem-rss:0kB\n"
     ).post_mortems()
-    assert f"{name} is not a Go program" in " ".join(death.reading)
+    assert f"this {name} is the well-known one" in " ".join(death.reading)
     assert "GODEBUG" not in " ".join(death.advice)
 
 

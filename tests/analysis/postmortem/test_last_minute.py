@@ -167,7 +167,7 @@ def test_the_limit_that_was_exceeded(
 
 
 def test_other_memory_of_go_is_that_of_dumps_or_stacks_and_globals() -> None:
-    death = Death(anon_rss_bytes=400 * MIB, shmem_rss_bytes=20 * MIB)
+    death = Death(anon_rss_bytes=400 * MIB, shmem_rss_bytes=20 * MIB, file_rss_bytes=0)
     memstats = pl.DataFrame({"sys_bytes": [350 * MIB], "heap_sys_bytes": [310 * MIB]})
     tables = {"memstats": memstats, "oom_tasks": schema.empty("oom_tasks")}
     without = {**tables, "memstats": memstats.clear()}
