@@ -78,6 +78,7 @@ def read(
     if not described:
         states += pods.read_words(events, {row["line_no"] for row in states})
     rows["runtime_fatal"] = fatal.read(events)
+    crashes = () if rows["runtime_fatal"] else fatal.crashes(events)
     if not described and not any(rows.get(table) for table in _OF_DEATHS):
         states += platforms.unexplained(events, runs_on)
     stops = platforms.with_events(stops, states)
@@ -85,7 +86,8 @@ def read(
     of_one_pod = len({row.get("pod") for row in described}) == 1
     platforms.mark_stopped(described, stops, everywhere=of_one_pod)
     rows["benchmarks"] = bench_lines.read(messages)
-    rows["notes"] = [{"note": note} for note in log_messages.of_last_times(messages)]
+    notes = (*log_messages.of_last_times(messages), *crashes)
+    rows["notes"] = [{"note": note} for note in notes]
     rows["rejected"] = list(_unreadable(messages))
     return rows
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.ingest import numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row
 
 HINT = (
     r"runtime: out of memory|fatal error: |runtime: VirtualAlloc|not in usable range|"
     r"runtime: address space conflict|runtime: cannot map pages|"
-    r"runtime\.sysMap\(|runtime\.largeAlloc\(|/asm_\w+\.s:"
+    r"runtime\.sysMap\(|runtime\.largeAlloc\(|/asm_\w+\.s:|panic: |goroutine \d+ \[running"
 )
 
 _OUT_OF_MEMORY = re.compile(
@@ -46,6 +46,11 @@ _ARGUMENTS = re.compile(
 """The size is an argument of these functions in a traceback."""
 
 _ASSEMBLY = re.compile(r"/asm_(?P<goarch>[a-z0-9]+)\.s:\d")
+_CRASH = re.compile(r"^(?:panic|fatal error): .")
+_RUNNING = re.compile(r"^goroutine \d{1,18} \[running")
+_CRASH_LINES, _CRASH_CHARS = 20, 80
+"""Lines from a panic to the goroutine that it ended, and characters of it that are shown."""
+
 _SAME_DEATH_LINES = 3
 _TRACEBACK_LINES = 200
 _SAME_DEATH_S = 10.0
@@ -75,6 +80,25 @@ def read(messages: Sequence[Message]) -> list[Row]:
         before = message
         ended = message if match["fatal"] else ended
     return rows
+
+
+def crashes(messages: Sequence[Message]) -> Iterator[str]:
+    """Yields a sentence about the panics and fatal errors that ended a program."""
+    found: list[Message] = []
+    last: Message | None = None
+    for message in messages:
+        if _CRASH.match(message.text):
+            # A panic during a panic is of the same crash.
+            if last is None or message.line_no - last.line_no > _CRASH_LINES:
+                last = message
+        elif last and _RUNNING.match(message.text):
+            if message.line_no - last.line_no <= _CRASH_LINES:
+                found.append(last)
+            last = None
+    if found:
+        times = f" {len(found):,} times, first" if len(found) > 1 else ""
+        said = found[0].text[:_CRASH_CHARS].rstrip()
+        yield f"The program crashed{times} with `{said}`."
 
 
 def _is_same(before: Message, message: Message) -> bool:

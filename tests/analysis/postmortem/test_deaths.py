@@ -13,6 +13,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.postmortem.death import Death
 from gctrace_analyzer.analysis.postmortem.deaths import _states
+from gctrace_analyzer.present.sections import evidence
 from gctrace_analyzer.testing import read_text
 from tests.helpers.logs import KILL, logfile, read_lines, records
 
@@ -426,3 +427,15 @@ def test_a_small_victim_of_a_group_is_not_told_to_set_a_limit() -> None:
     assert "428 of the 512 MiB" in small.advice[0]
     assert "GOMEMLIMIT=" not in " ".join(small.advice)
     assert "set GOMEMLIMIT=460MiB" in large.advice[0]
+
+
+def test_a_run_of_the_oom_killer_whose_victim_is_missing_is_reported_next_to_a_kill() -> None:
+    kill = (
+        "[7063.247407] Memory cgroup out of memory: Killed process 63 (api) anon-rss:1649kB\n"
+    )
+    run = "[7093.543707] api invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0\n"
+    found = dict(evidence.deaths(read_text(kill + run).report()))
+    assert len(found) == 2
+    (story,) = (rows for title, rows in found.items() if title.startswith("OOM killer without"))
+    assert "while api asked for memory" in story[0][1]
+    assert len(dict(evidence.deaths(read_text(kill).report()))) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gctrace_analyzer.testing import read_text
+from tests.helpers.corpus import log_of
 
 GIB = 1 << 30
 
@@ -97,3 +98,32 @@ def test_the_traceback_shows_the_architecture(goarch: str, said: str) -> None:
     ).post_mortems()
     assert said in death.reading[0]
     assert ("32-bit" in death.reading[0]) is (goarch == "386")
+
+
+_PANIC = "panic: runtime error: index out of range [5] with length 3\n\n"
+_GOROUTINE = "goroutine 1 [running]:\nmain.main()\n\t/app/main.go:7 +0x1d\n"
+
+
+@pytest.mark.parametrize(
+    ("crashes", "said"),
+    [
+        (_PANIC + _GOROUTINE, "The program crashed with `panic: runtime error: index"),
+        (
+            "fatal error: concurrent map writes\n\n" + _GOROUTINE,
+            "The program crashed with `fatal error: concurrent map writes`.",
+        ),
+        (2 * (_PANIC + _GOROUTINE), "The program crashed 2 times, first with `panic: runtime"),
+        (_PANIC, ""),
+        (_PANIC + 30 * "2026/11/21 07:40:52 GET /v1/users 200 12ms\n" + _GOROUTINE, ""),
+        ("http: panic serving 10.0.0.1:80: boom\n" + _GOROUTINE, ""),
+    ],
+)
+@pytest.mark.parametrize("prefix", ["", "2026-02-03T10:00:00.005000123Z stderr F "])
+def test_a_crash_between_two_processes_is_reported(
+    crashes: str, said: str, prefix: str
+) -> None:
+    cycles = log_of(20)
+    text = "".join(f"{prefix}{line}\n" for line in (cycles + crashes + cycles).splitlines())
+    notes = [note for note in read_text(text).summary().warnings if "crashed" in note]
+    assert len(notes) == bool(said)
+    assert all(said in note for note in notes)
