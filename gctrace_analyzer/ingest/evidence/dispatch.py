@@ -73,6 +73,7 @@ def read(
             rows.setdefault(table, []).extend(more)
     rows["memstats"] = [*log_messages.read(messages), *runtime_lines.read(messages)]
     states = rows.setdefault("container_states", [])
+    docker.mark_limits(states)
     states += docker.read(events)
     states += cgroups.joined(cgroups.read_files(events), rows)
     if not described:

@@ -162,6 +162,19 @@ def _from_json(value: dict[str, object]) -> Row:
         return {}
 
 
+def mark_limits(states: Iterable[Row]) -> None:
+    """Names as a limit what `docker stats` prints of one container below that of another one.
+
+    Of containers without a limit it prints the memory of the host, which is the same for all.
+    """
+    name = "memory_of_host_bytes"
+    known = [row for row in states if row.get(name)]
+    most = max((row[name] for row in known), default=0)
+    for row in known:
+        if row[name] < most:
+            row["memory_limit_bytes"] = row.pop(name)
+
+
 def read(messages: Iterable[Message]) -> list[Row]:
     """Returns the rows of docker events, in text or JSON, and of states on one line each."""
     rows = []

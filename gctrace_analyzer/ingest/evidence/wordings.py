@@ -52,9 +52,8 @@ def _size(name: str) -> str:
 
 
 _LIMIT, _USED = _size("limit"), _size("used")
-# Without a limit, `docker stats` prints the memory of the host. It is what the kernel leaves of the
-# installed one, so its first digits are hardly ever a number that people set, as 16GiB or 1.5GiB.
-_OWN_LIMIT = rf"(?:(?=\d+\.\d\d|\d\d+\.\d){_size('host')}|{_LIMIT})"
+# Without a limit, `docker stats` prints the memory of the host (`docker.mark_limits`).
+_OF_HOST = _size("host")
 _CODE = r"(?P<code>\d{1,3})"
 _ID = r"(?P<id>[0-9a-f]{12,64})"
 _NAME = r"(?P<name>[\w./-]{1,253})"
@@ -253,9 +252,11 @@ WORDINGS: tuple[Wording, ...] = (
     ),
     *_rows("docker stats",  # cli/command/container/formatter_stats.go
         ("used", "iB / ",
-            rf"^{_ID}\s+(?P<name>\S{{1,128}})\s+[\d.]{{1,9}}%\s+{_USED} / {_OWN_LIMIT}"),
+            rf"^{_ID}\s+(?P<name>\S{{1,128}})\s+[\d.]{{1,9}}%\s+{_USED} / {_OF_HOST}"),
+        ("used", "iB/",  # up to Docker 1.11
+            rf"^{_NAME}\s+[\d.]{{1,9}}%\s+{_USED} ?/ ?{_OF_HOST}\s+[\d.]{{1,9}}%"),
         ("used", "\"MemUsage\":",
-            rf"\"ID\":\"{_ID}\",\"MemPerc\":\"[\d.]{{1,9}}%\",\"MemUsage\":\"{_USED} / {_OWN_LIMIT}"
+            rf"\"ID\":\"{_ID}\",\"MemPerc\":\"[\d.]{{1,9}}%\",\"MemUsage\":\"{_USED} / {_OF_HOST}"
             r"\",\"Name\":\"(?P<name>[^\"]{1,128})"),
     ),
     *_rows("Docker",  # daemon/stop.go, daemon/cluster/executor/container/errors.go, compose

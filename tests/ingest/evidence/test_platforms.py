@@ -840,27 +840,24 @@ def test_that_a_program_was_killed_comes_before_what_gc_cost_it() -> None:
     assert said.sentence.startswith("The program was killed by SIGKILL")
 
 
-@pytest.mark.parametrize(
-    ("shown", "limit_mib"),
-    [
-        ("512MiB", 512.0),
-        ("1.5GiB", 1536.0),
-        ("31.19GiB", None),
-        # Zeros at the end are left out.
-        ("31.2GiB", None),
-        ("3.7GiB", 3.7 * 1024),
-    ],
-)
-def test_docker_stats_prints_the_memory_of_the_host_where_no_limit_is_set(
-    shown: str, limit_mib: float | None
-) -> None:
+def test_docker_stats_prints_the_memory_of_the_host_where_no_limit_is_set() -> None:
+    """Only what is below that of another container is a limit for certain."""
+    shown = ["9f1d0c6b7a31 ledger 41.20% 498.6MiB / 16GiB 97.38%"]
+    (row,) = read_text("\n".join([*shown, ""])).container_states.to_dicts()
+    assert (row["memory_limit_bytes"], row["memory_of_host_bytes"]) == (None, 16 * 1024 * MIB)
+    shown.append("9f1d0c6b7a32 api 0.46% 284.3MiB / 512MiB 55.5%")
+    rows = read_text("\n".join([*shown, ""])).container_states.to_dicts()
+    assert [row["memory_limit_bytes"] for row in rows] == [None, 512 * MIB]
+    assert [row["memory_of_host_bytes"] for row in rows] == [16 * 1024 * MIB, None]
+
+
+def test_docker_stats_of_old_versions_is_read() -> None:
     (row,) = read_text(
-        f"9f1d0c6b7a31   ledger    41.20%    498.6MiB / {shown}     97.38%\n"
+        "CONTAINER  CPU %   MEM USAGE/LIMIT     MEM %   NET I/O\n"
+        "app        51.20%  1.25 GiB/2.5 GiB    50.00%  58.48 MiB/729.5 MiB\n"
     ).container_states.to_dicts()
-    limit, host = row["memory_limit_bytes"], row["memory_of_host_bytes"]
-    assert (limit is None) is (limit_mib is None) is (host is not None)
-    if limit_mib is not None:
-        assert limit / MIB == pytest.approx(limit_mib)
+    assert (row["name"], row["memory_used_bytes"]) == ("app", 1280 * MIB)
+    assert row["memory_of_host_bytes"] == 2560 * MIB
 
 
 def test_a_report_of_lambda_is_no_line_of_journald() -> None:
