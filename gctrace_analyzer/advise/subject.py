@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.rows import since
 from gctrace_analyzer.units import digits
@@ -117,9 +118,12 @@ def other_cause(analysis: Analysis, process: int | None) -> str | None:
             "while GOMAXPROCS is above the number of CPUs, threads that wait for a CPU count as GC "
             "CPU: set GOMAXPROCS first"
         )
-    stopped = analysis.summary_of(process).stopped_gc_share or 0.0
-    if root.id in _STOPS and stopped > analysis.thresholds.stopped_gc_share:
-        return "pauses take most of the CPU time of GC: find out first why they are so long"
+    own = analysis.summary_of(process)
+    if (
+        root.id in _STOPS
+        and (own.stopped_gc_share or 0.0) > analysis.thresholds.stopped_gc_share
+    ):
+        return f"find out first why pauses take {percent(own.stw_share or 0.0)} of the time"
     return None
 
 

@@ -47,8 +47,8 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
         hits = f" {death.failcnt:,} times" if (death.failcnt or 0) > 1 else ""
         used = _with_used(death.used_bytes)
         yield (
-            f"It reached the memory limit of {group}{hits}{used}; the input does not show how "
-            "high that limit is."
+            f"It reached the memory limit of {group}{hits}{used}{_or_host(death)}; the input does "
+            "not show how high that limit is."
         )
     elif facts.limit.limit_mib is not None and facts.limit.limit_is:
         yield _at_limit(facts, facts.limit.limit_mib)
@@ -57,6 +57,11 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
     yield from holders(
         listed_tasks(tables["oom_tasks"], death.source, death.line_no), death.pid
     )
+
+
+def _or_host(death: Death) -> str:
+    """Returns what a record of a container does not exclude, as a part of a sentence."""
+    return ", or else the host ran out of memory" if death.may_be_of_host else ""
 
 
 def _by_killer(facts: Evidence) -> str | None:
@@ -90,7 +95,8 @@ def _at_limit(facts: Evidence, limit_mib: float) -> str:
             death.victim and facts.limit.limit_is == f"the limit of {short_name(death.victim)}"
         )
         limit_is = "its limit" if own else facts.limit.limit_is
-        return f"It reached {limit_is}: {size_text(limit_mib)}{used}.{hits}{_restarts(death)}"
+        size = f"{size_text(limit_mib)}{used}{_or_host(death)}"
+        return f"It reached {limit_is}: {size}.{hits}{_restarts(death)}"
     return (
         f"At the last scrape before, {resident:,.0f} MiB were resident, "
         f"{100 * resident / limit_mib:.0f} % of {facts.limit.limit_is} ({size_text(limit_mib)})."

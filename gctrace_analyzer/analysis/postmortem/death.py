@@ -24,6 +24,9 @@ ABORTED = "SIGABRT"
 EVICTOR = "kubelet"
 """The killer of pods on a node that runs low on memory."""
 
+UNITS = (".service", ".scope", ".slice")
+"""How the names of units of systemd end that have processes."""
+
 _OF_JOB = re.compile(r"(?:step |StepId=|Step=|\d+(?:[._]|$))")
 """How Slurm names its jobs."""
 
@@ -160,15 +163,30 @@ class Death:
         return _OF_JOB.match(self.name or "") is not None
 
     @property
+    def is_unit(self) -> bool:
+        """Whether only the unit of systemd is known that it was in, and no program."""
+        return (self.victim or "").endswith(UNITS)
+
+    @property
+    def may_be_of_host(self) -> bool:
+        """Whether the host may have run out of memory, and not the container.
+
+        With cgroup v2 a container is marked for any OOM kill in it (memory.events: oom_kill).
+        """
+        is_state = self.kind.startswith(("Container OOMKilled", "OOM kill in a container"))
+        hit = self.failcnt or self.used_bytes or self.is_job
+        return is_state and self.killer is None and not hit
+
+    @property
     def subject(self) -> str:
         """What ended; of a container or unit only that a process in it did may be known."""
         if not self.is_inside:
-            if self.victim != self.unit or self.unit is None:
+            if not self.is_unit:
                 return "The program"
             return "The unit" if self.killer == "systemd-oomd" else "A process of the unit"
         if self.is_below:
             return "A process in the group"
-        is_unit = self.unit or (self.name or "").endswith(".service")
+        is_unit = self.unit or self.is_unit
         return (
             f"A process in the {'unit' if is_unit else 'job' if self.is_job else 'container'}"
         )

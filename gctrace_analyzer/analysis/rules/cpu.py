@@ -48,7 +48,8 @@ def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
         return
     stopped = stopped_gc_share(facts)
     of_cpu = f"{percent(share) if stopped else gc_cpu_text(facts.summary)} of the CPU"
-    of_pauses = "" if stopped is None else f", and {percent(stopped)} of that is pauses"
+    of_time = percent(facts.summary.stw_share or 0.0)
+    of_pauses = "" if stopped is None else f"; pauses take {of_time} of the time"
     yield Evidence(
         "bad" if share > t.gc_cpu_bad else "warn",
         f"GC takes {of_cpu}{_cores_text(facts)}{of_pauses}.",

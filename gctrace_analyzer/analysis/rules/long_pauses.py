@@ -160,8 +160,8 @@ def _share(facts: ProcessFacts) -> str:
     of_gc, of_time = stopped_gc_share(facts), facts.summary.stw_share
     if high_gc_cpu.id not in facts.matched or of_gc is None or of_time is None:
         return ""
-    # A share would be of what the runtime counts, which is not all of the pauses.
-    return f": pauses take {percent(of_time)} of the time, and most of the CPU time of GC"
+    # A share of GC CPU would be of what the runtime counts, which is not all of the pauses.
+    return f": pauses take {percent(of_time)} of the time"
 
 
 @rule(

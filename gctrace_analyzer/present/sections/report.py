@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 MOST_INPUTS = 3
 MOST_PROBLEMS = 2
-MOST_NOTES = 2
+MOST_NOTES = 3
 """What one screen has room for; the rest is behind `--all`."""
 
 
