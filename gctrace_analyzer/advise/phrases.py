@@ -153,8 +153,8 @@ def costs(s: Summary, coarse: Container[str] = (), printed: int | None = None) -
         yield f"{'for' if 'gc_cpu' in coarse else _COARSE} its pauses"
         return
     longest = duration_text(s.stw_max_ms / 1000)
-    if s.pause_p99_ms is None:
+    p99 = None if s.pause_p99_ms is None else duration_text(s.pause_p99_ms / 1000)
+    if p99 in (None, longest):
         yield f"the longest pause took {longest}"
     else:
-        p99 = duration_text(s.pause_p99_ms / 1000)
         yield f"99 % of pauses take at most {p99}, the longest {longest}"

@@ -80,9 +80,9 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
         advice = f"Record a longer log. {advice}"
     if facts.grew_into_limit:
         thrash = facts.thrashing.sort("start_s")
-        since = duration_text(thrash["start_s"][0])
-        reason = thrash["reason"][0].rstrip(".")
-        text += f". From {since} on, {reason[0].lower()}{reason[1:]}"
+        since, reason = thrash["start_s"][0], thrash["reason"][0].rstrip(".")
+        later = f"From {duration_text(since)} on, {reason[0].lower()}{reason[1:]}"
+        text += f". {later if since else reason}"
     serious = facts.grew_into_limit or growth.is_lasting
     yield Evidence(
         "warn" if serious else "info",

@@ -184,7 +184,7 @@ def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]
     heap = [_mib(row, f"heap_{part}_bytes") for part in ("inuse", "free")]
     if resident is not None and of_go is None and None not in heap:
         rest = resident - sum(filter(None, heap))
-        yield _Part("outside the heap", rest, "less cgo, mmap, files; little is of the runtime")
+        yield _Part("outside the heap", rest, "less cgo, mmap, files, code; little is of Go")
     if resident is None or of_go is None or resident <= of_go:
         return
     beyond, kept = resident - of_go, keeps_returned(go)
@@ -195,7 +195,7 @@ def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]
             "returned, kept", of_returned, "GODEBUG=madvdontneed=1, or Go 1.16 and later"
         )
         beyond -= of_returned
-    remedy = "less cgo, mmap, files (no GOGC or GOMEMLIMIT)"
+    remedy = "less cgo, mmap, files or code (no GC setting)"
     if not name and kept is None and released and beyond <= released:
         remedy = "less cgo, mmap; Go 1.12–1.15: madvdontneed=1"
     if beyond > 0:
