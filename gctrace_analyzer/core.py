@@ -204,24 +204,28 @@ _PACKED_AT_ONCE = 1 << 18
 """Polars divides a longer column, from about twice as many values on."""
 
 
-def packed(numbers: pl.Series) -> bytes:
-    """Returns a column of 64-bit floats without nulls as the core takes it.
+def packed(columns: pl.DataFrame) -> tuple[bytes, ...]:
+    """Returns columns of 64-bit floats without nulls as the core takes them.
 
     They are the end of a stream in Arrow's format, which takes an eighth of the time of a list.
     """
-    if len(numbers) > _PACKED_AT_ONCE:
-        begins = range(0, len(numbers), _PACKED_AT_ONCE)
-        return b"".join(packed(numbers.slice(begin, _PACKED_AT_ONCE)) for begin in begins)
-    size = 8 * len(numbers)
-    end = -_END_BYTES - (-size % _PADDED_BYTES)
+    if len(columns) > _PACKED_AT_ONCE:
+        begins = range(0, len(columns), _PACKED_AT_ONCE)
+        pieces = (packed(columns.slice(begin, _PACKED_AT_ONCE)) for begin in begins)
+        return tuple(map(b"".join, zip(*pieces, strict=True)))
+    size = 8 * len(columns)
+    step = size + -size % _PADDED_BYTES
     stream = io.BytesIO()
-    numbers.rechunk().to_frame().write_ipc_stream(stream, compression="uncompressed")
-    column = bytes(stream.getbuffer()[end - size : end])
-    # The format is fixed, but what follows the columns is up to the library.
-    ends = struct.pack("=2d", numbers[0], numbers[-1]) if len(numbers) else b""
-    return (
-        column if column[:8] + column[-8:] == ends else array("d", numbers.to_list()).tobytes()
-    )
+    columns.rechunk().write_ipc_stream(stream, compression="uncompressed")
+    first = stream.tell() - _END_BYTES - step * columns.width
+    found = []
+    for begin, numbers in enumerate(columns.get_columns()):
+        column = bytes(stream.getbuffer()[first + step * begin :][:size])
+        # The format is fixed, but what follows the columns is up to the library.
+        ends = struct.pack("=2d", numbers[0], numbers[-1]) if size else b""
+        is_it = column[:8] + column[-8:] == ends
+        found.append(column if is_it else array("d", numbers.to_list()).tobytes())
+    return tuple(found)
 
 
 @contextmanager

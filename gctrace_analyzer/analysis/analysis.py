@@ -375,8 +375,9 @@ class Analysis:
 
     @property
     def _diagnosed_points(self) -> pl.DataFrame:
-        points = self._points
-        return where(points, points["process"].is_in([*self.summaries]))
+        points, own = self._points, [*self.summaries]
+        is_all = len(own) == len(self.log.tables["processes"])
+        return points if is_all else where(points, points["process"].is_in(own))
 
     def live_growth(self, process: int) -> LiveGrowth | None:
         """Returns the growth of one process's live heap; None if there is no significant growth."""

@@ -62,7 +62,7 @@ def _of_process(cycles: pl.DataFrame) -> list[dict[str, float]]:
     if core is None:
         worst = _worst(cycles)
     else:
-        begin, first, mark, second, shared = (packed(cycles[name]) for name in _PHASES)
+        begin, first, mark, second, shared = packed(cycles[[*_PHASES]])
         worst = core.worst_windows((begin, first, mark, second, shared), WINDOWS_MS)
     return [
         {

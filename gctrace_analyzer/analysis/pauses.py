@@ -10,7 +10,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import pauses_ms
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.rows import largest, not_null
+from gctrace_analyzer.ingest.rows import complete, largest, not_null
 
 PHASES = {
     "sweep termination": "stw_sweep_term_ms",
@@ -59,8 +59,9 @@ class LatePauses:
         Up to Go 1.13, a loop without function calls also delays a pause.
         """
         t, late, count = thresholds, 0, 0
+        newer = complete(cycles, "stacks_mib")
         for name in PHASES.values():
-            durations_ms = not_null(cycles[name].filter(cycles["stacks_mib"].is_not_null()))
+            durations_ms = not_null(newer[name])
             usual_ms = durations_ms.median()
             if isinstance(usual_ms, float):
                 count += len(durations_ms)

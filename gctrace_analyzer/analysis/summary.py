@@ -13,9 +13,9 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import Totals
 from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
 from gctrace_analyzer.frozen import Plain, frozen
-from gctrace_analyzer.ingest.gctrace.columns import stops_for_all
+from gctrace_analyzer.ingest.gctrace.columns import stopping
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
-from gctrace_analyzer.ingest.rows import distinct, since
+from gctrace_analyzer.ingest.rows import distinct, is_one_process, since
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def _unknown(totals: Totals) -> dict[str, None]:
 
 def growth_figures(cycles: pl.DataFrame, thresholds: Thresholds) -> dict[str, Any]:
     """Returns the growth of the live heap; None if the cycles are of several processes."""
-    if len(cycles) < MIN_POINTS or cycles["process"].n_unique() != 1:
+    if len(cycles) < MIN_POINTS or not is_one_process(cycles):
         return growth_of(None)
     return growth_of(since(cycles[["start_s", "heap_live_mib"]], thresholds.warm_up_s))
 
@@ -347,7 +347,7 @@ _SMALL_PART = 0.1
 def _about_part(cycles: pl.DataFrame) -> Iterator[str]:
     """Yields what GC took since the start of a process, of which the log has a small part."""
     printed = cycles["gc_cpu_since_start_pct"]
-    if printed.null_count() or cycles["process"].n_unique() != 1 or cycles["gc_num"].min() == 1:
+    if printed.null_count() or not is_one_process(cycles) or cycles["gc_num"].min() == 1:
         return
     (begin, first), (end, last) = (cycles["start_s", "gc_num"].row(at) for at in (0, -1))
     if begin is not None and (
@@ -393,7 +393,7 @@ def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
             "Go 1.4 and earlier print neither times nor CPU time, so there are no rates and no "
             "shares."
         )
-    stops = cycles.select(stops_for_all().any()).item()
+    stops = not stopping(cycles).is_empty()
     if stops or "gc15" in formats:
         yield "Go 1.8 and earlier do not show how many CPUs there are: shares are of GOMAXPROCS."
     # The line does not show whether Go has the fix made in 1.20, but the versions without it,

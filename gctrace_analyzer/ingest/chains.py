@@ -339,7 +339,7 @@ def _concurrent(facts: Sequence[pl.DataFrame]) -> pl.Series:
         return pl.Series("process", _best_fits(cycles), dtype=pl.Int64)
     numbers = pl.concat(facts).select(pl.all().cast(pl.Float64).fill_null(math.nan))
     table = compiled.concurrent_processes(
-        b"".join(map(core.packed, numbers)),
+        b"".join(core.packed(numbers)),
         slack_s=CLOCK_SLACK_S,
         open=OPEN_CHAINS,
         lookahead=LOOKAHEAD,

@@ -33,7 +33,7 @@ def since(rows: pl.DataFrame, start_s: float) -> pl.DataFrame:
     times = rows["start_s"]
     if times.null_count() or not times.is_sorted():
         return rows.filter(pl.col("start_s") >= start_s)
-    return rows[int((times < start_s).sum()) :]
+    return rows.slice(int((times < start_s).sum()))
 
 
 def unforced(cycles: pl.DataFrame) -> pl.DataFrame:

@@ -24,7 +24,7 @@ from gctrace_analyzer.advise.prediction.path import (
     or_zero,
     path_of,
 )
-from gctrace_analyzer.analysis.cycles import since_before, true_live_mib
+from gctrace_analyzer.analysis.cycles import since_before
 from gctrace_analyzer.analysis.pauses import LatePauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.rows import (
@@ -331,7 +331,7 @@ def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
     # The sum of a column in two pieces may differ in the last bit, which a replay may amplify.
     off_s = float((starts_s.shift(-1) - ends_s).rechunk().sum())
     periods_s = (starts_s[1:] - starts_s[:-1]) / at_least(numbers[1:] - numbers[:-1], 1)
-    true_live = steady.select_seq(true_live_mib()).to_series()
+    true_live = live + 0.5 - in_mark
     roots = or_zero(steady["stacks_mib"]) + or_zero(steady["globals_mib"])
     no_room = room <= NO_ROOM * at_least(live + roots, 1)[:-1]
     far, shows_gogc = room > 1, steady["gogc"].is_not_null()

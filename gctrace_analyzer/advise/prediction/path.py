@@ -137,7 +137,7 @@ def _walker(columns: pl.DataFrame) -> Walker | None:
     if compiled is None:
         return None
     return compiled.Walker(
-        *(core.packed(columns[name]) for name in ("at", "live", "in_mark")),
+        *core.packed(columns[["at", "live", "in_mark"]]),
         lowest_trigger=pacer.LOWEST_TRIGGER,
         highest_trigger=pacer.HIGHEST_TRIGGER,
         highest_trigger_1_17=pacer.HIGHEST_TRIGGER_1_17,

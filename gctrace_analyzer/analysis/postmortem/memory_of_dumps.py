@@ -9,6 +9,7 @@ import polars as pl
 
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.processes import distinct_names
+from gctrace_analyzer.ingest.rows import not_null
 from gctrace_analyzer.schema import IDENTITY
 from gctrace_analyzer.units import MIB, size_text
 
@@ -172,7 +173,7 @@ def _sources(names: pl.Series) -> str:
 
 def last(values: pl.Series) -> Any:
     """Returns the last known value of a column; None if there is none."""
-    given = values.drop_nulls()
+    given = not_null(values)
     return given[-1] if len(given) else None
 
 

@@ -16,7 +16,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.ingest.gctrace.columns import stops_for_all
+from gctrace_analyzer.ingest.gctrace.columns import stopping
 from gctrace_analyzer.ingest.rows import median, not_null, where
 from gctrace_analyzer.units import duration_text
 
@@ -73,7 +73,7 @@ def long_mark_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     advice = advice if facts.may_be_before(1, 8) else f"{CHECK_CPUS}."
     timed = cycles["stw_sweep_term_ms"].count() > 0
     which = "after marking" if timed else "for a whole collection"
-    forced = cycles.filter(stops_for_all())
+    forced = stopping(cycles)
     others = cycles if forced.is_empty() else cycles.join(forced, "gc_num", "anti")
     pauses = [
         *_long_pauses(facts, others, column, which, advice),

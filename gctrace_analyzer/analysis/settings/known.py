@@ -457,6 +457,8 @@ def _off_heap(memstats: pl.DataFrame, go: str | None) -> dict[str, Known]:
     Each resident size is compared with what was mapped at the same time; of these, the median of
     the second half: a limit has to leave room for what there is at the end.
     """
+    if not memstats["rss_bytes"].count():
+        return {}
     version = go or next(iter(memstats["go_version"].drop_nulls()), None)
     released = 0 if keeps_returned(version) else pl.col("heap_released_bytes").fill_null(0)
     mapped = pl.col("sys_bytes") - released

@@ -211,8 +211,12 @@ def _regimes_of(rows: pl.DataFrame, setting: _Setting) -> Iterator[Regime]:
     is_off = setting.gogc.value == setting.limit.value == math.inf
     covered = no_goals if is_off else int((shown["by_gogc"] | shown["by_limit"]).sum())
     counted = len(shown) + no_goals
-    runs = rows["procs"].rle_id().alias("run")
-    for run in rows.with_columns(runs).partition_by("run", maintain_order=True):
+    procs = rows["procs"]
+    runs = [rows]
+    if procs.null_count() or procs.min() != procs.max():
+        numbered = rows.with_columns(procs.rle_id().alias("run"))
+        runs = numbered.partition_by("run", maintain_order=True)
+    for run in runs:
         yield Regime(
             run["process"][0],
             run["gc_num"][0],

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from gctrace_analyzer import core
+from gctrace_analyzer.ingest.rows import complete, where
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -158,13 +159,13 @@ def search(
         tops: goals in MiB that known limits would set; None if there is no limit.
     """
     states = list(_states(ranges, stated, tops))
-    columns = [ranges[name].fill_null(math.nan) for name in _COLUMNS]
+    columns = ranges.select(pl.col(_COLUMNS).fill_null(math.nan))
     constants = (
         *(SWITCH, _NEAR, _DRIFT, _FAR, _FAR_TIMES),
         *(_NEAR_SHARE, _NEAR_TIMES, DRIFT_LOW, DRIFT_HIGH),
     )
     if (compiled := core.compiled()) is not None:
-        low, low_raised, high, goal, live = map(core.packed, columns)
+        low, low_raised, high, goal, live = core.packed(columns)
         runs = compiled.settings_path((low, low_raised, high, goal, live), states, constants)
     else:
         runs = _path([column.to_list() for column in columns], states)
@@ -207,52 +208,38 @@ def _gogc_values(ranges: pl.DataFrame, stated: float | None) -> list[float]:
     values, found = _values(), dict[float, None]()
     if stated is not None and math.isfinite(stated):
         found[stated] = None
-    # The values from `first` to before `after` explain `len` goals.
-    size = -(-len(ranges) // _PARTS)
-    explaining = (
-        ranges.select(
-            (pl.int_range(pl.len()) // max(size, 1)).alias("part"),
-            first=values.search_sorted(ranges["low"].fill_null(math.inf), side="left"),
-            after=values.search_sorted(ranges["high"].fill_null(-math.inf), side="right"),
-        )
-        .filter(pl.col("first") < pl.col("after"))
-        .group_by("part", "first", "after")
-        .len()
-    )
-    rest = explaining.group_by("first", "after").agg(pl.col("len").sum()).rows()
+    size = max(-(-len(ranges) // _PARTS), 1)
+    shown = complete(ranges[["low", "high"]].with_row_index("at"), "low", "high")
+    first = values.search_sorted(shown["low"], side="left").alias("first")
+    after = values.search_sorted(shown["high"], side="right").alias("after")
+    parts = where(pl.DataFrame([first, after, shown["at"] // size]), first < after)
+    # The values from `first` to before `after` explain so many goals of a part.
+    explaining = rest = parts.group_by(pl.all()).len().rows()
     while rest and len(found) < _PARTS:
-        change = [0] * (len(values) + 1)
-        for first, after, count in rest:
-            change[first] += count
-            change[after] -= count
-        best, count = _most_explaining(change, stated)
+        best, count = _most_explaining(rest, stated)
         if count < FEWEST_GOALS or values[best] in found:
             break
         found[values[best]] = None
         rest = [row for row in rest if not row[0] <= best < row[1]]
     if size >= 2 * FEWEST_GOALS:
-        for change in _changes_of_parts(explaining, -(-len(ranges) // size)):
+        for part in range(-(-len(ranges) // size)):
             if len(found) < _MOST_GOGC:
-                found[values[_most_explaining(change, stated)[0]]] = None
+                own = [row for row in explaining if row[2] == part]
+                found[values[_most_explaining(own, stated)[0]]] = None
     return list(found) or [DEFAULT_GOGC]
 
 
-def _changes_of_parts(explaining: pl.DataFrame, parts: int) -> list[list[int]]:
-    """Returns for each part by how much the number of goals changes that each value explains."""
-    changes = [[0] * (len(_values()) + 1) for _ in range(parts)]
-    for bound, sign in (("first", 1), ("after", -1)):
-        for part, index, count in (
-            explaining.group_by("part", bound).agg(pl.col("len").sum()).iter_rows()
-        ):
-            changes[part][index] += sign * count
-    return changes
-
-
-def _most_explaining(change: list[int], stated: float | None) -> tuple[int, int]:
+def _most_explaining(
+    goals: list[tuple[int, int, int, int]], stated: float | None
+) -> tuple[int, int]:
     """Returns the GOGC that explains most goals, the more usual the better, and for how many.
 
     A GOGC is its position in `_values`.
     """
+    change = [0] * (len(_values()) + 1)
+    for first, after, _, count in goals:
+        change[first] += count
+        change[after] -= count
     explained = list(accumulate(change[:-1]))
     scores = list(map(sub, explained, _costs(stated)))
     best = scores.index(max(scores))

@@ -85,11 +85,8 @@ def enrich(metrics: pl.DataFrame, durations: pl.DataFrame, spans: pl.DataFrame) 
         spans: what `spans.of_cycles` returns for the same cycles. Its durations replace the
             printed ones; its other columns and `limiter_fill` are added.
     """
-    own = (
-        column
-        for column in spans
-        if column.name.endswith("_ms") or column.name not in metrics.columns
-    )
+    printed = {name for name in metrics.columns if not name.endswith("_ms")}
+    own = (column for column in spans.get_columns() if column.name not in printed)
     return metrics.with_columns(*own, limiter.fills(durations), *gc_cpu(spans))
 
 

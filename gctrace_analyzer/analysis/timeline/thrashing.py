@@ -17,7 +17,7 @@ from gctrace_analyzer.analysis.timeline import limiter
 from gctrace_analyzer.analysis.timeline.lasting import Part, episode, parts, runs
 from gctrace_analyzer.analysis.totals import quotient, rates_of
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES
-from gctrace_analyzer.ingest.rows import before, median, not_null, the_process
+from gctrace_analyzer.ingest.rows import median, not_null
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     Either goals are at or below the previous live heap, or the limit sets the goals a few per
     cent above the live heap and GC is running most of the time.
     """
-    live = cycles.select(before("heap_live_mib", the_process)).to_series()
+    live = cycles["_live"]
     # GOGC leaves at least 1 MiB for sweeping: only a limit sets such goals, at every size.
     below = cycles["heap_goal_mib"] <= live
     if below.any():

@@ -10,7 +10,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, INTEGER_KINDS
-from gctrace_analyzer.ingest.rows import constant
+from gctrace_analyzer.ingest.rows import constant, where
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -175,3 +175,9 @@ def stops_for_all() -> pl.Expr:
     Source: gcStart in runtime/mgc.go (go1.8), golang/go#15068.
     """
     return (pl.col("forced") & (pl.col("concurrent_mark_ms") == 0)).fill_null(value=False)
+
+
+def stopping(cycles: pl.DataFrame) -> pl.DataFrame:
+    """Returns the cycles that `stops_for_all` chooses, without a query if none is forced."""
+    forced = where(cycles, cycles["forced"])
+    return forced if forced.is_empty() else forced.filter(stops_for_all())
