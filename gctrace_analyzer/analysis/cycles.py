@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.settings.goal_ranges import goal_base_mib, goal_was_raised
+from gctrace_analyzer.analysis.settings.goal_ranges import (
+    goal_base_mib,
+    goal_was_raised,
+    has_go15,
+)
 from gctrace_analyzer.analysis.settings.regimes import regimes
 from gctrace_analyzer.errors import MissingColumnsError
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s, stops_for_all
@@ -188,8 +192,10 @@ def goal_mib(live_mib: float, roots_mib: float, gogc: float) -> float:
 
 def alloc_while_marking_mib() -> pl.Expr:
     """Returns what was allocated from a cycle's start to its end; null before Go 1.5."""
-    timed = pl.col("start_s").is_not_null()
-    return pl.when(timed).then(pl.col("heap_end_mib") - pl.col("heap_start_mib"))
+    return pl.when(pl.col("start_s").is_not_null()).then(_WHILE_MARKING)
+
+
+_WHILE_MARKING = pl.col("heap_end_mib") - pl.col("heap_start_mib")
 
 
 def alloc_before_mib(
@@ -212,7 +218,7 @@ def alloc_before_mib(
     grown = (pl.col("heap_start_mib") - live).fill_null(first)
     cached = pl.min_horizontal(
         _CACHED_MIB_PER_P * pl.col("procs"),
-        _CACHED_MAX_SHARE * (grown + alloc_while_marking_mib()).clip(0),
+        _CACHED_MAX_SHARE * (grown + _WHILE_MARKING).clip(0),
     )
     return pl.when(timed).then(grown - cached)
 
@@ -227,13 +233,15 @@ def counted_alloc_mib(between: pl.Expr) -> pl.Expr:
 
 
 def true_live_mib() -> pl.Expr:
-    """Returns the live heap without what was allocated during marking, which is always kept.
+    """Returns the live heap without what was allocated during marking, since Go 1.5.
+
+    What is allocated then is always kept.
 
     This depends only on the program: it is equal within 2 % for every GOGC and limit, whereas
     the marked live heap varies by a third. Each of the three sizes is truncated to whole MiB,
     which lowers the mean by half a MiB.
     """
-    return pl.col("heap_live_mib") + 0.5 - alloc_while_marking_mib()
+    return pl.col("heap_live_mib") + 0.5 - _WHILE_MARKING
 
 
 def since_before(cycles: pl.DataFrame) -> pl.DataFrame:
@@ -244,7 +252,7 @@ def since_before(cycles: pl.DataFrame) -> pl.DataFrame:
         before) and `_follows` (whether the line before is of that cycle).
     """
     within = within_process(cycles)
-    first, raised, gogc = _of_before(within)
+    first, raised, gogc = _of_before(within, go15=has_go15(cycles))
     rows = cycles.select(*_OF_BEFORE, _follows=follows(within))
     rows = rows.with_columns(first).rechunk().with_columns(raised).with_columns(gogc)
     return rows[["_follows", "_live", "interval_s", "effective_gogc"]]
@@ -257,7 +265,7 @@ _OF_BEFORE = (
 
 
 @cache
-def _of_before(within: Within) -> tuple[list[pl.Expr], pl.Expr, pl.Expr]:
+def _of_before(within: Within, *, go15: bool) -> tuple[list[pl.Expr], pl.Expr, pl.Expr]:
     """Returns the columns of the cycle before, and the effective GOGC that follows in two steps.
 
     As columns, because several others need each of them, and Polars takes time with the square
@@ -268,7 +276,7 @@ def _of_before(within: Within) -> tuple[list[pl.Expr], pl.Expr, pl.Expr]:
     interval_s = pl.col("start_s") - before("start_s", within, known)
     first = [
         before("heap_live_mib", within, known).alias("_live"),
-        before(goal_base_mib(), within, known).alias("_base"),
+        before(goal_base_mib(go15=go15), within, known).alias("_base"),
         interval_s.alias("interval_s"),
         stacks.alias("_stacks"),
         globals_.alias("_globals"),
@@ -289,10 +297,9 @@ def _steps(within: Within) -> tuple[dict[str, pl.Expr], ...]:
         "_precedes": precedes(within),
     }
     is_next = pl.col("_precedes")
-    while_marking = pl.col("heap_end_mib") - pl.col("heap_start_mib")
     until_next = after("heap_start_mib", within, is_next) - pl.col("heap_live_mib")
     # Up to Go 1.4 the sizes have other meanings, and there are no times.
-    alloc = pl.when(pl.col("start_s").is_not_null()).then(while_marking + until_next)
+    alloc = pl.when(pl.col("start_s").is_not_null()).then(_WHILE_MARKING + until_next)
     second = {
         "alloc_mib": alloc.cast(pl.Float64),
         "_next_s": after("start_s", within, is_next) - pl.col("start_s"),

@@ -18,7 +18,7 @@ from functools import cache
 import polars as pl
 
 from gctrace_analyzer.ingest.gctrace.columns import stops_for_all
-from gctrace_analyzer.ingest.rows import Within, before, follows, within_process
+from gctrace_analyzer.ingest.rows import Within, before, distinct, follows, within_process
 
 HEAP_MINIMUM_MIB = 4
 """MiB at GOGC=100. The heap minimum scales with GOGC (heapMinimum in runtime/mgcpacer.go)."""
@@ -46,18 +46,29 @@ NEEDED = (
 _MAY_HAVE_NO_GOAL = ("gc15", "gc16", "gc18")
 """Formats that print no goal if GOGC is off and there is no limit."""
 
-_BY_REACHABLE = pl.col("format") == "gc15"
+_BY_REACHABLE = "gc15"
 """Go 1.5 takes the live heap without what was allocated while marking (`heap_reachable`)."""
 
+_LIVE = pl.col("heap_live_mib")
+_REACHABLE = (_LIVE - (pl.col("heap_end_mib") - pl.col("heap_start_mib"))).clip(0)
 
-def goal_base_mib() -> pl.Expr:
+
+def has_go15(cycles: pl.DataFrame) -> bool:
+    """Returns whether some lines are of Go 1.5, whose goals follow another rule."""
+    return _BY_REACHABLE in distinct(cycles["format"])
+
+
+def goal_base_mib(*, go15: bool) -> pl.Expr:
     """Returns the live heap that GOGC is added to for the next goal.
 
     Source: gcMark and startCycle in runtime/mgc.go (go1.5); heap_marked in later releases.
     """
-    while_marking = pl.col("heap_end_mib") - pl.col("heap_start_mib")
-    reachable = (pl.col("heap_live_mib") - while_marking).clip(0)
-    return pl.when(_BY_REACHABLE).then(reachable).otherwise("heap_live_mib")
+    return _by_release(_REACHABLE, _LIVE, go15=go15)
+
+
+def _by_release(of_go15: pl.Expr, of_others: pl.Expr, *, go15: bool) -> pl.Expr:
+    is_go15 = pl.col("format") == _BY_REACHABLE
+    return pl.when(is_go15).then(of_go15).otherwise(of_others) if go15 else of_others
 
 
 def goal_was_raised(live: pl.Expr) -> pl.Expr:
@@ -88,7 +99,7 @@ def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
         `by_minimum` (the highest GOGC whose heap minimum set the goal), `no_goal` (GOGC is off and
         there is no limit), and `stacks`. Null where the log does not show it.
     """
-    *steps, ranges, known = _steps(within_process(cycles))
+    *steps, ranges, known = _steps(within_process(cycles), go15=has_go15(cycles))
     rows = cycles[[*NEEDED]]
     for step in steps:
         rows = rows.with_columns(step)
@@ -96,12 +107,12 @@ def gogc_ranges(cycles: pl.DataFrame) -> pl.DataFrame:
 
 
 @cache
-def _steps(within: Within) -> tuple[pl.Expr | list[pl.Expr], ...]:
+def _steps(within: Within, *, go15: bool) -> tuple[pl.Expr | list[pl.Expr], ...]:
     """Returns what `gogc_ranges` calculates, in six steps, each of which needs those before."""
     is_new = pl.col("stacks_mib").is_not_null()
     # The goal of a cycle that stops for all is the heap at its start.
     shown = pl.when(~stops_for_all()).then("heap_goal_mib").cast(pl.Float64)
-    sizes = [*_before(within), shown.alias("goal")]
+    sizes = [*_before(within, go15=go15), shown.alias("goal")]
     live, roots, error = pl.col("live"), pl.col("_roots"), pl.col("_error")
     goal, start = pl.col("goal"), pl.col("heap_start_mib").cast(pl.Float64)
     most_live = live + error
@@ -111,9 +122,11 @@ def _steps(within: Within) -> tuple[pl.Expr | list[pl.Expr], ...]:
     least_goal = pl.when(near_goal).then(start - 1).otherwise(goal)
     least = pl.min_horizontal(
         # Go 1.5 replaces a live heap under the minimum by one that the trigger suits.
-        pl.when(_BY_REACHABLE)
-        .then(50 * ((1 + 4 * least_goal / HEAP_MINIMUM_MIB).sqrt() - 1))
-        .otherwise(100 * least_goal / HEAP_MINIMUM_MIB),
+        _by_release(
+            50 * ((1 + 4 * least_goal / HEAP_MINIMUM_MIB).sqrt() - 1),
+            100 * least_goal / HEAP_MINIMUM_MIB,
+            go15=go15,
+        ),
         100 * (least_goal - most_live) / (most_live + roots + pl.col("_root_error")),
     )
     most = (
@@ -149,13 +162,13 @@ def _steps(within: Within) -> tuple[pl.Expr | list[pl.Expr], ...]:
     return *steps, [value.alias(name) for name, value in ranges.items()], ends
 
 
-def _before(within: Within) -> list[pl.Expr]:
+def _before(within: Within, *, go15: bool) -> list[pl.Expr]:
     """Returns the sizes of the cycle before, and by how much they may be truncated."""
     known = pl.col("_follows")
     is_first, is_new = pl.col("gc_num") == 1, pl.col("stacks_mib").is_not_null()
     first = pl.when(is_new).then(0.0).otherwise(_FIRST_LIVE_MIB)
     # The sum of three truncated sizes is 1 MiB too large at most.
-    base = pl.when(_BY_REACHABLE).then(goal_base_mib() - 1).otherwise("heap_live_mib").clip(0)
+    base = _by_release((_REACHABLE - 1).clip(0), _LIVE, go15=go15)
     live = pl.when(is_first).then(first).otherwise(before(base, within, known))
     stacks, globals_ = (before(name, within, known) for name in ("stacks_mib", "globals_mib"))
     # Before the first cycle, only globals are known to the runtime.
@@ -164,6 +177,6 @@ def _before(within: Within) -> list[pl.Expr]:
     return [
         live.cast(pl.Float64).alias("live"),
         roots.fill_null(0).cast(pl.Float64).alias("_roots"),
-        (later * pl.when(_BY_REACHABLE).then(3.0).otherwise(1.0)).alias("_error"),
+        _by_release(3 * later, later, go15=go15).alias("_error"),
         (new * (1 + later)).alias("_root_error"),
     ]
