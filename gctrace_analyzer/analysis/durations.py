@@ -104,19 +104,23 @@ def since_start(corrected: pl.DataFrame) -> pl.DataFrame:
     with cycle 1, which is `complete`).
     """
     within = within_process(corrected)
-    first, second = _since_start(within)
-    return corrected.select(first).with_columns(second)
+    own, first, second = _since_start(within)
+    return corrected.with_columns(own).select(first).with_columns(second)
 
 
 @cache
-def _since_start(within: Within) -> tuple[list[pl.Expr], list[pl.Expr]]:
-    """Returns the columns of `since_start`; the second ones need the first."""
+def _since_start(within: Within) -> tuple[list[pl.Expr], ...]:
+    """Returns the columns of `since_start`, in steps that need those before."""
     pauses = pl.sum_horizontal(f"{pause}_cpu_ms" for pause in PAUSES)
     others = pl.sum_horizontal("assist_cpu_ms", "background_cpu_ms")
     # Go 1.4 and earlier print no CPU time; up to Go 1.17 pauses count as printed.
     counts_all = pl.col("stacks_mib").is_null()
-    most = pl.when(pl.col(f"{PAUSES[1]}_cpu_ms").is_not_null()).then(pauses + others)
-    least = pl.when(counts_all).then(most).otherwise(others)
+    own = [
+        pl.when(pl.col(f"{PAUSES[1]}_cpu_ms").is_not_null()).then(pauses + others).alias("most"),
+        others.alias("others"),
+    ]
+    most = pl.col("most")
+    least = pl.when(counts_all).then(most).otherwise("others")
     complete = within(pl.col("gc_num").first()) == 1
     before = (
         pl.when(complete)
@@ -153,7 +157,7 @@ def _since_start(within: Within) -> tuple[list[pl.Expr], list[pl.Expr]]:
         .otherwise(((share + 1) * capacity / 100 - least_s).clip(0))
         .alias("earlier_most_s"),
     ]
-    return first, second
+    return own, first, second
 
 
 def _running(values: pl.Expr) -> pl.Expr:

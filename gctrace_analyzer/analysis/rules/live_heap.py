@@ -19,7 +19,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.settings.known import nearest_limit
 from gctrace_analyzer.analysis.trend import COMPARE_HEAPS, FIND_GROWTH, grown_text
-from gctrace_analyzer.ingest.rows import median, not_null
+from gctrace_analyzer.ingest.rows import median, not_null, where
 from gctrace_analyzer.units import digits, duration_text
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     medians = points.rolling_median(2 * (len(points) // 4) + 1, center=True, min_samples=1)
     around = medians.gather(pl.int_range(len(live), eager=True) // step)
     high = (live > t.spike_times * around) & (live - around > t.growth_min_mib)
-    spikes = timed.filter(high)
+    spikes = where(timed, high)
     if len(spikes) and live[-1] < t.spike_back_times * median(live) and not high[-1]:
         yield Evidence(
             "info",

@@ -13,6 +13,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     Severity,
     example_lines,
     maximum,
+    minimum,
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
@@ -92,7 +93,7 @@ _OF_STACKS = (
 def _are_alike(pauses: pl.Series) -> bool:
     """Returns whether several pauses are all about as long; those of a busy host vary."""
     values = not_null(pauses)
-    return len(values) >= _SEVERAL and -maximum(-values) > maximum(values) / 2
+    return len(values) >= _SEVERAL and minimum(values) > maximum(values) / 2
 
 
 _SEVERAL = 5

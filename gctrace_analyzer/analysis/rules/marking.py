@@ -135,14 +135,14 @@ _MARKED = (
 def low_mark_throughput(facts: ProcessFacts) -> Iterator[Evidence]:
     """Looks for cycles that mark little memory per CPU second."""
     t = facts.thresholds
+    long = where(facts.cycles[[*_MARKED]], facts.cycles["concurrent_mark_ms"] >= t.slow_mark_ms)
+    if long.is_empty():
+        return
     spent_ms = pl.col("assist_cpu_ms") + pl.col("background_cpu_ms") + pl.col("idle_cpu_ms")
     roots = pl.col("stacks_mib").fill_null(0) + pl.col("globals_mib").fill_null(0)
     # The sizes are truncated to whole MiB; adding 1 MiB compensates for that.
     rate = (pl.col("heap_live_mib") + roots + 1) / spent_ms * 1000
     is_slow = (spent_ms > 0) & (rate < t.mark_mib_per_cpu_s)
-    long = where(facts.cycles[[*_MARKED]], facts.cycles["concurrent_mark_ms"] >= t.slow_mark_ms)
-    if long.is_empty():
-        return
     slow = long.filter(is_slow).with_columns(rate=rate)
     starved = long.filter(
         pl.col("concurrent_mark_ms") >= t.starved_mark_ms,

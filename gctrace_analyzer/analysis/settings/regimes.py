@@ -11,7 +11,7 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.settings import explained, search
-from gctrace_analyzer.analysis.settings.explained import Known, greatest, quantile
+from gctrace_analyzer.analysis.settings.explained import Known, greatest, least, quantile
 from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB, gogc_ranges
 from gctrace_analyzer.analysis.settings.limits import limit_range
 from gctrace_analyzer.frozen import frozen
@@ -148,7 +148,8 @@ def _settings(rows: pl.DataFrame, known: Known) -> list[tuple[_Setting, pl.DataF
     ]
     settings: list[tuple[_Setting, pl.DataFrame]] = []
     for part, (begin, end) in zip(found, pairwise(begins), strict=True):
-        own = rows[begin:end].with_columns(_explained(part))
+        own = rows[begin:end]
+        own = own.with_columns(_explained(part, has_minimum=own["by_minimum"].count() > 0))
         shown = own.filter(pl.col("low").is_not_null() & pl.col("goal").is_not_null())
         by_limit = shown.filter("by_limit")
         setting = _Setting(
@@ -164,8 +165,13 @@ def _settings(rows: pl.DataFrame, known: Known) -> list[tuple[_Setting, pl.DataF
     return settings
 
 
-def _explained(part: Part) -> list[pl.Expr]:
-    """Returns `by_gogc`, `by_limit` and `goal_set_by`: what explains and what set each goal."""
+def _explained(part: Part, *, has_minimum: bool) -> list[pl.Expr]:
+    """Returns `by_gogc`, `by_limit` and `goal_set_by`: what explains and what set each goal.
+
+    Args:
+        part: what explains the goals.
+        has_minimum: whether the heap minimum may have set one of them.
+    """
     gogc, is_off = part.state.gogc, math.isinf(part.state.gogc)
     goal = pl.col("goal")
     by_gogc = by_limit = pl.lit(value=False)
@@ -178,27 +184,35 @@ def _explained(part: Part) -> list[pl.Expr]:
         # GOGC alone would set at least this goal.
         is_near &= pl.lit(value=True) if is_off else pl.col("low_raised") <= gogc
         by_limit = ((goal <= pl.col("live")) | is_near).fill_null(value=False) & ~by_gogc
-    minimum = 0 if is_off else math.floor(gogc * HEAP_MINIMUM_MIB / 100)
-    # Up to Go 1.17 the goal is at least 1 MiB above the heap that reached the minimum.
-    is_least = (pl.col("live") + 1) * (1 + gogc / 100) <= minimum
-    room = (pl.col("stacks").is_null() & (is_least | (pl.col("gc_num") == 1))).cast(pl.Int8)
-    at_minimum = pl.col("by_minimum").is_not_null() & goal.is_between(minimum, minimum + room)
     near_live = goal <= pl.col("live") + 1
-    minimum_, gogc_, limit_ = (
+    of_minimum, of_gogc, of_limit = (
         pl.lit(name, pl.Categorical) for name in ("heap-minimum", "gogc", "memory-limit")
     )
+    if has_minimum and not is_off:
+        of_gogc = pl.when(_is_at_minimum(gogc)).then(of_minimum).otherwise(of_gogc)
     setter = (
         # A goal that one large allocation raised is set by nothing.
         pl.when(by_gogc & (pl.col("low") <= gogc) & (pl.col("low").is_finite() | near_live))
-        .then(pl.when(at_minimum).then(minimum_).otherwise(gogc_))
+        .then(of_gogc)
         .when(by_limit)
-        .then(limit_)
+        .then(of_limit)
     )
     return [
         by_gogc.alias("by_gogc"),
         by_limit.alias("by_limit"),
         (pl.lit(None, pl.Categorical) if part.both else setter).alias("goal_set_by"),
     ]
+
+
+def _is_at_minimum(gogc: float) -> pl.Expr:
+    """Returns whether the heap minimum sets a goal that GOGC explains."""
+    minimum = math.floor(gogc * HEAP_MINIMUM_MIB / 100)
+    # Up to Go 1.17 the goal is at least 1 MiB above the heap that reached the minimum.
+    is_least = (pl.col("live") + 1) * (1 + gogc / 100) <= minimum
+    room = (pl.col("stacks").is_null() & (is_least | (pl.col("gc_num") == 1))).cast(pl.Int8)
+    return pl.col("by_minimum").is_not_null() & pl.col("goal").is_between(
+        minimum, minimum + room
+    )
 
 
 def _regimes_of(rows: pl.DataFrame, setting: _Setting) -> Iterator[Regime]:
@@ -286,7 +300,7 @@ def _limit(
         limit = limit_range(quantile(at_limit, 0.9) + 0.5, stacks)
     else:
         # The limit left less than the first live heap that was its own goal.
-        first = -greatest(-by_limit["live"]) + 0.5
+        first = least(by_limit["live"]) + 0.5
         middle = limit_range(first, stacks).middle
         highest = max(first, quantile(by_limit["live"], 0.1))
         low = min(allowed or 0.0, middle)

@@ -13,6 +13,7 @@ result, here.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from functools import cache
 from itertools import accumulate
 from operator import sub
@@ -249,11 +250,11 @@ def _most_explaining(
 def _tops(ranges: pl.DataFrame) -> list[float]:
     """Returns the goals that are most common, each with what is near it: a limit's, perhaps."""
     above = ranges["goal"].filter(ranges["goal"] > ranges["live"])
-    common = above.value_counts().sort("goal")
-    width = (_NEAR_SHARE * common["goal"]).clip(1.0)
-    first = common["goal"].search_sorted(common["goal"] - width, "left").to_list()
-    after = common["goal"].search_sorted(common["goal"] + width, "right").to_list()
-    goals, whole = common["goal"].to_list(), common["count"].to_list()
+    common = dict(sorted(above.value_counts().iter_rows()))
+    goals, whole = list(common), list(common.values())
+    width = [max(_NEAR_SHARE * goal, 1.0) for goal in goals]
+    first = [bisect_left(goals, goal - near) for goal, near in zip(goals, width, strict=True)]
+    after = [bisect_right(goals, goal + near) for goal, near in zip(goals, width, strict=True)]
     tops: list[float] = []
     left, counts = list(range(len(goals))), whole
     while left and len(tops) < _MOST_TOPS:
