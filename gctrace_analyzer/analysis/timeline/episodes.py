@@ -12,7 +12,7 @@ from gctrace_analyzer.analysis.thresholds import Thresholds
 from gctrace_analyzer.analysis.timeline import limiter
 from gctrace_analyzer.analysis.timeline.lasting import Part, episode, parts, runs
 from gctrace_analyzer.analysis.timeline.segments import idle_gap, may_idle
-from gctrace_analyzer.analysis.timeline.thrashing import limit_thrash
+from gctrace_analyzer.analysis.timeline.thrashing import limit_thrash, may_be_tight
 from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.ingest.rows import (
     before,
@@ -83,11 +83,14 @@ def enrich(metrics: pl.DataFrame, durations: pl.DataFrame, spans: pl.DataFrame) 
         durations: what `correct_durations` returns for the same cycles. The CPU limiter counts
             by the clock, so its fill level comes from these.
         spans: what `spans.of_cycles` returns for the same cycles. Its durations replace the
-            printed ones; its other columns and `limiter_fill` are added.
+            printed ones; its other columns are added, and `limiter_fill` if any goal may be that
+            of a limit.
     """
     printed = {name for name in metrics.columns if not name.endswith("_ms")}
     own = (column for column in spans.get_columns() if column.name not in printed)
-    return metrics.with_columns(*own, limiter.fills(durations), *gc_cpu(spans))
+    limited = (metrics["goal_set_by"] == "memory-limit") | may_be_tight(spans)
+    fills = limiter.fills(durations) if limited.any() else limiter.unknown(len(metrics))
+    return metrics.with_columns(*own, fills, *gc_cpu(spans))
 
 
 def assist_storm(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:

@@ -35,9 +35,7 @@ def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     Either goals are at or below the previous live heap, or the limit sets the goals a few per
     cent above the live heap and GC is running most of the time.
     """
-    live = cycles["_live"]
-    # GOGC leaves at least 1 MiB for sweeping: only a limit sets such goals, at every size.
-    below = cycles["heap_goal_mib"] <= live
+    live, below = cycles["_live"], may_be_tight(cycles)
     if below.any():
         newer = cycles["stacks_mib"].is_not_null()
         below &= newer & ~cycles["forced"]
@@ -53,6 +51,14 @@ def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
         tight = pl.int_range(len(cycles), eager=True).is_in(rows.implode())
         for thrashing in parts(cycles.with_columns(below=below, tight=tight), spans, t):
             yield _thrash(thrashing, t)
+
+
+def may_be_tight(spans: pl.DataFrame) -> pl.Series:
+    """Returns whether each goal is at or below the live heap of the cycle before.
+
+    GOGC leaves at least 1 MiB for sweeping: only a limit sets such goals, at every size.
+    """
+    return spans["heap_goal_mib"] <= spans["_live"]
 
 
 def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]:
