@@ -205,7 +205,9 @@ class Analysis:
     @cached_property
     def enriched(self) -> pl.DataFrame:
         """The cycles with metrics, corrected durations and the CPU limiter's fill level."""
-        return episodes_of.enrich(self.metrics, self.durations, self._traced)
+        known = (self.cycles, self._since_before, self._goals[1])
+        metrics = derived.with_metrics(*known, shares=False)
+        return episodes_of.enrich(metrics, self.durations, self._traced)
 
     @cached_property
     def episodes(self) -> pl.DataFrame:
