@@ -116,7 +116,9 @@ def _since_start(within: Within) -> tuple[list[pl.Expr], ...]:
     # Go 1.4 and earlier print no CPU time; up to Go 1.17 pauses count as printed.
     counts_all = pl.col("stacks_mib").is_null()
     own = [
-        pl.when(pl.col(f"{PAUSES[1]}_cpu_ms").is_not_null()).then(pauses + others).alias("most"),
+        pl.when(pl.col(f"{PAUSES[1]}_cpu_ms").is_not_null())
+        .then(pauses + others)
+        .alias("most"),
         others.alias("others"),
     ]
     most = pl.col("most")

@@ -92,9 +92,9 @@ def test_the_middle_of_the_interval_is_the_most_probable() -> None:
 def test_cpu_time_by_duration_is_the_number_of_stopped_processors(
     pause_ms: float | None, cpu_ms: float | None, stopped: int
 ) -> None:
-    names = ("stw_sweep_term_ms", "stw_sweep_term_cpu_ms")
-    columns = zip(names, (pause_ms, cpu_ms), strict=True)
-    frame = of({name: pl.Series([each] * 3, dtype=pl.Float64) for name, each in columns})
+    durations_ms = pl.col("stw_sweep_term_ms", "stw_sweep_term_cpu_ms").cast(pl.Float64)
+    frame = of({"stw_sweep_term_ms": [pause_ms] * 3, "stw_sweep_term_cpu_ms": [cpu_ms] * 3})
+    frame = frame.with_columns(durations_ms)
     for processes in ([0, 0, 0], [0, 0, 1]):
         log = frame.with_columns(process=pl.Series(processes))
         assert durations.stopped_procs(log, whole=False).to_list() == [stopped] * 3

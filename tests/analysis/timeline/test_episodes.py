@@ -29,6 +29,7 @@ from gctrace_analyzer.analysis.timeline.episodes import (
 from gctrace_analyzer.analysis.timeline.lasting import Part, parts, runs
 from gctrace_analyzer.analysis.timeline.segments import segments
 from gctrace_analyzer.analysis.timeline.thrashing import limit_thrash
+from gctrace_analyzer.ingest.rows import before, the_process
 from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
 from tests.helpers.facts import episodes, facts_of, log_of
@@ -220,6 +221,7 @@ def usual_cycles(process: int, count: int, **values: list[Any]) -> pl.DataFrame:
         idle_cpu_s=pl.col("idle_cpu_ms") / 1000,
         assist_cpu_s=pl.col("assist_cpu_ms") / 1000,
         capacity_s=pl.col("elapsed_s") * pl.col("cpus"),
+        _live=before("heap_live_mib", the_process),
     )
 
 
