@@ -218,14 +218,20 @@ def packed(columns: pl.DataFrame) -> tuple[bytes, ...]:
     stream = io.BytesIO()
     columns.rechunk().write_ipc_stream(stream, compression="uncompressed")
     first = stream.tell() - _END_BYTES - step * columns.width
-    found = []
-    for begin, numbers in enumerate(columns.get_columns()):
-        column = bytes(stream.getbuffer()[first + step * begin :][:size])
-        # The format is fixed, but what follows the columns is up to the library.
-        ends = struct.pack("=2d", numbers[0], numbers[-1]) if size else b""
-        is_it = column[:8] + column[-8:] == ends
-        found.append(column if is_it else array("d", numbers.to_list()).tobytes())
-    return tuple(found)
+    return tuple(
+        _checked(bytes(stream.getbuffer()[first + step * number :][:size]), numbers)
+        for number, numbers in enumerate(columns.get_columns())
+    )
+
+
+def _checked(column: bytes, numbers: pl.Series) -> bytes:
+    """Returns the bytes of a column: these if they begin and end as it does.
+
+    The format is fixed, but what follows the columns is up to the library.
+    """
+    ends = struct.pack("=2d", numbers[0], numbers[-1]) if len(numbers) else b""
+    is_it = column[:8] + column[-8:] == ends
+    return column if is_it else array("d", numbers.to_list()).tobytes()
 
 
 @contextmanager

@@ -205,9 +205,7 @@ class Analysis:
     @cached_property
     def enriched(self) -> pl.DataFrame:
         """The cycles with metrics, corrected durations and the CPU limiter's fill level."""
-        known = (self.cycles, self._since_before, self._goals[1])
-        metrics = derived.with_metrics(*known, shares=False)
-        return episodes_of.enrich(metrics, self.durations, self._traced)
+        return episodes_of.enrich(self.metrics, self.durations, self._traced)
 
     @cached_property
     def episodes(self) -> pl.DataFrame:
@@ -375,11 +373,10 @@ class Analysis:
             processes = diagnosed(processes, self.thresholds)
         return {number: self.summary_of(number) for number in processes["process"].sort()}
 
-    @property
+    @cached_property
     def _diagnosed_points(self) -> pl.DataFrame:
-        points, own = self._points, [*self.summaries]
-        is_all = len(own) == len(self.log.tables["processes"])
-        return points if is_all else where(points, points["process"].is_in(own))
+        points = self._points
+        return where(points, points["process"].is_in([*self.summaries]))
 
     def live_growth(self, process: int) -> LiveGrowth | None:
         """Returns the growth of one process's live heap; None if there is no significant growth."""

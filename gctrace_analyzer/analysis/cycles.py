@@ -289,7 +289,7 @@ def _of_before(within: Within, *, go15: bool) -> tuple[list[pl.Expr], pl.Expr, p
 
 @cache
 def _steps(within: Within) -> tuple[dict[str, pl.Expr], ...]:
-    """Returns what `metrics` needs as columns, in two steps, for the same reason."""
+    """Returns what `metrics` needs as columns, in three steps, for the same reason."""
     first = {
         "end_s": end_s(),
         "stw_total_ms": pauses_ms(),
@@ -303,18 +303,10 @@ def _steps(within: Within) -> tuple[dict[str, pl.Expr], ...]:
     second = {
         "alloc_mib": alloc.cast(pl.Float64),
         "_next_s": after("start_s", within, is_next) - pl.col("start_s"),
+        "_elapsed_s": elapsed_s(within),
     }
-    return first, second
-
-
-@cache
-def _share_of_cycle(within: Within) -> tuple[pl.Expr, ...]:
-    """Returns the steps to `gc_cpu_share`, from the durations that are printed."""
-    return (
-        elapsed_s(within).alias("_elapsed_s"),
-        capacity_s(pl.col("procs"), pl.col("_elapsed_s"), within).alias("_capacity_s"),
-        share_of_capacity(pl.col("gc_cpu_ms"), pl.col("_capacity_s")).alias("gc_cpu_share"),
-    )
+    capacity = capacity_s(pl.col("procs"), pl.col("_elapsed_s"), within)
+    return first, second, {"_capacity_s": capacity}
 
 
 @cache
@@ -323,6 +315,7 @@ def metrics() -> dict[str, pl.Expr]:
     live, goal = pl.col("_live"), pl.col("heap_goal_mib")
     overshoot = ratio(pl.col("heap_end_mib"), goal) - 1
     return {
+        "gc_cpu_share": share_of_capacity(pl.col("gc_cpu_ms"), pl.col("_capacity_s")),
         "alloc_mib_per_s": ratio(pl.col("alloc_mib"), pl.col("_next_s")),
         "assist_share": ratio(pl.col("assist_cpu_ms"), pl.col("gc_cpu_ms")),
         "trigger_share": ratio(pl.col("heap_start_mib") - live, goal - live),
@@ -340,8 +333,6 @@ def with_metrics(
     cycles: pl.DataFrame,
     known: pl.DataFrame | None = None,
     goal_set_by: pl.Series | None = None,
-    *,
-    shares: bool = True,
 ) -> pl.DataFrame:
     """Returns the cycles with the derived columns appended, replacing any that exist.
 
@@ -349,7 +340,6 @@ def with_metrics(
         cycles: with the columns in `NEEDED`.
         known: what `since_before` returns for these cycles, if it is known already.
         goal_set_by: what set each goal, if it is known already.
-        shares: whether with `gc_cpu_share`, which `enrich` takes from spans.
 
     Raises:
         MissingColumnsError: `cycles` has no column of a name in `NEEDED`.
@@ -360,12 +350,9 @@ def with_metrics(
         raise MissingColumnsError(missing, columns)
     names = schema.names("metrics")
     own = without(cycles, *names)
-    within = within_process(own)
-    first, second = _steps(within)
+    first, second, third = _steps(within_process(own))
     of_before = since_before(own) if known is None else known
-    rows = own.with_columns(*of_before, **first).with_columns(**second).rechunk()
+    rows = own.with_columns(*of_before, **first).with_columns(**second)
+    rows = rows.with_columns(**third).rechunk()
     setter = regimes(own)[1] if goal_set_by is None else goal_set_by
-    found = rows.with_columns(setter, **metrics()).rechunk()
-    for step in _share_of_cycle(within) if shares else ():
-        found = found.with_columns(step)
-    return found[[*own.columns, *(name for name in names if name in found.columns)]]
+    return rows.with_columns(setter, **metrics()).rechunk()[[*own.columns, *names]]

@@ -115,12 +115,8 @@ def _since_start(within: Within) -> tuple[list[pl.Expr], ...]:
     others = pl.sum_horizontal("assist_cpu_ms", "background_cpu_ms")
     # Go 1.4 and earlier print no CPU time; up to Go 1.17 pauses count as printed.
     counts_all = pl.col("stacks_mib").is_null()
-    own = [
-        pl.when(pl.col(f"{PAUSES[1]}_cpu_ms").is_not_null())
-        .then(pauses + others)
-        .alias("most"),
-        others.alias("others"),
-    ]
+    timed = pl.col(f"{PAUSES[1]}_cpu_ms").is_not_null()
+    own = [pl.when(timed).then(pauses + others).alias("most"), others.alias("others")]
     most = pl.col("most")
     least = pl.when(counts_all).then(most).otherwise("others")
     complete = within(pl.col("gc_num").first()) == 1
@@ -368,22 +364,6 @@ def varies(stopped: pl.Expr) -> pl.Expr:
     return shares.quantile(0.9) - shares.quantile(0.1) > _VARYING * shares.median()
 
 
-def stopped_procs(cycles: pl.DataFrame, *, whole: bool, go: str | None = None) -> pl.Series:
-    """Returns how many processors a pause stopped, which is min(GOMAXPROCS, CPUs).
-
-    This is estimated from the durations and CPU times of both pauses. It is null where the number
-    may be that of idle threads, as up to Go 1.9.
-
-    Args:
-        cycles: the cycles, with `process`, `procs` and the columns of the pauses.
-        whole: whether some lines are of a format with whole milliseconds.
-        go: the Go version, if it is known.
-
-    Source: stwprocs in gcStart, runtime/mgc.go.
-    """
-    return _stopped(_with_middles(cycles, _OF_PAUSES, whole=whole), go)
-
-
 def _with_middles(cycles: pl.DataFrame, names: tuple[str, ...], *, whole: bool) -> pl.DataFrame:
     """Returns what the correction needs, and the middle `<name>_middle` of each duration."""
     count, own = len(cycles), list(dict.fromkeys((*_OF_STOPPED, *names)))
@@ -392,10 +372,8 @@ def _with_middles(cycles: pl.DataFrame, names: tuple[str, ...], *, whole: bool) 
     if whole:
         columns["format"] = pl.concat([cycles["format"]] * len(names))
     middles = pl.DataFrame(columns).select(corrected_ms("ms", whole=whole)).to_series()
-    slices = (middles.slice(number * count, count) for number in range(len(names)))
-    return cycles[own].hstack(
-        [part.alias(name + _MIDDLE) for name, part in zip(names, slices, strict=True)]
-    )
+    places = {name + _MIDDLE: number * count for number, name in enumerate(names)}
+    return cycles[own].hstack([middles.slice(at, count).alias(to) for to, at in places.items()])
 
 
 @cache
@@ -415,7 +393,17 @@ def _stopped_by_pauses() -> tuple[list[pl.Expr], pl.Expr]:
 
 
 def _stopped(rows: pl.DataFrame, go: str | None) -> pl.Series:
-    """Returns `stopped_procs` of what `_with_middles` returns."""
+    """Returns how many processors a pause stopped, which is min(GOMAXPROCS, CPUs).
+
+    This is estimated from the durations and CPU times of both pauses. It is null where the number
+    may be that of idle threads, as up to Go 1.9.
+
+    Args:
+        rows: what `_with_middles` returns.
+        go: the Go version, if it is known.
+
+    Source: stwprocs in gcStart, runtime/mgc.go.
+    """
     each_pause, mean = _stopped_by_pauses()
     frame = rows.select(*_OF_STOPPED, *each_pause).with_columns(mean)
     each, procs = pl.col("each"), pl.col("procs")

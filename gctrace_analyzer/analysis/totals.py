@@ -294,7 +294,7 @@ _SUMS = ("span_s", "stw_total_ms", "alloc_total_mib")
 _MAXIMA = ("stw_max_ms", "live_heap_max_mib", "heap_peak_mib")
 
 
-_PARTS = {name for rate in RATES.values() for each in rate for name in each.meta.root_names()}
+_PARTS = {name for ends in RATES.values() for end in ends for name in end.meta.root_names()}
 """The columns of spans that rates are made from."""
 
 

@@ -97,7 +97,7 @@ def test_cpu_time_by_duration_is_the_number_of_stopped_processors(
     frame = frame.with_columns(durations_ms)
     for processes in ([0, 0, 0], [0, 0, 1]):
         log = frame.with_columns(process=pl.Series(processes))
-        assert durations.stopped_procs(log, whole=False).to_list() == [stopped] * 3
+        assert durations.with_corrected(log)["stopped_procs"].to_list() == [stopped] * 3
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_up_to_go_1_9_a_pause_shows_no_number_of_cpus(
 ) -> None:
     pauses = {"stw_sweep_term_ms": [0.2] * 8, "stw_sweep_term_cpu_ms": [0.205 * ratio] * 8}
     frame = of({**pauses, "procs": [40] * 8, "format": [shape] * 8})
-    found = durations.stopped_procs(frame, whole=False, go=go)
+    found = durations.with_corrected(frame, go=go)["stopped_procs"]
     assert found.to_list() == [stopped] * 8
     assert (
         on_real_cpus(durations.with_corrected(frame, go))["cpus"].to_list()
@@ -138,7 +138,7 @@ def test_stopped_processors_are_the_median_of_both_pauses_per_process_and_procs(
             "stw_mark_term_cpu_ms": [0.4, 0.4, 0.7, 0.6, 0.8],
         }
     )
-    assert durations.stopped_procs(frame, whole=False).to_list() == [2, 2, 2, 3, 4]
+    assert durations.with_corrected(frame)["stopped_procs"].to_list() == [2, 2, 2, 3, 4]
 
 
 def test_the_cpu_time_of_a_pause_narrows_its_interval() -> None:
@@ -238,7 +238,7 @@ def test_few_pauses_on_a_coarse_clock_show_no_number_of_cpus() -> None:
         "stw_sweep_term_cpu_ms": [3.0, 0, 3, 0, 3],
     }
     frame = of({**pauses, "procs": [4] * 5, "format": ["gc16"] * 5})
-    assert durations.stopped_procs(frame, whole=False).to_list() == [None] * 5
+    assert durations.with_corrected(frame)["stopped_procs"].to_list() == [None] * 5
 
 
 def test_a_cycle_that_stops_for_all_is_of_a_release_that_shows_no_number_of_cpus() -> None:
@@ -250,4 +250,4 @@ def test_a_cycle_that_stops_for_all_is_of_a_release_that_shows_no_number_of_cpus
     }
     for mark_ms, stopped in ((0.0, None), (1.0, 12)):
         frame = of({**pauses, **others, "concurrent_mark_ms": [mark_ms] * 8})
-        assert durations.stopped_procs(frame, whole=False).to_list() == [stopped] * 8
+        assert durations.with_corrected(frame)["stopped_procs"].to_list() == [stopped] * 8

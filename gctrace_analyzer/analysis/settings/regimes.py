@@ -149,7 +149,7 @@ def _settings(rows: pl.DataFrame, known: Known) -> list[tuple[_Setting, pl.DataF
     settings: list[tuple[_Setting, pl.DataFrame]] = []
     for part, (begin, end) in zip(found, pairwise(begins), strict=True):
         own = rows[begin:end]
-        own = own.with_columns(_explained(part, has_minimum=own["by_minimum"].count() > 0))
+        own = own.with_columns(_explained(part, own))
         shown = own.filter(pl.col("low").is_not_null() & pl.col("goal").is_not_null())
         by_limit = shown.filter("by_limit")
         setting = _Setting(
@@ -165,13 +165,8 @@ def _settings(rows: pl.DataFrame, known: Known) -> list[tuple[_Setting, pl.DataF
     return settings
 
 
-def _explained(part: Part, *, has_minimum: bool) -> list[pl.Expr]:
-    """Returns `by_gogc`, `by_limit` and `goal_set_by`: what explains and what set each goal.
-
-    Args:
-        part: what explains the goals.
-        has_minimum: whether the heap minimum may have set one of them.
-    """
+def _explained(part: Part, rows: pl.DataFrame) -> list[pl.Expr]:
+    """Returns `by_gogc`, `by_limit` and `goal_set_by`: what explains and what set each goal."""
     gogc, is_off = part.state.gogc, math.isinf(part.state.gogc)
     goal = pl.col("goal")
     by_gogc = by_limit = pl.lit(value=False)
@@ -188,8 +183,13 @@ def _explained(part: Part, *, has_minimum: bool) -> list[pl.Expr]:
     of_minimum, of_gogc, of_limit = (
         pl.lit(name, pl.Categorical) for name in ("heap-minimum", "gogc", "memory-limit")
     )
-    if has_minimum and not is_off:
-        of_gogc = pl.when(_is_at_minimum(gogc)).then(of_minimum).otherwise(of_gogc)
+    if rows["by_minimum"].count() and not is_off:
+        minimum = math.floor(gogc * HEAP_MINIMUM_MIB / 100)
+        # Up to Go 1.17 the goal is at least 1 MiB above the heap that reached the minimum.
+        is_least = (pl.col("live") + 1) * (1 + gogc / 100) <= minimum
+        room = (pl.col("stacks").is_null() & (is_least | (pl.col("gc_num") == 1))).cast(pl.Int8)
+        is_at = pl.col("by_minimum").is_not_null() & goal.is_between(minimum, minimum + room)
+        of_gogc = pl.when(is_at).then(of_minimum).otherwise(of_gogc)
     setter = (
         # A goal that one large allocation raised is set by nothing.
         pl.when(by_gogc & (pl.col("low") <= gogc) & (pl.col("low").is_finite() | near_live))
@@ -204,17 +204,6 @@ def _explained(part: Part, *, has_minimum: bool) -> list[pl.Expr]:
     ]
 
 
-def _is_at_minimum(gogc: float) -> pl.Expr:
-    """Returns whether the heap minimum sets a goal that GOGC explains."""
-    minimum = math.floor(gogc * HEAP_MINIMUM_MIB / 100)
-    # Up to Go 1.17 the goal is at least 1 MiB above the heap that reached the minimum.
-    is_least = (pl.col("live") + 1) * (1 + gogc / 100) <= minimum
-    room = (pl.col("stacks").is_null() & (is_least | (pl.col("gc_num") == 1))).cast(pl.Int8)
-    return pl.col("by_minimum").is_not_null() & pl.col("goal").is_between(
-        minimum, minimum + room
-    )
-
-
 def _regimes_of(rows: pl.DataFrame, setting: _Setting) -> Iterator[Regime]:
     """Yields the regimes under a setting: one for each value of GOMAXPROCS."""
     shown = rows.filter(pl.col("low").is_not_null() & pl.col("goal").is_not_null())
@@ -225,12 +214,9 @@ def _regimes_of(rows: pl.DataFrame, setting: _Setting) -> Iterator[Regime]:
     is_off = setting.gogc.value == setting.limit.value == math.inf
     covered = no_goals if is_off else int((shown["by_gogc"] | shown["by_limit"]).sum())
     counted = len(shown) + no_goals
-    procs = rows["procs"]
-    runs = [rows]
-    if procs.null_count() or procs.min() != procs.max():
-        numbered = rows.with_columns(procs.rle_id().alias("run"))
-        runs = numbered.partition_by("run", maintain_order=True)
-    for run in runs:
+    changes = rows["procs"].rle_id().alias("run")
+    numbered = rows.hstack([changes])
+    for run in numbered.partition_by("run", maintain_order=True) if changes.max() else [rows]:
         yield Regime(
             run["process"][0],
             run["gc_num"][0],

@@ -89,8 +89,8 @@ def enrich(metrics: pl.DataFrame, durations: pl.DataFrame, spans: pl.DataFrame) 
     printed = {name for name in metrics.columns if not name.endswith("_ms")}
     own = (column for column in spans.get_columns() if column.name not in printed)
     limited = (metrics["goal_set_by"] == "memory-limit") | may_be_tight(spans)
-    fills = limiter.fills(durations) if limited.any() else limiter.unknown(len(metrics))
-    return metrics.with_columns(*own, fills, *gc_cpu(spans))
+    fills = limiter.fills(durations) if limited.any() else pl.lit(None, pl.Float64)
+    return metrics.with_columns(*own, *gc_cpu(spans), limiter_fill=fills)
 
 
 def assist_storm(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:

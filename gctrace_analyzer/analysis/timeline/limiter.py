@@ -46,16 +46,11 @@ def fills(corrected: pl.DataFrame) -> pl.Series:
     steps = corrected.select(_steps())
     if not steps["known"].any():
         # Up to Go 1.17 there was no limiter.
-        return unknown(len(steps))
+        return pl.repeat(None, len(steps), dtype=pl.Float64, eager=True).alias("limiter_fill")
     filled = _unbounded(steps)
     if (filled["most"] > steps["procs"]).any():
         filled = steps.with_columns(_bounded(steps).alias("fill")).select(_share())
     return filled["limiter_fill"]
-
-
-def unknown(count: int) -> pl.Series:
-    """Returns what `fills` does where nothing is known."""
-    return pl.Series("limiter_fill", [None], pl.Float64).new_from_index(0, count)
 
 
 @cache
