@@ -49,33 +49,23 @@ The frequency of a run is from the start of its first cycle to that of its last 
 
 
 @cache
-def part(rate: str, known: frozenset[str] = frozenset()) -> pl.Expr:
-    """Returns what a rate divides, null in spans that do not count for it.
-
-    Args:
-        rate: one of `RATES`.
-        known: columns that are never null.
-    """
-    return _where_known(*RATES[rate], known)
+def part(rate: str) -> pl.Expr:
+    """Returns what a rate divides, null in spans that do not count for it."""
+    above, below = RATES[rate]
+    return pl.when(below.is_not_null()).then(above)
 
 
 @cache
-def whole(rate: str, known: frozenset[str] = frozenset()) -> pl.Expr:
-    """Returns what a rate divides by; the arguments and nulls are those of `part`."""
+def whole(rate: str) -> pl.Expr:
+    """Returns what a rate divides by, null in spans that do not count for it."""
     above, below = RATES[rate]
-    return _where_known(below, above, known)
+    return pl.when(above.is_not_null()).then(below)
 
 
-def _where_known(value: pl.Expr, other: pl.Expr, known: frozenset[str]) -> pl.Expr:
-    # A number would be summed once, not for every span.
-    is_column = value.meta.root_names() and known.issuperset(other.meta.root_names())
-    return value if is_column else pl.when(other.is_not_null()).then(value)
-
-
-def sums(rates: Iterable[str], known: frozenset[str] = frozenset()) -> list[pl.Expr]:
-    """Returns both sums of each rate, to be divided by `quotients`; see `part`."""
+def sums(rates: Iterable[str]) -> list[pl.Expr]:
+    """Returns both sums of each rate, to be divided by `quotients`."""
     return [
-        end(rate, known).sum().alias(f"{rate}/{end.__name__}")
+        end(rate).sum().alias(f"{rate}/{end.__name__}")
         for rate in rates
         for end in (part, whole)
     ]
@@ -209,8 +199,7 @@ class Totals:
             spans: as described in `spans`.
             pauses_ms: every single pause in them; empty if some are unknown.
         """
-        known = frozenset(name for name in _PARTS if not spans[name].null_count())
-        row = spans.select(_totals(known)).row(0, named=True)
+        row = spans.select(_totals()).row(0, named=True)
         return cls(
             int(row.pop("cycles") or 0),
             int(row.pop("forced_cycles") or 0),
@@ -226,8 +215,7 @@ class Totals:
     @classmethod
     def of_one(cls, span: Mapping[str, float | None]) -> Totals:
         """Returns the totals of a span of which only this is known, by column."""
-        totals = _totals(frozenset())
-        names = {name for expression in totals for name in expression.meta.root_names()}
+        names = {name for expression in _totals() for name in expression.meta.root_names()}
         row = {name: [span.get(name)] for name in (*names, *_COUNTED)}
         frame = pl.DataFrame(row, schema_overrides=dict.fromkeys(row, pl.Float64))
         return cls.of(frame, pl.Series([], dtype=pl.Float64)).counted()
@@ -294,12 +282,8 @@ _SUMS = ("span_s", "stw_total_ms", "alloc_total_mib")
 _MAXIMA = ("stw_max_ms", "live_heap_max_mib", "heap_peak_mib")
 
 
-_PARTS = {name for ends in RATES.values() for end in ends for name in end.meta.root_names()}
-"""The columns of spans that rates are made from."""
-
-
 @cache
-def _totals(known: frozenset[str]) -> list[pl.Expr]:
+def _totals() -> list[pl.Expr]:
     """Returns all sums and maxima; built once, because a log may have hundreds of processes."""
     return [
         pl.col("cycles").sum(),
@@ -310,5 +294,5 @@ def _totals(known: frozenset[str]) -> list[pl.Expr]:
         pl.col("pause_max_ms").max().alias("stw_max_ms"),
         pl.col("heap_live_mib").max().cast(pl.Float64).alias("live_heap_max_mib"),
         pl.col("heap_peak_mib").max(),
-        *sums(RATES, known),
+        *sums(RATES),
     ]

@@ -133,18 +133,18 @@ def _memory(part: pl.DataFrame) -> Memory:
     else:
         needed, needed_is = alloc, HEAP_ALLOCATED
     sys = mib("sys_bytes")
-    resolution = part["resolution_bytes"].max()
+    resolution = _largest(part["resolution_bytes"])
     memory = Memory(
         source=_sources(part["source"]),
         of=next((part[name][0] for name in _NAMES if part[name][0]), None),
         dumps=len(part),
         heap_sys_mib=last(heap_sys),
-        heap_sys_max_mib=heap_sys.max(),
+        heap_sys_max_mib=_largest(heap_sys),
         held_mib=last(held),
-        held_max_mib=held.max(),
+        held_max_mib=_largest(held),
         needed_first_mib=last(needed.reverse()),
         needed_mib=last(needed),
-        needed_max_mib=needed.max(),
+        needed_max_mib=_largest(needed),
         needed_is=needed_is if needed.count() else None,
         idle_unreleased_mib=last(idle - released),
         spare_mib=last(
@@ -175,6 +175,10 @@ def last(values: pl.Series) -> Any:
     """Returns the last known value of a column; None if there is none."""
     given = not_null(values)
     return given[-1] if len(given) else None
+
+
+def _largest(values: pl.Series) -> Any:
+    return values.max()
 
 
 def _at_least_0(values: pl.Series) -> pl.Series:

@@ -94,7 +94,7 @@ def _settled(seen: pl.DataFrame, known: Known) -> Part | None:
     if seen["no_goal"].any():
         return None
     low = greatest(seen["low"]) if len(seen) else -math.inf
-    high = least(seen["high"]) if len(seen) else math.inf
+    high = -greatest(-seen["high"]) if len(seen) else math.inf
     usual = search.usual_between(low, high, known.gogc.value)
     if usual is None:
         return None
@@ -196,7 +196,7 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
         if part.begin == 0 and len(raised):
             raised[0] = True
         lows = rows["low_raised"].zip_with(raised, rows["low"])
-        low, high = max(greatest(lows), 0.0), least(rows["high"])
+        low, high = max(greatest(lows), 0.0), -greatest(-rows["high"])
         usual = search.usual_between(low, high)
         if stated != (None, None) or (usual is None and not 0 < low <= high):
             return part
@@ -208,7 +208,7 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
     if part.state.is_off or cost == 0 or no_limit:
         return part
     low = greatest(rows["low"].filter(rows["low"] <= gogc))
-    high = least(rows["high"].filter(rows["high"] >= gogc))
+    high = -greatest(-rows["high"].filter(rows["high"] >= gogc))
     # A wide interval has a usual value by chance: tiny heaps say little.
     is_narrow = low > 0 and high <= _NARROW * low
     if cost <= search.COMMON and is_narrow and not limited:
@@ -228,12 +228,6 @@ def above_live(rows: pl.DataFrame) -> pl.Series:
 def greatest(values: pl.Series) -> float:
     """Returns the greatest of the known values; 0 without any."""
     most = values.max()
-    return most if isinstance(most, float) else 0.0
-
-
-def least(values: pl.Series) -> float:
-    """Returns the least of the known values; 0 without any."""
-    most = values.min()
     return most if isinstance(most, float) else 0.0
 
 

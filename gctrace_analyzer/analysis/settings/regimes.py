@@ -11,7 +11,7 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.settings import explained, search
-from gctrace_analyzer.analysis.settings.explained import Known, greatest, least, quantile
+from gctrace_analyzer.analysis.settings.explained import Known, greatest, quantile
 from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB, gogc_ranges
 from gctrace_analyzer.analysis.settings.limits import limit_range
 from gctrace_analyzer.frozen import frozen
@@ -286,7 +286,7 @@ def _limit(
         limit = limit_range(quantile(at_limit, 0.9) + 0.5, stacks)
     else:
         # The limit left less than the first live heap that was its own goal.
-        first = least(by_limit["live"]) + 0.5
+        first = -greatest(-by_limit["live"]) + 0.5
         middle = limit_range(first, stacks).middle
         highest = max(first, quantile(by_limit["live"], 0.1))
         low = min(allowed or 0.0, middle)
