@@ -849,3 +849,35 @@ def test_a_range_of_gc_cpu_is_the_same_all_over_the_page() -> None:
     assert "–" in value
     assert statements(report, (0,))["timeline-gc_cpu"].startswith(f"{value} of all CPU")
     assert cycle_table.figures(report, axis_of(report, bins=100))["gcCpu"] == value
+
+
+def test_one_cycle_has_shares_of_its_own_time_and_no_course() -> None:
+    line = log_of(17).splitlines()[-1]
+    report = read_text(f"{line}\n").report()
+    figures = {
+        each.label: each for each in overview.with_trends(report, overview.state(report))
+    }
+    assert figures["GC CPU"].note.endswith(", in this cycle")
+    assert figures["Pauses"].note.endswith(" of the cycle")
+    assert figures["Mark assist"].note == "of GC CPU"
+    assert not any(each.trend for each in figures.values())
+
+
+def test_why_gc_cpu_is_a_range_is_said_in_every_report() -> None:
+    lines = log_of(20).splitlines(keepends=True)
+    (note,) = [
+        each for each in read_text("".join(lines[16:])).summary().warnings if "range" in each
+    ]
+    assert note == (
+        "GC CPU is a range: the first cycle's cost may be of the time before the log."
+    )
+
+
+def test_what_was_repaired_is_said() -> None:
+    text = log_of(20)
+    report = read_text(text.replace("->", "-&gt;", 2)).report()
+    assert ", 1 line repaired" in ", ".join(report.facts)
+    assert "1 repaired (torn apart by other output, or changed on the way)" in str(
+        overview.self_check(report)
+    )
+    assert "repaired (" not in str(overview.self_check(read_text(text).report()))

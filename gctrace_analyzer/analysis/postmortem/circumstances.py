@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -61,7 +62,7 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
 
 def _or_host(death: Death) -> str:
     """Returns what a record of a container does not exclude, as a part of a sentence."""
-    return ", or else the host ran out of memory" if death.may_be_of_host else ""
+    return ", or else its host was short of memory" if death.may_be_of_host else ""
 
 
 def _by_killer(facts: Evidence) -> str | None:
@@ -96,7 +97,13 @@ def _at_limit(facts: Evidence, limit_mib: float) -> str:
         )
         limit_is = "its limit" if own else facts.limit.limit_is
         size = f"{size_text(limit_mib)}{used}{_or_host(death)}"
-        return f"It reached {limit_is}: {size}.{hits}{_restarts(death)}"
+        said = f"It reached {limit_is}: {size}"
+        limit, most = size_text(limit_mib), size_text((death.used_bytes or 0) / MIB)
+        # The kernel compares what it counts itself; others may report a limit that was not hit.
+        is_below = (death.used_bytes or math.inf) < limit_mib * MIB and most != limit
+        if death.killer != "kernel" and is_below:
+            said = f"It used {most} of {limit_is}, {limit}"
+        return f"{said}.{hits}{_restarts(death)}"
     return (
         f"At the last scrape before, {resident:,.0f} MiB were resident, "
         f"{100 * resident / limit_mib:.0f} % of {facts.limit.limit_is} ({size_text(limit_mib)})."

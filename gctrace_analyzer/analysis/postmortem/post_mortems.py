@@ -429,6 +429,8 @@ def _memory_at_death(
     host = death.host_bytes or (int(listed["rss_bytes"].sum()) if len(listed) > 1 else 0)
     share = resident / host if resident and host and death.scope == "global" else None
     first = next(by_program(listed).iter_rows(), (death.comm, 0, 1))
-    largest = None if first[0] == death.comm else (first[0], first[1] / MIB)
+    # A list that is cut may lack the largest.
+    is_largest = first[0] != death.comm and first[1] > (resident or 0)
+    largest = (first[0], first[1] / MIB) if is_largest else None
     mib = None if resident is None else resident / MIB
     return Resident(mib, other, resident_is, share, largest)

@@ -264,12 +264,15 @@ def memory(report: Report) -> Table | None:
 
 def _memory(memory: Memory) -> tuple[str, ...]:
     name = printable(memory.of or PurePath(memory.source).name)
-    held = mib(memory.held_max_mib)
+    held, in_use = memory.held_max_mib, memory.in_use_max_mib
+    # Of a dump that is cut, one of the two may be missing.
+    if held is not None and in_use is not None and held < in_use:
+        held = None
     return (
         name if len(name) <= 20 else "…" + name[-19:],
         f"{memory.dumps:,}",
-        held,
-        mib(memory.in_use_max_mib),
+        mib(held),
+        mib(in_use),
         mib(memory.needed_max_mib if memory.needed_is == HEAP_ALLOCATED else memory.alloc_mib),
         mib(memory.sys_mib),
         "–" if memory.num_gc is None else f"{memory.num_gc:,}",

@@ -757,3 +757,12 @@ def test_of_a_child_only_the_end_of_its_container_is_known() -> None:
     verdict = read_text(state).report().verdict
     assert verdict is not None
     assert "in the 27m 19s before its end at 2025-04-29 06:10:51 UTC" in verdict.sentence
+
+
+def test_a_limit_above_what_was_used_was_not_reached() -> None:
+    for killer, used_mib, said in (
+        (None, 512, "It reached the limit of api: 512 MiB, with 512 MiB in use."),
+        (None, 500, "It used 500 MiB of the limit of api, 512 MiB."),
+        ("kernel", 500, "It reached the limit of api: 512 MiB, with 500 MiB in use."),
+    ):
+        assert explained(killer=killer, used_bytes=used_mib << 20).reading[0] == said

@@ -241,3 +241,15 @@ def test_the_last_scrapes_before_a_kill_by_hand() -> None:
 def test_a_time_since_the_boot_needs_both_ends() -> None:
     assert _last_cycles(Death(monotonic_s=100.5), cycles()).gap_s is None
     assert _last_cycles(Death(), cycles(monotonic_s=98.25)).gap_s is None
+
+
+@pytest.mark.parametrize(("rss_mib", "largest"), [(2, None), (900, ("db", 900))])
+def test_the_largest_program_is_larger_than_the_victim(
+    rss_mib: int, largest: tuple[str, float] | None
+) -> None:
+    """A list of tasks that is cut may have small ones alone."""
+    tasks = pl.DataFrame({"kill_line_no": [7], "pid": [1], "rss_bytes": [rss_mib * MIB]})
+    tasks = tasks.with_columns(source=pl.lit("log"), comm=pl.lit("db"))
+    tables = {"memstats": schema.empty("memstats"), "oom_tasks": tasks}
+    death = Death(pid=9, comm="api", line_no=7, source="log", anon_rss_bytes=400 * MIB)
+    assert _memory_at_death(death, cycles().clear(), tables).largest == largest
