@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -11,7 +12,7 @@ from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present import format, text
 from gctrace_analyzer.present.format import wrap
-from gctrace_analyzer.present.sections import findings, overview
+from gctrace_analyzer.present.sections import findings, overview, verdict
 from gctrace_analyzer.present.sections.report import settings
 from gctrace_analyzer.present.text import LEVEL_STYLES
 
@@ -30,10 +31,12 @@ _TREND = {
 _BAR_S = (0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)
 _LEFT, _LEVEL = 25, 6
 _MOST_BARS = 60
-_MOST_FINDINGS = 4
-_EVIDENCE_LINES = 2
+_MOST_OTHERS = 4
 _COLUMNS = 100
 """The terminal width from which whole notes fit next to the bars."""
+
+_ENDING = "Ctrl-C ends it, with a report"
+_SENTENCE_END = re.compile(r"(?<=[.)]) (?=[A-Z])")
 
 JUST_NOW_S = 1.0
 """If the newest cycle is younger than this, its age is shown as "just now"."""
@@ -81,7 +84,8 @@ def waiting(progress: WatchProgress) -> list[Line]:
     shown: list[Line] = [((format.printable(progress.title), "bold"),)]
     if progress.notice:
         return [*shown, ((f"  {format.printable(progress.notice)}", "yellow"),)]
-    return [*shown, ((f"  {format.count(progress.lines, 'line')}, no GC cycle yet", "dim"),)]
+    lines = format.count(progress.lines, "line")
+    return [*shown, ((f"  {lines}, no GC cycle yet · {_ENDING}", "dim"),)]
 
 
 def dashboard(
@@ -89,28 +93,34 @@ def dashboard(
     trend: pl.DataFrame,
     progress: WatchProgress,
     *,
+    last_gc: int,
     now_s: float | None,
     width: int,
     advise: bool,
 ) -> list[Line]:
-    """Returns the figures of the window, the current episode, findings and settings.
+    """Returns the figures of the window, the current episode, the problem and the settings.
 
     Args:
         report: the report on the cycles in the window.
         trend: `schema.WINDOWS` of the same cycles, all of one length.
         progress: what to show in addition to the figures.
+        last_gc: the last cycle in the window; newer ones may have been read since.
         now_s: the time since the start of the process.
         width: the width of the terminal.
         advise: whether to show recommended settings.
     """
     shown = [*_head(report, progress, width), ()]
+    span = min(progress.window_s, report.analysis.summary.span_s or progress.window_s)
+    about = f"Figures of the last {format.duration(span)}, up to gc {last_gc:,}"
+    shown.append(((about, "bold"),))
     points = _points(trend, now_s, bars(width))
     for figure in overview.state(report):
         values = points.get(_TREND.get(figure.label, ""), [])
         shown.append(_figure(figure, values, width))
-    shown += [(), *_now(report, progress, width), *_findings(report, width)]
+    shown += [(), *_now(report, last_gc, width), *_found(report, width)]
     if advise:
-        shown += text.lines(settings(report))
+        with format.as_wide_as(width):
+            shown += text.lines(settings(report))
     return shown
 
 
@@ -121,22 +131,21 @@ def _head(report: Report, progress: WatchProgress, width: int) -> Iterator[Line]
         room = width - len(title) + len(facts[0])
         title = " · ".join([facts[0][: max(room - 1, 8)] + "…", *facts[1:]])
     yield ((title[:width], "bold"),)
-    span = min(progress.window_s, report.analysis.summary.span_s or progress.window_s)
-    parts = [
-        f"  {format.count(progress.cycles, 'cycle')} in {format.count(progress.lines, 'line')}",
-        f"figures of the last {format.duration(span)}",
-    ]
-    yield ((" · ".join(parts)[:width], "dim"),)
+    cycles, lines = format.count(progress.cycles, "cycle"), format.count(progress.lines, "line")
+    counts = format.dotted((f"{cycles} in {lines}", _ENDING), width, "  ")
+    yield from (((line, "dim"),) for line in counts)
     if progress.newest:
-        yield ((_newest(progress.newest, progress.age_s)[:width], ""),)
+        newest = format.dotted(_newest(progress.newest, progress.age_s), width, "  ")
+        yield from (((line, ""),) for line in newest)
     if progress.notice:
-        yield ((f"  {format.printable(progress.notice)}"[:width], "yellow"),)
+        notice = wrap(format.printable(progress.notice), width, "  ", "    ")
+        yield from (((line, "yellow"),) for line in notice)
 
 
-def _newest(row: Row, age_s: float) -> str:
+def _newest(row: Row, age_s: float) -> list[str]:
     """Returns the newest cycle and its age."""
     ago = "just now" if age_s < JUST_NOW_S else f"{elapsed(age_s)} ago"
-    parts = [f"  gc {row['gc_num']:,} {ago}"]
+    parts = [f"gc {row['gc_num']:,} {ago}"]
     sizes = [row.get(f"heap_{when}_mib") for when in ("start", "end", "live")]
     if None not in sizes:
         parts.append("→".join(f"{size:,}" for size in sizes) + " MiB")
@@ -147,7 +156,7 @@ def _newest(row: Row, age_s: float) -> str:
         parts.append(f"marked {format.milliseconds(row['concurrent_mark_ms'])}")
     if row.get("forced"):
         parts.append("forced")
-    return " · ".join(parts)
+    return parts
 
 
 def _points(
@@ -198,8 +207,8 @@ def current_episodes(report: Report, gc_num: int) -> list[Row]:
     return now.sort(severity, "start_s", descending=[True, False]).to_dicts()
 
 
-def _now(report: Report, progress: WatchProgress, width: int) -> Iterator[Line]:
-    present = current_episodes(report, int(progress.newest["gc_num"]) if progress.newest else 0)
+def _now(report: Report, last_gc: int, width: int) -> Iterator[Line]:
+    present = current_episodes(report, last_gc)
     for episode in present[:1]:
         style = LEVEL_STYLES.get(episode["severity"], "")
         lasts = format.duration(episode["end_s"] - episode["start_s"])
@@ -208,33 +217,31 @@ def _now(report: Report, progress: WatchProgress, width: int) -> Iterator[Line]:
             (episode["kind"], style or "bold"),
             (f"  for {lasts}", "dim"),
         )
-        for line in wrap(format.printable(episode["reason"]), width - 9)[:_EVIDENCE_LINES]:
+        for line in wrap(format.printable(episode["reason"]), width - 9):
             yield ((f"         {line}", ""),)
     if not present:
         yield (("Now    ", "bold"), ("no episode", "dim"))
 
 
-def _findings(report: Report, width: int) -> Iterator[Line]:
+def _found(report: Report, width: int) -> Iterator[Line]:
+    """Yields the consequence of the worst problem, what to do first, and the other problems."""
     problems = findings.problems(report)
-    present = set(report.analysis.episodes["kind"])
     if not problems:
         good = findings.healthy(report)
         word, style = ("no action needed", "green") if good else ("nothing yet", "dim")
         yield (("Found  ", "bold"), (word, style))
         return
-    for index, problem in enumerate(problems[:_MOST_FINDINGS]):
-        label = "Found  " if not index else "       "
-        yield (
-            (label, "bold"),
-            (problem.name, LEVEL_STYLES[problem.severity]),
-            (f"  {problem.id}", "dim"),
-        )
-        if problem.name in present and index == 0:
-            continue
-        for line in wrap(problem.evidence, width - 9)[:_EVIDENCE_LINES]:
-            yield ((f"         {line}", ""),)
-    if len(problems) > _MOST_FINDINGS:
-        yield ((f"       and {len(problems) - _MOST_FINDINGS} more", "dim"),)
+    statement = verdict.shown(report)
+    action = _SENTENCE_END.split(statement.action)[0]
+    first = report.verdict and report.verdict.finding
+    others = [problem.name for problem in problems if problem.id != first]
+    for label, said, style in (
+        ("Found  ", statement.sentence, LEVEL_STYLES.get(statement.level, "")),
+        ("     ▸ ", action, "bold"),
+        ("  also ", ", ".join(others[:_MOST_OTHERS]), "dim"),
+    ):
+        for index, line in enumerate(wrap(said, width - len(label))):
+            yield ((" " * len(label) if index else label, "bold"), (line, style))
 
 
 def interval_line(row: Row) -> str:

@@ -281,6 +281,23 @@ _BEFORE_UNIT = re.compile(
 _UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
+def dotted(parts: Sequence[str], width: int, indent: str = "") -> Iterator[str]:
+    """Yields parts separated by dots, in lines that fit.
+
+    >>> list(dotted(["run.log", "Go 1.26", "2 procs"], 20))
+    ['run.log · Go 1.26', '  2 procs']
+    """
+    first, *others = parts
+    line = indent + first
+    for part in others:
+        if len(line) + 3 + len(part) > width:
+            yield line
+            line = f"{indent}  {part}"
+        else:
+            line += f" · {part}"
+    yield line
+
+
 def wrap(
     text: str, width: int, initial_indent: str = "", subsequent_indent: str = ""
 ) -> list[str]:

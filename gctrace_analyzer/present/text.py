@@ -20,7 +20,15 @@ from gctrace_analyzer.present.document import (
     Table,
     Title,
 )
-from gctrace_analyzer.present.format import NONE, WIDTH, shortened, sparkline, width, wrap
+from gctrace_analyzer.present.format import (
+    NONE,
+    WIDTH,
+    dotted,
+    shortened,
+    sparkline,
+    width,
+    wrap,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -89,14 +97,8 @@ def _title(title: Title) -> Iterator[Line]:
     """Yields the name and the facts separated by dots, in lines that fit."""
     if not title.name:
         return
-    line = title.name
-    for fact in title.facts:
-        if len(line) + 3 + len(fact) > width():
-            yield ((line, "bold"),)
-            line = "  " + fact
-        else:
-            line += " · " + fact
-    yield ((line, "bold"),)
+    facts = (title.name, *title.facts)
+    yield from (((line, "bold"),) for line in dotted(facts, width()))
 
 
 def _statement(statement: Statement) -> Iterator[Line]:

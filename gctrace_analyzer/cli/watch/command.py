@@ -63,8 +63,8 @@ examples:
 
 A program keeps its standard input and output, its signals and its terminal;
 gctrace=1 is added to its GODEBUG. Its standard error stays visible, without
-the gctrace lines, and the report goes there too. For a log or a pipe, the
-report goes to standard output.
+the gctrace lines; the lines about intervals and the report go there too. For a
+log or a pipe, both go to standard output.
 
 exit codes: for a program, its own (128+n if signal n ended it; 127 if it does
 not exist, 126 if it cannot be executed). For a log or pipe: 0 analysed, also

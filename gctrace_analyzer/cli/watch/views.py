@@ -16,6 +16,7 @@ from gctrace_analyzer.present import dashboard, json
 from gctrace_analyzer.present.format import duration
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import IO, TextIO
 
     import polars as pl
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.schema import Row
 
-PAUSE_FACTOR = 20
-"""After each calculation of the figures, the view waits for this many times its duration: on a
-busy machine it takes longer, and is done less often."""
+PAUSE_FACTOR = 14
+"""After each calculation of the figures, the view waits for this many times the CPU time that it
+took, so that it does not take the CPU from the program."""
 
-MOST_PAUSE_S, FIRST_PAUSE_S = 5.0, 1.0
+MOST_PAUSE_S, FIRST_PAUSE_S = 5.0, 0.5
 """The longest wait, and the one after the first calculation: that one is slow because libraries
 are loaded."""
 
@@ -124,6 +125,29 @@ class _IntervalLog:
                 file.write(json.line("interval", row).encode())
 
 
+class _NewEpisodes:
+    """Finds the episodes that have begun since the last call, also those that are over."""
+
+    def __init__(self) -> None:
+        self._last_gc = 0
+        self._printed: dict[tuple[str, str], int] = {}
+
+    def of(self, view: LatestWindow) -> Iterator[Row]:
+        """Yields the new episodes of a window, in order."""
+        if view.gc_num < self._last_gc:
+            # Another process
+            self._printed = {}
+        self._last_gc = view.gc_num
+        for episode in (
+            view.run.report().analysis.episodes.sort("start_s").iter_rows(named=True)
+        ):
+            # The first word distinguishes the two kinds of pauses.
+            key = (episode["kind"], episode["reason"].partition(" ")[0])
+            if episode["first_gc"] > self._printed.get(key, -1):
+                yield episode
+            self._printed[key] = max(episode["last_gc"], self._printed.get(key, -1))
+
+
 class _LinesView:
     """Prints a line per interval, and one when an episode begins."""
 
@@ -132,7 +156,7 @@ class _LinesView:
         self._intervals = Intervals(live, options.every_s)
         self._lock = RLock()
         self._midline = self._ended = False
-        self._kinds: set[str] = set()
+        self._episodes = _NewEpisodes()
         self._printed_at = time.monotonic()
         self._cycles = 0
         self.owns_standard_output = False
@@ -193,17 +217,12 @@ class _LinesView:
             )
         self._printed_at, self._cycles = time.monotonic(), self._live.cycles
         view = self._live.latest(self._options.window_s)
-        present = (
-            [] if view is None else dashboard.current_episodes(view.run.report(), view.gc_num)
-        )
-        for episode in present:
-            if episode["kind"] not in self._kinds:
-                self._print(
-                    json.line("episode", episode)[:-1]
-                    if self._options.kind == "jsonl"
-                    else dashboard.episode_line(episode)
-                )
-        self._kinds = {episode["kind"] for episode in present}
+        for episode in [] if view is None else self._episodes.of(view):
+            self._print(
+                json.line("episode", episode)[:-1]
+                if self._options.kind == "jsonl"
+                else dashboard.episode_line(episode)
+            )
 
     def _print(self, text: str) -> None:
         with self._lock:
@@ -280,7 +299,7 @@ class _DashboardView:
 
     def _calculate(self) -> None:
         """Calculates the figures again, which is the expensive part."""
-        begin = time.monotonic()
+        begin_s = time.process_time()
         view = self._live.latest(self._options.window_s)
         if view is not None:
             span_s = view.run.summary().span_s or 1.0
@@ -289,9 +308,9 @@ class _DashboardView:
             )
             self._figures = view, view.run.report(), view.run.windows(bar_s)
         self._is_stale = False
-        done = time.monotonic()
+        pause_s = PAUSE_FACTOR * (time.process_time() - begin_s)
         most_s = MOST_PAUSE_S if self._next_at else FIRST_PAUSE_S
-        self._next_at = done + min(PAUSE_FACTOR * (done - begin), most_s)
+        self._next_at = time.monotonic() + min(pause_s, most_s)
 
     def _draw(self, newest: Row | None) -> None:
         seen = dashboard.WatchProgress(
@@ -313,6 +332,7 @@ class _DashboardView:
                 report,
                 trend,
                 seen,
+                last_gc=view.gc_num,
                 now_s=now_s,
                 width=self._screen.width,
                 advise=self._options.advise,

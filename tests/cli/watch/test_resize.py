@@ -40,7 +40,7 @@ def is_whole(rows: list[str], width: int) -> bool:
     levels = [row for row in text if row.endswith((" bad", " warn"))]
     return (
         titles == [0]
-        and sum("figures of the last" in row for row in text) == 1
+        and sum("Figures of the last" in row for row in text) == 1
         and len(figures) == 1
         # The level of a figure ends its line, whatever the width is.
         and {len(row) for row in levels} == {width - 1}

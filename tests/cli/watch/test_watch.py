@@ -27,6 +27,7 @@ from gctrace_analyzer.present import dashboard
 from gctrace_analyzer.present import json as report_json
 from gctrace_analyzer.present.format import duration
 from tests.conftest import ROOT, SAMPLES
+from tests.helpers.logs import records
 from tests.helpers.programs import started
 from tests.helpers.terminal import PATIENCE_S, Terminal, until
 
@@ -324,7 +325,7 @@ def test_the_oldest_cycles_are_dropped_and_the_report_says_so(
     assert any(gone in warning for warning in seen.run().summary().warnings)
 
 
-@pytest.mark.parametrize("width", [80, 120, 40])
+@pytest.mark.parametrize("width", [80, 120, 60, 40])
 def test_the_dashboard_fits(width: int, golden: Callable[[str, str], None]) -> None:
     seen = live()
     path = SAMPLES / "thrash-go1.19.log"
@@ -339,12 +340,19 @@ def test_the_dashboard_fits(width: int, golden: Callable[[str, str], None]) -> N
         dashboard.WatchProgress(
             "./server --port 8080", seen.cycles, seen.lines, seen.newest, 2.5, 60
         ),
+        last_gc=view.gc_num,
         now_s=view.end_s,
         width=width,
-        advise=width >= 80,
+        advise=width >= 60,
     )
     drawn = ["".join(part for part, _ in line).rstrip() for line in shown]
     assert max(map(len, drawn)) <= width
+    text = " ".join(" ".join(drawn).split())
+    assert "Found GOMEMLIMIT is too low for the live heap: GC takes 56 % of the CPU." in text
+    assert "▸ Raise GOMEMLIMIT to at least" in text
+    assert "marked 5.7 ms" in text
+    assert "Ctrl-C ends it" in text
+    assert "Figures of the last 4.0 s, up to gc 67" in text
     if width == 80:
         golden("watch/dashboard.txt", "\n".join(drawn) + "\n")
 
@@ -428,3 +436,14 @@ def test_the_last_line_of_intervals_ends_with_the_log() -> None:
     end = duration(gca.read(SAMPLE).summary().span_s)
     lines = [line for line in done.stdout.decode().splitlines() if " GC  " in line]
     assert [line.partition("  ")[0] for line in map(str.strip, lines)] == [end]
+
+
+def test_lines_name_long_pauses_before_and_after_marking() -> None:
+    log = records(60)
+    for cycle, pauses in ((33, "13+12+0.01"), (47, "0.02+12+9.5")):
+        log[cycle - 1] = re.sub(r"[\d.+]+ ms clock", f"{pauses} ms clock", log[cycle - 1])
+    done = watched(["-f", "lines", "-"], says="\n".join([*log, ""]))
+    lines = re.findall(
+        r"pause-outlier: (\w+) termination took up to (\S+)", done.stdout.decode()
+    )
+    assert lines == [("Sweep", "13"), ("Mark", "9.5")]
