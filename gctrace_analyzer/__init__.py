@@ -83,11 +83,14 @@ _HOMES = {
         "api",
     ),
 }
+_MODULES = ("schema", "testing")
 
 
 def __getattr__(name: str) -> Any:
     # A name is loaded when it is first used, so that importing the package loads no frame
     # library.
+    if name in _MODULES:
+        return import_module(f"gctrace_analyzer.{name}")
     if name not in __all__:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
@@ -96,4 +99,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *_MODULES, "__version__"]

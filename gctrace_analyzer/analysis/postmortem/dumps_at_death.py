@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.postmortem.match import (
+    NEAR,
     is_of,
     of_neighbour,
     outlived,
@@ -69,7 +70,10 @@ def _why_unknown(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> str:
     if facts.match is not None and gap_s is not None:
         if gap_s < 0:
             return "the GC cycles in the input are of a longer run than the one that was killed"
-        return f"its GC cycles in the input end {duration_text(gap_s)} before"
+        before = f"its GC cycles in the input end {duration_text(gap_s)} before"
+        return (
+            before if gap_s > NEAR.total_seconds() else f"{before}, when another was long due"
+        )
     if others := _neighbours(facts, tables):
         return f"the GC cycles in the input are those of {others}"
     death = facts.death

@@ -107,6 +107,12 @@ def _of_one_log(kill: Death, rows: list[Row]) -> list[Row]:
     return []
 
 
+def is_previous(match: Match, processes: pl.DataFrame) -> bool:
+    """Returns whether a log is, by its file's name, what `kubectl logs --previous` printed."""
+    own = processes.filter(process=match.process)["source"].cast(pl.String)
+    return "previous" in str(own[0]).lower()
+
+
 def is_of(kill: Death, process: Row) -> bool | None:
     """Returns whether a process is of the program that was killed; None if no name shows it."""
     if kill.is_below or NOT_GO.fullmatch(kill.comm or ""):

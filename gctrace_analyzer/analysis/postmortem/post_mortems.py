@@ -27,6 +27,7 @@ from gctrace_analyzer.analysis.postmortem.match import (
     NEAR,
     Match,
     by_place,
+    is_previous,
     listed_tasks,
     match_all,
 )
@@ -212,8 +213,7 @@ def _new_run(
         return (0.0, True) if is_new else None
     last = cycles.row(-1, named=True) if len(cycles) else {}
     gap_s = None if cycles["logged_at"].count() or not last else _gap_s(death, last)
-    own = processes.filter(process=match.process)["source"].cast(pl.String)
-    if gap_s is None or "previous" in str(own[0]).lower():
+    if gap_s is None or is_previous(match, processes):
         return None
     if gap_s < -TIMESTAMP_S:
         return last["end_s"], True
@@ -269,7 +269,7 @@ def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
     filled = minute.filter(pl.col("start_s") >= DEFAULT.warm_up_s)
     filled = minute if filled.is_empty() else filled
     live = filled["heap_live_mib"]
-    return LastMinute(
+    found = LastMinute(
         growth=live_growth(cycles),
         last_gc_num=last["gc_num"],
         gap_s=gap_s,
@@ -288,6 +288,20 @@ def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
         overshoot=_overshoot(minute),
         **rates_of(minute.tail(len(minute) - 1), *_RATES),
     )
+    return LastMinute(last_gc_num=last["gc_num"], gap_s=gap_s) if _lacks_end(found) else found
+
+
+def _lacks_end(minute: LastMinute) -> bool:
+    """Returns whether another cycle must have ended before the death, at the rates of the log."""
+    rate, goal, live = minute.alloc_mib_per_s, minute.next_goal_mib, minute.live_mib
+    if not (rate and goal and live) or minute.gap_s is None:
+        return False
+    due_s = max((goal - live) / rate, minute.usual_interval_s or 0.0)
+    return minute.gap_s > _DUE_TIMES * due_s + TIMESTAMP_S
+
+
+_DUE_TIMES = 2.0
+"""Times the time in which the heap reaches its goal at the rate of the last minute."""
 
 
 def _highest_rate(cycles: pl.DataFrame) -> float | None:

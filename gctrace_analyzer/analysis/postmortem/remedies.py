@@ -12,6 +12,7 @@ from gctrace_analyzer.analysis.postmortem.dumps_at_death import is_not_go
 from gctrace_analyzer.analysis.postmortem.match import (
     is_of,
     is_of_another,
+    is_previous,
     of_neighbour,
     shared_place,
 )
@@ -335,6 +336,7 @@ def without_cycles(
         is_go: whether the input has MemStats of the program.
     """
     limit, victim = facts.limit.limit_mib, facts.death.victim
+    given = settings.value("memory_limit_mib")
     with_go = shared_place(facts.death, tables["processes"])
     if facts.death.pressure_pct is not None:
         yield FIND_PRESSURE
@@ -353,15 +355,15 @@ def without_cycles(
         yield f"Raise the limit: no Go program fits into {size_text(limit)}."
     elif is_small_part(facts):
         yield _find_rest(facts)
-    elif limit is not None and settings.value("memory_limit_mib") is None:
+    elif limit is not None and (given is None or given >= limit):
         mib = int(MOST_OF_LIMIT * limit)
+        too_high = f", not {size_text(given)}" if given else ""
         yield (
-            f"{if_go}{'Set' if is_go else 'set'} GOMEMLIMIT={mib}MiB (90 % of the limit): this "
-            "prevents the next kill if the live heap and the memory outside of Go fit."
+            f"{if_go}{'Set' if is_go else 'set'} GOMEMLIMIT={mib}MiB (90 % of the limit){too_high}"
+            ": this prevents the next kill if the live heap and the memory outside of Go fit."
         )
     else:
-        unlimited = settings.value("memory_limit_mib") is None
-        yield from _buy_time(facts, may_limit=is_go and unlimited)
+        yield from _buy_time(facts, may_limit=is_go and given is None)
     yield _what_to_add(facts, tables, traced, if_go)
     if facts.death.by_runtime:
         yield from of_runtime(facts.death)
@@ -388,12 +390,14 @@ def _what_to_add(
     facts: Evidence, tables: Mapping[str, pl.DataFrame], traced: str | None, if_go: str
 ) -> str:
     shows = "shows whether the live heap grew or the heap goal was above the limit."
+    ends_early = facts.minute.last_gc_num is not None and (facts.minute.gap_s or 0) > 0
+    own = facts.match if ends_early else None
+    if own is not None and (traced is None or is_previous(own, tables["processes"])):
+        return "Add the rest of its log, up to the kill: it ends too early to show the cause."
     if traced is not None:
         is_new = facts.new_run_s is not None
         which = "the log of the container that was killed" if is_new else "its log"
         return f"Add {which} to the input: `{traced}`. It {shows}"
-    if facts.minute.last_gc_num is not None and (facts.minute.gap_s or 0) > 0:
-        return "Add the rest of its log, up to the kill: it ends too early to show the cause."
     undated = tables["processes"].filter(pl.col("ended_at").is_null())
     rows = undated.iter_rows(named=True) if len(tables["cycles"]) else ()
     states = tables["container_states"].to_dicts()

@@ -73,12 +73,12 @@ GO = re.compile(
 def words(names: Iterable[str | None]) -> frozenset[str]:
     """Returns the words in names that may be those of a program.
 
-    >>> sorted(words(["orders-7c9d8b6f5-x2x7q", "logs/leakd.stderr.log"]))
+    >>> sorted(words(["orders-7c9d8b6f5-x2x7q", "logs/leakd.stderr.log", "<stdin>"]))
     ['leakd', 'orders']
     """
-    plain = (
-        _RANDOM.sub("", _CODE.sub("", PurePath(name).name.lower())) for name in names if name
-    )
+    # An input without a file is named after how it came.
+    named = (name for name in names if name and not name.startswith("<"))
+    plain = (_RANDOM.sub("", _CODE.sub("", PurePath(name).name.lower())) for name in named)
     return frozenset(word for name in plain for word in _WORD.findall(name)) - _GENERAL
 
 

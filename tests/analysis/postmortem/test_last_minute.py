@@ -88,13 +88,23 @@ def test_the_last_minute_has_four_cycles() -> None:
 def test_what_a_start_up_fills_is_no_growth_of_the_last_minute() -> None:
     """Cycles every 0.2 s: the heap is filled after 0.5 s, and stays as it is."""
     filled = cycles(every=0.2, heap_live_mib=[5, 20, 40, *[90] * 7])
-    found = _last_cycles(Death(logged_at=AT), filled)
+    found = _last_cycles(Death(), filled)
     assert (found.live_before_mib, found.live_mib) == (90, 90)
-    short = _last_cycles(Death(logged_at=AT), filled.head(3))
+    short = _last_cycles(Death(), filled.head(3))
     assert (short.live_before_mib, short.live_mib) == (5, 40)
     # Half of the seven cycles after the start-up, one of them longer than the others
     had = cycles(every=0.2, heap_live_mib=[5, 20, 40, 90, 91, 92, 93, 60, 60, 60])
-    assert _last_cycles(Death(logged_at=AT), had).live_had_mib == 93
+    assert _last_cycles(Death(), had).live_had_mib == 93
+
+
+def test_a_log_in_which_a_cycle_is_missing_shows_nothing_of_the_end() -> None:
+    """195 MiB below the next goal, 5.4 MiB/s: 36 s to the next cycle, which ended before the kill."""
+    found = _last_cycles(Death(logged_at=AT + timedelta(seconds=50)), cycles())
+    assert (found.gap_s, found.live_mib) == (55, 190)
+    fast = _last_cycles(
+        Death(logged_at=AT + timedelta(seconds=50)), cycles(allocated_mib=400.0)
+    )
+    assert (fast.last_gc_num, fast.gap_s, fast.live_mib) == (10, 55, None)
 
 
 def test_what_was_logged_after_the_kill_is_of_the_next_process() -> None:
