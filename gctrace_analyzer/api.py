@@ -15,8 +15,8 @@ from gctrace_analyzer.analysis.settings.environment import of_process, started_i
 from gctrace_analyzer.analysis.settings.known import given_settings
 from gctrace_analyzer.analysis.thresholds import limits as service_limits
 from gctrace_analyzer.analysis.thresholds import thresholds_from
-from gctrace_analyzer.errors import BadSettingError, MissingInputError, unexpected
-from gctrace_analyzer.files import matching
+from gctrace_analyzer.errors import BadSettingError, unexpected
+from gctrace_analyzer.files import listed, matching
 from gctrace_analyzer.ingest.clock import Clock, moment
 from gctrace_analyzer.ingest.read import ReadOptions, read_log
 from gctrace_analyzer.ingest.sources import SERVER, is_server
@@ -71,7 +71,7 @@ _Value = TypeVar("_Value")
 
 
 def read(
-    *origins: Input | Frame,
+    *origins: Input | Frame | Sequence[Input | Frame],
     strict: bool = False,
     kind: Kind | None = None,
     columns: Sequence[str] | None = None,
@@ -136,13 +136,7 @@ def read(
     >>> read("samples/leak-into-limit-go1.24.log", container_limit="512MiB")
     <Run of samples/leak-into-limit-go1.24.log: 73 cycles, 1 process>
     """
-    if not origins:
-        raise BadSettingError(
-            argument="origins", value="", expected="at least one path, - or open file"
-        )
-    if any(isinstance(origin, str) and "\n" in origin for origin in origins):
-        name, hint = "a text of several lines", "To read a text, pass io.StringIO(text)."
-        raise MissingInputError(name, "not a path", hint)
+    origins = listed(origins)
     options = _options(
         strict=strict,
         kind=kind,

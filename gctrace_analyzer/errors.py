@@ -149,7 +149,7 @@ class BadSettingError(GctraceError, ValueError):
             if self.value
             else f"{name} is missing or empty"
         )
-        return f"{problem}.\n  Expected {self.expected}.{remedy}{suggestion}"
+        return f"{problem}.{suggestion}\n  Expected {self.expected}.{remedy}"
 
     @classmethod
     def unknown(cls, argument: str, value: object, valid: Iterable[str]) -> BadSettingError:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import glob
 import os
 import re
+from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from gctrace_analyzer.errors import (
+    BadSettingError,
     MissingInputError,
     UnreadableInputError,
     UnwritableOutputError,
@@ -16,11 +18,32 @@ from gctrace_analyzer.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 _ANSWER_S = 30.0
 """How long to wait for a web server."""
+
+
+def listed(inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """Returns inputs one by one, also those that are given as a list.
+
+    Raises:
+        BadSettingError: there is none.
+        MissingInputError: one is a text and not a path.
+    """
+    lists = (one if isinstance(one, list | tuple) else (one,) for one in inputs)
+    single = tuple(chain.from_iterable(lists))
+    names = [one for one in single if isinstance(one, str)]
+    if not single or "" in names:
+        raise BadSettingError(
+            argument="origins", value="", expected="at least one path, - or open file"
+        )
+    if any("\n" in name or name.startswith("gc ") for name in names):
+        name, hint = "a text of the log itself", "To read a text, pass io.StringIO(text)"
+        hint += "; for lines, io.StringIO('\\n'.join(lines))."
+        raise MissingInputError(name, "not a path", hint)
+    return single
 
 
 def is_url(name: str) -> bool:

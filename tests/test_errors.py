@@ -102,13 +102,13 @@ def test_the_command_line_reads_the_names_of_its_options() -> None:
     error = errors.BadSettingError("memory_limit", "9M", "a size", "9MiB", "overwrite")
     assert str(error) == (
         "invalid value '9M' for memory_limit.\n"
-        "  Expected a size. Or pass overwrite.\n"
-        "  Did you mean 9MiB?"
+        "  Did you mean 9MiB?\n"
+        "  Expected a size. Or pass overwrite."
     )
     assert error.message(as_option) == (
         "invalid value '9M' for --memory-limit.\n"
-        "  Expected a size. Or pass --overwrite.\n"
-        "  Did you mean 9MiB?"
+        "  Did you mean 9MiB?\n"
+        "  Expected a size. Or pass --overwrite."
     )
 
 
@@ -148,8 +148,8 @@ untyped: Any = gca
             OSError,
             r"read\(\*sorted\(glob\.glob\('samp",
         ),
-        (lambda _: gca.read("samples"), OSError, r"gctrace_analyzer\.fleet\('samples'\)"),
-        (lambda _: gca.read(""), OSError, "this folder"),
+        (lambda _: gca.read("samples"), OSError, r"in Python: fleet\('samples'\)"),
+        (lambda _: gca.read(""), ValueError, "origins is missing or empty"),
         (lambda _: gca.read("nosuch-*.log"), OSError, "no file matches this pattern"),
         (lambda run: run.plot.heap(), AttributeError, r"no plot 'heap'\. Plots: live_heap, "),
         (
@@ -171,7 +171,7 @@ untyped: Any = gca
         *(
             (
                 lambda _, make=make: untyped.read(make(["gc 1 @0.1s", "gc 2 @0.2s"])),
-                ValueError,
+                OSError if make is list else ValueError,
                 r"for lines, io\.StringIO\('\\n'\.join\(lines\)\)",
             )
             for make in (pl.Series, pd.Series, list)

@@ -197,8 +197,8 @@ def _warnings(load: Load, model: Model, *, refused: bool, is_part: bool) -> Iter
     off = model.own.gap / load.gap_mib
     if abs(math.log(off)) > OWN_GAP:
         yield (
-            f"for the present setting, the model predicts {1 / off:.2g} times the cycles of the "
-            "log: predictions far from the present setting are rough"
+            f"for the present setting, the model predicts {1 / off:.2g} times the cycles of "
+            f"{'this part of ' * is_part}the log: predictions far from it are rough"
         )
 
 
@@ -245,7 +245,8 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
         return baseline
     time_range = (
         f"predicted from {load.begin_s:.1f} s to {load.begin_s + load.span_s:.1f} s, the "
-        "longest time range without limit thrashing; the peak is that of the heaviest stretch, "
+        "longest time range without limit thrashing; the figures of the present setting are of "
+        "the whole log, and the peak is that of the heaviest stretch, "
         f"whose live heap reaches {math.floor(most):,} MiB"
     )
     return replace(baseline, warnings=(*baseline.warnings, time_range))

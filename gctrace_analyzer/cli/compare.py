@@ -158,7 +158,9 @@ def _logs_by_side(words: list[str]) -> dict[str, list[str]]:
     """Returns the logs of each side, by the name of the side."""
     if len(words) < 2:
         raise BadSettingError(
-            argument="side", value="", expected="two or more sides: before.log after.log"
+            argument="side",
+            value="",
+            expected=f"another side after {words[0]}, such as {words[0]} after.log",
         )
     sides: dict[str, list[str]] = {}
     short = _short_names(words)

@@ -35,7 +35,9 @@ VERBS = {
 """Words that are commands if they come first: an example of their arguments, and what they show. A
 file of that name is given as `./compare`."""
 
-_OTHER = dict.fromkeys(("report", "analyze"), "gctrace-analyze FILE") | {"diff": "compare"}
+_OTHER = dict.fromkeys(("report", "analyze"), "gctrace-analyze FILE") | {
+    "diff": "compare", "version": "--version",
+}  # fmt: skip
 """What users type for a command whose name is not similar."""
 
 _WITH_PROCESSES = ("watch", "measure", "fleet", "prometheus")

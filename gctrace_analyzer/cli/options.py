@@ -23,7 +23,7 @@ PROGRAM = "gctrace-analyze"
 THEMES = ("auto", "light", "dark")
 
 _NOT_OPTIONS = {
-    "command": "COMMAND",
+    "command": "PROGRAM",
     "condition": "--fail-on",
     "finding": "LINE",
     "headers": "--header",
@@ -84,6 +84,7 @@ def wrapped(message: str) -> str:
 _OTHER_NAMES = {
     "--json": "-f json", "--csv": "-f csv", "--html": "-o report.html", "--cpus": "--cpu-limit",
     "--limit": "--container-limit", "--memory": "--memory-limit or --container-limit",
+    "-v": "--version", "-V": "--version",
 }  # fmt: skip
 """What users type for an option whose name is not similar."""
 
@@ -155,6 +156,8 @@ class Parser(argparse.ArgumentParser):
                 if settings := self._settings(match[1].split()):
                     return settings
                 after = "; the program comes after --" if self.takes_program else ""
+                if _UNIT.fullmatch(match[1]):
+                    after = ": a number and its unit are one word, such as 2GiB or 30s"
                 return f"unexpected argument {match[1]!r}{after}"
             name = word.partition("=")[0]
             near = _OTHER_NAMES.get(name) or nearest(name, self._option_string_actions)
@@ -165,6 +168,9 @@ class Parser(argparse.ArgumentParser):
         if match := re.match(r"argument (\S+): expected one argument", message):
             return f"{match[1].rpartition('/')[2]} needs a value"
         return re.sub(r"^argument \S+: ", "", message)
+
+
+_UNIT = re.compile(r"(?:[kmgt]i?b?|bytes|[munµ]?s|min|h|%)", re.IGNORECASE)
 
 
 def _as_setting(word: str) -> str | None:
@@ -266,7 +272,7 @@ def add_general(parser: argparse.ArgumentParser) -> None:
         "--width",
         type=whole_number("width", 1),
         metavar="COLUMNS",
-        help="columns of texts, 60 to 120 (default: those of the terminal, else 80)",
+        help="columns of texts, 60 to 120 (default: those of the terminal, or $COLUMNS, else 80)",
     )
     group.add_argument(
         "--debug", action="store_true", help="show a traceback instead of a short error message"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import shutil
 import sys
 import time
 from contextlib import contextmanager
@@ -210,7 +211,8 @@ def show(
     console = None if _is_plain(file, colors) else _console(file, colors)
     ascii_only = is_ascii_only(file)
     # Lines that are made while they are shown use the width that the terminal has.
-    with as_wide_as(console.width if console and file.isatty() else WIDTH):
+    piped = shutil.get_terminal_size((WIDTH, 1)).columns
+    with as_wide_as(console.width if console and file.isatty() else piped):
         with working("analysing"):
             made = list(lines)
         for line in made:

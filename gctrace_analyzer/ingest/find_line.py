@@ -66,5 +66,5 @@ def _lines_around(origin: Input, line_no: int) -> dict[int, str]:
                 break
     if line_no not in near:
         expected = f"a line of the input, which has {before:,}"
-        raise BadSettingError(argument="line_no", value=f"line {line_no}", expected=expected)
+        raise BadSettingError(argument="line_no", value=str(line_no), expected=expected)
     return near

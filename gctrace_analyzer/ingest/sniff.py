@@ -104,8 +104,8 @@ def sniff(raw: bytes, text: str) -> str:
 _FOREIGN = (
     (
         "the log of a Java VM",
-        r"\[(?:Full )?GC |\[gc[ ,\]*]|GC\(\d+\) |G1 Evacuation Pause|DefNew|ParNew|PSYoungGen|"
-        r"java\.lang\.\w+(?:Error|Exception)",
+        r"\[(?:Full )?GC (?:\(|\d)|\[gc(?:[ ,*][^\]\n]{0,40})?\](?!\()|GC\(\d+\) |"
+        r"G1 Evacuation Pause|DefNew|ParNew|PSYoungGen|java\.lang\.\w+(?:Error|Exception)",
     ),
     (
         "the GC trace of Node.js",

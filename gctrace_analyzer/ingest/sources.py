@@ -11,7 +11,6 @@ import codecs
 import io
 import re
 import sys
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice, pairwise, repeat
@@ -418,7 +417,7 @@ def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
         if not hasattr(origin, "read"):
             raise BadSettingError(
                 argument="origins",
-                value=f"a {type(origin).__name__}",
+                value=type(origin).__name__,
                 expected="paths, each as an argument of its own (`*paths`), URLs, frames, or open "
                 r"files such as io.StringIO(text); for lines, io.StringIO('\n'.join(lines))",
             )
@@ -446,21 +445,10 @@ def not_opened(name: str, err: OSError) -> UnreadableInputError:
 def _hint_for(folder: Path) -> str:
     if folder.name and folder.with_name(f"{folder.name}.manifest.json").exists():
         return f"It is the output of a fleet: gctrace-analyze fleet {folder}"
-    fleet = f"read each as a process of its own: gctrace-analyze fleet {folder}"
-    fleet += f"\n  (in Python: gctrace_analyzer.fleet({str(folder)!r}))"
-    pattern = _pattern(folder)
     return (
-        f"Name the files in it: {folder / pattern}\n  Or {fleet}" if pattern else f"To {fleet}"
+        "Name one file in it, or several of one program.\n  To read each as a process of its own: "
+        f"gctrace-analyze fleet {folder} (in Python: fleet({str(folder)!r}))"
     )
-
-
-def _pattern(folder: Path) -> str:
-    """Returns the pattern of most files in a folder; empty if it only has folders."""
-    try:
-        suffixes = Counter(each.suffix for each in folder.iterdir() if each.is_file())
-    except OSError:
-        return "*.log"
-    return f"*{suffixes.most_common(1)[0][0]}" if suffixes else ""
 
 
 def _encoding(head: bytes) -> str:

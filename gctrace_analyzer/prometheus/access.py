@@ -67,5 +67,5 @@ class ServerOptions(QuestionOptions, total=False):
 def without_server(options: Mapping[str, object]) -> BadSettingError:
     """Returns the error that options for a server were given, and no server."""
     name, value = next(iter(options.items()))
-    expected = "an option for a server; give its address as prometheus+http://…"
+    expected = "a server, such as prometheus+http://host:9090: files have no such choice"
     return BadSettingError(name, str(value), expected)

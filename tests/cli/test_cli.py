@@ -63,7 +63,7 @@ def complaint(
     ("words", "message"),
     [
         ([], "no FILE given\n  Try gctrace-analyze --help."),
-        (["measure"], "COMMAND is missing or empty.\n  Expected the program to measure."),
+        (["measure"], "PROGRAM is missing or empty.\n  Expected the program to measure."),
         (["measure", "./bench"], "unexpected argument './bench'; the program comes after --"),
         (
             ["measure", "GOGC=100,200"],
@@ -76,7 +76,7 @@ def complaint(
             "Settings are options: --gogc 200, if the program ran with it.",
         ),
         (["fleet"], "INPUT is missing or empty.\n  Expected an input, or"),
-        (["compare", STEADY], "SIDE is missing or empty.\n  Expected two or more sides: "),
+        (["compare", STEADY], "SIDE is missing or empty.\n  Expected another side after "),
         (["explian"], "explian: no such command or file. Did you mean explain?"),
         (
             ["report", STEADY],
@@ -115,16 +115,25 @@ def complaint(
         ([STEADY, "-o", "run.json", "--table", "pauses"], "-f csv, -f jsonl, -o FILE.jsonl"),
         ([STEADY, "-o", "run.svg", "--table", "pauses"], "-f csv, -f jsonl, -o FILE.jsonl"),
         ([STEADY, "--plot", "pauses"], "-o FILE.png or -o FILE.svg"),
-        ([STEADY, "--match", '{job="api"}'], "Expected an option for a server"),
+        ([STEADY, "--match", '{job="api"}'], "Expected a server, such as prometheus+http"),
         (["fleet", STEADY, "--since", "6h"], "prometheus+http://"),
         ([STEADY, "-o", "run.html", "--plot", "pauses"], "-o FILE.png or -o FILE.svg"),
         ([STEADY, "--kind", "logs"], "Did you mean log?"),
         ([STEADY, "--fail-on", "finding:limit-trash"], "Did you mean limit-thrash?"),
         ([STEADY, "--fail-on", "stw_p9_ms>2"], "Did you mean stw_p99_ms?"),
         (["explain", "limit-trash"], "Did you mean limit-thrash?"),
-        (["recommend", STEADY, "--aim", "memry"], "for --aim.\n  Expected one of balanced"),
-        ([STEADY, "--memory-limit", "90"], "a size with its unit.\n  Did you mean 90MiB?"),
-        ([STEADY, "--container-limit", "2"], "for --container-limit.\n  Expected a size with"),
+        (
+            ["recommend", STEADY, "--aim", "memry"],
+            "for --aim.\n  Did you mean memory?\n  Expected one of",
+        ),
+        (
+            [STEADY, "--memory-limit", "90"],
+            ".\n  Did you mean 90MiB?\n  Expected a size with its unit",
+        ),
+        (
+            [STEADY, "--container-limit", "2"],
+            "for --container-limit.\n  Did you mean 2MiB?\n  Expected a size with",
+        ),
         (["whatif", STEADY, "--memory-limit", "900M"], "Did you mean 900MiB?"),
         (["whatif", STEADY, "--memory-limit-now", "1g"], "for --memory-limit-now"),
         ([STEADY, "--gogc", "50%"], "Did you mean 50?"),
@@ -722,3 +731,24 @@ def test_a_cpu_limit_is_written_as_kubernetes_writes_it() -> None:
     assert gca.read(STEADY, cpu_limit="500m").settings.value("cpu_limit") == 0.5
     with pytest.raises(gca.BadSettingError, match=r"CPUs, such as 1\.5 or 500m"):
         gca.read(STEADY, cpu_limit="500x")
+
+
+def test_a_log_that_is_piped_is_of_the_pod_next_to_it() -> None:
+    with Path("samples/leak-go1.26.log").open("rb") as log:
+        done = command("-", "samples/describe-pod.txt", stdin=log)
+    assert "container limit 512 MiB (state of the container, orders)" in " ".join(
+        done.stdout.split()
+    )
+    assert "another program" not in done.stdout
+
+
+def test_several_logs_may_be_a_list() -> None:
+    assert len(gca.read([STEADY, TWO]).sources) == 2
+
+
+def test_a_text_in_a_pipe_is_as_wide_as_it_is_told_to_be(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main([STEADY]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 60

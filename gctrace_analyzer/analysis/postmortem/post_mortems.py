@@ -269,7 +269,7 @@ def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
     filled = minute.filter(pl.col("start_s") >= DEFAULT.warm_up_s)
     filled = minute if filled.is_empty() else filled
     live = filled["heap_live_mib"]
-    found = LastMinute(
+    at_death = LastMinute(
         growth=live_growth(cycles),
         last_gc_num=last["gc_num"],
         gap_s=gap_s,
@@ -288,7 +288,11 @@ def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
         overshoot=_overshoot(minute),
         **rates_of(minute.tail(len(minute) - 1), *_RATES),
     )
-    return LastMinute(last_gc_num=last["gc_num"], gap_s=gap_s) if _lacks_end(found) else found
+    return (
+        LastMinute(last_gc_num=last["gc_num"], gap_s=gap_s)
+        if _lacks_end(at_death)
+        else at_death
+    )
 
 
 def _lacks_end(minute: LastMinute) -> bool:

@@ -267,3 +267,13 @@ def test_of_many_inputs_those_with_more_than_cycles_are_named(tmp_path: Path) ->
     logs = {f"log_{n}": log_of(60 + n, every=0.1 + n / 100) for n in range(4)}
     run = read(tmp_path, **logs, z=pod(ORDERS, killed("orders-api")))
     assert "z.log" in str(run.summary())
+
+
+def test_a_gomemlimit_above_the_limit_of_the_container_is_not_raised(tmp_path: Path) -> None:
+    text = pod(ORDERS, killed("orders-api")).replace(
+        "GODEBUG:  gctrace=1", "GODEBUG:  gctrace=1\n      GOMEMLIMIT:  2GiB"
+    )
+    (death,) = read(tmp_path, describe=text).post_mortems()
+    assert death.advice[0].startswith(
+        "Set GOMEMLIMIT=691MiB (90 % of the limit), not 2,048 MiB: "
+    )
