@@ -191,9 +191,7 @@ def _next(args: argparse.Namespace, folder: str | None, summary: Answers) -> Doc
         more = f" --top {rows}" if args.top < rows <= _MOST_ROWS else ""
         if more or not args.everything:
             steps.append(f"gctrace-analyze fleet {of} --all{more}")
-        steps.append(
-            f"gctrace-analyze fleet {of}{' -o fleet.parquet' if folder is None else ''} {page}"
-        )
+        steps.append(f"gctrace-analyze fleet {of} {page}")
     if inputs and len(inputs) <= _SHORT and (id_ := pattern_of(summary)) and args.id is None:
         into = "" if folder is None else f" -o {shlex.quote(folder)} --overwrite"
         steps.append(f"gctrace-analyze fleet {inputs} --id '{id_}'{into}")

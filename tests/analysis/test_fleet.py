@@ -312,7 +312,7 @@ def test_the_table_of_services_by_hand() -> None:
     assert api["gc_cores"] == pytest.approx(50 / 200 + 50 / 100)
     assert api["gc_with_idle_cores"] == pytest.approx(60 / 200 + 60 / 100)
     assert api["cores"] == pytest.approx(600 / 200 + 400 / 100)
-    assert api["gc_cpu_share"] == pytest.approx(100 / 1000)
+    assert api["gc_cpu_share"] == pytest.approx(0.75 / 7)  # of all CPUs, as `gc_cores`
     assert api["assist_share_of_gc_cpu"] == pytest.approx(15 / 30)  # of the process that has it
     assert api["gc_cpu_h"] == pytest.approx(100 / 3600)
     # Only the last process of a file is what runs now.

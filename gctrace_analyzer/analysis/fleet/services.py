@@ -68,8 +68,9 @@ def _gc_cpu(rows: pl.DataFrame) -> pl.DataFrame:
     cores = by_stream.group_by("service", maintain_order=True).agg(
         map(total, ("gc_cores", "gc_with_idle_cores", "cores"))
     )
+    # Of all CPUs, as in the total: a long log would count for more than a short one.
+    cores = cores.with_columns(gc_cpu_share=pl.col("gc_cores") / pl.col("cores"))
     shares = spans.group_by("service", maintain_order=True).agg(
-        gc_cpu_share=quotient("gc_cpu_share"),
         assist_share_of_gc_cpu=quotient("assist_share_of_gc_cpu"),
         gc_cpu_h=pl.col("gc_cpu_s").sum() / 3600,
     )

@@ -80,7 +80,8 @@ def facts(answers: Answers) -> list[str]:
         "could not be read": t.unread,
         "read only in part": t.damaged,
         "without GC cycles": t.without_program,
-        ("process" if t.short == 1 else "processes") + " with too few cycles": t.short,
+        ("process" if t.short == 1 else "processes")
+        + " with too few cycles to judge alone": t.short,
         "killed for memory": t.killed,
     }
     parts = [f"{number:,} {what}" for what, number in less.items() if number]
@@ -238,12 +239,14 @@ def to_do(answers: Answers) -> list[str]:
         unnamed = answers.processes.filter(~pl.col("named"))
         example = f", such as {printable(unnamed['name'][0])}" if len(unnamed) else ""
         pattern = pattern_of(answers)
-        to_group = (
-            f" To group them, pass a pattern for paths (id): '{pattern}'." if pattern else ""
+        by_folder = (
+            f" To name them by folders, pass a pattern for paths (id): '{pattern}'."
+            if pattern
+            else ""
         )
         sentences.append(
-            f"{count(t.unnamed, 'process is', 'processes are')} named after the file{example}; "
-            f"equal names in different folders are different services.{to_group}"
+            f"{count(t.unnamed, 'process is', 'processes are')} of a service that is named after "
+            f"the file{example}; in the rows, its `service` is null.{by_folder}"
         )
     return sentences
 
