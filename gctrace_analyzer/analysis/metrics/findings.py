@@ -53,7 +53,9 @@ def points(intervals: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
     rows = intervals.select(
         "process",
         "procs",
-        pl.col("heap_live_mib", "heap_goal_mib"),
+        "heap_goal_mib",
+        # Where no cycle ended, it is that of the interval before.
+        heap_live_mib=pl.when(pl.col("gc_cycles").fill_null(1) > 0).then(live),
         stacks_mib=pl.lit(0, pl.Int64),
         start_s="end_s",
         end_s="end_s",
