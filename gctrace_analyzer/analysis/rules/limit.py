@@ -243,9 +243,11 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
                 advice="No action needed: the limit was raised.",
             )
             return
+        more = f"{max(gogc, 0):.0f}"
+        room = "hardly any room" if more == "0" else f"room for only {more} % more"
         close = (
-            "GOMEMLIMIT is close to the live heap: it leaves room for only "
-            f"{max(gogc, 0):.0f} % more, so GC runs more often than GOGC asks for."
+            f"GOMEMLIMIT is close to the live heap: it leaves {room}, so GC runs more often than "
+            "GOGC asks for."
         )
         yield Evidence(
             "bad" if gogc < t.limit_gogc_bad else "warn",
