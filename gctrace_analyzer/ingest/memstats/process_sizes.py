@@ -37,7 +37,7 @@ _STAT = r"(?:^|kernel: )[ \t]{0,40}"
 _NAMES: tuple[tuple[str, str, int], ...] = (
     # Resident: of a process, and of the processes in a container
     (r"^(?:VmRSS|Rss):", "resident", _KIB),
-    (r"container_memory_rss|\"(?:rssBytes|total_rss)\":", "resident", _BYTES),
+    (r"container_memory_rss|\"(?:rssBytes|total_rss)\" ?:", "resident", _BYTES),
     (r"namegroup_memory_bytes\{[^}\n]{0,300}memtype=\"resident\"[^}\n]{0,300}\}",
         "resident", _BYTES),
     (r"\bWorkingSet(?:64|Size)\b", "resident", _BYTES),
@@ -60,9 +60,12 @@ _NAMES: tuple[tuple[str, str, int], ...] = (
     # Charged to a control group or a container, with page cache and memory of the kernel
     (r"memory\.(?:current|usage_in_bytes)|\"?workingSetBytes\"?:", "charged", _BYTES),
     (r"container_memory_working_set_bytes", "charged", _BYTES),
-    # Docker's API has `memory.stat` between the two.
+    # Docker's API has `memory.stat` between the two; with cgroup v1, a count of failures.
     (r"\"usage\":(?=\s*\d+,\s*(?:\"\w+\":\s*\d+,\s*){0,3}\"stats\")", "charged", _BYTES),
-    (r"\},\s*\"limit\":|hierarchical_memory_limit", "limit", _BYTES),
+    (r"\"usage\" ?:(?=\s*\d+,\s*\"failcnt\")", "charged", _BYTES),
+    # Of a container without a limit, it has the memory of the host.
+    (r"\},\s*\"limit\":", "host", _BYTES),
+    (r"hierarchical_memory_limit", "limit", _BYTES),
     (r"memory: usage", "charged", _KIB),
     (r"kmem: usage", "kernel", _KIB),
     (r"^ {0,20}Memory(?=: [\d.]{1,9}[KMGT](?: \(|$))", "charged", _STATUS),
@@ -215,8 +218,9 @@ def added_to(part: Part) -> list[str]:
         notes += alone(sizes(text, prose=False))
     if is_all and notes:
         part.facts.found = {"notes": len(notes)}
-        if "limit" in known and "charged" in known:
-            row = {"memory_used_bytes": known["charged"], "memory_limit_bytes": known["limit"]}
+        of = next((name for name in _OF if 0 < known.get(name, 0) < _UNLIMITED), None)
+        if of and "charged" in known:
+            row = {"memory_used_bytes": known["charged"], _OF[of]: known[of]}
             part.rows["container_states"] = [{"line_no": 1, "status": "running", **row}]
     if frame is None and dumps and (len(dumps) == 1 or _is_after(text, dumps[-1], rss)):
         last = dumps[-1]
@@ -234,6 +238,11 @@ def added_to(part: Part) -> list[str]:
                 and (name not in frame.columns or frame[name].null_count() == len(frame))
             )
     return [f"{part.facts.name}: {text}" for text in notes]
+
+
+_OF = {"limit": "memory_limit_bytes", "host": "memory_of_host_bytes"}
+_UNLIMITED = 1 << 60
+"""Bytes. Without a limit, cgroup v1 has the largest number of whole pages."""
 
 
 def next_to_cycles(part: Part) -> list[str]:

@@ -202,3 +202,29 @@ def test_resident_memory_next_to_cycles_is_compared_with_their_heap(
     notes = " ".join(read_text(f"{LINES['gc18']}\n{text}").analysis.log.notes)
     assert (said in notes) if said else ("resident" not in notes)
     assert notes.endswith("at most.") == bool(said and said.endswith("most."))
+
+
+@pytest.mark.parametrize(
+    ("limit", "columns"),
+    [(67108864, (67108864, None)), (9223372036854771712, (None, None))],
+)
+def test_what_the_api_of_docker_has_with_cgroup_v1(
+    limit: int, columns: tuple[int | None, ...]
+) -> None:
+    text = (
+        '"memory_stats" : {\n "stats" : {\n  "total_rss" : 6537216,\n'
+        f'  "hierarchical_memory_limit" : {limit}\n }},\n "max_usage" : 6651904,\n'
+        f' "usage" : 6537216,\n "failcnt" : 0,\n "limit" : {limit}\n}}\n'
+    )
+    states = read_text(text).container_states
+    names = ("memory_limit_bytes", "memory_of_host_bytes")
+    rows = [tuple(row[name] for name in names) for row in states.to_dicts()]
+    assert rows == ([columns] if any(columns) else [])
+
+
+def test_the_limit_of_the_api_of_docker_may_be_the_memory_of_the_host() -> None:
+    text = (
+        '{"usage": 20401094, "stats": {"anon": 3250585, "file": 1674030}, "limit": 4294967296}'
+    )
+    (row,) = read_text(text).container_states.to_dicts()
+    assert (row["memory_limit_bytes"], row["memory_of_host_bytes"]) == (None, 4294967296)
