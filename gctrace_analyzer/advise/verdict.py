@@ -215,11 +215,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     if better := _better_input(analysis, short=short, idle=idle):
         return Verdict("info", sentence, better)
     first = _advised(advice)
-    # A coarse clock, or dumps far apart or without the longest pause, may hide long ones.
-    hidden = bool(analysis.too_coarse) or (
-        analysis.by_dumps and not analysis.dumps.pauses_are_short
-    )
-    level: Severity = "info" if hidden else "ok"
+    level: Severity = "info" if _hidden(analysis) else "ok"
     if first is None:
         is_unknown = analysis.by_dumps and analysis.summary.gc_cpu_share is None
         leave = _NEEDS_COSTS if is_unknown else "Leave the settings as they are."
@@ -265,8 +261,9 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
             f"{what} is {'too short to judge' if unclear else f'short, but shows no {shown}'}"
         )
     if not shown:
-        return "The log does not show what GC costs"
-    if analysis.too_coarse:
+        what = "input" if analysis.by_dumps else "log"
+        return f"The {what} does not show whether GC is a problem"
+    if _hidden(analysis):
         start = f"There is no {shown} here"
     else:
         start = "GC is not a problem here" if s.gc_cpu_share is not None else "No problem found"
@@ -276,20 +273,29 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
 
 
 def _no_problem_with(analysis: Analysis) -> str:
-    """Returns which problem the log would show; empty if its clock is too coarse for any."""
+    """Returns which problem the input would show; empty if it may hide any."""
     known = {
         "gc_cpu": ("GC CPU", analysis.summary.gc_cpu_share),
         "pauses": ("pauses", analysis.summary.stw_max_ms),
     }
-    coarse = analysis.too_coarse
-    if not coarse:
+    hidden = _hidden(analysis)
+    if not hidden:
         return "problem"
     shown = [
         name
         for figure, (name, value) in known.items()
-        if value is not None and figure not in coarse
+        if value is not None and figure not in hidden
     ]
     return f"problem with {shown[0]}" if shown else ""
+
+
+def _hidden(analysis: Analysis) -> frozenset[str]:
+    """Returns what may be worse than it looks: `gc_cpu` and `pauses`.
+
+    A coarse clock hides both; dumps that are far apart, or without the longest pause, hide pauses.
+    """
+    uncertain = analysis.by_dumps and not analysis.dumps.pauses_are_short
+    return frozenset(analysis.too_coarse) | ({"pauses"} if uncertain else set())
 
 
 def _is_clear(s: Summary, t: Thresholds) -> bool:

@@ -642,7 +642,9 @@ def test_a_coarse_clock_is_no_evidence_of_health() -> None:
     assert pauses.analysis.levels["gc_cpu"] == "ok"
     both = read_text(re.sub(r"[^ ]+ ms clock, [^ ]+ ms cpu", _ZERO, lines)).report()
     assert both.verdict is not None
-    assert both.verdict.sentence.startswith("The log does not show what GC costs: the clock")
+    assert both.verdict.sentence.startswith(
+        "The log does not show whether GC is a problem: the clock"
+    )
     assert not {"pauses", "gc_cpu", "assist"} & both.analysis.levels.keys()
     assert [each.note for each in overview.state(both)][:2] == [
         "not measurable: all cycles are printed with 0",

@@ -195,7 +195,7 @@ def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]
             "returned, kept", of_returned, "GODEBUG=madvdontneed=1, or Go 1.16 and later"
         )
         beyond -= of_returned
-    remedy = "less cgo, mmap, files or code (no GC setting)"
+    remedy = "less cgo, mmap, code (no GOGC or GOMEMLIMIT)"
     if not name and kept is None and released and beyond <= released:
         remedy = "less cgo, mmap; Go 1.12–1.15: madvdontneed=1"
     if beyond > 0:
