@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "md", "json", "csv", "html", "parquet")
 _RANGES = ("before", "after")
+_ALL = "--all · -o comparison.html"
 _PER_SIDE = ("gogc", "memory_limit", "go_version")
 
 _DESCRIPTION = """\
@@ -93,8 +94,14 @@ def run(args: argparse.Namespace) -> Result:
 
 def result(comparison: Comparison, args: argparse.Namespace) -> Result:
     """Returns a comparison in every format."""
+    from gctrace_analyzer.present.document import Gap, Sentence, Sentences
+
+    is_cut = len(comparison.pairs) == 1 and not args.everything
+    more = Sentences([Sentence("Next:", _ALL, "bold")], width=6, indent=0)
     return Result(
         document=comparison.document,
+        everything=args.everything,
+        closing=(Gap(), more) if is_cut else (),
         writers={
             **row_writers(lambda: comparison.frame, safe=False),
             "json": text_writer(comparison.to_json),
@@ -136,7 +143,12 @@ def command_parser() -> argparse.ArgumentParser:
 
 def add_delivery(parser: Parser) -> None:
     """Adds the options for output and checks."""
-    add_output(parser, FORMATS)
+    add_output(parser, FORMATS).add_argument(
+        "--all",
+        action="store_true",
+        dest="everything",
+        help="print every figure of two sides, not only the main ones",
+    )
     add_checks(parser, "'gc_cpu_share>+10%%', 'stw_p99_ms>2', verdict:worse or finding:bad")
 
 

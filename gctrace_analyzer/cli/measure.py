@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from gctrace_analyzer.analysis.compare.rounds import FEWEST_ROUNDS
 from gctrace_analyzer.cli import compare
 from gctrace_analyzer.cli.deliver import Result, printed, text_writer
 from gctrace_analyzer.cli.options import (
@@ -18,11 +20,12 @@ from gctrace_analyzer.cli.options import (
 from gctrace_analyzer.cli.screen import drawing, say
 from gctrace_analyzer.cli.watch.signals import handling
 from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.present.document import Code, Gap, Paragraphs
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from gctrace_analyzer.comparison import Comparison
@@ -81,19 +84,43 @@ def run(args: argparse.Namespace) -> Result:
 
     options = _options(args)
     compare.validate(args, options.pop("measured"))
+    folder: list[Path] = []
     try:
         with handling(_end, ("SIGTERM", "SIGHUP")), drawing("starting") as draw:
-            comparison = _measure(args, options, draw)
+            comparison = _measure(args, options, draw, folder)
+        result = compare.result(comparison, args)
+        steps = [Code(text) for path in folder for text in _next(comparison, str(path))]
     except NoChangeError as err:
-        return _no_change(err, args)
-    return compare.result(comparison, args)
+        result, steps = _no_change(err, args), []
+    if not folder or not folder[0].exists():
+        return result
+    where = f"Logs: {folder[0]}"
+    if printed(args) != "text":
+        say(where)
+    return replace(result, closing=(Gap(), Paragraphs([where]), *steps))
 
 
-def _measure(args: argparse.Namespace, options: Mapping[str, Any], draw: Any) -> Comparison:
+def _next(comparison: Comparison, logs: str) -> Iterator[str]:
+    """Yields the commands that show every figure, and that make the rounds which decide a side."""
+    yield shlex.join(["gctrace-analyze", "compare", logs, "--all"])
+    if (measurement := comparison.pairs[0].measurement) is None:
+        return
+    needed = [
+        measurement.rounds_needed(side) or FEWEST_ROUNDS
+        for side in measurement.sides[1:]
+        if (decision := measurement.decision(side)) is None or not decision.decides
+    ]
+    rounds = max([FEWEST_ROUNDS, *needed])
+    if needed and rounds > measurement.rounds:
+        words = ["gctrace-analyze", "measure", "--logs", logs, "--runs", str(rounds)]
+        yield f"{shlex.join(words)}    # continue"
+
+
+def _measure(
+    args: argparse.Namespace, options: Mapping[str, Any], draw: Any, folder: list[Path]
+) -> Comparison:
     from gctrace_analyzer.trials.experiment import measure
     from gctrace_analyzer.trials.measurements import MANIFEST
-
-    folder: list[Path] = []
 
     def progress(now: Progress) -> None:
         folder[:] = [now.folder]
@@ -106,7 +133,7 @@ def _measure(args: argparse.Namespace, options: Mapping[str, Any], draw: Any) ->
         draw(_how_far(now), always=True)
 
     try:
-        comparison = measure(args.program or None, **options, progress=progress)
+        return measure(args.program or None, **options, progress=progress)
     except KeyboardInterrupt:
         draw("", always=True)
         if folder and (folder[0] / MANIFEST).exists():
@@ -115,10 +142,6 @@ def _measure(args: argparse.Namespace, options: Mapping[str, Any], draw: Any) ->
                 "to continue"
             )
         raise
-    if folder:
-        draw("", always=True)
-        say(f"Logs: {folder[0]}")
-    return comparison
 
 
 def _how_far(now: Progress) -> str:
@@ -150,7 +173,6 @@ def _end(*_: object) -> None:
 def _no_change(err: NoChangeError, args: argparse.Namespace) -> Result:
     """Returns why there is nothing to compare with, and what to try."""
     from gctrace_analyzer.present import json
-    from gctrace_analyzer.present.document import Code, Paragraphs
 
     values = ",".join(f"{value:g}" for value in err.gogc)
     options = args.words[1 : args.words.index("--")] if "--" in args.words else []
@@ -159,11 +181,8 @@ def _no_change(err: NoChangeError, args: argparse.Namespace) -> Result:
     reason = err.reason[:1].upper() + err.reason[1:].rstrip(".")
     sentence = f"No other setting is recommended. {reason}."
     record = {"schema_version": json.SCHEMA_VERSION, "verdict": sentence, "try": command}
-    if printed(args) == "text":
-        # Lines of a text are wrapped, which would break a command to copy.
-        say(f"To try some:\n  {command}")
     return Result(
-        document=lambda: [Paragraphs([sentence]), Code(command)],
+        document=lambda: [Paragraphs([f"{sentence} To try one:"]), Code(command)],
         writers={"json": text_writer(lambda: json.written(record))},
     )
 

@@ -169,7 +169,7 @@ class Excerpts:
 
 @frozen
 class Code:
-    """Text to paste. A terminal leaves it out: the document has it in one line already."""
+    """Text to paste. A terminal leaves out what has a name, and never wraps a command."""
 
     text: str
     name: str = ""

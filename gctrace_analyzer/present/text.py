@@ -90,7 +90,8 @@ def _rendered(block: Block) -> Iterator[Line]:  # noqa: C901  # one case for eac
         case Excerpts():
             yield from _excerpts(block)
         case Code():
-            return
+            if not block.name:
+                yield ((f"  {block.text}", ""),)
 
 
 def _title(title: Title) -> Iterator[Line]:

@@ -184,9 +184,9 @@ def measure(
         kept = _kept(logs, trials, plan, known)
     try:
         return _Experiment(kept, runs, progress or (lambda _: None)).comparison()
-    except ProgramError:
-        if logs is None and not any(path.stat().st_size for path in kept.folder.iterdir()):
-            # The program never began.
+    except (ProgramError, NoChangeError):
+        files = [path for path in kept.folder.iterdir() if path.name != MANIFEST]
+        if logs is None and not any(path.stat().st_size for path in files):
             shutil.rmtree(kept.folder)
         raise
 

@@ -96,7 +96,7 @@ def test_without_a_terminal_each_round_that_ended_is_a_line(
     shown, said = capsys.readouterr()
     lines = said.splitlines()
     assert [line.partition(" · ")[0] for line in lines[:2]] == ["round 1 of 2", "round 2 of 2"]
-    assert lines[2:] == ["Logs: measured-1"]
+    assert not lines[2:]
     # Names that are too long for the table have letters.
     assert f"A: {names[0]} · " in " ".join(shown.split())
     head = next(line for line in shown.splitlines() if "95 % interval" in line)
@@ -237,6 +237,25 @@ def test_without_settings_it_is_compared_with_what_is_recommended(
     # The command to try works as it stands.
     words = shlex.split(found["try"])[1:]
     assert main([words[0], "--runs", "1", *words[1:]]) == 0
+
+
+def test_a_result_ends_with_the_command_that_continues_and_leaves_no_empty_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = [sys.executable, "-c", "0"]
+    assert main(["measure", "--", *own]) == 0
+    first, command = capsys.readouterr().out.splitlines()[-2:]
+    assert first.endswith("To try one:")
+    # A command is not wrapped.
+    assert command.startswith("  gctrace-analyze measure --gogc 100,200 -- ")
+    assert not list(tmp_path.iterdir())
+    assert main(["measure", "--gogc", "100,200", "--runs", "1", "--", *own]) == 0
+    assert capsys.readouterr().out.splitlines()[-3:] == [
+        "Logs: measured-1",
+        "  gctrace-analyze compare measured-1 --all",
+        "  gctrace-analyze measure --logs measured-1 --runs 6    # continue",
+    ]
 
 
 @needs_go

@@ -88,7 +88,8 @@ LEAST_SETTING = 12
 _LONGEST_NAME = 15
 """The number of characters from which on the names of sides leave too little room in a table."""
 
-_EXPECTED_NOTE = 'Predicted from the "before" run for the same load; 80 % interval.'
+_TENFOLD = 9.0
+"""A change from which on a row is shown in factors instead of percent."""
 
 
 def label_of(metric: str) -> str:
@@ -211,8 +212,12 @@ def held(change: Change) -> str:
 
 def expectation_note(pair: Pair) -> str:
     """Returns what the table of predictions compares."""
-    late = "" if pair.after.by_metrics else " Both values leave out the first 0.5 s."
-    return f"{_EXPECTED_NOTE}{late}{why_open(pair)}"
+    of = 'Predicted from the "before" run for the same load.'
+    if pair.measurement is not None:
+        after, before = printable(pair.after.label), printable(pair.before.label)
+        of = f"Predicted for {after} from the first run of {before}, before the others."
+    late = "" if pair.after.by_metrics else " In this table, GC is without the first 0.5 s."
+    return f"{of}{late}{why_open(pair)}"
 
 
 def why_open(pair: Pair) -> str:
@@ -296,22 +301,26 @@ def percent(part: float) -> str:
     >>> percent(-0.9991), percent(-0.99999), percent(-1.0)
     ('-99.9 %', '-99.9 %', '-100 %')
     """
-    if part >= 9:
-        return f"×{1 + part:,.0f}"
+    return f"×{1 + part:,.0f}" if part >= _TENFOLD else _percent(part)
+
+
+def _percent(part: float) -> str:
     hundred = 100 * part
     if abs(hundred) < 0.05:
         return "0 %"
     if -100 < hundred < -99.5:
         return f"{max(hundred, -99.9):+.1f} %"
-    return f"{hundred:+.0f} %" if abs(hundred) >= 9.95 else f"{hundred:+.1f} %"
+    return f"{hundred:+,.0f} %" if abs(hundred) >= 9.95 else f"{hundred:+.1f} %"
 
 
 def interval(change: Change) -> str:
-    """Formats the interval of a relative change."""
+    """Formats the interval of a relative change, in percent or as factors like the change."""
     if change.ends is None:
         return NONE
+    if (change.relative or 0.0) >= _TENFOLD:
+        return " to ".join(f"×{digits(1 + part, 2)}" for part in change.ends)
     low, high = (_end(part, exact=change.is_significant) for part in change.ends)
-    return f"{low.removesuffix(' %') if high.endswith(' %') else low} to {high}"
+    return f"{low.removesuffix(' %')} to {high}"
 
 
 def _end(part: float, *, exact: bool) -> str:
@@ -320,7 +329,7 @@ def _end(part: float, *, exact: bool) -> str:
     >>> _end(-0.0003, exact=True), _end(-0.0003, exact=False), _end(-0.069, exact=True)
     ('-0.03 %', '0 %', '-6.9 %')
     """
-    shown = percent(part)
+    shown = _percent(part)
     return f"{100 * part:+.1g} %" if exact and shown == "0 %" and part else shown
 
 

@@ -35,7 +35,6 @@ from gctrace_analyzer.present.sections.changes import (
     percent,
     settings,
     value,
-    why_open,
 )
 
 if TYPE_CHECKING:
@@ -125,11 +124,7 @@ def _measured(pairs: Sequence[Pair], measurement: Measurement) -> Iterator[Block
         if (predicted := expectation(pair)) is not None:
             yield Gap()
             yield predicted
-            yield _remark(
-                f"Predicted for {printable(pair.after.label)} from the first run of "
-                f"{printable(pair.before.label)}, before the others; 80 % intervals."
-                f"{why_open(pair)}"
-            )
+            yield _remark(expectation_note(pair))
         elif pair.no_expectation and not pair.benchmarks:
             yield Gap()
             yield _remark(

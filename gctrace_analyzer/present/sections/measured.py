@@ -8,7 +8,7 @@ from gctrace_analyzer.analysis.compare.rounds import CPU, RSS, WALL
 from gctrace_analyzer.analysis.compare.sequential import SAME_SHARE
 from gctrace_analyzer.present.document import Gap, Paragraphs
 from gctrace_analyzer.present.format import count, duration, mib, printable
-from gctrace_analyzer.present.sections.changes import held, label_of, percent
+from gctrace_analyzer.present.sections.changes import held, interval, label_of, percent
 from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
@@ -119,10 +119,9 @@ def _undecided(pair: Pair, measurement: Measurement) -> str:
     """Returns how far a side is known, and how many rounds would decide it."""
     label, decider = printable(pair.after.label), measurement.decider.name
     change = pair.changes[decider]
-    low, high = change.ends or (0.0, 0.0)
     text = (
         f"{label}: undecided after {count(measurement.rounds, 'round')}: {_noun(decider)} "
-        f"{percent(change.relative or 0.0)} ({percent(low)} to {percent(high)})"
+        f"{percent(change.relative or 0.0)} ({interval(change)})"
     )
     needed = measurement.rounds_needed(pair.after.label)
     if needed is None:
