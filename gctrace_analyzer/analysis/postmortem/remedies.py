@@ -364,10 +364,12 @@ def without_cycles(
         )
     else:
         yield from _buy_time(facts, may_limit=is_go and given is None)
-    yield _what_to_add(facts, tables, traced, if_go)
     if facts.death.by_runtime:
         yield from of_runtime(facts.death)
-    elif limit is None and facts.death.scope != "global" and facts.death.pressure_pct is None:
+    yield _what_to_add(facts, tables, traced, if_go)
+    if facts.death.by_runtime:
+        return
+    if limit is None and facts.death.scope != "global" and facts.death.pressure_pct is None:
         yield ADD_LIMIT
 
 

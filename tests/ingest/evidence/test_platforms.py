@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.ingest.evidence import wordings
 from gctrace_analyzer.ingest.evidence.words import COARSE
 from gctrace_analyzer.testing import read_text
@@ -868,3 +869,9 @@ def test_a_report_of_lambda_is_no_line_of_journald() -> None:
     )
     (source,) = run.sources
     assert [*source.wrappers] == ["timestamp"]
+
+
+def test_what_nomad_says_of_a_task_is_no_name() -> None:
+    text = "2022-04-21T15:32:50Z  Killed      Task successfully killed\n"
+    with pytest.raises(NoDataError):
+        read_text(text)
