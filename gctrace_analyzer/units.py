@@ -321,11 +321,14 @@ def digits(value: float, significant: int, most_decimals: int = 6) -> str:
 
     >>> digits(1234.5, 2), digits(0.0456, 2), digits(0.0, 2), digits(2.1 + 0.05, 2)
     ('1,234', '0.046', '0', '2.1')
+    >>> digits(0.9999, 2), digits(9.99, 2)
+    ('1.0', '10')
     """
     if value == 0:
         return "0"
-    decimals = max(0, significant - 1 - math.floor(math.log10(abs(value))))
-    text = f"{value * (1 - 1e-9):,.{min(decimals, most_decimals)}f}"
+    value *= 1 - 1e-9
+    decimals = max(0, significant - 1 - int(f"{value:.{significant - 1}e}".partition("e")[2]))
+    text = f"{value:,.{min(decimals, most_decimals)}f}"
     if "." in text and decimals > significant:
         return text.rstrip("0").rstrip(".") or "0"
     return text

@@ -92,7 +92,7 @@ def findings() -> str:
             f"\n## {rule.id} {rule.name}\n\n{rule.meaning}\n\n"
             f"- Reported if: {filled(rule.condition)}\n"
             f"- Needs: {filled(rule.needs)}.\n"
-            f"- Evidence against it: {rule.contradicted_by}.\n"
+            f"- Disproved by: {rule.contradicted_by}.\n"
             f"- What to do: {rule.advice}\n"
             f"- Source: {rule.source}.\n"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
+from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.units import digits
 
@@ -261,7 +262,7 @@ def _rarer(
     enough = [row for row in fewer if is_enough(row)]
     best = min(enough, key=peak_of) if enough else min(fewer, key=lambda row: row["gc_per_s"])
     best["why"] = (
-        f"{present['gc_per_s'] / best['gc_per_s']:.1f} times fewer cycles for a peak heap of "
+        f"{percent(1 - best['gc_per_s'] / present['gc_per_s'])} fewer cycles for a peak heap of "
         f"{best['heap_peak_mib']:,.0f} MiB"
     )
     return best, ""

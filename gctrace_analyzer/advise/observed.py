@@ -246,8 +246,8 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
     time_range = (
         f"predicted from {load.begin_s:.1f} s to {load.begin_s + load.span_s:.1f} s, the "
         "longest time range without limit thrashing; the figures of the present setting are of "
-        "the whole log, and the peak is that of the heaviest stretch, "
-        f"whose live heap reaches {math.floor(most):,} MiB"
+        "the whole log, and the peak is from when the live heap was largest, "
+        f"{math.floor(most):,} MiB"
     )
     return replace(baseline, warnings=(*baseline.warnings, time_range))
 

@@ -116,7 +116,7 @@ def other_cause(analysis: Analysis, process: int | None) -> str | None:
     if root.id in _TOO_MANY_PROCS:
         return (
             "while GOMAXPROCS is above the number of CPUs, threads that wait for a CPU count as GC "
-            "CPU: set GOMAXPROCS first"
+            "CPU; set GOMAXPROCS first"
         )
     own = analysis.summary_of(process)
     if (
@@ -147,7 +147,7 @@ def unexplained_kill(analysis: Analysis, process: int | None) -> str | None:
         limit = death.limit_mib or resident
         if outside > analysis.thresholds.off_heap_share * limit:
             return (
-                "memory outside the Go heap led to the OOM kill: find out what uses it, or specify "
+                "memory outside the Go heap led to the OOM kill; find out what uses it, or specify "
                 "the off-heap memory"
             )
     return None
@@ -189,10 +189,10 @@ def changing_load(own: pl.DataFrame) -> Iterator[str]:
         )
 
 
-def which_process(analysis: Analysis, process: int) -> Iterator[str]:
+def which_process(analysis: Analysis, process: int | None) -> Iterator[str]:
     """Yields a note on the process that predictions start from, if there are several."""
     number = len(analysis.tables["processes"])
     if number > 1:
         is_longest = process == analysis.longest_process
-        which = "the one with the most cycles" if is_longest else f"process {process}"
-        yield f"the input has {number} processes: predicted from {which}"
+        which = ", which has the most cycles" if is_longest else ""
+        yield f"predicted from process {process} of {number}{which}"

@@ -282,9 +282,9 @@ def _about_reading(
     count = len(diagnosed(processes, t))
     if len(processes) > count and len(cycles):
         yield (
-            f"The findings and episodes are of the {count} processes with the most cycles of "
-            f"{len(processes):,}. So many are of a program in a crash loop, or of one that starts "
-            "others, as `go build` and `go vet` do."
+            f"The input has {len(processes):,} processes; findings and episodes are of the {count} "
+            "with the most cycles. A crash loop has that many, or a program that starts others, "
+            "such as `go vet`."
         )
     no_goal = impossible.get("heap_goal_mib", 0)
     if no_goal:

@@ -73,7 +73,7 @@ conditions for --fail-on:
   'gc_per_s>+0.5'       rose by more than 0.5/s, and the rise is significant
   'bytes_per_op>+5%'    likewise, in any benchmark (also allocs_per_op)
   'stw_p99_ms>2'        above 2 ms after the change, whatever it was before
-  verdict:worse         any figure regressed; stw_p99_ms:worse for one figure
+  verdict:worse         any figure is worse; stw_p99_ms:worse for one figure
   finding:bad           a bad finding after the change; also warn, GC016, a name
 With more than two sides, each is compared with the first.
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import schema
@@ -26,10 +28,13 @@ from gctrace_analyzer.present.sections import verdict
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from gctrace_analyzer.present.document import Block, Document
     from gctrace_analyzer.present.report import Report
+
+_SENTENCE = re.compile(r"(?<=[.)]) (?=[A-Z{])")
+_NUMBER = re.compile(r"\d[\d.]*")
 
 _FILES = {
     "gc18": "runtime/mgc.go, gcMarkTermination",
@@ -112,17 +117,19 @@ def _finding(rule: Rule[Any]) -> Document:
     """Returns the description of a finding."""
     parts = [
         Sentence("meaning", rule.meaning),
-        Sentence("reported if", filled(rule.condition)),
-        Sentence("needs", f"{filled(rule.needs)}."),
-        Sentence("against it", f"{rule.contradicted_by}."),
         Sentence("what to do", rule.advice),
-        Sentence("source", rule.source),
+        *(
+            Sentence("" if index else "reported if", sentence)
+            for index, sentence in enumerate(_SENTENCE.split(filled(rule.condition)))
+        ),
+        Sentence("needs", f"{filled(rule.needs)}."),
+        Sentence("disproved by", f"{rule.contradicted_by}."),
     ]
     if rule.explained_by:
         causes = ", ".join(f"{RULES[id_].name} ({id_})" for id_ in rule.explained_by)
-        parts.append(Sentence("caused by", f"{causes}, if reported as well"))
-    parts.append(Sentence("page", rule.page))
-    return [Heading(f"{rule.id} {rule.name}"), Sentences(parts, width=13)]
+        parts.append(Sentence("caused by", f"{causes}, if one of them is reported too"))
+    parts.append(Sentence("source", rule.source))
+    return [Heading(f"{rule.id} {rule.name}"), Sentences(parts, width=14)]
 
 
 def explain(text: str, note: str | None = None) -> Document | None:
@@ -135,6 +142,23 @@ def explain(text: str, note: str | None = None) -> Document | None:
     for shape in SHAPES.values():
         if match := re.search(shape.pattern, text):
             return [*_explained(shape, match, note)]
+    return _cut_short(text)
+
+
+def _cut_short(text: str) -> Document | None:
+    """Explains what is there of a cycle whose line ends early; None if it is none."""
+    begin = re.search(r"gc#? ?\d+[ (].*", text.rstrip())
+    if begin is None:
+        return None
+    form = _NUMBER.sub("#", begin[0])
+    for shape in SHAPES.values():
+        template = re.sub(r"«[^»]*»", "", shape.template)
+        if re.sub(r"\{[^}]*\}", "#", template).startswith(form):
+            numbers = _NUMBER.findall(begin[0])
+            names = (field.name for field in shape.fields)
+            known = defaultdict(str, zip(names, numbers, strict=False))
+            note = "This line is cut short; its last number may lack digits."
+            return [*_heading(shape, begin[0], note), *_fields(shape, known)]
     return None
 
 
@@ -166,6 +190,8 @@ def _death(text: str, table: str, report: Report) -> Iterator[Block]:
     for column in known:
         value = row[column.name]
         shown = mib(value / MIB) if column.unit == "B" else f"{value} {column.unit}".strip()
+        if isinstance(value, datetime):
+            shown = f"{value:%Y-%m-%d %H:%M:%S} UTC"
         yield Sentences([Sentence(f"{shown}  ", column.meaning, "bold")], width=30)
         yield Sentences([Sentence("", f"{column.name} · {column.source}")], 30, style="dim")
     if statement := verdict.shown(report).sentence:
@@ -175,17 +201,21 @@ def _death(text: str, table: str, report: Report) -> Iterator[Block]:
 
 
 def _explained(shape: Shape, match: re.Match[str], note: str | None) -> Iterator[Block]:
-    yield Title("A line of the Go runtime", match[0])
+    yield from _heading(shape, match[0], note)
+    yield from _fields(shape, match.groupdict())
+    if shape.table == "cycles" and (figures := [*_derived(match)]):
+        yield Gap()
+        yield Heading("Calculated from it")
+        yield Sentences([Sentence(*figure) for figure in figures], width=14)
+
+
+def _heading(shape: Shape, line: str, note: str | None) -> Iterator[Block]:
+    yield Title("A line of the Go runtime", line)
     file = _FILES.get(shape.id) or _TABLE_FILES.get(shape.table, "runtime/mgc0.c, gc")
     yield Paragraphs([f"{_versions(shape)} ({shape.id}) · {file}"], "dim")
     if note:
         yield Paragraphs([note], "yellow")
     yield Gap()
-    yield from _fields(shape, match)
-    if shape.table == "cycles" and (figures := [*_derived(match)]):
-        yield Gap()
-        yield Heading("Calculated from it")
-        yield Sentences([Sentence(*figure) for figure in figures], width=14)
 
 
 def _versions(shape: Shape) -> str:
@@ -198,7 +228,7 @@ def _versions(shape: Shape) -> str:
     )
 
 
-def _fields(shape: Shape, match: re.Match[str]) -> Iterator[Block]:
+def _fields(shape: Shape, match: Mapping[str, str]) -> Iterator[Block]:
     """Yields what each number and flag of a line means, and where the runtime gets it."""
     columns = {column.name: column for column in schema.TABLES.get(shape.table, ())}
     for name in (*(field.name for field in shape.fields), *shape.flags):

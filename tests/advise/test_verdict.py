@@ -85,7 +85,7 @@ def test_a_range_of_gc_cpu_reaches_what_the_runtime_may_have_counted() -> None:
     low, high = read_text(text).analysis.summary.gc_cpu_range or (0, 0)
     assert low == pytest.approx(0.01, rel=0.05)
     assert high == pytest.approx(0.02, rel=0.05)
-    assert "GC takes 1–2 % of the CPU (up to 0.04 of 2 CPUs)" in of(text).sentence
+    assert "GC takes 1.0–2.0 % of the CPU (up to 0.04 of 2 CPUs)" in of(text).sentence
 
 
 SMALL = "gc {} @{:.3f}s 6%: 0.05+5.0+0.01 ms clock, 0.1+4.0/0.8/0.2+0.02 ms cpu, 3->3->2 MB, 3 MB goal, 0 MB stacks, 0 MB globals, 2 P\n"

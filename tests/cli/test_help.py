@@ -190,3 +190,13 @@ def test_each_word_has_a_few_sentences_and_names_what_exists() -> None:
     named = re.findall(r"`explain ([\w-]+)`", " ".join(words().values()))
     assert named
     assert all(map(find_rule, named))
+
+
+def test_what_is_there_of_a_line_that_is_cut_short_is_explained(
+    shown: Callable[..., str],
+) -> None:
+    text = " ".join(shown("explain", "x gc 2 @0.080s 0%: 0.049+0.35").split())
+    assert "This line is cut short" in text
+    assert "0.049 ms stop-the-world pause 1, sweep termination" in text
+    assert "0.35 ms concurrent marking" in text
+    assert "background" not in text

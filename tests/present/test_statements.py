@@ -451,7 +451,7 @@ def test_no_larger_heap_is_advised_after_a_kill_by_memory_outside_the_heap(
     assert "no GOGC or GOMEMLIMIT frees enough" in report.verdict.action
     refused = report.advice.baseline.refused
     assert refused is not None
-    assert refused.startswith("memory outside the Go heap led to the OOM kill: find out what")
+    assert refused.startswith("memory outside the Go heap led to the OOM kill; find out what")
     assert "GOMEMLIMIT=" not in plain(document(report))
 
 
@@ -883,3 +883,31 @@ def test_what_was_repaired_is_said() -> None:
         overview.self_check(report)
     )
     assert "repaired (" not in str(overview.self_check(read_text(text).report()))
+
+
+def test_a_finding_that_the_verdict_says_already_is_listed_with_what_it_means() -> None:
+    (forced,) = findings.problems(gca.read(SAMPLES / "forced-go1.26.log").report())
+    assert forced.meaning.startswith("The program forces GC")
+
+
+def test_a_single_minor_finding_is_said_and_several_are_named() -> None:
+    ballast = gca.read(SAMPLES / "ballast-go1.26.log").report()
+    assert "looks like a ballast" in str(findings.minor(ballast))
+    assert "it is not needed: GOGC and GOMEMLIMIT" in str(findings.minor(ballast))
+    several = gca.read(SAMPLES / "together-go1.22.log").report()
+    assert str(findings.minor(several)).endswith("stw-outliers (explain NAME)")
+
+
+def test_settings_of_one_of_several_processes_say_of_which_and_why() -> None:
+    text = plain(document(gca.read(SAMPLES / "together-go1.22.log").report()), everything=False)
+    assert "predicted from process 0 of 2, which has the most cycles" in text
+
+
+def test_a_figure_that_a_minor_finding_is_about_has_a_status() -> None:
+    report = gca.read(SAMPLES / "together-go1.22.log").report()
+    figures = {figure.label: figure.level for figure in overview.state(report)}
+    assert [figures[name] for name in ("GC CPU", "Pauses", "Mark assist")] == [
+        "ok",
+        "info",
+        "info",
+    ]

@@ -31,7 +31,7 @@ TOGETHER = "it is of several benchmarks together; compare each by itself"
 WIDER = "the measured interval is wider than the predicted one"
 UNKNOWN = "there are too few runs for an interval"
 DISTURBED = "other work disturbed the runs"
-"""Why it is open whether a prediction held."""
+"""Why it is unclear whether a prediction held."""
 
 _PROMISED = tuple(
     f"{of}{end}" for of in ("expected", "measured") for end in ("", "_low", "_high")

@@ -208,7 +208,7 @@ def _advice(memory: Memory) -> Iterator[str]:
         )
     if held and needed and held > HELD_TIMES * needed and held - needed > MIN_IDLE_MIB:
         yield (
-            f"The heap held {'up to ' * (memory.dumps > 1)}{size_text(held)}, "
+            f"The heap had {'up to ' * (memory.dumps > 1)}{size_text(held)} from the OS, "
             f"{held / needed:.1f} times the "
             f"{size_text(needed)} of {memory.needed_is}."
         )

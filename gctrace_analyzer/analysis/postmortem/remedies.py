@@ -239,8 +239,8 @@ def _limits(
             f", so that GC runs before memory reaches the limit of {limit:,.0f} MiB; the live heap "
             f"of {heap.live_mib or 0:,.0f} MiB fits."
             if gomemlimit is None
-            else f": it is {100 * gomemlimit / limit:.0f} % of the limit now, which leaves no room "
-            "for memory that Go does not count."
+            else f": it is {gomemlimit:,.0f} MiB now, which leaves no room for memory that Go does "
+            f"not count below the limit of {limit:,.0f} MiB."
         )
         yield f"Set GOMEMLIMIT={int(MOST_OF_LIMIT * limit)}MiB{why}"
 
@@ -282,7 +282,7 @@ def _beside_outside(
     elif room is None and heap.is_mostly_outside:
         yield ("It is more than all that Go had: no GOGC or GOMEMLIMIT makes up for it.")
     elif room is None and not in_spite:
-        acted = "A GOMEMLIMIT of 90 % of the limit would not have acted: Go had less. " * (
+        acted = "A GOMEMLIMIT of 90 % of the limit would have had no effect: Go had less. " * (
             heap.go_most_mib < MOST_OF_LIMIT * limit
         )
         yield f"{acted}Until the cause is known, a higher limit helps."

@@ -60,7 +60,7 @@ def mutator_slowed_in_gc(facts: ProcessFacts) -> Iterator[Evidence]:
     advice="Profile the allocations: `go tool pprof -sample_index=alloc_space`.",
     needs="sizes of the cycles and their times",
     contradicted_by="sizes that hide the rate: a few MiB per cycle",
-    source="our heuristic",
+    source="few programs do useful work at this rate",
 )
 def high_alloc_rate(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the allocation rate per processor."""

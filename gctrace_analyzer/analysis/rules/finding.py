@@ -14,7 +14,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import complete, median, since, where, with_largest
-from gctrace_analyzer.units import between_text, duration_text
+from gctrace_analyzer.units import between_text, digits, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -331,8 +331,8 @@ def gc_cpu_text(summary: Summary) -> str:
 def percent(share: float) -> str:
     """Returns a share (0–1) as a percentage.
 
-    >>> percent(0.384), percent(0.042), percent(0.0004), percent(3e-7)
-    ('38 %', '4.2 %', '0.04 %', 'under 0.001 %')
+    >>> percent(0.384), percent(0.04), percent(0.0004), percent(3e-7)
+    ('38 %', '4.0 %', '0.04 %', 'under 0.001 %')
 
     What is not all of it is not rounded to all.
 
@@ -344,7 +344,7 @@ def percent(share: float) -> str:
         return "over 99 %"
     if 0 < value < _LEAST_PERCENT:
         return f"under {_LEAST_PERCENT:g} %"
-    return f"{value:.0f} %" if value >= 10 or not value else f"{value:.2g} %"
+    return f"{value:.0f} %" if value >= 9.95 else f"{digits(value, 2)} %"
 
 
 def often_text(interval_ms: float) -> str:

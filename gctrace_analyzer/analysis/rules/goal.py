@@ -126,7 +126,7 @@ def goal_overshoot(facts: ProcessFacts) -> Iterator[Evidence]:
     if facts.live_heap_mib >= t.gogc_min_live_mib:
         yield Evidence(
             "info",
-            f"In {percent(1 - t.overshoot_quantile)} of the cycles the heap ends at least "
+            f"In {100 * (1 - t.overshoot_quantile):g} % of the cycles the heap ends at least "
             f"{percent(high - 1)} above its goal.",
             {"overshoot_p95": high - 1},
             examples=example_lines(cycles, "overshoot_share"),

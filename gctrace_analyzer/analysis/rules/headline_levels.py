@@ -1,4 +1,4 @@
-"""The level (ok, warn or bad) of each headline figure of the report."""
+"""The level (ok, info, warn or bad) of each headline figure of the report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.analysis.thresholds import Thresholds
 
-Level = Literal["ok", "warn", "bad"]
+Level = Literal["ok", "info", "warn", "bad"]
 
 _RULES = {
     "gc_cpu": ("GC001",),
@@ -37,8 +37,9 @@ def levels(
 ) -> dict[str, Level]:
     """Returns the levels that agree with the findings, so that a report is consistent.
 
-    A known figure is `ok` if no finding is about it, and if it is not high, in any of
-    the processes, for lack of a longer log. What the clock is `too_coarse` for is not known.
+    A known figure is `info` if a minor finding is about it, and `ok` if none is. It has no level
+    if it is high, in any of the processes, but the log is too short for a finding, and if the
+    clock is `too_coarse` for it.
     """
     every = list(findings)
     well = _known(summary, thresholds, too_coarse) - costly(processes, thresholds)
@@ -49,9 +50,8 @@ def levels(
             result[figure] = "bad"
         elif "warn" in severities:
             result[figure] = "warn"
-        elif figure in well and not severities:
-            # A figure that a note is about is not simply ok.
-            result[figure] = "ok"
+        elif figure in well:
+            result[figure] = "info" if severities else "ok"
     return result
 
 

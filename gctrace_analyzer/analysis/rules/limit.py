@@ -37,18 +37,16 @@ _TIGHT = "GC015"
     "limit-thrash",
     meaning="GOMEMLIMIT is too low: the live heap does not fit under it, so allocation starts GC "
     "again and again. Under load it runs all the time and slows the program down.",
-    condition="In lines of Go 1.18 and later, the goal is at or below the live heap of the "
-    "cycle before in at least {t.thrash_min_cycles} cycles that are not forced, with at most "
-    "{t.thrash_gap_cycles} others between two of them; for heaps under "
-    "{t.thrash_min_live_mib:.0f} MiB, in at least {t.thrash_small_cycles}, with at most one other "
-    "between two of them. Or, in a "
-    "window of {t.thrash_window_s:g} s with at least {t.thrash_min_cycles} cycles, the memory "
-    "limit sets over {t.thrash_limited_share:.0%} of the goals, the median effective GOGC is at "
-    "most {t.thrash_gogc:g}, and GC is running at least {t.thrash_active_share:.0%} of the time. "
-    "Ranges at most {t.episode_join_cycles} cycles or {t.episode_join_s:g} s apart count as one "
-    "episode. Thrashing in less than a tenth of the run, over before its last tenth, is an effect "
-    "of limit-tight if that matches. A share of at least {t.gc_cpu_warn:.0%} of the CPU is named "
-    "as its cost.",
+    condition="The heap goal is at or below the live heap of the cycle before in at least "
+    "{t.thrash_min_cycles} cycles that are not forced, with at most {t.thrash_gap_cycles} others "
+    "between two of them. For heaps under {t.thrash_min_live_mib:.0f} MiB it takes "
+    "{t.thrash_small_cycles} such cycles, with at most one other between two of them. Or the "
+    "memory limit sets over {t.thrash_limited_share:.0%} of the goals in {t.thrash_window_s:g} s, "
+    "the median effective GOGC is at most {t.thrash_gogc:g}, and GC is running at least "
+    "{t.thrash_active_share:.0%} of the time. Episodes at most {t.episode_join_cycles} cycles or "
+    "{t.episode_join_s:g} s apart count as one. If they take less than a tenth of the run and end "
+    "before its last tenth, limit-tight comes first. GC CPU from {t.gc_cpu_warn:.0%} on is named "
+    "as the cost.",
     advice="Raise GOMEMLIMIT (and the container's limit, if it is too low), or keep less in "
     "memory. If you can do neither: first set GOGC to a low value such as 25, then remove "
     "GOMEMLIMIT; the heap then grows past the limit, but GC no longer runs all the time.",
@@ -72,7 +70,15 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
     text = worst["reason"]
     if len(episodes) > 1:
         whole = duration_text(total(episodes["length_s"]))
-        text = f"It thrashed {len(episodes):,} times, {whole} in all. The longest time: {text}"
+        often, longest = (
+            ("twice", "longer")
+            if len(episodes) == 2
+            else (f"{len(episodes):,} times", "longest")
+        )
+        text = (
+            f"The program thrashed {often}, {whole} in total. In the {longest} episode, "
+            f"{text[0].lower()}{text[1:]}"
+        )
     text += _above_limit(facts)
     cost = _cost(facts, worst, total(episodes["length_s"]))
     yield Evidence(

@@ -50,7 +50,7 @@ _SETTLED = "Watch whether it goes on growing; this looks like a cache that has f
     advice=FIND_GROWTH,
     needs="live heap of at least {t.min_cycles} cycles over time",
     contradicted_by="a load that grew as much, or growth that ends: a cache fills",
-    source="our heuristic: the slope of what is live after each collection",
+    source="the slope of what is live after each collection",
 )
 def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
     """Reports the growth of the live heap (its robust slope), if there is any."""
@@ -237,7 +237,7 @@ def _drift(half: pl.Series) -> float:
     advice="Expect this while the heap grows or a cache fills; otherwise look for a leak.",
     needs="live heap and heap at end of at least {t.level_cycles} cycles with room",
     contradicted_by="a low GOGC or a limit: the setting then lets cycles free only little",
-    source="our heuristic: at GOGC=100 a steady program keeps half of its heap",
+    source="at GOGC=100 a steady program keeps half of its heap",
     explained_by=("GC021", "GC022"),
 )
 def low_reclaim(facts: ProcessFacts) -> Iterator[Evidence]:
@@ -263,7 +263,7 @@ def low_reclaim(facts: ProcessFacts) -> Iterator[Evidence]:
     "GC028",
     "ballast-present",
     meaning="A constant part of the live heap looks like a ballast, which raises the heap "
-    "goal.",
+    "goal. From Go 1.19 on it is not needed: GOGC and GOMEMLIMIT have the same effect.",
     condition="The live heap is at least {t.ballast_min_mib:.0f} MiB from the first or second "
     "cycle on and varies by at most {t.ballast_spread:.0%} of its minimum, and the memory "
     "limit does not set most goals. Needs at least {t.min_cycles} cycles.",

@@ -222,7 +222,7 @@ def _ms(milliseconds: float) -> str:
     advice="Compare the times with other work on the host, CPU quotas and page migration.",
     needs="pauses of at least {t.short_log_cycles} cycles",
     contradicted_by="pauses that follow the live heap, the stacks or GOMAXPROCS",
-    source="our heuristic: nothing in such a log explains the spread of its pauses",
+    source="nothing in such a log explains the spread of its pauses",
     explained_by=("GC009", "GC010", "GC016"),
 )
 def pause_outliers(facts: ProcessFacts) -> Iterator[Evidence]:

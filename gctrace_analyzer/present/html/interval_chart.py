@@ -29,8 +29,8 @@ _APART = 9.0
 """Percent of the width: ticks that are closer would touch."""
 
 WORDS: dict[str, str] = {
-    "better": "improved",
-    "worse": "regressed",
+    "better": "better",
+    "worse": "worse",
     "same": "not significant",
     "untested": "no verdict",
 }

@@ -204,9 +204,9 @@ def _between(metric: str, low: float | None, high: float | None) -> str:
 
 
 def held(change: Change) -> str:
-    """Returns whether what was predicted came true: held, not held or open."""
+    """Returns whether what was predicted came true: held, not held or unclear."""
     if change.held is None:
-        return "open"
+        return "unclear"
     return "held" if change.held else "not held"
 
 
@@ -217,13 +217,14 @@ def expectation_note(pair: Pair) -> str:
         after, before = printable(pair.after.label), printable(pair.before.label)
         of = f"Predicted for {after} from the first run of {before}, before the others."
     late = "" if pair.after.by_metrics else " In this table, GC is without the first 0.5 s."
-    return f"{of}{late}{why_open(pair)}"
+    return f"{of}{late}{what_held(pair)}"
 
 
-def why_open(pair: Pair) -> str:
-    """Returns why it is open whether some predictions held, as a sentence; empty if none is."""
+def what_held(pair: Pair) -> str:
+    """Returns what the last column of the table of predictions means, as sentences."""
     reasons = dict.fromkeys(filter(None, (c.open_because for c in pair.changes.values())))
-    return f" Open: {'; or '.join(reasons)}." if reasons else ""
+    unclear = f" Unclear: {'; or '.join(reasons)}." if reasons else ""
+    return f" Held: the two intervals overlap.{unclear}"
 
 
 def settings(pairs: Sequence[Pair], brief: Sequence[str] = ()) -> list[Table]:

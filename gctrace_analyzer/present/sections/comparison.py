@@ -122,7 +122,6 @@ def _measured(pairs: Sequence[Pair], measurement: Measurement) -> Iterator[Block
         yield from settings(pairs, letters(pairs))
     for pair in pairs:
         if (predicted := expectation(pair)) is not None:
-            yield Gap()
             yield predicted
             yield _remark(expectation_note(pair))
         elif pair.no_expectation and not pair.benchmarks:

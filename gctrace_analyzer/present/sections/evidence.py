@@ -258,7 +258,7 @@ def memory(report: Report) -> Table | None:
     of = (
         ("Memory (metrics)", "scrapes") if report.is_scraped else ("Memory (MemStats)", "dumps")
     )
-    head = (*of, "heap held", "in use", "allocated", "from the OS", "GCs")
+    head = (*of, "heap from OS", "in use", "allocated", "all from OS", "GCs")
     return Table(head, "lrrrrrr", [_memory(memory) for memory in known])
 
 

@@ -50,7 +50,7 @@ def _together(findings: list[Finding]) -> Finding:
 
 
 def minor(report: Report) -> str | None:
-    """Returns the names of findings that need no action and are not said above; None if none."""
+    """Returns the findings that need no action and are not said above; None if there is none."""
     said = report.verdict.sentence if report.verdict else ""
     ids = dict.fromkeys(
         finding.id
@@ -58,7 +58,11 @@ def minor(report: Report) -> str | None:
         if finding.severity == "info" and finding.because_of is None
         if finding.id not in _IN_TITLE and finding.evidence not in said
     )
-    return ", ".join(RULES[id_].name for id_ in ids) or None
+    if len(ids) == 1:
+        (rule,) = (RULES[id_] for id_ in ids)
+        return f"{rule.name}. {rule.meaning.removesuffix('.')}"
+    names = ", ".join(RULES[id_].name for id_ in ids)
+    return f"{names} (explain NAME)" if names else None
 
 
 def healthy(report: Report) -> str | None:
@@ -104,6 +108,7 @@ def _problem(finding: Finding, report: Report, *, several: bool) -> Problem:
         when = "at the end" if finding.process is not None else "time unknown"
     if several and finding.process is not None:
         when = f"process {finding.process}: {when}"
+    evidence = printable(_without(finding.evidence, first.sentence if leads and first else ""))
     return Problem(
         finding.process,
         finding.start_s,
@@ -112,8 +117,8 @@ def _problem(finding: Finding, report: Report, *, several: bool) -> Problem:
         finding.id,
         finding.name,
         finding.severity,
-        "" if leads or is_stated else RULES[finding.id].meaning,
-        printable(_without(finding.evidence, first.sentence if leads and first else "")),
+        "" if evidence and (leads or is_stated) else RULES[finding.id].meaning,
+        evidence,
         _place(finding, report),
         ", ".join(RULES[id_].name for id_ in effects),
         "" if leads else finding.advice,

@@ -142,6 +142,9 @@ def failures(measurement: Measurement) -> Iterator[Block]:
         yield Paragraphs([printable(line) for line in lines[-5:]], "dim", indent=4)
 
 
+_REPEATED = " A log with -again in its name is of a run made again, because it was disturbed."
+
+
 def notes(measurement: Measurement) -> Iterator[str]:
     """Yields what may have changed the figures besides the settings."""
     runs = [run for run in measurement.runs if not run.warm_up and run.error is None]
@@ -152,6 +155,7 @@ def notes(measurement: Measurement) -> Iterator[str]:
             f"Other work disturbed {len(disturbed)} of {count(len(runs), 'run')}: it took up to "
             f"{cpus:.1f} CPUs ({log}). Runs of a round are compared, so that "
             "steady work changes little; CPU time is changed less than run time."
+            f"{_REPEATED * any('-again' in run.log for run in runs)}"
         )
     stopped = [run for run in runs if _is_throttled(run)]
     if stopped:

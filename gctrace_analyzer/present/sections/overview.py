@@ -248,8 +248,8 @@ def self_check(report: Report) -> str | None:
     read = f"{count(lines, 'line')} read, " if lines else ""
     return (
         f"{agrees}{read}{repaired}, "
-        f"{len(report.analysis.rejected):,} rejected. The runtime truncates durations; each "
-        "counts as the middle of its range."
+        f"{len(report.analysis.rejected):,} rejected. The runtime truncates durations; figures "
+        "use the middle of the range that each can stand for."
     )
 
 

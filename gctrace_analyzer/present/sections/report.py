@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.phrases import to_set
-from gctrace_analyzer.advise.subject import advised_process
+from gctrace_analyzer.advise.subject import advised_process, which_process
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
 from gctrace_analyzer.analysis.summary import seen_anyway
 from gctrace_analyzer.present.document import (
@@ -214,7 +214,10 @@ def _setting_blocks(
 ) -> Document:
     """Returns a table of settings with `most` reasons that are new, and the legend of its signs."""
     shown = advice.advice(ranked, report.advice.baseline, _subject(report))
-    reasons = advice.reasons(ranked, report.advice.baseline, said)[:most]
+    reasons = advice.reasons(ranked, report.advice.baseline, said)
+    if most is not None:
+        which = (*which_process(report.analysis, advised_process(report.analysis)),)
+        reasons = [*reasons[:most], *(row for row in reasons[most:] if row[1] in which)]
     said += "the memory limit of the container is unknown" * ("container has room" in said)
     reasons = [(label, text) for label, text in reasons if text.partition(": s")[0] not in said]
     signs = advice.legend(shown)

@@ -32,7 +32,7 @@ def now(run: gca.Run) -> float | None:
         assert "GOGC is unknown" in row["refused"]
         assert run.summary().effective_gogc_p50 is None
         return None
-    assert "is assumed, by what a cycle allocates" in row["warnings"]
+    assert "from the allocation per cycle" in row["warnings"]
     return float(row["gogc"])
 
 

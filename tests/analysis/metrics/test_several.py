@@ -49,7 +49,7 @@ def test_settings_are_those_of_the_process_that_advice_is_about(tmp_path: Path) 
     assert run.settings.memory_limit_mib == Known(1000.0, f"{others} 2,000 MiB")
     best = run.recommend().row(0, named=True)
     assert best["gogc"] == 100
-    assert "the input has 3 processes: predicted from the one with" in best["warnings"]
+    assert "of 3, which has the most cycles" in best["warnings"]
 
 
 def test_the_settings_of_one_process_are_its_own(tmp_path: Path) -> None:

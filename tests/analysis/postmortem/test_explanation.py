@@ -130,12 +130,12 @@ def test_the_sum_comes_before_what_would_have_helped() -> None:
         "164 to 276 MiB of the 511 MiB resident can have been Go heap: 164 MiB at the end of the "
         "last cycle, and 276 MiB with the 280 MiB/s that it allocated, for 540 ms (the next cycle "
         "was due at a heap of 252 MiB).",
-        "At least 235 of the 511 MiB resident were not Go heap, unless one last allocation was that "
-        "large: goroutine stacks, cgo, mmap, or memory that the runtime had not returned.",
+        "At least 235 of the 511 MiB resident were not Go heap but goroutine stacks, cgo, mmap, or "
+        "memory that the runtime had not returned, unless one last allocation was that large.",
     )
     assert found.preventable == "cannot tell"
     assert found.advice[0].startswith("Find out what uses the memory outside the heap")
-    assert "would not have acted: Go had less" in found.advice[1]
+    assert "would have had no effect: Go had less" in found.advice[1]
     assert not any("GOMEMLIMIT=" in text for text in found.advice)
 
 
@@ -573,7 +573,7 @@ def test_who_held_the_memory_is_said_by_program(pid: int | None, also: str) -> N
         (None, 500.0, "yes", "Set GOMEMLIMIT=450MiB, so that GC runs before memory reaches the limit of 500 MiB; the live heap of 240 MiB fits."),
         (None, None, "partly", "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."),
         (475.0, 500.0, "cannot tell", COMPARE_TOTAL),
-        (480.0, 500.0, "partly", "Set GOMEMLIMIT=450MiB: it is 96 % of the limit now, which leaves no room for memory that Go does not count."),
+        (480.0, 500.0, "partly", "Set GOMEMLIMIT=450MiB: it is 480 MiB now, which leaves no room for memory that Go does not count below the limit of 500 MiB."),
         (480.0, None, "partly", "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."),
     ],
 )  # fmt: skip

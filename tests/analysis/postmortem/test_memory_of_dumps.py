@@ -24,7 +24,7 @@ def test_the_heap_in_use_is_compared_with_the_live_heap(tmp_path: Path) -> None:
     rows = [f"{375 * mb},{150 * mb},{300 * mb},{60 * mb},0,{n}" for n in range(1, 60)]
     (found,) = gca.read(logfile(tmp_path / "seed.csv", rows)).memory()
     assert (found.held_max_mib, found.needed_max_mib) == (375, 150)
-    assert "375 MiB, 2.5 times the 150 MiB" in found.advice[0]
+    assert "375 MiB from the OS, 2.5 times the 150 MiB" in found.advice[0]
     assert any("sync.Pool" in text for text in found.advice)
     rows = [
         f"{175 * mb},{150 * mb},{160 * mb},{10 * mb},0,{20 + n // 30},{n}" for n in range(1, 60)
@@ -60,7 +60,7 @@ def test_the_heap_in_use_is_what_is_not_idle_if_no_figure_says_so(tmp_path: Path
 def test_held_but_idle_memory_is_named(tmp_path: Path) -> None:
     header = "HeapSys,HeapIdle,HeapReleased,HeapInuse,HeapAlloc,NextGC"
     found = dump(tmp_path, header, (400, 300, 0, 100, 90, 90))
-    assert "held 400 MiB, 4.0 times the 100 MiB of heap in use" in found.advice[0]
+    assert "had 400 MiB from the OS, 4.0 times the 100 MiB of heap in use" in found.advice[0]
     assert "300 MiB of it are idle" in found.advice[1]
     calm = dump(tmp_path, header, (120, 20, 10, 100, 90, 90))
     assert calm.advice == ()

@@ -71,7 +71,7 @@ def test_with_fewer_cpus_than_gomaxprocs_gomaxprocs_is_set_first() -> None:
     assert first["now"]
     assert first["why"] == (
         "no change: while GOMAXPROCS is above the number of CPUs, threads that wait for a CPU "
-        "count as GC CPU: set GOMAXPROCS first"
+        "count as GC CPU; set GOMAXPROCS first"
     )
     assert others
     assert not run.recommend(aim="cpu").row(0, named=True)["now"]

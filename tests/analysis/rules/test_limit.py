@@ -127,11 +127,16 @@ def test_several_times_of_thrashing_are_one_finding_about_the_longest() -> None:
     # Longer and later than the first, with the second lines to look at
     several = thrashing((1.0, 3.0), (4.0, 9.0), (10.0, 10.5), gc_cpu_share=[0.1, 0.3, 0.2])
     (found,) = matches(limit.limit_thrash, replace(facts, episodes=several))
-    assert found.evidence == "It thrashed 3 times, 7.5 s in all. The longest time: Reason 1."
+    assert (
+        found.evidence
+        == "The program thrashed 3 times, 7.5 s in total. In the longest episode, reason 1."
+    )
     assert (found.start_s, found.end_s) == (1, 10.5)
     assert found.examples == ("log:1", "log:0", "log:2")
     two = replace(facts, episodes=several.head(2))
-    assert matches(limit.limit_thrash, two)[0].evidence.startswith("It thrashed 2 times, 7.0 s")
+    assert matches(limit.limit_thrash, two)[0].evidence.startswith(
+        "The program thrashed twice, 7.0 s"
+    )
 
 
 @pytest.mark.parametrize(
@@ -160,7 +165,7 @@ def test_thrashing_that_costs_little_claims_no_cost() -> None:
     episodes = thrashing((0.0, 9.0), gc_cpu_share=[0.009])
     (found,) = matches(limit.limit_thrash, replace(facts, summary=summary, episodes=episodes))
     assert found.headline == (
-        "GOMEMLIMIT is too low for the live heap. At this load GC takes only 0.9 % of the CPU; with "
+        "GOMEMLIMIT is too low for the live heap. At this load GC takes only 0.90 % of the CPU; with "
         "more load, GC can run all the time."
     )
 
