@@ -160,10 +160,7 @@ class Scaling(Predictor):
             )
         if self.gogc_is_assumed:
             gogc = "off" if self.now.gogc is None else f"{self.now.gogc:g}"
-            yield (
-                f"GOGC is not in the metrics; assumed {gogc} from the allocation per cycle: "
-                "specify it"
-            )
+            yield f"GOGC is not stated; assumed {gogc} from the allocation per cycle: specify it"
 
     def gains(self, outcome: Outcome, present: Row) -> dict[str, Gain]:
         """Returns no gain: of metrics, none was measured against another setting's run."""
