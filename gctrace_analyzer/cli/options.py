@@ -145,7 +145,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Prints one message that says what to change, and exits with code 2."""
-        text = wrapped(f"{self.prog}: {self._plain(message)}")
+        text = wrapped(f"{PROGRAM}: {self._plain(message)}")
         self.exit(2, f"{text}\n  Try {self.prog} --help.\n")
 
     def _plain(self, message: str) -> str:

@@ -92,7 +92,7 @@ def complaint(
         (["recommend", STEADY, "--limit", "2GiB"], "Did you mean --container-limit?"),
         (["recommend", STEADY, "--cpus=2"], "unknown option --cpus. Did you mean --cpu-limit?"),
         (["explain", "GC001", "--json"], "unknown option --json.\n"),
-        (["recommend", STEADY, "--memory", "2GiB"], "--memory-limit or --container-limit?"),
+        (["recommend", STEADY, "--memory", "2GiB"], "Did you mean --memory-limit or"),
         ([STEADY, "-f", "xml"], "'xml' for --format.\n  Expected one of text, json, "),
         ([STEADY, "-o", "report.docx"], "Expected a file name ending in .txt"),
         (
