@@ -43,6 +43,9 @@ examples:
 
 exit codes: 0 explained, 2 wrong usage, 3 no such line"""
 
+_LINE = re.compile(r"gc #?\d", re.IGNORECASE)
+"""The beginning of a line of gctrace, which is no misspelled name of a finding."""
+
 _PLACE = re.compile(r"(?P<file>.+):(?P<line>[1-9]\d*)")
 
 
@@ -82,7 +85,7 @@ def _document(query: str) -> Document:
         note = "interrupted by another write; its parts are joined here"
         note = note if line.joined else line.problem
         explanation = explain(text, note) or _death(text)
-    if explanation is None and (near := nearest(query, names())):
+    if explanation is None and not _LINE.match(query) and (near := nearest(query, names())):
         raise BadSettingError(
             argument="finding",
             value=query,
