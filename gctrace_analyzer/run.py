@@ -57,6 +57,12 @@ class _Table(property):
         return run.analysis.log.tables[self._name]
 
 
+_OF_COMMANDS = (
+    "advice", "analysis", "has_only_profiles", "line_range", "with_notes", "with_profiles_of",
+)  # fmt: skip
+"""Attributes of a run that only the command line uses."""
+
+
 class Run:
     """The garbage collection of one service, read from its logs.
 
@@ -116,6 +122,9 @@ class Run:
         self._advice = Advice(self._analysis)
         self._report = Report(self._analysis, self._advice)
 
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in _OF_COMMANDS]
+
     def __repr__(self) -> str:
         names = ", ".join(source.name for source in self.sources) or "frame"
         rows = count(len(self.cycles), "cycle")
@@ -140,11 +149,6 @@ class Run:
     def sources(self) -> tuple[SourceFacts, ...]:
         """What is known about each input."""
         return self._log.sources
-
-    @property
-    def runtime_lines(self) -> dict[str, int]:
-        """The number of runtime lines other than cycles, by line format."""
-        return self._log.runtime_lines
 
     @property
     def settings(self) -> Settings:

@@ -81,7 +81,7 @@ def test_every_line_of_a_run_is_counted(name: str) -> None:
     assert run.cycles["repaired"].sum() == expected["gc_lines_torn"]
     assert run.cycles["forced"].sum() == expected["gc_lines_marked_forced"]
     assert run.cycles["leak_check"].sum() == expected["gc_lines_leak_check"]
-    assert run.runtime_lines == expected["other_runtime_lines"]
+    assert run.analysis.log.runtime_lines == expected["other_runtime_lines"]
     assert len(run.rejected) == 0
 
 
@@ -157,7 +157,7 @@ def test_lines_of_old_go_are_read_as_printed(name: str) -> None:
     assert run.cycles["forced"].sum() == sidecar["forced"]
     assert len(run.rejected) == 0
     if not sidecar["gc_cycles"]:
-        assert sum(run.runtime_lines.values()) == sidecar["lines"]
+        assert sum(run.analysis.log.runtime_lines.values()) == sidecar["lines"]
         return
     pauses = run.cycles.select(pl.col("stw_sweep_term_ms", "stw_mark_term_ms").sum())
     total = sum(pauses.row(0))
@@ -204,7 +204,9 @@ def test_excerpts_from_the_wild_are_read_as_posted(name: str) -> None:
         sidecar["scavenger_lines"]
     )
     assert len(run.pacer) == len(sidecar["pacer_lines"])
-    assert run.runtime_lines.get("forcegc", 0) == len(sidecar["gc_forced_marker_lines"])
+    assert run.analysis.log.runtime_lines.get("forcegc", 0) == len(
+        sidecar["gc_forced_marker_lines"]
+    )
 
 
 def test_a_record_wrapped_by_hand_is_joined_and_marked() -> None:

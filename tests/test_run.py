@@ -81,3 +81,9 @@ def test_numbers_and_durations_of_numpy_and_pandas_are_taken() -> None:
 
 def test_sides_can_be_named_as_the_documentation_names_them() -> None:
     assert repr(gca.compare(before=LOG, after=LOG)) == repr(gca.compare(LOG, LOG))
+
+
+def test_completion_offers_what_users_call() -> None:
+    names = dir(gca.read("samples/steady-go1.26.log"))
+    assert {"cycles", "findings", "plot", "to_html"} <= {*names}
+    assert not {"analysis", "with_notes"} & {*names}

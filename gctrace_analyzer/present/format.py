@@ -68,6 +68,14 @@ def gc_cpu(s: Summary) -> str:
     return between_text(*map(share, s.gc_cpu_range))
 
 
+def gc_cpu_with_idle(s: Summary) -> str:
+    """Formats the share of the CPU that GC took with idle marking; of a range, at most."""
+    if s.gc_cpu_with_idle_share is None or s.gc_cpu_share is None:
+        return ""
+    most = s.gc_cpu_range[1] if s.gc_cpu_range else s.gc_cpu_share
+    return share(s.gc_cpu_with_idle_share + most - s.gc_cpu_share)
+
+
 def milliseconds(value: float | None) -> str:
     """Formats a duration given in milliseconds, to the microsecond that the runtime prints.
 
@@ -161,10 +169,10 @@ def rate_of_growth(value: float, low: float, high: float) -> str:
     >>> rate_of_growth(38.2, 31, 44), rate_of_growth(-3, -8, -1)
     ('+38.2 MiB/h (31 to 44)', '-3 MiB/h (-8 to -1)')
     >>> rate_of_growth(120365, 113681, 125981)
-    '+118 GiB/h (111 to 123)'
+    '+33.4 MiB/s (31.6 to 35)'
     """
-    big = abs(value) >= 10 * 1024
-    scale, unit = (1024, "GiB/h") if big else (1, "MiB/h")
+    fast = abs(value) >= 10 * 1024
+    scale, unit = (3600, "MiB/s") if fast else (1, "MiB/h")
     digits = [
         f"{rate / scale:,.3g}" if abs(rate) < 1000 * scale else f"{rate / scale:,.0f}"
         for rate in (value, low, high)
@@ -193,14 +201,18 @@ def count(value: int, singular: str, plural: str | None = None) -> str:
     return f"{value:,} {singular if value == 1 else plural or singular + 's'}"
 
 
-def place(source: str | None, line_no: int | None) -> str:
+def place(source: str | None, line_no: int | None, *, whole: bool = False) -> str:
     """Formats the position of a line: the file's base name, shortened if long, and the number.
 
     >>> place("logs/api/run.log", 18822), place("a-name-that-needs-half-of-the-line.log", 1)
     ('run.log:18822', '…-half-of-the-line.log:1')
+    >>> place("logs/api/run.log", 18822, whole=True)  # to paste
+    'logs/api/run.log:18822'
     """
     if line_no is None or source is None:
         return NONE
+    if whole:
+        return f"{printable(source)}:{line_no}"
     name = printable(source).rpartition("/")[2]
     return f"{name if len(name) <= MOST_NAME else '…' + name[1 - MOST_NAME :]}:{line_no}"
 
@@ -281,6 +293,11 @@ _BEFORE_UNIT = re.compile(
 _UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
+def unbroken(text: str) -> str:
+    """Returns a text whose numbers are not torn from their units."""
+    return _BEFORE_UNIT.sub(_UNBROKEN, text)
+
+
 def dotted(parts: Sequence[str], width: int, indent: str = "") -> Iterator[str]:
     """Yields parts separated by dots, in lines that fit.
 
@@ -307,7 +324,7 @@ def wrap(
     ['It stops for', '5.2 ms.']
     """
     lines = textwrap.wrap(
-        _BEFORE_UNIT.sub(_UNBROKEN, text),
+        unbroken(text),
         width,
         initial_indent=initial_indent,
         subsequent_indent=subsequent_indent,

@@ -7,6 +7,7 @@ from typing import Any
 
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import Plain, frozen
+from gctrace_analyzer.units import digits
 
 OTHER_LOAD = 0.10
 """Relative difference of the allocation rates. Above it, the load is different."""
@@ -98,6 +99,15 @@ class Change(Plain):
         reason = why if held is None else None
         values: Any = dict(zip(_PROMISED, (*expected, *measured), strict=True))
         return replace(self, held=held, open_because=reason, **values)
+
+    def __repr__(self) -> str:
+        """Returns what changed by how much, in few digits."""
+        values = (self.before, self.after)
+        ends = " → ".join("unknown" if end is None else digits(end, 3) for end in values)
+        by = "" if self.relative is None else f", {100 * self.relative:+,.3g} %"
+        if self.ends is not None:
+            by += " ({:+,.3g} to {:+,.3g} %)".format(*(100 * end for end in self.ends))
+        return f"<Change of {self.metric}: {ends}{by}, {self.verdict or 'no verdict'}>"
 
     @property
     def relative(self) -> float | None:

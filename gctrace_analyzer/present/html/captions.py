@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present.format import (
     gc_cpu,
+    gc_cpu_with_idle,
     interval,
     mib,
     mib_per_s,
@@ -60,8 +61,8 @@ def _statements(report: Report) -> Iterator[tuple[str, str]]:
             f" Longest {milliseconds(s.stw_max_ms)}{_p99(report)}.",
         )
     if s.gc_cpu_share is not None:
-        idle = s.gc_cpu_with_idle_share
-        more = "" if idle is None else f", {share(idle)} with idle marking"
+        idle = gc_cpu_with_idle(s)
+        more = f", {idle} with idle marking" if idle else ""
         yield "timeline-gc_cpu", f"{gc_cpu(s)} of all CPU over the run{more}."
     if s.assist_share_of_gc_cpu is not None:
         assists = share(s.assist_share_of_gc_cpu)

@@ -12,10 +12,16 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from gctrace_analyzer.present.format import unbroken
+
 if TYPE_CHECKING:
     from jinja2.bccache import Bucket
 
     from gctrace_analyzer.present.document import KeyFigure
+
+
+_LONGEST_TEXT = 1_000
+"""Characters. What is longer is the path of a drawing."""
 
 
 class _Compiled(FileSystemBytecodeCache):
@@ -40,6 +46,7 @@ def environment() -> Environment:
         loader=PackageLoader("gctrace_analyzer.present.html", "."),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_unbroken,
         trim_blocks=True,
         lstrip_blocks=True,
         bytecode_cache=None if sys.dont_write_bytecode else _Compiled(),
@@ -50,13 +57,19 @@ def environment() -> Environment:
     return jinja
 
 
+def _unbroken(value: object) -> object:
+    """Returns a text with no-break spaces before units; what is escaped stays, to be copied."""
+    short = type(value) is str and len(value) < _LONGEST_TEXT
+    return unbroken(str(value)) if short else value
+
+
 def code(text: str) -> Markup:
     """Returns the text escaped, with what stands in backticks as code.
 
     >>> code("run `go tool pprof <x>`")
     Markup('run <code>go tool pprof &lt;x&gt;</code>')
     """
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(unbroken(text)))))
 
 
 def words(name: str) -> str:

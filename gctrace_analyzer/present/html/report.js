@@ -15,8 +15,10 @@
     root.dataset.theme = dark ? "light" : "dark";
   });
   const closed = new Set();
-  addEventListener("beforeprint", () => all("details:not([open])").forEach((each) => { closed.add(each); each.open = true; }));
-  addEventListener("afterprint", () => { closed.forEach((each) => { each.open = false; }); closed.clear(); });
+  let listed = null;
+  const PAGE = matchMedia("(max-width: 600px)").matches ? 10 : 25;
+  addEventListener("beforeprint", () => { listed?.({ rows: 200 }); all("details:not([open])").forEach((each) => { closed.add(each); each.open = true; }); });
+  addEventListener("afterprint", () => { listed?.({ rows: PAGE }); closed.forEach((each) => { each.open = false; }); closed.clear(); });
 
   for (const group of all(".tabs")) {
     const charts = all(":scope > .chart", group);
@@ -185,7 +187,7 @@
   }));
   // Of processes that run side by side, one is shown; each has its own time axis.
   const [first] = data.processes;
-  let range = null, current, zero, shift, timed, whole, long;
+  let range = null, current, zero, shift, timed, whole, long, brief;
   function choose(process) {
     current = process;
     zero = zeroOf(process);
@@ -193,19 +195,21 @@
     timed = charts.filter((each) => each.timed && (each.figure.dataset.process ?? String(first.number)) === String(process.number));
     whole = timed.length ? timed[0].x : null;
     long = whole && whole[1] - whole[0] > 86400;
+    brief = whole && zero === null && whole[1] < 60; // as in ticks.py
     for (const { figure } of charts) if (figure.dataset.process) figure.hidden = figure.dataset.process !== String(process.number);
     for (const chart of timed) chart.view = whole;
   }
   choose(first);
 
-  // Numbers and times as the rest of the page writes them.
-  const number = (value, digits = 3) => Number(Number(value).toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits });
-  const size = (mib) => (mib >= 10240 ? `${(mib / 1024).toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 })} GiB` : `${mib >= 100 ? Math.round(mib).toLocaleString("en") : number(mib)} MiB`);
-  const percent = (value) => `${number(100 * value)} %`;
-  const shown = (value, chart) => (chart.percent ? percent(value) : `${number(value, 4)}${chart.unit ? ` ${chart.unit}` : ""}`);
+  // Numbers and times as the rest of the page writes them; halves are rounded towards 0.
+  const number = (value, digits = 3) => (value * (1 - 1e-9)).toLocaleString("en", { maximumSignificantDigits: Math.max(digits, Math.floor(Math.log10(Math.abs(value) || 1)) + 1) });
+  const size = (mib) => (mib >= 10240 ? `${(mib / 1024).toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 })}\u00a0GiB` : `${number(mib)}\u00a0MiB`);
+  const percent = (value) => `${number(100 * value, value < 0.1 ? 2 : 3)}\u00a0%`;
+  const shown = (value, chart) => (chart.percent ? percent(value) : `${chart.unit === "ms" ? number(Number(value.toFixed(3)), 2) : number(value)}${chart.unit && `\u00a0${chart.unit}`}`);
   const places = (step) => (step < 1 ? Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) : 0);
-  function moment(seconds, step) {
+  function moment(seconds, step, inTable) {
     const digits = places(step);
+    if (brief && !inTable) return `${Number(seconds.toFixed(digits))}\u00a0s`;
     if (zero !== null) {
       const text = new Date((zero + seconds) * 1000).toISOString();
       return (long ? `${text.slice(5, 10)} ` : "") + text.slice(11, digits ? 20 + Math.min(digits, 3) : 19);
@@ -216,8 +220,8 @@
     return `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}:${rest}`;
   }
   function lasting(seconds) {
-    if (seconds < 1) return `${number(1000 * seconds)} ms`;
-    if (seconds < 60) return `${number(seconds, 2)} s`;
+    if (seconds < 1) return `${number(1000 * seconds)}\u00a0ms`;
+    if (seconds < 60) return `${number(seconds, 2)}\u00a0s`;
     for (const [large, small, size, name] of [[86400, 3600, "d", "h"], [3600, 60, "h", "m"], [60, 1, "m", "s"]]) {
       if (seconds >= large) return `${Math.floor(seconds / large)}${size} ${String(Math.floor((seconds % large) / small)).padStart(2, "0")}${name}`;
     }
@@ -361,8 +365,7 @@
       const [first, last] = [from(series.x, begin), from(series.x, end)];
       if (first === last) return [];
       const [low, high] = [Math.min(...(series.low ?? series.y).slice(first, last)), Math.max(...(series.high ?? series.y).slice(first, last))];
-      const text = (value) => (chart.percent ? number(100 * value) : number(value));
-      return [`${series.name} ${low === high ? "" : `${text(low)} to `}${text(high)}${chart.percent ? " %" : chart.unit && ` ${chart.unit}`}`];
+      return [`${series.name} ${low === high ? "" : `${shown(low, chart).split("\u00a0")[0]} to `}${shown(high, chart)}`];
     });
     caption.textContent = range ? `In this range: ${parts.join("; ") || "no values"}.` : chart.statement;
   }
@@ -403,6 +406,7 @@
       if (label.dataset.left !== undefined) label.style.left = `${x}%`;
       if (label.dataset.top !== undefined) label.style.top = `${y}%`;
       label.hidden = x < -0.1 || x > 100.1 || y < 0 || y > 100;
+      if (label.matches(".limit")) label.classList.toggle("below", y < 12);
     }
   }
 
@@ -438,7 +442,7 @@
     if (!place || !whole) return;
     const [begin, end] = range ?? whole;
     const step = (end - begin) / 100;
-    const where = `${moment(begin, step)} – ${moment(end, step)} (${lasting(end - begin)})`;
+    const where = `${moment(begin, step)} – ${moment(end, step)}${range ? ` (${lasting(end - begin)})` : ""}`;
     if (!current.figures.t) { place.textContent = where; return; } // a comparison has no figures of a range
     const { t, length, cycles, cpu, pause, live, alloc } = current.figures;
     let count = 0, time = 0, spent = 0, taken = 0, made_ = 0, most = -1, heap = -1;
@@ -455,9 +459,9 @@
     const points = Math.max(...timed.flatMap((chart) => chart.series.map((each) => from(each.x, end) - from(each.x, begin))));
     if (data.records.noun === "cycles" && count > 1.5 * points && points > 0) parts.push(`a point is the mean or the highest of ${number(count / points, 2)} cycles`);
     if (time) parts.push(`GC CPU ${!range && current.figures.gcCpu || percent(spent / time)}`);
-    if (most >= 0) parts.push(`longest pause ${number(most)} ms`);
+    if (most >= 0) parts.push(`longest pause ${number(most, 2)}\u00a0ms`);
     if (heap >= 0) parts.push(`live heap up to ${size(heap)}`);
-    if (taken) parts.push(`allocation ${number(made_ / taken)} MiB/s`);
+    if (taken) parts.push(`allocation ${number(made_ / taken)}\u00a0MiB/s`);
     place.textContent = parts.join(" · ");
   }
 
@@ -563,7 +567,6 @@
   }
 
   // The table of cycles: search, sort and pages.
-  let listed = null;
   const table = byId("records");
   if (table && data.records.columns.length) {
     const { columns, length, off, files, file, total, noun } = data.records;
@@ -571,9 +574,8 @@
     const times = columns.find((each) => each.kind === "time")?.values ?? columns[0].values.map(() => null);
     const owner = columns.find((each) => each.head === "process")?.values;
     const isOff = (row) => (data.processes.length < 2 ? off[row] : owner ? owner[row] !== current.number : current !== first);
-    const PAGE = matchMedia("(max-width: 600px)").matches ? 10 : 25;
     const short = (name) => (name.length <= 18 ? name : `${name.slice(0, 8)}…${name.slice(-9)}`); // as in tables.py
-    const state = { page: 0, query: "", sort: data.records.sort, down: true };
+    const state = { page: 0, rows: PAGE, query: "", sort: data.records.sort, down: true };
     // Three digits in every row, as in tables.py.
     const fixed = (value) => {
       const decimals = value ? Math.min(3, Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value))))) : 0;
@@ -582,7 +584,7 @@
     const cells = {
       cycle: (value) => `gc ${value}`, int: (value) => value.toLocaleString("en"), number: fixed,
       share: (value) => (value > 0 && value < 0.0005 ? "< 0.1 %" : `${value ? (100 * value).toFixed(1) : 0} %`), flag: (value) => (value ? "yes" : ""), line: (value, row) => (files.length > 1 ? `${short(files[file[row]])}:${value}` : value.toLocaleString("en")),
-      time: (value) => moment(value - shift, 0.001),
+      time: (value) => moment(value - shift, 0.001, true),
     };
     // A line is also found by the name of its file.
     const searched = (each, row) => (each.kind === "line" ? `${files[file.length ? file[row] : 0]}:${each.values[row]}` : word(each, row));
@@ -607,9 +609,9 @@
         if (values[one] === null || values[other] === null) return (values[one] === null) - (values[other] === null);
         return sign * (values[one] - values[other]) || one - other;
       });
-      const pages = Math.max(1, Math.ceil(rows.length / PAGE));
+      const pages = Math.max(1, Math.ceil(rows.length / state.rows));
       state.page = Math.min(Math.max(state.page, 0), pages - 1);
-      body.replaceChildren(...rows.slice(state.page * PAGE, (state.page + 1) * PAGE).map((row) => {
+      body.replaceChildren(...rows.slice(state.page * state.rows, (state.page + 1) * state.rows).map((row) => {
         const line = made("tr");
         line.append(...columns.map((each, index) => {
           const value = each.values[row];

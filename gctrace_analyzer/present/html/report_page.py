@@ -135,6 +135,7 @@ def dumps(
         "problems": [
             (problem, span) for problem, span in problems if problem.id not in _IN_POST_MORTEM
         ],
+        "ids": {problem.name: problem.id for problem, _ in problems},
         "minor": findings.minor(report),
         "lists": [
             (title, table)
@@ -299,12 +300,10 @@ def _worst_windows(report: Report) -> Callable[[], object]:
 
 
 def _state(report: Report) -> list[KeyFigure]:
-    """Returns the headline figures with their trends: pauses, which users notice, first."""
+    """Returns the headline figures with their trends."""
     if not report.analysis.has_figures:
         return figures_of_deaths(report)
-    figures = overview.with_trends(report, overview.state(report))
-    figures.sort(key=lambda figure: figure.label != "Pauses")
-    return figures
+    return overview.with_trends(report, overview.state(report))
 
 
 def _made(made_at: datetime | None) -> str:

@@ -90,7 +90,7 @@ def described(report: Report, name: str, bins: int = BINS) -> Figure:
 def on(axis: Axis, report: Report, name: str) -> Figure:
     """Returns the description of a plot on an axis that several plots of a report share."""
     figure = PLOTS[name](report, axis)
-    return replace(figure, title=f"{figure.title} · {report.title}")
+    return replace(figure, title=f"{figure.title} · {report.title.rpartition('/')[2]}")
 
 
 def with_data(figure: Figure) -> Figure:

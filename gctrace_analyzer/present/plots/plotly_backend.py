@@ -12,6 +12,7 @@ from gctrace_analyzer import extras
 from gctrace_analyzer.errors import MissingExtraError
 from gctrace_analyzer.present.plots import matplotlib_backend
 from gctrace_analyzer.present.plots.palette import LIGHT, NEUTRAL
+from gctrace_analyzer.present.plots.ticks import BRIEF_S
 from gctrace_analyzer.units import DAY_S
 
 if TYPE_CHECKING:
@@ -262,7 +263,15 @@ def _time_axis(panel: Panel) -> dict[str, object]:
     first = panel.marks[0].x
     if first.dtype.is_temporal():
         return {"type": "date", "hoverformat": "%Y-%m-%d %H:%M:%S.%L"}
-    is_long = panel.extent("x")[1] >= DAY_S
+    end = panel.extent("x")[1]
+    if end < BRIEF_S:
+        seconds = [{"dtickrange": [None, 999], "value": "%-S.%L s"}]
+        return {
+            "type": "date",
+            "hoverformat": "%-S.%L s",
+            "tickformatstops": [*seconds, {"dtickrange": [1000, None], "value": "%-S s"}],
+        }
+    is_long = end >= DAY_S
     # Hours of a second day are beyond what a format for dates can count.
     hours = "day %-j %H:%M:%S" if is_long else "%-H:%M:%S"
     stops = [

@@ -19,6 +19,9 @@ STEPS_S = (
 )  # fmt: skip
 """Distances of ticks on a time axis, in seconds."""
 
+BRIEF_S = 60.0
+"""A time axis that ends before is in seconds."""
+
 MOST = 7
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -51,8 +54,8 @@ def moment(seconds: float, zero: datetime | None) -> str:
 def times(begin: X, end: X, most: int = MOST) -> list[tuple[X, str]]:
     """Returns the ticks of a time axis: seconds since the start, or moments in UTC.
 
-    >>> times(0.0, 12.0, 4)
-    [(0, '0:00:00'), (5, '0:00:05'), (10, '0:00:10')]
+    >>> times(0.0, 12.0, 4), times(0.0, 300.0, 3)
+    ([(0, '0 s'), (5, '5 s'), (10, '10 s')], [(0, '0:00:00'), (120, '0:02:00'), (240, '0:04:00')])
     >>> [label for _, label in times(datetime(2026, 3, 1, 22), datetime(2026, 3, 2, 4), 4)]
     ['22:00', 'Mar 2', '02:00', '04:00']
     """
@@ -65,7 +68,10 @@ def times(begin: X, end: X, most: int = MOST) -> list[tuple[X, str]]:
         ]
     assert not isinstance(begin, datetime | str)
     assert not isinstance(end, datetime | str)
-    return [(at, clock(at, step)) for at, step in _steps(begin, end, most)]
+    brief = end < BRIEF_S
+    return [
+        (at, f"{at:g} s" if brief else clock(at, step)) for at, step in _steps(begin, end, most)
+    ]
 
 
 def _steps(low: float, high: float, most: int) -> list[tuple[float, float]]:
@@ -92,11 +98,12 @@ def _of_day(at: datetime, step_s: float) -> str:
 def title(begin: X, end: X) -> str:
     """Returns the title of a time axis, with the date that its ticks leave out.
 
-    >>> title(0.0, 9.0), title(datetime(2026, 3, 1), datetime(2026, 3, 1, 2))
+    >>> title(0.0, 99.0), title(datetime(2026, 3, 1), datetime(2026, 3, 1, 2))
     ('time since the start of the process, h:mm:ss', 'time on 2026-03-01 (UTC)')
     """
     if not (isinstance(begin, datetime) and isinstance(end, datetime)):
-        return "time since the start of the process, h:mm:ss"
+        unit = "" if isinstance(end, float | int) and end < BRIEF_S else ", h:mm:ss"
+        return f"time since the start of the process{unit}"
     if begin.date() == end.date():
         return f"time on {begin:%Y-%m-%d} (UTC)"
     return f"time, {begin:%Y-%m-%d} to {end:%Y-%m-%d} (UTC)"

@@ -147,7 +147,8 @@ _OF_ONE = ("Where", "Memory")
 def _ends_of(deaths: list[PostMortem]) -> Iterator[tuple[str, str]]:
     """Yields from where to where deaths are that differ in place, time and size only."""
     first, last = deaths[0], deaths[-1]
-    yield "Where", f"{place(first.source, first.line_no)} to {place(last.source, last.line_no)}"
+    ends = (place(death.source, death.line_no, whole=True) for death in (first, last))
+    yield "Where", " to ".join(ends)
     times = sorted(death.logged_at for death in deaths if death.logged_at)
     if times:
         yield "When", f"{times[0]:%Y-%m-%d %H:%M:%S} to {times[-1]:%Y-%m-%d %H:%M:%S} UTC"
@@ -196,7 +197,7 @@ def _matched(death: PostMortem) -> str:
 
 def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
     pod = "" if death.pod in (None, death.victim) else f", pod {printable(death.pod)}"
-    yield "Where", f"{place(death.source, death.line_no)}{pod}"
+    yield "Where", f"{place(death.source, death.line_no, whole=True)}{pod}"
     if death.ran_s is not None:
         yield "Ran for", duration(death.ran_s)
     if death.process is not None:

@@ -19,6 +19,7 @@ from gctrace_analyzer.present.format import (
     count,
     duration,
     gc_cpu,
+    gc_cpu_with_idle,
     interval,
     live_heap,
     mib,
@@ -378,9 +379,8 @@ def _cores(s: Summary) -> str:
     note = "of all CPU"
     if s.gc_cpu_most_cores is not None and s.cpus is not None:
         note = cores_text(s.gc_cpu_most_cores, s.cpus)
-    if s.gc_cpu_with_idle_share is not None and s.gc_cpu_share is not None:
-        most = s.gc_cpu_range[1] if s.gc_cpu_range else s.gc_cpu_share
-        note += f"; {share(s.gc_cpu_with_idle_share + most - s.gc_cpu_share)} with idle"
+    if with_idle := gc_cpu_with_idle(s):
+        note += f"; {with_idle} with idle"
     if s.is_of_one_cycle:
         note += ", in this cycle"
     is_range = s.gc_cpu_range and (s.gc_cpu_most_cores or 0) >= LEAST_CORES

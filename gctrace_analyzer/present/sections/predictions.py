@@ -81,8 +81,9 @@ def _notes_on_predictions(report: Report, rows: pl.DataFrame) -> Iterator[tuple[
     baseline = report.advice.baseline
     needed = None if report.advice.is_available else _missing(report)
     for text in dict.fromkeys(rows["refused"].drop_nulls()):
-        why = f"No prediction: {text}." if needed is None else f"No prediction. {needed[0]}"
-        yield "–", why
+        peaks = rows.filter(rows["refused"] == text)["heap_peak_mib"].count()
+        none = "Only the peak is predicted" if peaks else "No prediction"
+        yield "Note", f"{none}: {text}." if needed is None else f"{none}. {needed[0]}"
     if needed is not None:
         yield "▸", needed[1]
     yield from _notes(report)

@@ -220,7 +220,7 @@ def without_victim(invocations: pl.DataFrame) -> tuple[str, str]:
     first = invocations.row(0, named=True)
     programs = invocations["invoker_comm"].drop_nulls().unique().sort()
     by = f" while {programs[0]} asked for memory" if len(programs) == 1 else ""
-    where = place(first["source"], first["line_no"])
+    where = place(first["source"], first["line_no"], whole=True)
     limits = invocations["limit_bytes"].unique()
     limit = limits[0] if len(limits) == 1 else None
     of = "" if limit is None else f", at a limit of {mib(limit / MIB)}"

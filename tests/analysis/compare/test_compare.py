@@ -409,3 +409,10 @@ def test_the_estimates_of_repeated_runs_by_hand() -> None:
     assert now.variance == pytest.approx(scale * (0.04**2 + 0.02**2))
     (nothing, _), _ = _estimates(metric, [[run(None, 0.0)], [run(20.0, 0.02)]])  # type: ignore[list-item]
     assert nothing is None
+
+
+def test_a_change_shows_what_matters_in_few_digits() -> None:
+    names = ("samples/steady-go1.26.log", "samples/steady-gogc200-go1.26.log")
+    found = gca.compare(*names)["heap_peak_mib"]
+    assert repr(found).startswith("<Change of heap_peak_mib: 55.0 → 73.0, +32.7 % (")
+    assert repr(found).endswith(" %), worse>")

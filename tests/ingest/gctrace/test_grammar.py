@@ -49,7 +49,7 @@ def test_a_cycle_of_every_shape_is_read(name: str) -> None:
 def test_companions_of_every_shape_are_read() -> None:
     companions = {n: LINES[n] for n, shape in SHAPES.items() if shape.table != "cycles"}
     run = read_text("\n".join(companions.values()) + "\n")
-    assert run.runtime_lines == dict.fromkeys(companions, 1)
+    assert run.analysis.log.runtime_lines == dict.fromkeys(companions, 1)
     assert len(run.rejected) == 0
 
 
@@ -62,7 +62,7 @@ def test_similar_application_lines_are_ignored() -> None:
     run = read_text(LOOK_ALIKES + LINES["gc18"] + "\n")
     assert len(run.cycles) == 1
     assert len(run.rejected) == 0
-    assert run.runtime_lines == {}
+    assert run.analysis.log.runtime_lines == {}
 
 
 def test_every_line_of_the_runtime_in_the_corpus_has_a_shape() -> None:

@@ -113,7 +113,7 @@ def test_dragging_zooms_charts_tables_and_figures_and_a_double_click_resets(
         drawn_whole(page)
         whole = page.inner_text("#range")
         assert "73 cycles" in whole
-        assert "GC CPU 35.2 %" in whole
+        assert "GC CPU 35.2\u00a0%" in whole
         dragged(page, 0.5, 0.75)
         assert len(set(ranges(page))) == 1
         assert abs(float(ranges(page)[0].split()[1]) - 250) < 2
@@ -166,7 +166,7 @@ def test_in_a_range_captions_follow_and_the_rest_says_that_it_is_of_the_whole(
         live = run.cycles.filter(run.cycles["start_s"].is_between(begin, end))[
             "heap_live_mib"
         ].to_list()
-        assert f"live heap (marked) {min(live)} to {max(live)} MiB" in caption.inner_text()
+        assert f"live heap (marked) {min(live)} to {max(live)}\u00a0MiB" in caption.inner_text()
         assert "whole run" in page.evaluate(f"{says}.content")
         page.keyboard.press("Escape")
         assert caption.inner_text() == whole
@@ -213,7 +213,7 @@ def test_an_address_with_a_range_opens_there(browser: Any, tmp_path: Path) -> No
     path = saved(gca.read(SAMPLES / "spike-go1.26.log"), tmp_path)
     with opened(browser, path, "#t=0.5-1.5") as (page, wrong):
         drawn_whole(page)
-        assert page.inner_text("#range").startswith("0:00:00.50 – 0:00:01.50")
+        assert page.inner_text("#range").startswith("0.5\u00a0s – 1.5\u00a0s")
         assert page.url.endswith("#t=0.5-1.5")
         assert wrong == []
 
@@ -380,7 +380,7 @@ def test_a_short_log_has_steps_and_points_with_stems(browser: Any, tmp_path: Pat
         page.mouse.move(box["x"] + 0.4 * box["width"], y)
         said = page.inner_text("#timeline-gc_cpu .tip")
         assert said.splitlines()[0].endswith("gc 286 · go19393-22gb-late-cycles.log:3")
-        assert said.splitlines()[-1] == "GC CPU: 13 %"
+        assert said.splitlines()[-1] == "GC CPU: 13\u00a0%"
         # One page of cycles needs no buttons to turn pages.
         assert page.locator("#next").is_hidden()
         assert "page" not in page.inner_text("#found")
@@ -391,8 +391,8 @@ def test_the_figures_of_the_whole_run_are_the_key_figures(browser: Any, tmp_path
     run = gca.read(METRICS)
     with opened(browser, saved(run, tmp_path)) as (page, wrong):
         drawn_whole(page)
-        assert "live heap up to 69.7 MiB" in page.inner_text("#range")
-        assert "max 69.7 MiB" in page.inner_text(".cards")
+        assert "live heap up to 69.7\u00a0MiB" in page.inner_text("#range")
+        assert "max 69.7\u00a0MiB" in page.inner_text(".cards")
         assert wrong == []
 
 
@@ -474,7 +474,7 @@ def test_a_kill_and_its_limit_are_drawn(browser: Any, tmp_path: Path) -> None:
         drawn_whole(page)
         heap = page.inner_text("#timeline-heap")
         assert "OOM kill" in heap
-        assert "container limit 512 MiB" in heap
+        assert "container limit 512\u00a0MiB" in heap
         assert "resident at the kill" in heap
         moments = page.locator(f"{TIMED} .moment[d]").count()
         assert moments == page.locator(TIMED).count()
@@ -596,7 +596,7 @@ def test_a_comparison_opens_clean_with_its_charts(
         assert page.locator(".lane").count() == 18
         assert page.locator(".lane.worse").count() == 2
         words = page.locator(".lanes").get_attribute("aria-label")
-        assert "GC CPU -60 % (" in words
+        assert "GC CPU -60\u00a0% (" in words
         for name in names:
             page.wait_for_function(CHART_IS_DRAWN, arg=name, timeout=10_000)
         assert page.locator("td.worse").count() == 2
@@ -621,7 +621,7 @@ def test_the_time_charts_of_a_comparison_zoom_together(browser: Any, tmp_path: P
         page.mouse.move(box["x"] + 0.75 * box["width"], box["y"] + 50)
         page.mouse.up()
         assert all(abs(width - 500) < 5 for width in page.evaluate(views))
-        assert page.inner_text("#range").startswith("0:00:00.")
+        assert page.inner_text("#range").startswith("0.")
         assert "#t=" in page.url
         page.get_by_role("button", name="Reset").click()
         assert page.evaluate(views) == [1000, 1000]

@@ -169,7 +169,7 @@ def test_bars_say_what_they_stand_for(browser: Any, page: Path) -> None:
         name, cores, share = first.locator("span").all_inner_texts()
         said = first.get_attribute("title") or ""
         assert said.startswith(f"{name}: {cores} cores spent on GC, {share} of its CPU")
-        assert "99 % of pauses at most" in said
+        assert "99\u00a0% of pauses at most" in said
         assert wrong == []
 
 

@@ -24,7 +24,7 @@ def goal(report: Report, axis: Axis) -> Figure:
         return timed("goal", _TITLE, report, axis, ())
     goals = [
         axis.mark(
-            f"goal set by {setter.replace('-', ' ')}",
+            f"goal set by {setter.replace('-', ' ').replace('gogc', 'GOGC')}",
             "heap_goal_mib",
             setter,
             only=pl.col("goal_set_by") == setter,

@@ -37,7 +37,7 @@ _RANGES, _FEWEST_RANGES = 120, 20
 """Time ranges of the longest run, and of a short one. Single cycles of several runs would hide
 each other."""
 
-_SINCE = "time since the start of each log, h:mm:ss"
+_SINCE = "time since the start of each log"
 _MOST_BANDS = 2
 """Runs with a band around their lines: those of more would cover each other's lines."""
 
@@ -83,6 +83,7 @@ def overlay(
             "GC CPU, share of all CPU",
             lines.marks("gc_cpu_share", "elapsed_s"),
             x_title=_SINCE,
+            ceiling=lines.ceiling("gc_cpu_share"),
         ),
         amounts(
             "live", "Live heap (marked)", "MiB", lines.marks("heap_live_mib"), x_title=_SINCE
@@ -120,6 +121,12 @@ class _Lines:
             for name, axis in self.axes.items()
             if column in axis.cycles.columns
         ]
+
+    def ceiling(self, column: str) -> float | None:
+        """Returns where an axis ends that the start-up of a run would stretch."""
+        known = [axis for axis in self.axes.values() if column in axis.cycles.columns]
+        ends = (axis.ceiling(column) or axis.cycles[column].max() for axis in known)
+        return max((end for end in ends if isinstance(end, float)), default=None)
 
     def panel(self, column: str) -> Panel:
         """Returns the panel of any column of numbers.
