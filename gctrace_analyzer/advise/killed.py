@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.postmortem.circumstances import resident_is
 from gctrace_analyzer.analysis.postmortem.death import REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import DOUBTS
 from gctrace_analyzer.units import IN_GIB_FROM_MIB, duration_text, size_text
@@ -92,5 +93,5 @@ def _resident(deaths: Sequence[PostMortem]) -> str:
         for end in (min(sizes), max(sizes))
     )
     of_both = low.removesuffix(" MiB") if high.endswith(" MiB") else low
-    what = f"resident{max(death.resident_is for death in deaths)}"
+    what = f"resident{resident_is(deaths)}"
     return f", with {high if low == high else f'{of_both} to {high}'} {what}"

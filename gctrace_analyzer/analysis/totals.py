@@ -89,10 +89,13 @@ def quotient(rate: str) -> pl.Expr:
 
 def _divided(rate: str, summed: Callable[[str, Callable[[str], pl.Expr]], pl.Expr]) -> pl.Expr:
     below = summed(rate, whole)
-    known = below > 0
+    above, known = summed(rate, part), below > 0
     if rate == "alloc_mib_per_s":
         known &= ~_hides(summed(ROUNDING, part), summed(ROUNDING, whole))
-    return pl.when(known).then(summed(rate, part) / below)
+    elif rate == "gc_cpu_share":
+        # Within a few milliseconds, truncated times hide how long it was.
+        known &= above <= below
+    return pl.when(known).then(above / below)
 
 
 def _hides(rounding_mib: Any, allocated_mib: Any) -> Any:
@@ -242,9 +245,14 @@ class Totals:
         )
 
     def rate(self, name: str) -> float | None:
-        """Returns a rate; None if there is nothing to divide by."""
+        """Returns a rate; None if there is nothing to divide by, or it is impossible.
+
+        Within a few milliseconds, truncated times hide how long it was.
+        """
         above, below = self.rates[name]
-        return above / below if below > 0 else None
+        gc_cpu_s, capacity_s = self.rates["gc_cpu_share"]
+        is_hidden = name in _OF_ALL_CPUS and gc_cpu_s > capacity_s
+        return above / below if below > 0 and not is_hidden else None
 
     def figures(self) -> dict[str, Any]:
         """Returns the figures of the summary that follow from the spans."""
@@ -275,6 +283,11 @@ def _both(join: Any, one: float | None, other: float | None) -> float | None:
 _HIDES = 1 / 3
 """Share of the allocation by which truncated sizes may be off. From there on the interval of the
 sum has ends that differ more than twofold, and the allocation is unknown."""
+
+_OF_ALL_CPUS = frozenset(
+    rate for rate in RATES if "cpu_" in rate or rate == "assist_share_of_cpu"
+)
+"""The rates that are over the time of all processors."""
 
 _NOT_SHOWN = ("counted_per_s", ROUNDING)
 

@@ -257,6 +257,13 @@ _GO_COMMAND = re.compile(
 )
 
 
+_TRACED_PROGRAM = re.compile(
+    r"(?:^|[$#>%] *)(?:[A-Z][A-Z0-9_]*=\S+ +)*GODEBUG=\S*gctrace=[1-9]\S* +"
+    r"(?:[A-Z][A-Z0-9_]*=\S+ +)*(?!go |[A-Z][A-Z0-9_]*=)\S",
+    re.MULTILINE,
+)
+
+
 GO_COMMANDS = ("go run", "go build", "go test", "# command-line", "# testmain", "# github.com/")
 """What a line has that shows the go command."""
 
@@ -272,6 +279,11 @@ def of_toolchain(text: str) -> str | None:
     if not (named := _GO_COMMAND.findall(text)):
         return None
     commands = [*dict.fromkeys(command.strip() for command, _ in named if command)] or ["go"]
+    if _TRACED_PROGRAM.search(text):
+        # Others printed no cycles.
+        commands = [command for command in commands if "gctrace=" in command]
+    if not commands:
+        return None
     quoted = " and ".join(f"`{command}`" for command in commands[:_MOST_COMMANDS])
     return (
         f"Cycles may be those of {quoted}: go, compile and link print gctrace too. Build the "

@@ -442,7 +442,7 @@ def _memory_at_death(
     counts_files = (
         death.is_of_files or death.file_rss_bytes == 0 or death.anon_rss_bytes is None
     )
-    resident_is = "" if counts_files else " (without file pages)"
+    without = "" if counts_files else " (without file pages)"
     listed = listed_tasks(tables["oom_tasks"], death.source, death.line_no)
     host = death.host_bytes or (int(listed["rss_bytes"].sum()) if len(listed) > 1 else 0)
     share = resident / host if resident and host and death.scope == "global" else None
@@ -451,4 +451,4 @@ def _memory_at_death(
     is_largest = first[0] != death.comm and first[1] > (resident or 0)
     largest = (first[0], first[1] / MIB) if is_largest else None
     mib = None if resident is None else resident / MIB
-    return Resident(mib, other, resident_is, share, largest)
+    return Resident(mib, other, without, share, largest)

@@ -68,10 +68,7 @@ FIND_VICTIM = (
     "Add the kernel's log of that time (`journalctl -k`, `dmesg`), which names the victim, or "
     "memory.events.local and memory.max of the groups below it."
 )
-FIND_FILES = (
-    "Find out which files the program maps (`pmap -x`, /proc/PID/smaps), and whether the limit "
-    "leaves room for them."
-)
+FIND_FILES = "Find out which files the program maps (`pmap -x`, /proc/PID/smaps)."
 FIND_BESIDE = (
     "Find out what else uses memory under this limit: other processes (`systemd-cgls`, `ps` in the "
     "container), and files in memory (tmpfs, /dev/shm)."

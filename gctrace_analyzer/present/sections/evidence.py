@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.postmortem.circumstances import resident_is
 from gctrace_analyzer.analysis.postmortem.death import REFUSED
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
 from gctrace_analyzer.present.document import Table
@@ -66,7 +67,7 @@ _PREVENTABLE = {
     "yes": "GC settings could have prevented it.",
     "partly": "GC settings might have prevented it.",
     "for a while": "GC settings would at most have delayed this kill.",
-    "no": "GC settings could not have prevented it.",
+    "no": "Its GC settings could not have prevented it.",
 }
 
 
@@ -156,7 +157,7 @@ def _ends_of(deaths: list[PostMortem]) -> Iterator[tuple[str, str]]:
         yield "When", printable(f"{first.printed_at} to {last.printed_at}")
     sizes = [death.resident_mib for death in deaths if death.resident_mib is not None]
     if sizes:
-        yield "Memory", f"{_range(min(sizes), max(sizes))} resident{first.resident_is}"
+        yield "Memory", f"{_range(min(sizes), max(sizes))} resident{resident_is(deaths)}"
 
 
 def _range(low: float, high: float) -> str:

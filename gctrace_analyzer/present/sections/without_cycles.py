@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.metrics.since_start import shows_costs
-from gctrace_analyzer.analysis.postmortem.circumstances import holders
+from gctrace_analyzer.analysis.postmortem.circumstances import holders, resident_is
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT
@@ -308,7 +308,7 @@ def figures_of_deaths(report: Report) -> list[KeyFigure]:
     sizes = [death.resident_mib for death in deaths if death.resident_mib is not None]
     if sizes:
         least = "" if len(sizes) == 1 else f"; the smallest was {mib(min(sizes))}"
-        rss = f"RSS{max(death.resident_is for death in deaths)}{least}"
+        rss = f"RSS{resident_is(deaths)}{least}"
         figures.append(KeyFigure("Resident at the kill", mib(max(sizes)), rss))
     limits = {death.limit_mib for death in deaths}
     of = {death.limit_is for death in deaths}
