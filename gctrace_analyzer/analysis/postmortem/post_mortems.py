@@ -385,7 +385,8 @@ def _next_goal(minute: pl.DataFrame, last: Row) -> int | None:
     roots = (last["stacks_mib"] or 0) + (last["globals_mib"] or 0)
     by_gogc = round(goal_mib(last["heap_live_mib"], roots, gogc))
     limited = minute.filter(setter == "memory-limit")["heap_goal_mib"].drop_nulls().to_list()
-    return min(by_gogc, max(*limited, last["heap_live_mib"])) if limited else by_gogc
+    # Where the live heap was above the limit, the goal was the live heap.
+    return min(by_gogc, max(min(limited), last["heap_live_mib"])) if limited else by_gogc
 
 
 def _gap_s(death: Death, last: Row) -> float | None:

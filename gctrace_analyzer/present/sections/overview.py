@@ -421,6 +421,10 @@ def _goal(report: Report) -> str:
     effective = (
         [] if unclear else [f"effective GOGC {_levels_of_gogc(report) or f'{gogc:.0f}'}"]
     )
+    live = report.analysis.summary.live_heap_p50_mib
+    if effective and live is not None and live < report.analysis.thresholds.gogc_min_live_mib:
+        # It is the median of heaps that are large enough to show it.
+        effective = [f"{effective[0]} in larger heaps"]
     setters = report.analysis.goal_set_by
     setter, cycles = max(setters.items(), key=lambda item: item[1], default=("", 0))
     # Nothing is said of a goal whose setter is known for a few cycles only.
