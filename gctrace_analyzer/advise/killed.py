@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.postmortem.circumstances import resident_is
 from gctrace_analyzer.analysis.postmortem.death import REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import DOUBTS
 from gctrace_analyzer.units import IN_GIB_FROM_MIB, duration_text, size_text
@@ -77,6 +76,12 @@ def _named(victims: set[str | None]) -> str:
 
 _IN_WHOLE_FROM_MIB = 10.0
 """Smaller sizes are shown with a fraction."""
+
+
+def resident_is(deaths: Sequence[PostMortem]) -> str:
+    """Returns which pages the resident memory of several deaths does not count."""
+    kinds = {death.resident_is for death in deaths}
+    return kinds.pop() if len(kinds) == 1 else ", of some without file pages"
 
 
 def _resident(deaths: Sequence[PostMortem]) -> str:

@@ -206,7 +206,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         return Verdict("info", "The input does not show what GC costs.", _NEEDS_COSTS)
     if too_large := _too_large_for_container(advice):
         return Verdict("warn", f"{too_large} Otherwise {figures}.", _for_less_memory(advice))
-    sentence = f"{start}{figures and f': {figures}'}. {grown}".rstrip()
+    joined = f"{', and' if start.endswith('missing') else ':'} {figures}" if figures else ""
+    sentence = f"{start}{joined}. {grown}".rstrip()
     growth = None
     if growing is not None and growing.process is not None and not analysis.by_dumps:
         growth = analysis.live_growth(growing.process)
@@ -231,11 +232,11 @@ def _better_input(analysis: Analysis, *, short: bool, idle: bool) -> str:
         return "Use the complete standard error of a single program."
     if short and analysis.log.selection:
         return "Select a longer range, or report on the whole input."
+    if "gc_cpu" in analysis.too_coarse:
+        return "Record the log on a system with a finer clock."
     if short:
         what = "metrics of a longer time" if analysis.by_dumps else "a longer log"
         return f"Record {what}, under the usual load."
-    if "gc_cpu" in analysis.too_coarse:
-        return "Record the log on a system with a finer clock."
     return ""
 
 

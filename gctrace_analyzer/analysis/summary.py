@@ -82,6 +82,8 @@ class Summary(Plain):
         """Whether most cycles follow each other far faster than the rate of the whole log."""
         if not self.gc_per_s or self.gc_interval_p50_ms is None:
             return False
+        if self.missing_cycles > self.cycles:
+            return False
         # The log has times in whole milliseconds.
         return max(self.gc_interval_p50_ms, 1) < _IN_BURSTS * 1000 / self.gc_per_s
 

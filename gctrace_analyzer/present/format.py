@@ -102,7 +102,7 @@ def interval(summary: Summary) -> str:
     """Returns the usual time from one cycle to the next, if known: `every 33 ms (median)`."""
     bursts = ", in bursts" if summary.is_in_bursts else ""
     apart_ms = summary.gc_interval_p50_ms
-    if apart_ms is None:
+    if apart_ms is None or summary.missing_cycles > summary.cycles:
         return ""
     # The log has times in whole milliseconds.
     if apart_ms < 1:

@@ -15,11 +15,10 @@ from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS
 from gctrace_analyzer.units import MIB, duration_text, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from gctrace_analyzer.analysis.postmortem.death import Death
     from gctrace_analyzer.analysis.postmortem.facts import Evidence
-    from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
 
 
 def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
@@ -255,9 +254,3 @@ def about_runtime(death: Death) -> Iterator[str]:
         f"The operating system refused {asked_text} to the Go runtime{used_text}{single}: "
         f"{causes}. It was not the OOM killer."
     )
-
-
-def resident_is(deaths: Iterable[PostMortem]) -> str:
-    """Returns which pages the resident memory of several deaths does not count."""
-    kinds = {death.resident_is for death in deaths}
-    return kinds.pop() if len(kinds) == 1 else ", of some without file pages"

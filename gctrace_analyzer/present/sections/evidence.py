@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.postmortem.circumstances import resident_is
+from gctrace_analyzer.advise.killed import resident_is
 from gctrace_analyzer.analysis.postmortem.death import REFUSED
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
 from gctrace_analyzer.present.document import Table

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.advise.killed import resident_is
 from gctrace_analyzer.analysis.metrics.since_start import shows_costs
-from gctrace_analyzer.analysis.postmortem.circumstances import holders, resident_is
+from gctrace_analyzer.analysis.postmortem.circumstances import holders
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT
