@@ -462,7 +462,7 @@ def test_of_a_program_that_was_killed_the_last_live_heap_is_shown(tmp_path: Path
     shown = {figure.label: figure for figure in overview.state(report)}["Live heap"]
     assert shown.value == live_heap(death.live_mib)
     assert shown.note.startswith(f"last; median {median}; max ")
-    assert shown.note in report_page.dumps(report)
+    assert shown.note in report_page.dumps(report).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_a_batch_job_that_ends_later_under_the_advised_setting_is_told_so() -> None:
