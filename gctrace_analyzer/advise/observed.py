@@ -10,12 +10,7 @@ import polars as pl
 
 from gctrace_analyzer.advise import subject
 from gctrace_analyzer.advise.prediction.load import load_of, with_hidden_roots
-from gctrace_analyzer.advise.prediction.model import (
-    CONSTANTS,
-    Constants,
-    Model,
-    Setting,
-)
+from gctrace_analyzer.advise.prediction.model import CONSTANTS, Constants, Model, Setting
 from gctrace_analyzer.advise.predictor import Baseline, Highest
 from gctrace_analyzer.advise.refusal import (
     FEW_CYCLES,

@@ -26,11 +26,7 @@ from gctrace_analyzer.advise.subject import (
 )
 from gctrace_analyzer.advise.tight_limit import raise_limit
 from gctrace_analyzer.analysis.rules import headline_levels
-from gctrace_analyzer.analysis.rules.finding import (
-    ALLOCATE_LESS,
-    SEVERITIES,
-    percent,
-)
+from gctrace_analyzer.analysis.rules.finding import ALLOCATE_LESS, SEVERITIES, percent
 from gctrace_analyzer.analysis.settings.naming import setting_text
 from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import changes_at

@@ -10,13 +10,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.totals import RATES, ROUNDING, part, quotients, whole
 from gctrace_analyzer.errors import BadSettingError
-from gctrace_analyzer.ingest.rows import (
-    by_number,
-    complete,
-    not_null,
-    of_each_process,
-    parted,
-)
+from gctrace_analyzer.ingest.rows import by_number, complete, not_null, of_each_process, parted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -248,17 +248,9 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
     given = {name: value for name in names if (value := getattr(args, name)) is not None}
     length = {} if (text := getattr(args, "for")) is None else {"serve_for": text}
     measured = [*_MEASURED, *metrics["metric"], *metrics["metric_up"]]
-    sides = _by_name(args.side, "sides")
-    order = {"decides": _first_metric(args)}
-    return {
-        **given,
-        **length,
-        **values,
-        **metrics,
-        **order,
-        "sides": sides,
-        "measured": measured,
-    }
+    sides, first = _by_name(args.side, "sides"), _first_metric(args)
+    given |= {"sides": sides, "decides": first, "measured": measured}
+    return {**given, **length, **values, **metrics}
 
 
 def _first_metric(args: argparse.Namespace) -> str | None:

@@ -18,11 +18,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self, cast
 
 from gctrace_analyzer import core
-from gctrace_analyzer.errors import (
-    BadSettingError,
-    NoDataError,
-    UnreadableInputError,
-)
+from gctrace_analyzer.errors import BadSettingError, NoDataError, UnreadableInputError
 from gctrace_analyzer.files import fetched, is_url, not_found, without_secrets
 from gctrace_analyzer.ingest.compression import (
     DamagedError,

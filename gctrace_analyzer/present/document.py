@@ -118,7 +118,6 @@ class Problem:
     place: str
     also_causes: str
     advice: str
-    page: str
 
 
 @frozen

@@ -89,9 +89,7 @@ def listening_port(pid: int) -> int | None:
 def busy_s() -> float | None:
     """Returns the time that the CPUs were not idle; guests are in user time already."""
     with suppress(OSError, ValueError):
-        user, nice, system, _, _, *more = (
-            (_PROC / "stat").read_text().split("\n", 1)[0].split()[1:9]
-        )
+        user, nice, system, _, _, *more = (_PROC / "stat").read_text().split(maxsplit=9)[1:9]
         return sum(map(int, (user, nice, system, *more))) / os.sysconf("SC_CLK_TCK")
     return None
 

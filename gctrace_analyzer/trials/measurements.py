@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer import __version__
+from gctrace_analyzer import __version__, schema
 from gctrace_analyzer.analysis.compare.rounds import Measurement, TrialRun
 from gctrace_analyzer.api import from_frame, read
 from gctrace_analyzer.comparison import Comparison, side_of
@@ -143,7 +143,7 @@ class Measurements:
         try:
             return read(self.folder / run.log, **facts)
         except NoDataError:
-            return from_frame(_no_cycles(), **facts)
+            return from_frame(schema.empty("cycles"), **facts)
 
     def comparison(self) -> Comparison:
         """Returns the sides compared.
@@ -172,14 +172,6 @@ class Measurements:
             return {name: tuple(ends) for name, ends in expected.items()}, reason
 
         return promised
-
-
-def _no_cycles() -> Any:
-    import polars as pl
-
-    from gctrace_analyzer import schema
-
-    return pl.DataFrame(schema=schema.polars_schema("cycles"))
 
 
 def _file_name(label: str) -> str:

@@ -129,10 +129,8 @@ class Plan:
 
     def missing(self, figures: Mapping[str, float]) -> OutputMetric | None:
         """Returns a metric that the output of a run does not have; None if it has all."""
-        return next(
-            (one for one in self.metrics if one.pattern and one.name not in figures),
-            None,
-        )
+        missing = (one for one in self.metrics if one.pattern and one.name not in figures)
+        return next(missing, None)
 
     def figures(self, texts: Sequence[str]) -> Mapping[str, tuple[float, str]]:
         """Returns the figures in the output of a run, with their units."""
@@ -158,7 +156,7 @@ def plan_of(
     if load is not None and ready is None:
         raise BadSettingError(
             argument="load",
-            value=_text(load),
+            value=shlex.join(_words(load)),
             expected="also when the server is ready: a URL that answers then",
         )
     if stdin is not None and not Path(stdin).is_file():
@@ -203,10 +201,6 @@ def _words(command: Words) -> list[str]:
     return words
 
 
-def _text(command: Words) -> str:
-    return command if isinstance(command, str) else shlex.join(command)
-
-
 def trials_of(
     command: Words | None,
     gogc: GogcValues | Present,
@@ -228,12 +222,8 @@ def trials_of(
         return [Trial(name, tuple(_words(own))) for name, own in sides.items()]
     assert command is not None
     words = tuple(_words(command))
-    gogcs = _values(gogc, "gogc")
-    limits = _values(memory_limit, "memory_limit")
-    trials = [
-        Trial(setting_label(percent, mib) or NOW, words, percent, mib)
-        for percent, mib in product(gogcs, limits)
-    ]
+    settings = product(_values(gogc, "gogc"), _values(memory_limit, "memory_limit"))
+    trials = [Trial(setting_label(*pair) or NOW, words, *pair) for pair in settings]
     if len(trials) == 1 and trials[0].label != NOW:
         # One setting is compared with the environment as it is.
         trials.insert(0, Trial(NOW, words))

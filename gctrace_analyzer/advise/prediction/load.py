@@ -27,13 +27,7 @@ from gctrace_analyzer.advise.prediction.path import (
 from gctrace_analyzer.analysis.cycles import since_before
 from gctrace_analyzer.analysis.pauses import LatePauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.ingest.rows import (
-    complete,
-    median,
-    not_null,
-    since,
-    unforced,
-)
+from gctrace_analyzer.ingest.rows import complete, median, not_null, since, unforced
 
 FEWEST = 3
 ROUNDING = 0.05

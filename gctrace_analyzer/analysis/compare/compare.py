@@ -28,13 +28,7 @@ from gctrace_analyzer.analysis.compare.change import (
     UNBOUNDED,
     Change,
 )
-from gctrace_analyzer.analysis.compare.metrics import (
-    METRICS,
-    NAMED,
-    RESULTS,
-    Metric,
-    figures,
-)
+from gctrace_analyzer.analysis.compare.metrics import METRICS, NAMED, RESULTS, Metric, figures
 from gctrace_analyzer.analysis.compare.sequential import interval, student
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.pauses import LatePauses, has_phases

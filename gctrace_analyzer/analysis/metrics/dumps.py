@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.metrics import (
-    findings,
-    intervals,
-    pause_bounds,
-    since_start,
-)
+from gctrace_analyzer.analysis.metrics import findings, intervals, pause_bounds, since_start
 from gctrace_analyzer.analysis.metrics.typical import summarize
 from gctrace_analyzer.analysis.pauses import BOTH
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import programs

@@ -10,12 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.postmortem.death import ABORTED, EVICTOR, REFUSED, Death
-from gctrace_analyzer.analysis.postmortem.pairing import (
-    LATE_S,
-    gap_s,
-    same_host,
-    without_kill,
-)
+from gctrace_analyzer.analysis.postmortem.pairing import LATE_S, gap_s, same_host, without_kill
 from gctrace_analyzer.analysis.postmortem.proof import NOTICES, is_kill, is_proven
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import BELOW, KILLED_AT_START, NOT_ENDED

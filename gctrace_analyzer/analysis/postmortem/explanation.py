@@ -10,15 +10,9 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.postmortem import remedies
 from gctrace_analyzer.analysis.postmortem.circumstances import about_limit, about_runtime
-from gctrace_analyzer.analysis.postmortem.dumps_at_death import (
-    dumps_of,
-    reading_of_dumps,
-)
+from gctrace_analyzer.analysis.postmortem.dumps_at_death import dumps_of, reading_of_dumps
 from gctrace_analyzer.analysis.postmortem.heap_at_death import MAX_OVERSHOOT, NOTABLE
-from gctrace_analyzer.analysis.postmortem.remedies import (
-    MOST_OF_LIMIT,
-    limit_with_room,
-)
+from gctrace_analyzer.analysis.postmortem.remedies import MOST_OF_LIMIT, limit_with_room
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import FIND_GROWTH
 from gctrace_analyzer.frozen import frozen

@@ -16,12 +16,7 @@ from gctrace_analyzer.analysis.cycles import goal_mib
 from gctrace_analyzer.analysis.postmortem.circumstances import by_program
 from gctrace_analyzer.analysis.postmortem.deaths import deaths
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S, explain_death
-from gctrace_analyzer.analysis.postmortem.facts import (
-    Evidence,
-    LastMinute,
-    Limit,
-    Resident,
-)
+from gctrace_analyzer.analysis.postmortem.facts import Evidence, LastMinute, Limit, Resident
 from gctrace_analyzer.analysis.postmortem.heap_at_death import TIMESTAMP_S, heap_at_death
 from gctrace_analyzer.analysis.postmortem.match import (
     NEAR,

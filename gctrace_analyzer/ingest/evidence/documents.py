@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest import identity_names, json_values, numbers
-from gctrace_analyzer.ingest.evidence import (
-    docker,
-    kubernetes,
-    platforms,
-    yaml_documents,
-)
+from gctrace_analyzer.ingest.evidence import docker, kubernetes, platforms, yaml_documents
 from gctrace_analyzer.ingest.evidence.message import given
 from gctrace_analyzer.ingest.evidence.words import JSON_FRAGMENT
 from gctrace_analyzer.ingest.json_values import array, objects

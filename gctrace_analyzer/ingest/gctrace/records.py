@@ -13,11 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from gctrace_analyzer import core
-from gctrace_analyzer.ingest.gctrace.columns import (
-    COUNTS_OF_32_BITS,
-    as_cycles,
-    fields_of,
-)
+from gctrace_analyzer.ingest.gctrace.columns import COUNTS_OF_32_BITS, as_cycles, fields_of
 from gctrace_analyzer.ingest.gctrace.framed import CHANGES, HEAD, OF_FRAMES, TIMES, Framed, Key
 from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, GCTRACE, Field, Variant
 from gctrace_analyzer.ingest.gctrace.lines import joined, split

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.present.html.parts import environment
+from gctrace_analyzer.present.html.parts import rendered
 from gctrace_analyzer.present.sections import advice, findings, overview, verdict
 
 if TYPE_CHECKING:
@@ -17,20 +17,17 @@ def dumps(report: Report) -> str:
     """Returns a short report as an HTML fragment without scripts."""
     problems = findings.problems(report)
     ranked = report.advice.recommendations
-    return (
-        environment()
-        .get_template("cell.html.j2")
-        .render(
-            report=report,
-            verdict=verdict.shown(report),
-            of_all=overview.of_all(report),
-            state=overview.with_trends(report, overview.state(report))
-            if report.analysis.summary.cycles
-            else [],
-            problems=problems[:_MOST_PROBLEMS],
-            more=len(problems) - _MOST_PROBLEMS,
-            advised=advice.setting_text(ranked.row(0, named=True)) if len(ranked) else None,
-            no_change=bool(len(ranked) and ranked["now"][0]),
-            refused=report.advice.baseline.refused,
-        )
+    return rendered(
+        "cell.html.j2",
+        report=report,
+        verdict=verdict.shown(report),
+        of_all=overview.of_all(report),
+        state=overview.with_trends(report, overview.state(report))
+        if report.analysis.summary.cycles
+        else [],
+        problems=problems[:_MOST_PROBLEMS],
+        more=len(problems) - _MOST_PROBLEMS,
+        advised=advice.setting_text(ranked.row(0, named=True)) if len(ranked) else None,
+        no_change=bool(len(ranked) and ranked["now"][0]),
+        refused=report.advice.baseline.refused,
     )

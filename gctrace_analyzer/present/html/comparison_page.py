@@ -11,7 +11,7 @@ from gctrace_analyzer.present.document import Sentence
 from gctrace_analyzer.present.html import interval_chart
 from gctrace_analyzer.present.html.chart import charts_of
 from gctrace_analyzer.present.html.embed import embedded
-from gctrace_analyzer.present.html.parts import environment
+from gctrace_analyzer.present.html.parts import rendered
 from gctrace_analyzer.present.plots.kinds.overlay import overlay
 from gctrace_analyzer.present.report import Report
 from gctrace_analyzer.present.sections import benchmarks, changes
@@ -58,9 +58,7 @@ def _shown(pairs: Sequence[Pair]) -> dict[str, object]:
             "tables": [*benchmarks.tables(pair), changes.figures(pair)],
             "method": rows.method(pairs),
         }
-    broken = [
-        difference for difference in all_differences(pairs) if difference.kind == "incomparable"
-    ]
+    broken = [one for one in all_differences(pairs) if one.kind == "incomparable"]
     return {
         "title": ", ".join(side.label for side in sides_of(pairs)),
         "statements": [Sentence("Note", difference.sentence) for difference in broken],
@@ -82,8 +80,8 @@ def _notes(pairs: Sequence[Pair], sides: Sequence[Side]) -> Iterator[str]:
 def _page(sides: Sequence[Side], theme: Theme, **values: object) -> str:
     figure = _on_one_axis(_figure(sides))
     charts = list(charts_of(figure, {}, linked=figure.x_range is not None))
-    page = environment().get_template("comparison.html.j2")
-    return page.render(
+    return rendered(
+        "comparison.html.j2",
         sources=[rows.source(side, label=True) for side in sides],
         charts=charts,
         notes=[*figure.notes, *_left_out(sides)],

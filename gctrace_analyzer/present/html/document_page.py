@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present.html.chart import charts_of
 from gctrace_analyzer.present.html.embed import without_script
-from gctrace_analyzer.present.html.parts import environment
+from gctrace_analyzer.present.html.parts import rendered
 from gctrace_analyzer.present.plots.accessor import described
 
 if TYPE_CHECKING:
@@ -17,20 +17,17 @@ if TYPE_CHECKING:
 
 def dumps(report: Report, blocks: Document, heading: str, theme: Theme = "auto") -> str:
     """Returns predictions as an HTML document without scripts, with the curve of all settings."""
-    return (
-        environment()
-        .get_template("document.html.j2")
-        .render(
-            report=report,
-            blocks=blocks,
-            cell=False,
-            title=f"{heading}: {report.name}",
-            charts=list(charts_of(described(report, "trade_off"), {}, linked=False)),
-            **without_script(theme),
-        )
+    return rendered(
+        "document.html.j2",
+        report=report,
+        blocks=blocks,
+        cell=False,
+        title=f"{heading}: {report.name}",
+        charts=list(charts_of(described(report, "trade_off"), {}, linked=False)),
+        **without_script(theme),
     )
 
 
 def cell(blocks: Document) -> str:
     """Returns a document as an HTML fragment, for a notebook."""
-    return environment().get_template("document_cell.html.j2").render(blocks=blocks, cell=True)
+    return rendered("document_cell.html.j2", blocks=blocks, cell=True)

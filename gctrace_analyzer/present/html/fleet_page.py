@@ -8,7 +8,7 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present import fleet_tables
 from gctrace_analyzer.present.format import count, mib, milliseconds, share
 from gctrace_analyzer.present.html.embed import embedded
-from gctrace_analyzer.present.html.parts import environment
+from gctrace_analyzer.present.html.parts import rendered
 from gctrace_analyzer.present.sections import fleet
 
 if TYPE_CHECKING:
@@ -61,24 +61,21 @@ def dumps(
     tables = [ranking for ranking in rankings if ranking not in changes]
     processes = fleet_tables.processes(answers, MOST_ON_PAGE)
     tables.insert(0 if answers.problems.is_empty() else 1, processes)
-    return (
-        environment()
-        .get_template("fleet.html.j2")
-        .render(
-            title=title,
-            facts=facts,
-            verdict=fleet.verdict(answers),
-            state=fleet.state(answers),
-            bars=list(_bars(answers, linked)),
-            since="" if answers.changes is None else fleet.since(answers.changes),
-            changes=changes,
-            tables=[ranking for ranking in tables if ranking.rows],
-            processes=processes.title,
-            first=most,
-            notes=fleet.notes(answers),
-            linked=linked,
-            **embedded([], theme=theme),
-        )
+    return rendered(
+        "fleet.html.j2",
+        title=title,
+        facts=facts,
+        verdict=fleet.verdict(answers),
+        state=fleet.state(answers),
+        bars=list(_bars(answers, linked)),
+        since="" if answers.changes is None else fleet.since(answers.changes),
+        changes=changes,
+        tables=[ranking for ranking in tables if ranking.rows],
+        processes=processes.title,
+        first=most,
+        notes=fleet.notes(answers),
+        linked=linked,
+        **embedded([], theme=theme),
     )
 
 

@@ -38,6 +38,11 @@ class _Compiled(FileSystemBytecodeCache):
             super().dump_bytecode(bucket)
 
 
+def rendered(template: str, **values: object) -> str:
+    """Returns a template of this folder with its values."""
+    return environment().get_template(template).render(**values)
+
+
 @cache
 def environment() -> Environment:
     """Returns the environment for the templates in this folder."""

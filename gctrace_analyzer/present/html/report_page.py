@@ -17,7 +17,7 @@ from gctrace_analyzer.present.html.chart import charts_of
 from gctrace_analyzer.present.html.embed import embedded, without_script
 from gctrace_analyzer.present.html.icicle import icicles
 from gctrace_analyzer.present.html.methodology import methodology
-from gctrace_analyzer.present.html.parts import environment
+from gctrace_analyzer.present.html.parts import rendered
 from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.sections import (
@@ -171,7 +171,7 @@ def dumps(
         processes = [_process(report, drawn_axis) for drawn_axis in axes]
         shown |= embedded(drawn, processes, records=records.values(), theme=theme)
         shown["processes"] = processes
-    return environment().get_template("report.html.j2").render(**shown)
+    return rendered("report.html.j2", **shown)
 
 
 def _other_axes(report: Report, axis: Axis) -> list[Axis]:

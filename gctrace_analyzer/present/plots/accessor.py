@@ -255,9 +255,8 @@ class Plots:
             BadSettingError: there is no such plot, panel or backend, or too few axes.
             MissingExtraError: the library is not installed.
         """
-        figure = described(self.report(), name, options.get("bins", BINS))
-        backend, ax = options.get("backend", "plotly"), options.get("ax")
-        return drawn(figure, backend, ax, options.get("panel"))
+        how: Any = options
+        return Drawing(self.report, name)(**how)
 
 
 PLOTS = {name: plot.figure for name, plot in vars(Plots).items() if isinstance(plot, _Plot)}

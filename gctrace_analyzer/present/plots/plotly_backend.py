@@ -264,24 +264,17 @@ def _time_axis(panel: Panel) -> dict[str, object]:
     if first.dtype.is_temporal():
         return {"type": "date", "hoverformat": "%Y-%m-%d %H:%M:%S.%L"}
     end = panel.extent("x")[1]
-    if end < BRIEF_S:
-        seconds = [{"dtickrange": [None, 999], "value": "%-S.%L s"}]
-        return {
-            "type": "date",
-            "hoverformat": "%-S.%L s",
-            "tickformatstops": [*seconds, {"dtickrange": [1000, None], "value": "%-S s"}],
-        }
-    is_long = end >= DAY_S
+    is_long, unit = end >= DAY_S, " s" if end < BRIEF_S else ""
     # Hours of a second day are beyond what a format for dates can count.
-    hours = "day %-j %H:%M:%S" if is_long else "%-H:%M:%S"
+    hours = "%-S" if unit else "day %-j %H:%M:%S" if is_long else "%-H:%M:%S"
     stops = [
-        {"dtickrange": [None, 999], "value": f"{hours}.%L"},
-        {"dtickrange": [1000, 59_999], "value": hours},
+        {"dtickrange": [None, 999], "value": f"{hours}.%L{unit}"},
+        {"dtickrange": [1000, 59_999], "value": f"{hours}{unit}"},
         {"dtickrange": [60_000, None], "value": "day %-j %H:%M" if is_long else hours},
     ]
     axis: dict[str, object] = {
         "type": "date",
-        "hoverformat": f"{hours}.%L",
+        "hoverformat": f"{hours}.%L{unit}",
         "tickformatstops": stops,
     }
     if is_long:

@@ -274,8 +274,10 @@ def _memory(row: Row, predictor: Predictor) -> Iterator[str]:
         if outside
         else "; memory outside Go and file pages are unknown and add to this"
     )
+    # The parts add up as they are printed.
+    whole = round(heap) + round(other) + round(outside)
     yield (
-        f"about {row['memory_peak_mib']:,.0f} MiB{of_room} at the peak: heap {heap:,.0f}, other "
+        f"about {whole:,} MiB{of_room} at the peak: heap {heap:,.0f}, other "
         f"memory of Go {other:,.0f}{assumed}{rest}"
     )
 

@@ -236,6 +236,8 @@ def settings(pairs: Sequence[Pair], brief: Sequence[str] = ()) -> list[Table]:
     """
     tables = []
     measurement = pairs[0].measurement
+    values = [change for pair in pairs for change in pair.changes.values()]
+    known = {one.metric for one in values if one.before is not None or one.after is not None}
     own = [
         (
             one.name,
@@ -246,15 +248,7 @@ def settings(pairs: Sequence[Pair], brief: Sequence[str] = ()) -> list[Table]:
     ]
     main = (*own, *(_SETTING_COLUMNS[:_BESIDE_MEASURED] if own else _SETTING_COLUMNS))
     for title, columns in (("Setting", main), ("Also", _MORE_SETTING_COLUMNS)):
-        shown = [
-            (metric, head, times)
-            for metric, head, times in columns
-            if any(
-                end is not None
-                for pair in pairs
-                for end in (pair.changes[metric].before, pair.changes[metric].after)
-            )
-        ]
+        shown = [column for column in columns if column[0] in known]
         names = [printable(side.label) for side in sides_of(pairs)]
         if brief:
             whole = [" ".join(both) for both in zip(brief, names, strict=True)]
@@ -263,8 +257,7 @@ def settings(pairs: Sequence[Pair], brief: Sequence[str] = ()) -> list[Table]:
         others = (
             [_cell(pair.changes[name], times) for name, _, times in shown] for pair in pairs
         )
-        rows = zip(names, (first, *others), strict=True)
-        body = [(name, *cells) for name, cells in rows]
+        body = [(name, *row) for name, row in zip(names, (first, *others), strict=True)]
         head = (title, *(head for _, head, _ in shown))
         tables.append(Table(head, "l" + "r" * len(shown), body, least=(LEAST_SETTING,)))
     return [table for table in tables if len(table.head) > 1]

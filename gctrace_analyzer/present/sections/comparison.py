@@ -18,12 +18,7 @@ from gctrace_analyzer.present.document import (
     Table,
     Title,
 )
-from gctrace_analyzer.present.format import (
-    count,
-    duration,
-    printable,
-    short_paths,
-)
+from gctrace_analyzer.present.format import count, duration, printable, short_paths
 from gctrace_analyzer.present.report import Report
 from gctrace_analyzer.present.sections import benchmarks, measured, sites
 from gctrace_analyzer.present.sections.changes import (
@@ -73,12 +68,7 @@ def _two_sides(pair: Pair) -> Iterator[Block]:
     yield Gap()
     yield _labelled(circumstances(pair))
     yield from _figures(pair)
-    for table, note in further_tables(pair):
-        yield table
-        yield _remark(note)
-    if expectation(pair) is None and pair.no_expectation:
-        yield Gap()
-        yield _remark(f"The new setting was not predicted: {pair.no_expectation}.")
+    yield from _further(pair)
     yield Gap()
     yield _labelled(Sentence("Note", text, "bold") for text in further_notes(pair))
     yield _remark(method([pair]))
@@ -89,12 +79,8 @@ def _several_sides(pairs: Sequence[Pair]) -> Iterator[Block]:
     if differences := all_differences(pairs):
         yield Gap()
         yield _labelled(
-            Sentence(
-                "Load" if difference.what == "load" else "Note",
-                difference.sentence,
-                _KINDS[difference.kind],
-            )
-            for difference in differences
+            Sentence("Load" if one.what == "load" else "Note", one.sentence, _KINDS[one.kind])
+            for one in differences
         )
     yield from settings(pairs, letters(pairs))
     yield Gap()
@@ -121,18 +107,22 @@ def _measured(pairs: Sequence[Pair], measurement: Measurement) -> Iterator[Block
     else:
         yield from settings(pairs, letters(pairs))
     for pair in pairs:
-        if (predicted := expectation(pair)) is not None:
-            yield predicted
-            yield _remark(expectation_note(pair))
-        elif pair.no_expectation and not pair.benchmarks:
-            yield Gap()
-            yield _remark(
-                f"{printable(pair.after.label)} was not predicted: {pair.no_expectation}."
-            )
+        yield from _further(pair)
     yield Gap()
     several = notes(sides_of(pairs), measurement)
     yield _labelled(Sentence("Note", text, "bold") for text in several)
     yield _remark(method(pairs))
+
+
+def _further(pair: Pair) -> Iterator[Block]:
+    for table, note in further_tables(pair):
+        yield table
+        yield _remark(note)
+    if expectation(pair) is None and pair.no_expectation and not pair.benchmarks:
+        yield Gap()
+        yield _remark(
+            f"{printable(pair.after.label)} was not predicted: {pair.no_expectation}."
+        )
 
 
 def _figures(pair: Pair) -> Iterator[Block]:
@@ -166,7 +156,7 @@ def _remark(text: str) -> Paragraphs:
 
 def further_tables(pair: Pair) -> Iterator[tuple[Table, str]]:
     """Yields the tables about the load and the prediction, each with its note."""
-    if (load := of_load(pair)) is not None:
+    if pair.measurement is None and (load := of_load(pair)) is not None:
         yield load, LOAD_NOTE
     if (predicted := expectation(pair)) is not None:
         yield predicted, expectation_note(pair)
@@ -249,13 +239,9 @@ def further_notes(pair: Pair) -> Iterator[str]:
 
 def circumstances(pair: Pair) -> Iterator[Sentence]:
     """Yields whether a comparison is fair, and which settings changed."""
-    broken = [
-        difference for difference in pair.differences if difference.kind == "incomparable"
-    ]
-    other = [difference for difference in pair.differences if difference.what in _FIRST]
-    changed = [
-        difference.sentence for difference in pair.differences if difference.kind == "changed"
-    ]
+    broken = [one for one in pair.differences if one.kind == "incomparable"]
+    other = [one for one in pair.differences if one.what in _FIRST]
+    changed = [one.sentence for one in pair.differences if one.kind == "changed"]
     for sentence in (*broken, *other):
         yield Sentence("Note", sentence.sentence, _KINDS["incomparable"])
     if not broken and (shared := "; ".join(same(pair))):

@@ -122,5 +122,4 @@ def _problem(finding: Finding, report: Report, *, several: bool) -> Problem:
         _place(finding, report),
         ", ".join(RULES[id_].name for id_ in effects),
         "" if leads else finding.advice,
-        finding.page,
     )
