@@ -110,7 +110,7 @@ def test_predictions_are_a_page_without_scripts(
     assert main([command, "samples/steady-go1.26.log", "-f", "html"]) == 0
     page = capsys.readouterr().out
     assert "GOGC=100" in page
-    assert "80 % intervals" in page
+    assert "80\N{NO-BREAK SPACE}% intervals" in page
     assert "<script" not in page
     assert 'id="trade_off-' in page
 

@@ -186,7 +186,7 @@ def test_the_answers_fit_a_terminal_and_are_markdown_and_json() -> None:
     assert "| api-9.log | thrashing |" in page
     assert "long\\|\\<b\\>.log | 1 | Access Denied |" in page
     assert "<b>" not in fleet_page.dumps(found)
-    html = fleet_page.dumps(found)
+    html = fleet_page.dumps(found).replace("\N{NO-BREAK SPACE}", " ")
     assert "1 process of api is thrashing: GC takes 12 % of the CPU." in html
     assert "<script>alert" not in html
     document = json.loads(of_fleet(found))

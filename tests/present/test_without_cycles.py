@@ -96,7 +96,7 @@ def test_the_page_of_a_kill_has_its_figures_once() -> None:
         "Memory limit": ("none reached", "the host ran out of memory"),
         "Heap allocated": ("6,789 MiB", "last MemStats dump"),
     }
-    text = report_page.dumps(report)
+    text = report_page.dumps(report).replace("\N{NO-BREAK SPACE}", " ")
     assert 'href="#deaths"' in text
     assert 'id="GC039"' not in text
     assert "with 6,773 MiB of heap allocated or more: 92 % of what was resident" in text
