@@ -243,7 +243,9 @@ def about_runtime(death: Death) -> Iterator[str]:
             "in pieces. It was not the OOM killer."
         )
         return
-    causes = "an address-space limit (`ulimit -v`) or the overcommit limit of the host"
+    causes = (
+        "most often an address-space limit (`ulimit -v`) or the overcommit limit of the host"
+    )
     if death.errno is not None:
         causes = "the commit limit of Windows (memory and page file together) was reached"
     elif death.is_of_32_bits:

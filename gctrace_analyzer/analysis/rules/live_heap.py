@@ -262,12 +262,12 @@ def low_reclaim(facts: ProcessFacts) -> Iterator[Evidence]:
 @rule(
     "GC028",
     "ballast-present",
-    meaning="A constant part of the live heap looks like a ballast, which raises the heap "
-    "goal. From Go 1.19 on it is not needed: GOGC and GOMEMLIMIT have the same effect.",
+    meaning="The live heap is constant from the start: it is data that was loaded once, or a "
+    "ballast. From Go 1.19 on a ballast is not needed: GOGC and GOMEMLIMIT have the same effect.",
     condition="The live heap is at least {t.ballast_min_mib:.0f} MiB from the first or second "
     "cycle on and varies by at most {t.ballast_spread:.0%} of its minimum, and the memory "
     "limit does not set most goals. Needs at least {t.min_cycles} cycles.",
-    advice="Replace the ballast with a higher GOGC and GOMEMLIMIT (Go 1.19 and later), which "
+    advice="Replace a ballast with a higher GOGC and GOMEMLIMIT (Go 1.19 and later), which "
     "have the same effect.",
     needs="live heap from the first cycles on",
     contradicted_by="a cache or data set that is loaded at the start: a heap profile shows "

@@ -389,9 +389,9 @@ def alone(known: Mapping[str, int]) -> Iterator[str]:
     if whole := _whole(known):
         anonymous = known.get("anonymous")
         of_these = f", {_mib(anonymous)} of them anonymous memory" if anonymous else ""
-        most = f", and {_mib(peak)} were at most" if peak > resident > 0 else ""
+        most = f" ({_mib(peak)} at most)" if peak > resident > 0 else ""
         yield (
-            f"{whole}{of_these}{most}. Whether that is Go's heap or memory outside Go, MemStats "
+            f"{whole}{most}{of_these}. Whether that is Go's heap or memory outside Go, MemStats "
             "of the same time shows (heap?debug=1, /debug/vars)."
         )
     if virtual > 2 * resident > 0:

@@ -271,7 +271,7 @@ def test_gos_own_out_of_memory_is_not_the_oom_killer() -> None:
         "kind": "Out of memory in the Go runtime", "scope": None, "limit_mib": None,
     }  # fmt: skip
     assert (
-        "refused memory to the Go runtime: an address-space limit (`ulimit -v`)"
+        "refused memory to the Go runtime: most often an address-space limit (`ulimit -v`)"
         in (explained(**refused).reading[0])
     )
     # Nothing that is a container's helps, and the program is written in Go.

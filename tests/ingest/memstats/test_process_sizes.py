@@ -93,7 +93,7 @@ def test_a_process_is_read_again_and_again_without_a_header() -> None:
         ("ana  17204   0.6  2.9 558574212 243371 s002  Ss+   2:31pm   6:12.47 ipfs daemon\n",
          "The 545,483 MiB of address space (VSZ, VIRT) are not memory in use."),
         ("<pre>\nVmHWM:\t12403892 kB\nVmRSS:\t 9377488 kB\nRssAnon:\t 9359576 kB\n</pre>\n",
-         "9,158 MiB are resident, 9,140 MiB of them anonymous memory, and 12,113 MiB were at most."),
+         "9,158 MiB are resident (12,113 MiB at most), 9,140 MiB of them anonymous memory."),
     ],
 )  # fmt: skip
 def test_the_size_of_a_process_alone_is_an_answer(text: str, said: str) -> None:
