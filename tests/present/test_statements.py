@@ -893,7 +893,7 @@ def test_a_finding_that_the_verdict_says_already_is_listed_with_what_it_means() 
 def test_a_single_minor_finding_is_said_and_several_are_named() -> None:
     ballast = gca.read(SAMPLES / "ballast-go1.26.log").report()
     assert "a ballast is not needed" in str(findings.minor(ballast))
-    assert "it is not needed: GOGC and GOMEMLIMIT" in str(findings.minor(ballast))
+    assert "a ballast is not needed: GOGC and GOMEMLIMIT" in str(findings.minor(ballast))
     several = gca.read(SAMPLES / "together-go1.22.log").report()
     assert str(findings.minor(several)).endswith("stw-outliers (explain NAME)")
 

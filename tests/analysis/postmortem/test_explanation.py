@@ -281,7 +281,7 @@ def test_gos_own_out_of_memory_is_not_the_oom_killer() -> None:
     found = explain(evidence(**{**facts, **death}))
     assert found.reading == (
         "The operating system refused 300 MiB to the Go runtime, which had 792 MiB in use, for "
-        "one allocation: an address-space limit (`ulimit -v`) or the overcommit limit of the host. It was "
+        "one allocation: most often an address-space limit (`ulimit -v`) or the overcommit limit of the host. It was "
         "not the OOM killer.",
         "The live heap grew from 1 to 668 MiB within the last minute.",
     )
