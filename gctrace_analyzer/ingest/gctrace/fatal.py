@@ -84,7 +84,7 @@ def read(messages: Sequence[Message]) -> list[Row]:
 
 def crashes(messages: Sequence[Message]) -> Iterator[str]:
     """Yields a sentence about the panics and fatal errors that ended a program."""
-    crashes: list[Message] = []
+    panics: list[Message] = []
     last: Message | None = None
     for message in messages:
         if _CRASH.match(message.text):
@@ -93,11 +93,11 @@ def crashes(messages: Sequence[Message]) -> Iterator[str]:
                 last = message
         elif last and _RUNNING.match(message.text):
             if message.line_no - last.line_no <= _CRASH_LINES:
-                crashes.append(last)
+                panics.append(last)
             last = None
-    if crashes:
-        times = f" {len(crashes):,} times, first" if len(crashes) > 1 else ""
-        said = crashes[0].text[:_CRASH_CHARS].rstrip()
+    if panics:
+        times = f" {len(panics):,} times, first" if len(panics) > 1 else ""
+        said = panics[0].text[:_CRASH_CHARS].rstrip()
         yield f"The program crashed{times} with `{said}`."
 
 
