@@ -100,6 +100,18 @@ def test_the_size_of_a_process_alone_is_an_answer(text: str, said: str) -> None:
     assert said in shown(text)
 
 
+@pytest.mark.parametrize("time", ["3198:01", "53h", "53:18.04"])
+def test_a_row_of_top_is_read_however_long_the_process_has_run(time: str) -> None:
+    rows = [
+        " 8177 root 20 0 161288 4888 4340 S 1.0 0.2 0:12.18 sshd\n",
+        f"19167 root 20 0 1977232 297152 10880 S 7.3 10.2 {time} minio\n",
+    ]
+    for text in (rows, rows[::-1]):
+        assert "Resident: minio (pid 19167) 290 MiB, sshd (pid 8177) 4.8 MiB." in shown(
+            TOP + "".join(text)
+        )
+
+
 def test_a_size_in_a_sentence_alone_is_no_answer() -> None:
     with pytest.raises(NoDataError, match="text in sentences, whose figures are not read"):
         read_text("It takes as much of the memory as you have for it: RSS: 3.0 GiB here.\n")
