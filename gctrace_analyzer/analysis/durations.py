@@ -111,10 +111,13 @@ def since_start(corrected: pl.DataFrame) -> pl.DataFrame:
 @cache
 def _since_start(within: Within) -> tuple[list[pl.Expr], ...]:
     """Returns the columns of `since_start`, in steps that need those before."""
-    pauses = pl.sum_horizontal(f"{pause}_cpu_ms" for pause in PAUSES)
+    printed_pauses = pl.sum_horizontal(f"{pause}_cpu_ms" for pause in PAUSES)
     others = pl.sum_horizontal("assist_cpu_ms", "background_cpu_ms")
     # Go 1.4 and earlier print no CPU time; up to Go 1.17 pauses count as printed.
     counts_all = pl.col("stacks_mib").is_null()
+    # accumulateGCPauseTime counts them for all of GOMAXPROCS, of which no more may have a CPU.
+    on_all = (pl.col("procs") / pl.col("stopped_procs")).fill_null(1.0)
+    pauses = pl.when(counts_all).then(printed_pauses).otherwise(printed_pauses * on_all)
     timed = pl.col(f"{PAUSES[1]}_cpu_ms").is_not_null()
     own = [pl.when(timed).then(pauses + others).alias("most"), others.alias("others")]
     most = pl.col("most")

@@ -48,6 +48,17 @@ def test_few_cycles_are_imprecise(count: int, words: str) -> None:
     assert all(words in each for each in found)
 
 
+def test_the_printed_percentage_may_have_pauses_of_processors_without_a_cpu() -> None:
+    """Of 8 processors only 2 have a CPU: a pause of 10 ms counts as 80 ms of 800 ms."""
+    log = "".join(
+        f"gc {n} @{n / 10:.3f}s 10%: 10+1.0+0.10 ms clock, 20+0/1.0/0+0.20 ms cpu, "
+        "4->4->2 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 8 P\n"
+        for n in range(1, 61)
+    )
+    assert about(log, "contradicts itself") == []
+    assert len(about(log.replace("10%", "20%"), "contradicts itself")) == 1
+
+
 @pytest.mark.parametrize(
     ("percent", "background", "points"),
     [
