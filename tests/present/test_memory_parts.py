@@ -39,6 +39,25 @@ def test_memory_that_no_gogc_lowers_is_named() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("others", "rest", "remedy"),
+    [
+        ({}, "512 MiB", "little: tables of the runtime; stacks"),
+        # What has a row of its own is not named again; caches (MCacheSys) have none.
+        ({"StackSys": GIB // 8, "MSpanSys": GIB // 8, "MCacheSys": GIB // 64},
+         "256 MiB", "little: tables of the runtime"),
+    ],
+)  # fmt: skip
+def test_the_rest_outside_the_heap_has_only_what_is_no_other_part(
+    others: dict[str, int], rest: str, remedy: str
+) -> None:
+    table = memory_parts(read_text(OTHER + dump(**others)).report())
+    assert table is not None
+    by_name = {row[0]: row for row in table.rows}
+    assert (by_name["outside the heap"][1], by_name["outside the heap"][3]) == (rest, remedy)
+    assert ("spans" in by_name) == bool(others)
+
+
 def test_resident_memory_that_is_not_go_is_a_part() -> None:
     sizes = {"HeapInuse": GIB, "HeapIdle": 2 * GIB, "HeapReleased": GIB, "Sys": 3 * GIB}
     names = {

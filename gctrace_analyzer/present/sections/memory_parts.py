@@ -30,7 +30,7 @@ class _Part(NamedTuple):
 _OF_RUNTIME = (
     ("stacks", ("stack_inuse_bytes", "stack_sys_bytes"), "fewer goroutines (pprof: goroutine)"),
     ("GC metadata", ("gc_sys_bytes",), "a smaller heap"),
-    ("spans, caches", ("mspan_sys_bytes",), "a smaller heap of larger objects"),
+    ("spans", ("mspan_sys_bytes",), "a smaller heap of larger objects"),
     ("BuckHashSys", ("buck_hash_sys_bytes",), "runtime.MemProfileRate"),
     (
         "runtime (OtherSys)",
@@ -168,7 +168,8 @@ def _parts(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
     )
     if sys is not None and heap is not None and heap >= (in_use or 0.0):
         rest = sys - heap - sum(part.size_mib for part in of_runtime)
-        yield _Part("outside the heap", rest, "little: tables of the runtime; stacks")
+        stacks = "" if any(part.name == "stacks" for part in of_runtime) else "; stacks"
+        yield _Part("outside the heap", rest, f"little: tables of the runtime{stacks}")
     yield from _beyond_go(row, go)
 
 
