@@ -72,7 +72,7 @@ def _effects(first: Row, present: Row, whole: float | None) -> Iterator[str]:
     share, now = first["gc_cpu_with_idle_share"], present["gc_cpu_with_idle_share"]
     if share is not None and now:
         if whole is None or percent(now) == percent(whole):
-            yield f"GC CPU {percent(share)} instead of {percent(now)}"
+            yield _instead("GC CPU", percent(share), percent(now))
         else:
             # A second figure for the present would contradict the first: that of the whole log,
             # without idle marking.
@@ -82,7 +82,11 @@ def _effects(first: Row, present: Row, whole: float | None) -> Iterator[str]:
         yield "{} cycles/s instead of {}".format(*rates)
     peak, old = first["heap_peak_mib"], present["heap_peak_mib"]
     if peak is not None and old is not None:
-        yield f"heap peak {size_text(peak)} instead of {size_text(old)}"
+        yield _instead("heap peak", size_text(peak), size_text(old))
+
+
+def _instead(name: str, new: str, old: str) -> str:
+    return f"the same {name}" if new == old else f"{name} {new} instead of {old}"
 
 
 _SAME = 0.02

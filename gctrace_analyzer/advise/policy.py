@@ -184,6 +184,8 @@ def _gaining(
     """Returns the setting that gains enough, or None and why none does."""
     if predictor.other_cause is not None and aim == "balanced":
         return None, predictor.other_cause
+    if predictor.endless and aim == "balanced" and target is None:
+        return None, _none_fits(predictor)
     if predictor.load is None:
         return rarer_or_smaller(scored, present, aim, target)
     if target is not None:
@@ -206,6 +208,10 @@ def _off_the_limit(scored: list[Row], predictor: Predictor) -> tuple[Row | None,
 
 def _none_fits(predictor: Predictor) -> str:
     """Returns that every other setting is turned down, and what makes room if the limit is low."""
+    if predictor.endless:
+        return "the live heap grows to the end of the log, so no setting has a known peak"
+    if predictor.may_lack_memory and predictor.room_mib is None:
+        return "memory may have run out, and a larger heap needs more"
     order = raising_to_least(predictor)
     return f"no other setting fits{f': {order}, or reduce the live heap' if order else ''}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.candidates import HEADROOM
@@ -52,7 +53,10 @@ def costs_too_much(row: Row, present: Row, predictor: Predictor, aim: str) -> bo
     if present["thrash"] != "no" or not fits(present, predictor):
         return False
     peak, now = peak_of(row), peak_of(present)
-    if predictor.may_lack_memory and predictor.room_mib is None and peak > now:
+    higher = (row["gogc"] or math.inf) > (present["gogc"] or math.inf)
+    if predictor.endless and higher:
+        return True
+    if predictor.may_lack_memory and predictor.room_mib is None and (higher or peak > now):
         return True
     has_ceiling = predictor.room_mib is not None or row["memory_limit_mib"]
     if not has_ceiling and peak > max(MORE_PEAK_TIMES * now, now + MORE_PEAK_MIB):

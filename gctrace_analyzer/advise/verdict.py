@@ -155,15 +155,25 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
             death.process,
         )
     late = _began_late(root, analysis)
+    grown, find_growth = _growth(root, findings, advice)
     return Verdict(
         level,
-        f"{_of_several(root, analysis)}{root.headline} {_too_large_for_container(advice)}".rstrip(),
-        _action(root, effects, advice),
+        f"{_of_several(root, analysis)}{grown}{root.headline} {_too_large_for_container(advice)}".rstrip(),
+        f"{find_growth}{_action(root, effects, advice)}".rstrip(),
         _changed(root, analysis) if late else "",
         root.id,
         root.process,
         root.start_s if late else None,
     )
+
+
+def _growth(root: Finding, findings: tuple[Finding, ...], advice: Advice) -> tuple[str, str]:
+    """Returns how the live heap grows, which comes before what GC costs, and what to do about it."""
+    growth = advice.baseline.endless if root.id in CURED_BY_SETTINGS else None
+    same = (each for each in findings if each.id == GROWS and each.process == root.process)
+    if growth is None or (growing := next(same, None)) is None:
+        return "", ""
+    return f"{growth.text}. ", f"{growing.advice} "
 
 
 def _of_several(root: Finding, analysis: Analysis) -> str:
@@ -375,6 +385,9 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
             root.id == "GC015" and advice.is_available and not _too_large_for_container(advice)
         )
         return f"Optional: {raised[0].lower()}{raised[1:]}" if is_optional else raised
+    if advice.baseline.endless:
+        # Neither a higher GOGC nor fewer allocations keep it small.
+        return ""
     if "allocate less" in root.advice:
         less = f"{ALLOCATE_LESS[0].upper()}{ALLOCATE_LESS[1:]}"
         refused = advice.baseline.refused

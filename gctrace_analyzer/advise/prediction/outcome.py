@@ -134,6 +134,11 @@ class Predictor:
         return self.growth is not None and self.growth.is_lasting
 
     @property
+    def endless(self) -> LiveGrowth | None:
+        """The growth of a live heap that still grows at the end: no setting has a known peak."""
+        return self.growth if self.growth is not None and self.growth.is_steady else None
+
+    @property
     def least_limit_mib(self) -> float | None:
         """The lowest memory limit under which the largest live heap does not thrash."""
         if self.live_max_mib is None:

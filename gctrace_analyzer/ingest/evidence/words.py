@@ -39,6 +39,8 @@ OF_DOCUMENTS = (
     b'"PauseTotalNs"',
     b"go_memstats_alloc_bytes",
     b"runtime.MemStats",
+    b"Restart Count:",
+    b"restartCount",
 )
 """Every document that is looked for in a log contains one of these; few, as each takes time."""
 

@@ -15,9 +15,30 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.ingest.evidence import sections
 from gctrace_analyzer.schema import LOG_TABLES, TableName
 from tests.conftest import CORPUS, SAMPLES
+from tests.helpers.corpus import log_of
 from tests.helpers.logs import KILL
 
 INPUTS = CORPUS / "inputs"
+
+RUNNING = """Containers:
+  api:
+    State:          Running
+      Started:      Fri, 27 Nov 2026 10:15:00 +0000
+    Ready:          True
+    Restart Count:  0
+    Limits:
+      cpu:     500m
+      memory:  256Mi
+"""
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_description_is_read_before_and_after_a_log(*, after: bool) -> None:
+    texts = [RUNNING, log_of(20)]
+    run = gca.read(io.StringIO("".join(texts[::-1] if after else texts)))
+    assert run.settings.value("container_limit_mib") == 256
+    assert run.settings.value("cpu_limit") == 0.5
+
 
 DESCRIBED = """\
 Name:             api-7d9f
