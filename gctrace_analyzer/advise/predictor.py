@@ -178,8 +178,7 @@ class Baseline(Predictor):
             return f"only {load.cycles} steady cycles" if load else "few cycles"
         if load.span_s < DEFAULT.short_log_s:
             return f"only {load.span_s:.1f} s of steady cycles"
-        growth = self.growth
-        if growth is not None and growth.is_steady and not growth.is_lasting:
+        if self.endless and not self.growth_is_known:
             return "the live heap grows, and how far is unknown"
         far = row["gc_per_s"] and not 0.2 <= row["gc_per_s"] / load.gc_per_s <= 5
         return (

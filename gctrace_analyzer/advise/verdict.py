@@ -155,10 +155,11 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
             death.process,
         )
     late = _began_late(root, analysis)
+    too_large = _too_large_for_container(advice)
     grown, find_growth = _growth(root, findings, advice)
     return Verdict(
         level,
-        f"{_of_several(root, analysis)}{grown}{root.headline} {_too_large_for_container(advice)}".rstrip(),
+        f"{_of_several(root, analysis)}{grown}{root.headline} {too_large}".rstrip(),
         f"{find_growth}{_action(root, effects, advice)}".rstrip(),
         _changed(root, analysis) if late else "",
         root.id,
@@ -168,12 +169,13 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
 
 
 def _growth(root: Finding, findings: tuple[Finding, ...], advice: Advice) -> tuple[str, str]:
-    """Returns how the live heap grows, which comes before what GC costs, and what to do about it."""
-    growth = advice.baseline.endless if root.id in CURED_BY_SETTINGS else None
-    same = (each for each in findings if each.id == GROWS and each.process == root.process)
-    if growth is None or (growing := next(same, None)) is None:
-        return "", ""
-    return f"{growth.text}. ", f"{growing.advice} "
+    """Returns how the live heap grows to the end, and what to do: both come before GC's cost."""
+    growth = advice.baseline.endless
+    if growth is not None and root.id in CURED_BY_SETTINGS:
+        for each in findings:
+            if each.id == GROWS and each.process == root.process:
+                return f"{growth.text}. ", f"{each.advice} "
+    return "", ""
 
 
 def _of_several(root: Finding, analysis: Analysis) -> str:
@@ -214,10 +216,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         return Verdict("warn", f"{too_large} Otherwise {figures}.", _for_less_memory(advice))
     joined = f"{', and' if start.endswith('missing') else ':'} {figures}" if figures else ""
     sentence = f"{start}{joined}. {grown}".rstrip()
-    growth = None
-    if growing is not None and growing.process is not None and not analysis.by_dumps:
-        growth = analysis.live_growth(growing.process)
-    if growing is not None and growth is not None and growth.is_steady:
+    if growing is not None and advice.baseline.endless and not analysis.by_dumps:
         return Verdict("info", sentence, growing.advice)
     if better := _better_input(analysis, short=short, idle=idle):
         return Verdict("info", sentence, better)

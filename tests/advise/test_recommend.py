@@ -76,7 +76,11 @@ def test_after_a_kill_no_setting_needs_more_memory_until_the_limit_is_known(
 @pytest.mark.parametrize("container_limit", [None, "2GiB"])
 def test_a_heap_that_grows_to_the_end_gets_no_higher_gogc(container_limit: str | None) -> None:
     """Its peak is that of the last cycle, whatever the setting; growth comes first."""
-    sizes = {"start": lambda n: 18 * n, "end": lambda n: 20 * n, "live": lambda n: 20 * n}
+    sizes: dict[str, Any] = {
+        "start": lambda n: 18 * n,
+        "end": lambda n: 20 * n,
+        "live": lambda n: 20 * n,
+    }
     text = log_of(40, mark=40, background=70, **sizes, goal=lambda n: 24 * (n - 1) + 4)
     run = gca.read(io.StringIO(text), container_limit=container_limit)
     assert run.recommend().filter(pl.col("gogc") > run.advice.baseline.now.gogc).is_empty()

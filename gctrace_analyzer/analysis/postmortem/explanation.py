@@ -109,10 +109,7 @@ _AT_START = (
 EARLY_S = 60.0
 """Seconds. What is killed so soon has hardly leaked."""
 
-_EARLY = (
-    "It was killed within a minute of its start, so look at what it loads at the start before you "
-    "look for a leak."
-)
+_EARLY = "It was killed within a minute of its start: look at what it loads at the start."
 _UNKNOWN_SIZE = "What the heap did is unknown: the input has neither its limit nor its size."
 
 

@@ -147,26 +147,12 @@ class ProcessFacts:
         t, live = self.thresholds, self.warmed_up["heap_live_mib"].drop_nulls()
         if self.thrashing.is_empty() or self.growth is None or len(live) < 2 * t.min_cycles:
             return False
-        first, peak, _ = self.growth_ends
-        if peak < t.grown_times * first:
+        smooth = live.cast(pl.Float64).rolling_median(t.min_cycles, min_samples=1)
+        if maximum(smooth) < t.grown_times * median(live.head(t.min_cycles)):
             return False
         # If the first live heap did not fit either, the limit was too low from the start.
         early = self.warmed_up.head(2 * t.min_cycles)["effective_gogc"].drop_nulls()
         return median(early) > t.no_room_gogc or not self.limit_sets_most_goals
-
-    @cached_property
-    def growth_ends(self) -> tuple[float, float, float]:
-        """The live heap after the start-up and at its peak, in MiB, and the seconds between.
-
-        Both are medians of a few cycles.
-        """
-        few = self.thresholds.min_cycles
-        cycles = self.warmed_up.drop_nulls(["heap_live_mib", "start_s", "end_s"])
-        live = cycles["heap_live_mib"].cast(pl.Float64)
-        smooth = live.rolling_median(few, min_samples=1)
-        at = int(smooth.arg_max() or 0)
-        span_s = float(cycles["end_s"][at] - cycles["start_s"][0])
-        return median(live.head(few)), float(smooth[at]), span_s
 
     @property
     def live_heap_mib(self) -> float:

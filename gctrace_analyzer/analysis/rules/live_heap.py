@@ -25,8 +25,6 @@ from gctrace_analyzer.units import digits, duration_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gctrace_analyzer.analysis.trend import LiveGrowth
-
 
 _GOROUTINES = (
     "compare two goroutine profiles (`/debug/pprof/goroutine`), and then two heap profiles "
@@ -59,7 +57,10 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
         return
     # A goroutine that never ends keeps its stack, and what that refers to.
     stacks = growth_of_stacks(facts.warmed_up["stacks_mib"])
-    grown = _grown(facts, growth, stacks)
+    also = ""
+    if stacks is not None:
+        also = f", and goroutine stacks from {stacks[0]:,.0f} to {stacks[1]:,.0f} MiB,"
+    grown = grown_text(growth.first_mib, growth.last_mib, growth.span_s, also)
     compare = COMPARE_HEAPS if stacks is None else _GOROUTINES
     text, advice = grown, f"Find out why the live heap grows: {compare}"
     if not growth.is_steady and not facts.grew_into_limit:
@@ -93,18 +94,6 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
         advice=advice,
         headline=_headline(facts, grown, leak=growth.is_lasting),
     )
-
-
-def _grown(facts: ProcessFacts, growth: LiveGrowth, stacks: tuple[float, float] | None) -> str:
-    """Returns from where to where the live heap grew, as the beginning of a sentence."""
-    first, last, span_s = growth.first_mib, growth.last_mib, growth.span_s
-    if facts.grew_into_limit:
-        # What grows until it thrashes grows fastest at the beginning.
-        first, last, span_s = facts.growth_ends
-    also = ""
-    if stacks is not None:
-        also = f", and goroutine stacks from {stacks[0]:,.0f} to {stacks[1]:,.0f} MiB,"
-    return grown_text(first, last, span_s, also)
 
 
 def _headline(facts: ProcessFacts, grown: str, *, leak: bool) -> str:

@@ -15,6 +15,7 @@ from gctrace_analyzer.analysis.postmortem.heap_at_death import heap_at_death
 from gctrace_analyzer.analysis.postmortem.remedies import COMPARE_TOTAL
 from gctrace_analyzer.analysis.settings.known import Known, Settings
 from gctrace_analyzer.testing import read_text
+from tests.conftest import SAMPLES
 from tests.helpers.deaths import evidence
 from tests.helpers.logs import KILL, journal, logfile, records
 
@@ -766,3 +767,11 @@ def test_a_limit_above_what_was_used_was_not_reached() -> None:
         ("kernel", 500, "It reached the limit of api: 512 MiB, with 500 MiB in use."),
     ):
         assert explained(killer=killer, used_bytes=used_mib << 20).reading[0] == said
+
+
+def test_the_growth_before_a_kill_is_that_of_the_finding() -> None:
+    analysis = gca.read(SAMPLES / "leak-into-limit-go1.24.log").report().analysis
+    (grows,) = (each for each in analysis.findings if each.id == "GC021")
+    growth = analysis.live_growth(0)
+    assert growth is not None
+    assert grows.evidence.startswith(growth.text)

@@ -34,7 +34,7 @@ RUNNING = """Containers:
 
 @pytest.mark.parametrize("after", [False, True])
 def test_a_description_is_read_before_and_after_a_log(*, after: bool) -> None:
-    texts = [RUNNING, log_of(20)]
+    texts = [RUNNING, log_of(600)]
     run = gca.read(io.StringIO("".join(texts[::-1] if after else texts)))
     assert run.settings.value("container_limit_mib") == 256
     assert run.settings.value("cpu_limit") == 0.5
