@@ -258,9 +258,8 @@ _GO_COMMAND = re.compile(
 
 
 _TRACED_PROGRAM = re.compile(
-    r"(?:^|[$#>%] *)(?:[A-Z][A-Z0-9_]*=\S+ +)*GODEBUG=\S*gctrace=[1-9]\S* +"
-    r"(?:[A-Z][A-Z0-9_]*=\S+ +)*(?!go |[A-Z][A-Z0-9_]*=)\S",
-    re.MULTILINE,
+    r"\bGODEBUG=\S{0,99}?gctrace=[1-9]\S{0,99} {1,9}(?:[A-Z][A-Z0-9_]{0,40}=\S{1,99} {1,9}){0,5}"
+    r"(?!go |[A-Z][A-Z0-9_]{0,40}=)\S"
 )
 
 

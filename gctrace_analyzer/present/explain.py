@@ -152,8 +152,8 @@ def _cut_short(text: str) -> Document | None:
         return None
     form = _NUMBER.sub("#", begin[0])
     for shape in SHAPES.values():
-        template = re.sub(r"«[^»]*»", "", shape.template)
-        if re.sub(r"\{[^}]*\}", "#", template).startswith(form):
+        template = re.sub(r"«[^»]{0,99}»", "", shape.template)
+        if re.sub(r"\{[^}]{0,99}\}", "#", template).startswith(form):
             numbers = _NUMBER.findall(begin[0])
             names = (field.name for field in shape.fields)
             known = defaultdict(str, zip(names, numbers, strict=False))

@@ -9,7 +9,8 @@ from pathlib import Path
 from gctrace_analyzer.analysis.rules.registry import filled
 
 _ENTRY = re.compile(
-    r"## (?P<word>[^\n]+)\n\n(?P<text>(?:[^\n]+\n)+)(?:\nAlso: (?P<also>[^\n]+)\.\n)?"
+    r"^## (?P<word>[^\n]+)\n\n(?P<text>(?:[^\n]+\n)+)(?:\nAlso: (?P<also>[^\n]+)\.\n)?",
+    re.MULTILINE,
 )
 
 
