@@ -461,8 +461,7 @@ def test_a_long_line_at_the_end_of_an_input_is_cut(monkeypatch: pytest.MonkeyPat
 
 
 def test_what_is_no_path_says_what_to_pass(tmp_path: Path) -> None:
-    path = logfile(tmp_path / "run.log", [LINES["gc18"]])
-    for wrong in ([path], 3, None):
+    for wrong in (3, None):
         with pytest.raises(BadSettingError, match="an argument of its own"):
             gca.read(wrong)  # type: ignore[arg-type]
     with pytest.raises(MissingInputError, match=r"pass io\.StringIO\(text\)"):
@@ -511,8 +510,6 @@ def test_a_parquet_file_says_how_it_is_read(tmp_path: Path) -> None:
     assert repr(run).endswith(": 1 cycle, 1 process>")
 
 
-def test_the_error_for_a_folder_has_the_pattern_of_its_files(tmp_path: Path) -> None:
-    for name in ("a.log", "vars-1.json", "vars-2.json"):
-        (tmp_path / name).touch()
-    with pytest.raises(gca.UnreadableInputError, match=r"Name the files in it: .*/\*\.json"):
+def test_the_error_for_a_folder_says_how_it_is_read(tmp_path: Path) -> None:
+    with pytest.raises(gca.UnreadableInputError, match=r"Name one file .*\n.*analyze fleet /"):
         gca.read(tmp_path)

@@ -33,6 +33,10 @@ class _Compiled(FileSystemBytecodeCache):
     def __init__(self) -> None:
         super().__init__(str(Path(__file__).with_name("__pycache__")))
 
+    def get_source_checksum(self, source: str) -> str:
+        """Returns what a compiled template depends on: its source, and the environment below."""
+        return super().get_source_checksum(source + Path(__file__).read_text(encoding="utf-8"))
+
     def dump_bytecode(self, bucket: Bucket) -> None:
         with suppress(OSError):
             super().dump_bytecode(bucket)

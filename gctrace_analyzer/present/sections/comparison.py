@@ -120,9 +120,9 @@ def _further(pair: Pair) -> Iterator[Block]:
         yield _remark(note)
     if expectation(pair) is None and pair.no_expectation and not pair.benchmarks:
         yield Gap()
-        yield _remark(
-            f"{printable(pair.after.label)} was not predicted: {pair.no_expectation}."
-        )
+        is_one = pair.measurement is None
+        what = "The new setting" if is_one else printable(pair.after.label)
+        yield _remark(f"{what} was not predicted: {pair.no_expectation}.")
 
 
 def _figures(pair: Pair) -> Iterator[Block]:

@@ -614,7 +614,7 @@ SLICE = "/sys/fs/cgroup/system.slice"
         ([f"{SLICE}/memory.max:8589934592", f"{SLICE}/memory.events:oom_kill 1"],
          "A process in the group system.slice was killed", None),
         ([f"{SLICE}/memory.max:8589934592", f"{SLICE}/memory.events.local:oom_kill 1"],
-         "A process in the container system.slice was killed", 8192),
+         "A process in the unit system.slice was killed", 8192),
         ([f"{SLICE}/memory.events:oom_kill 1", f"{SLICE}/api.service/memory.max:536870912",
           f"{SLICE}/api.service/memory.events:oom_kill 0"],
          "A process in the group system.slice was killed", None),
