@@ -22,8 +22,9 @@ if find_spec("nbclient") is None:
     pytest.skip("the extra [notebook] is not installed", allow_module_level=True)
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-ALONE = {"08_fleet"}
-"""Notebooks with a kernel of their own, because they start processes that import its main module."""
+ALONE = {"01_quickstart", "08_fleet"}
+"""Notebooks with a kernel of their own: the first sets options of pandas, and a fleet starts processes
+that import the main module."""
 MOST_LINES_OF_A_DEF = 3
 MOST_COLUMNS = 8
 
