@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
+_RECORD = re.compile(r"gc #?\d+ ?[@(]")
+"""The beginning of a line of gctrace, which somebody may pass in place of a path."""
+
 _ANSWER_S = 30.0
 """How long to wait for a web server."""
 
@@ -39,7 +42,7 @@ def listed(inputs: Sequence[Any]) -> tuple[Any, ...]:
         raise BadSettingError(
             argument="origins", value="", expected="at least one path, - or open file"
         )
-    if any("\n" in name or name.startswith("gc ") for name in names):
+    if any("\n" in name or _RECORD.match(name) for name in names):
         name, hint = "a text of the log itself", "To read a text, pass io.StringIO(text)"
         hint += "; for lines, io.StringIO('\\n'.join(lines))."
         raise MissingInputError(name, "not a path", hint)

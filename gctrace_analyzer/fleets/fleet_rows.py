@@ -15,7 +15,7 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.fleets.identity import IDENTITY, service_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
 
@@ -104,10 +104,16 @@ def row_of(run: Run, *, alone: bool = True) -> Row:
 
 def _measured(analysis: Analysis) -> Summary:
     """Returns the figures, without those that the clock of the log is too coarse for."""
-    parts = {"gc_cpu": ("gc_cpu", "assist"), "pauses": ("stw_",)}
-    coarse = [part for figure in analysis.too_coarse for part in parts[figure]]
-    unknown = [name for name in FIGURES if any(part in name for part in coarse)]
+    unknown = [name for name in FIGURES if is_by_clock(name, analysis.too_coarse)]
     return replace(analysis.summary, **dict.fromkeys(unknown))  # type: ignore[arg-type]  # all of these may be None
+
+
+_BY_CLOCK = {"gc_cpu": ("gc_cpu", "assist"), "pauses": ("stw",)}
+
+
+def is_by_clock(name: str, figures: Iterable[str] = tuple(_BY_CLOCK)) -> bool:
+    """Returns whether a figure of a row is of what a coarse clock hides (`summary.too_coarse`)."""
+    return any(part in name for figure in figures for part in _BY_CLOCK[figure])
 
 
 def _memory(run: Run) -> Row:

@@ -281,8 +281,8 @@ def _row(parts: Sequence[ProcessPart]) -> Row:
     worst = max(every, key=lambda row: fleet_rows.RANK.get(row["severity"], -1))
     whole = figures.combined([part.figures for part in parts])
     # What the clock is too coarse for in every section is unknown.
-    costs = (name for name in whole if "gc_cpu" in name or "assist" in name or "stw" in name)
-    whole |= {name: None for name in costs if all(row[name] is None for row in every)}
+    hidden = [*filter(fleet_rows.is_by_clock, whole)]
+    whole |= {name: None for name in hidden if all(row[name] is None for row in every)}
     warnings = dict.fromkeys(text for row in every for text in row["warnings"])
     note = (
         f"Read in {len(every)} sections: findings, episodes and settings were determined for "

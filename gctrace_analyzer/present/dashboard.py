@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -36,7 +35,6 @@ _COLUMNS = 100
 """The terminal width from which whole notes fit next to the bars."""
 
 _ENDING = "Ctrl-C ends it, with a report"
-_SENTENCE_END = re.compile(r"(?<=[.)]) (?=[A-Z])")
 
 JUST_NOW_S = 1.0
 """If the newest cycle is younger than this, its age is shown as "just now"."""
@@ -232,7 +230,7 @@ def _found(report: Report, width: int) -> Iterator[Line]:
         yield (("Found  ", "bold"), (word, style))
         return
     statement = verdict.shown(report)
-    action = _SENTENCE_END.split(statement.action)[0]
+    action = format.sentences(statement.action)[0]
     first = report.verdict and report.verdict.finding
     others = [problem.name for problem in problems if problem.id != first]
     for label, said, style in (

@@ -22,7 +22,7 @@ from gctrace_analyzer.present.document import (
     Sentences,
     Title,
 )
-from gctrace_analyzer.present.format import mib
+from gctrace_analyzer.present.format import mib, sentences
 from gctrace_analyzer.present.glossary import find_word, words
 from gctrace_analyzer.present.sections import verdict
 from gctrace_analyzer.units import MIB
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.document import Block, Document
     from gctrace_analyzer.present.report import Report
 
-_SENTENCE = re.compile(r"(?<=[.)]) (?=[A-Z{])")
 _NUMBER = re.compile(r"\d[\d.]*")
 
 _FILES = {
@@ -99,12 +98,10 @@ def explain_name(text: str) -> Document | None:
         return _finding(rule)
     if (word := find_word(text)) is not None:
         return [Heading(word), Paragraphs([words()[word]], indent=2)]
-    figure = next((column for column in schema.SUMMARY if column.name == text.lower()), None)
-    return (
-        None
-        if figure is None
-        else [Heading(figure.name), Paragraphs([figure.described], indent=2)]
-    )
+    for figure in schema.SUMMARY:
+        if figure.name == text.lower():
+            return [Heading(figure.name), Paragraphs([figure.described], indent=2)]
+    return None
 
 
 def names() -> list[str]:
@@ -120,7 +117,7 @@ def _finding(rule: Rule[Any]) -> Document:
         Sentence("what to do", rule.advice),
         *(
             Sentence("" if index else "reported if", sentence)
-            for index, sentence in enumerate(_SENTENCE.split(filled(rule.condition)))
+            for index, sentence in enumerate(sentences(filled(rule.condition)))
         ),
         Sentence("needs", f"{filled(rule.needs)}."),
         Sentence("disproved by", f"{rule.contradicted_by}."),

@@ -291,11 +291,21 @@ _BEFORE_UNIT = re.compile(
     r"(?<=\d) (?=(?:%|ms|s|[KMGT]iB|MB|CPUs?|cycles?|GCs?)(?!\w))|(?<=\d[dhm]) (?=\d)"
 )
 _UNBROKEN = "\N{NO-BREAK SPACE}"
+_SENTENCE_END = re.compile(r"(?<=[.)]) (?=[A-Z])")
 
 
 def unbroken(text: str) -> str:
     """Returns a text whose numbers are not torn from their units."""
     return _BEFORE_UNIT.sub(_UNBROKEN, text)
+
+
+def sentences(text: str) -> list[str]:
+    """Returns the sentences of a text.
+
+    >>> sentences("GC runs (idle). Set GOGC=1.5 times as high. It helps.")
+    ['GC runs (idle).', 'Set GOGC=1.5 times as high.', 'It helps.']
+    """
+    return _SENTENCE_END.split(text)
 
 
 def dotted(parts: Sequence[str], width: int, indent: str = "") -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import os
@@ -513,3 +514,9 @@ def test_a_parquet_file_says_how_it_is_read(tmp_path: Path) -> None:
 def test_the_error_for_a_folder_says_how_it_is_read(tmp_path: Path) -> None:
     with pytest.raises(gca.UnreadableInputError, match=r"Name one file .*\n.*analyze fleet /"):
         gca.read(tmp_path)
+
+
+def test_a_file_may_be_named_like_the_beginning_of_a_record(tmp_path: Path) -> None:
+    path = logfile(tmp_path / "gc run.log", [LINES["gc18"]])
+    with contextlib.chdir(tmp_path):
+        assert len(gca.read(path.name).cycles) == 1

@@ -214,8 +214,7 @@ def _new_run(
         return last["end_s"], True
     minute = _last_cycles(death, cycles)
     usual_s = _usual_s(cycles["interval_s"].drop_nulls())
-    rate, goal = minute.alloc_most_mib_per_s, minute.next_goal_mib
-    due_s = (goal - (minute.live_mib or 0)) / rate if rate and goal else 0.0
+    due_s = _due_s(minute, minute.alloc_most_mib_per_s)
     if usual_s is None or gap_s <= max(_MISSED_CYCLES * max(usual_s, due_s), TIMESTAMP_S):
         return None
     return last["end_s"], False
@@ -283,20 +282,24 @@ def _last_cycles(death: Death, cycles: pl.DataFrame) -> LastMinute:
         overshoot=_overshoot(minute),
         **rates_of(minute.tail(len(minute) - 1), *_RATES),
     )
-    return (
-        LastMinute(last_gc_num=last["gc_num"], gap_s=gap_s)
-        if _lacks_end(at_death)
-        else at_death
-    )
+    if _lacks_end(at_death):
+        return LastMinute(last_gc_num=last["gc_num"], gap_s=gap_s)
+    return at_death
 
 
 def _lacks_end(minute: LastMinute) -> bool:
     """Returns whether another cycle must have ended before the death, at the rates of the log."""
-    rate, goal, live = minute.alloc_mib_per_s, minute.next_goal_mib, minute.live_mib
-    if not (rate and goal and live) or minute.gap_s is None:
+    rate = minute.alloc_mib_per_s
+    if not (rate and minute.next_goal_mib and minute.live_mib) or minute.gap_s is None:
         return False
-    due_s = max((goal - live) / rate, minute.usual_interval_s or 0.0)
+    due_s = max(_due_s(minute, rate), minute.usual_interval_s or 0.0)
     return minute.gap_s > _DUE_TIMES * due_s + TIMESTAMP_S
+
+
+def _due_s(minute: LastMinute, rate: float | None) -> float:
+    """Returns how long after a cycle the next one is due at an allocation rate; 0 if unknown."""
+    goal = minute.next_goal_mib
+    return (goal - (minute.live_mib or 0)) / rate if rate and goal else 0.0
 
 
 _DUE_TIMES = 2.0

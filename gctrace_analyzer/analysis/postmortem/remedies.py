@@ -277,7 +277,7 @@ def _beside_outside(
             "for what is outside the heap, as long as that does not grow."
         )
     elif room is None and heap.is_mostly_outside:
-        yield ("It is more than all that Go had: no GOGC or GOMEMLIMIT makes up for it.")
+        yield "It is more than all that Go had: no GOGC or GOMEMLIMIT makes up for it."
     elif room is None and not in_spite:
         acted = "A GOMEMLIMIT of 90 % of the limit would have had no effect: Go had less. " * (
             heap.go_most_mib < MOST_OF_LIMIT * limit
@@ -364,9 +364,8 @@ def without_cycles(
     if facts.death.by_runtime:
         yield from of_runtime(facts.death)
     yield _what_to_add(facts, tables, traced, if_go)
-    if facts.death.by_runtime:
-        return
-    if limit is None and facts.death.scope != "global" and facts.death.pressure_pct is None:
+    may_have_limit = facts.death.scope != "global" and facts.death.pressure_pct is None
+    if limit is None and may_have_limit and not facts.death.by_runtime:
         yield ADD_LIMIT
 
 

@@ -107,6 +107,7 @@ def _about(word: str) -> dict[str, dict[str, str]]:
     """Returns what is about a word, each with a sentence, by what it is."""
     from gctrace_analyzer.analysis.rules.registry import RULES
     from gctrace_analyzer.cli.report import command_parser as of_report
+    from gctrace_analyzer.present.format import sentences
     from gctrace_analyzer.present.glossary import find_word, words
 
     meant = find_word(word)
@@ -125,7 +126,7 @@ def _about(word: str) -> dict[str, dict[str, str]]:
     word = re.escape(word.lower().removesuffix("s"))
     stem = re.compile(rf"(?<![a-z]){word}(?:s|ed|er|ing)?(?![a-z])")
     terms = {
-        name: f"{text.split('. ')[0]}."
+        name: sentences(text)[0]
         for name, text in words().items()
         if name == meant or stem.search(name.lower())
     }
