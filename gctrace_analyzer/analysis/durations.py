@@ -62,6 +62,10 @@ _VARYING = 0.15
 """Range of nine of ten values, relative to the median, of the number of stopped processors.
 Rounding explains 0.09 at most, and the number of idle threads 0.24 and more in real logs."""
 
+_QUOTA_PERIOD_MS = 100
+"""The period of a CPU quota (cpu.max, cpu.cfs_period_us), as Kubernetes and Docker set it. A
+duration takes part of two of them more than it is long, each with a quota of its own."""
+
 _FEWEST = 8
 """Pauses that show whether the number varies."""
 
@@ -287,36 +291,37 @@ def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.
     `cpus` is GOMAXPROCS, or fewer where a pause stops fewer processors (there are no more CPUs)
     or where a limit is known. The runtime counts the CPU time of marking by the clock: workers
     that wait for a CPU count as well, so with more processors than CPUs they seem to use more
-    CPU time than there is.
+    CPU time than there is. A limit is a quota per period, which may be used at once: short
+    durations may use more CPUs than it.
 
     Args:
         corrected: what `correct_durations` returns.
         cpu_limit: the CPUs that the program may use, if known.
     """
-    known = [pl.col("stopped_procs").cast(pl.Float64), pl.col("procs")]
-    if cpu_limit is not None:
-        known.append(pl.lit(cpu_limit))
+    there = pl.min_horizontal(pl.col("stopped_procs").cast(pl.Float64), pl.col("procs"))
     # The percentages that lines print are of GOMAXPROCS.
-    frame = without(corrected, "contradiction").with_columns(cpus=pl.min_horizontal(known))
-    are_fewer = frame["cpus"] < frame["procs"]
-    if not are_fewer.any():
+    frame = without(corrected, "contradiction").with_columns(cpus=there)
+    mark_ms, are_fewer = pl.col("concurrent_mark_ms"), frame["cpus"] < frame["procs"]
+    there_is = pl.col("cpus") * mark_ms
+    if cpu_limit is not None:
+        there_is = pl.min_horizontal(there_is, cpu_limit * (mark_ms + 2 * _QUOTA_PERIOD_MS))
+    elif not are_fewer.any():
         return frame
     rows = frame[["cpus", *_OF_PAUSES, *_OF_MARKING]].with_columns(
-        are_fewer.alias("fewer"),
-        work=pl.sum_horizontal(_OF_WORKERS),
-        there_is=pl.col("cpus") * pl.col("concurrent_mark_ms"),
+        are_fewer.alias("fewer"), work=pl.sum_horizontal(_OF_WORKERS), there_is=there_is
     )
-    real = rows.select(_real_cpu_times())
+    real = rows.select(_real_cpu_times(limited=cpu_limit is not None))
     # As a column, because three others are multiplied by it.
     share = real.drop_in_place("real_share")
-    return frame.with_columns(*real, *(frame[name] * share for name in _OF_WORKERS))
+    real = real.hstack([frame[name] * share for name in _OF_WORKERS])
+    return frame.with_columns(*real, cpus=pl.min_horizontal("cpus", cpu_limit))
 
 
 @cache
-def _real_cpu_times() -> list[pl.Expr]:
+def _real_cpu_times(*, limited: bool) -> list[pl.Expr]:
     """Returns the CPU times of pauses, and the part of the workers' time that was on a CPU."""
     fewer, work, there_is = pl.col("fewer"), pl.col("work"), pl.col("there_is")
-    real = pl.when(fewer & (work > there_is)).then(there_is / work).otherwise(1.0)
+    real = pl.when((fewer | limited) & (work > there_is)).then(there_is / work).otherwise(1.0)
     pauses = [
         pl.when(fewer)
         .then(pl.min_horizontal(f"{pause}_cpu_ms", pl.col("cpus") * pl.col(f"{pause}_ms")))

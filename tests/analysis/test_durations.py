@@ -199,12 +199,23 @@ def test_marking_takes_no_more_cpu_time_than_there_is() -> None:
             "background_cpu_ms": [16.0, 10.0],
             "idle_cpu_ms": [20.0, 2.0],
         }
-    ).with_columns(stopped_procs=pl.lit(4))
-    real = on_real_cpus(frame, 2.0)
+    ).with_columns(stopped_procs=pl.lit(2))
+    real = on_real_cpus(frame)
     assert real["cpus"].to_list() == [2.0, 2.0]
     assert real["assist_cpu_ms"].to_list() == [2.0, 4.0]
     assert real["background_cpu_ms"].to_list() == [8.0, 10.0]
     assert real["idle_cpu_ms"].to_list() == [10.0, 2.0]
+
+
+def test_a_cpu_limit_is_a_quota_per_period_which_short_marking_may_use_at_once() -> None:
+    workers = {name: [0.0, 0.0] for name in ("assist_cpu_ms", "idle_cpu_ms")}
+    # 4 CPUs for 10 ms are less than the quota of one period; for 2 s they are 8 s, and a limit
+    # of 2 CPUs gives 4.4 s in the 22 periods that these may be part of.
+    times = {"concurrent_mark_ms": [10.0, 2000.0], "background_cpu_ms": [40.0, 8000.0]}
+    frame = of({**workers, **times}).with_columns(stopped_procs=pl.lit(4))
+    real = on_real_cpus(frame, 2.0)
+    assert real["cpus"].to_list() == [2.0, 2.0]
+    assert real["background_cpu_ms"].to_list() == pytest.approx([40.0, 4400.0])
 
 
 def test_a_pause_takes_no_more_cpu_time_than_there_is() -> None:
@@ -213,12 +224,13 @@ def test_a_pause_takes_no_more_cpu_time_than_there_is() -> None:
         for name in durations.PAUSES
         for kind, value in (("", 0.5), ("_cpu", 2.0))
     }
-    frame = of({**pauses, "procs": [4, 2]}).with_columns(stopped_procs=pl.lit(4))
-    real = on_real_cpus(frame, 2.5)
-    assert real["cpus"].to_list() == [2.5, 2.0]
-    # The second has as many CPUs as processors: it stays as it was printed.
-    assert real["stw_sweep_term_cpu_ms"].to_list() == [1.25, 2.0]
-    assert real["stw_mark_term_cpu_ms"].to_list() == [1.25, 2.0]
+    frame = of({**pauses, "procs": [4, 2]}).with_columns(stopped_procs=pl.lit(2))
+    for limit in (None, 0.5):
+        real = on_real_cpus(frame, limit)
+        assert real["cpus"].to_list() == [limit or 2.0] * 2
+        # The second has as many CPUs as processors: it stays as it was printed.
+        assert real["stw_sweep_term_cpu_ms"].to_list() == [1.0, 2.0]
+        assert real["stw_mark_term_cpu_ms"].to_list() == [1.0, 2.0]
 
 
 @few
