@@ -66,12 +66,13 @@ def raise_limit(
     rarer = (
         f" With {ROOMY_LIMIT:g} × instead of {DEFAULT.safe_limit_times:g} ×, GC would run half "
         "as often."
-        if runs_all_the_time
+        if runs_all_the_time and needed[1] >= 1
         else ""
     )
     outside = least - times * needed[1]
+    live = f"of {needed[1]:,.0f} MiB" if needed[1] >= 1 else "(under 1 MiB)"
     return (
-        f"{order[0].upper()}{order[1:]}{room} ({times:g} × the largest live heap of "
-        f"{needed[1]:,.0f} MiB, and {'about' if predictor.non_heap_is_known else 'an assumed'} "
+        f"{order[0].upper()}{order[1:]}{room} ({times:g} × the largest live heap "
+        f"{live}, and {'about' if predictor.non_heap_is_known else 'an assumed'} "
         f"{outside:,.0f} MiB outside the heap), or keep less in memory.{rarer}"
     )

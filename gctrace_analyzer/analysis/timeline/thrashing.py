@@ -109,9 +109,12 @@ def _thrash(thrashing: Part, t: Thresholds) -> Row:
     state, duty = limiter.verdict(fill, t), thrashing.duty
     if share >= t.thrash_limited_share:
         below = int(part["below"].sum())
-        reason = (
-            f"The heap goal was at or below the live heap in {below:,} of {len(part):,} cycles"
-        )
+        many = f"all {below:,}" if below == len(part) else f"{below:,} of {len(part):,}"
+        # The runtime sets no goal below the live heap, so equal sizes mean no room. Of a small
+        # heap, whole MiB leave that open.
+        is_small = median(part["_live"]) < t.thrash_min_live_mib
+        where = "less than 1 MiB above" if is_small else "at or below"
+        reason = f"The heap goal was {where} the live heap in {many} cycles"
     else:
         # With no room in most cycles, all are tight: of a few MiB, not each goal shows it.
         has_room = round(gogc or 0) > 0
