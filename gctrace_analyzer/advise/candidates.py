@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.analysis.settings.search import DEFAULT_GOGC
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 
@@ -30,8 +31,9 @@ memory outside the heap is known; real programs with a modelled one still had 48
 STEPS = (25.0, 35.0, 50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 400.0, 800.0)
 """The GOGC values that are tried."""
 
-BALLAST_MIB = (16.0, 16_384.0)
-"""Lowest and highest ballast that is tried: a smaller one has no effect."""
+BALLAST_MIB = (16.0, 1024.0)
+"""Lowest and highest ballast that is tried: a smaller one has no effect, and a larger live heap
+needs none, because it is not what makes cycles frequent."""
 
 AT_LIMIT = 0.93
 """Share of GOGC. If the effective one is lower, the memory limit sets the heap goal."""
@@ -189,7 +191,8 @@ def _ballast(predictor: Predictor) -> Iterator[Setting]:
     low, high = BALLAST_MIB
     live = predictor.live_mib if predictor.load is None else predictor.load.true_live
     size = 2.0 ** math.ceil(math.log2(max(live or 0.0, 1.0)))
-    yield Setting(predictor.now.gogc, None, min(max(size, low), high))
+    if size <= high:
+        yield Setting(predictor.now.gogc, None, max(size, low))
 
 
 def _instead(predictor: Predictor) -> Iterator[Setting]:
@@ -296,7 +299,8 @@ RULES: tuple[CandidateRule, ...] = (
         is_near=True,
     ),
     CandidateRule(
-        "ballast", lambda b: not b.has_limit and not b.now.ballast and bool(b.now.gogc),
+        "ballast",
+        lambda b: not (b.has_limit or b.now.ballast) and (b.now.gogc or 0) >= DEFAULT_GOGC,
         _ballast, lambda b, s: f"a small ballast keeps cycles rare even while the live heap is "
         f"small; {without_ballast(b, s)}",
         "needs code that keeps a slice alive; counts as virtual memory (VSZ), not RSS, until it is "

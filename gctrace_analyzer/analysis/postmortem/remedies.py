@@ -45,15 +45,17 @@ REQUEST_MORE = (
 )
 CHECK_LIMITS = (
     "Check the address-space limit of the process (`ulimit -v`, /proc/PID/limits) and the "
-    "host's vm.overcommit_memory; GOMEMLIMIT makes GC run earlier, if the live heap fits."
+    "host's vm.overcommit_memory; GOMEMLIMIT (Go 1.19 and later) makes GC run earlier, if the "
+    "live heap fits."
 )
 FIND_ALLOCATION = (
-    "Find what allocates that: the traceback after the error has it, in the running goroutine."
+    "Find what allocates that: of the whole traceback after the error, it is the goroutine that "
+    "was running (`goroutine N [running]`)."
 )
 BUILD_FOR_64_BITS = "If the program is a 32-bit one (GOARCH=386 or arm), build it for 64 bits."
 FREE_COMMIT = (
     "Enlarge the page file of Windows, or free memory: Task Manager shows what is committed. "
-    "GOMEMLIMIT makes GC run earlier, if the live heap fits."
+    "GOMEMLIMIT (Go 1.19 and later) makes GC run earlier, if the live heap fits."
 )
 FIND_PRESSURE = (
     "Find out what needs memory in that group (`systemd-cgtop -m`, `memory.pressure` of the "
@@ -132,10 +134,6 @@ _RAISE_UNKNOWN = "To buy time, raise its memory limit if the host has room for m
 _GIVE_MORE = (
     "To buy time, raise its memory limit if it has one, and otherwise free memory on the host: the "
     "input does not show which ran out."
-)
-ADD_LIMIT = (
-    "Add the memory limit as well: the output of `docker inspect`, `kubectl describe pod` or "
-    "`systemctl show`, or the whole message of the kernel (`journalctl -k`)."
 )
 
 
@@ -291,8 +289,24 @@ def without_size(facts: Evidence) -> Iterator[str]:
         yield from of_runtime(facts.death)
         return
     yield from _buy_time(facts, may_limit=False)
-    yield ADD_LIMIT if facts.death.pressure_pct is None else FIND_PRESSURE
+    yield _add_limit(facts.death) if facts.death.pressure_pct is None else FIND_PRESSURE
     yield from (FIND_GROWTH,) if facts.minute.grew else ()
+
+
+def _add_limit(death: Death) -> str:
+    """Returns where the memory limit stands that is not in the input."""
+    of_state = death.kind.startswith("Container OOMKilled") and not death.container_id
+    shown = {
+        "kubectl describe pod": death.pod or death.pod_uid or of_state,
+        "systemctl show": death.is_unit,
+        "docker inspect": death.container_id,
+    }
+    by = [f"`{command}`" for command, name in shown.items() if name][:1]
+    output = " or ".join(by or [f"`{command}`" for command in shown])
+    return (
+        f"Add the memory limit as well: the output of {output}, or the whole message of the "
+        "kernel (`journalctl -k`)."
+    )
 
 
 def without_limits(limit_mib: float) -> str:
@@ -366,7 +380,7 @@ def without_cycles(
     yield _what_to_add(facts, tables, traced, if_go)
     may_have_limit = facts.death.scope != "global" and facts.death.pressure_pct is None
     if limit is None and may_have_limit and not facts.death.by_runtime:
-        yield ADD_LIMIT
+        yield _add_limit(facts.death)
 
 
 def _not_of_go(facts: Evidence, with_go: str | None) -> Iterator[str]:

@@ -264,10 +264,15 @@ class _Described:
         self.section, self.section_indent = "", -1
         self.in_containers = False
         self.name_indent: int | None = None
+        self.is_only_named = False
 
     def line(self, text: str, line_no: int) -> None:
         if not (match := _KEY.match(text)):
+            # Fields follow the name of a container at once; other words end with a colon, too.
+            if self.is_only_named and not text.strip():
+                self.in_containers, self.fields, self.is_only_named = False, {}, False
             return
+        self.is_only_named = False
         indent, key = len(match["indent"].expandtabs()), match["key"].strip()
         value = (match["value"] or "").rstrip()
         lower = key.lower()
@@ -280,6 +285,7 @@ class _Described:
             self.in_containers, self.name_indent = True, None
         elif is_part and not value and lower not in _NAMED:
             # The part of one container that somebody copied, from its name on.
+            self.is_only_named = True
             self.in_containers, self.name_indent = True, indent
             self.fields = {"container": key, "line_no": str(line_no)}
         elif (

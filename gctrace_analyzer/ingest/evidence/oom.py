@@ -189,7 +189,9 @@ class _Reader:
             **oom_lines.sizes(match.string[match.end("comm") :]),
             "score": announced.get("score"),
             "oom_group": incident.group or None,
-            "scope": oom_lines.scope(match["message"]) or announced.get("scope"),
+            "scope": oom_lines.scope(match["message"])
+            or announced.get("scope")
+            or incident.facts.get("scope"),
         }
         for other in self.by_pid.get(row["pid"], []):
             if _is_same(row, other):
@@ -211,8 +213,10 @@ class _Reader:
         del row["pid"], row["comm"]
         incident.facts |= row | {"global_oom": bool(match["global"])}
 
-    def traced(self, _: re.Match[str], about: Row) -> None:
-        self.at("traced", about)
+    def traced(self, match: re.Match[str], about: Row) -> None:
+        facts = self.at("traced", about).facts
+        if match["memcg"]:
+            facts["scope"] = "memcg"
 
     def usage(self, match: re.Match[str], about: Row) -> None:
         # Without a limit the kernel prints PAGE_COUNTER_MAX, which is no possible number.
@@ -257,9 +261,8 @@ class _Reader:
             _add_derived(kill)
             self.rows["oom_kills"].append(kill)
         if not incident.kills and incident.seen != {"group"}:
-            facts["scope"] = (
-                "memcg" if facts.get("oom_memcg") or "usage_bytes" in facts else None
-            )
+            if facts.get("oom_memcg") or "usage_bytes" in facts:
+                facts["scope"] = "memcg"
             self.rows["oom_invocations"].append(facts)
         page = _page_size(incident)
         for row in incident.tasks:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HINT = (
     r"oom[-_]|ut of memory|ut Of Memory|[Kk]ill(?:ed)? process |memory: usage|swap: usage|"
     r"\] +\d+ +\d+ +\d+ +\d+|\[ *pid *\]|killed as a result|total-vm:|anon-rss:|OOM|"
-    r"PID: \d+ Comm|Pid: \d+, comm|No available memory|oom_kill_process called"
+    r"up_out_of_memory|PID: \d+ Comm|Pid: \d+, comm|No available memory|oom_kill_process called"
 )
 
 PAGE = 4096
@@ -51,7 +51,12 @@ TASK_IN = re.compile(
     r"Task in (?P<task_memcg>(?:(?!Task in ).)+?) killed as a result of limit of "
     r"(?P<oom_memcg>.*\S)\s*$"
 )
-TRACE = re.compile(r"\boom_kill_process(?:\.\w{1,20}){0,3}(?:\+0x| from )")
+TRACE = re.compile(
+    r"\b(?:oom_kill_process|(?P<memcg>mem_cgroup_out_of_memory))(?:\.\w{1,20}){0,3}"
+    r"(?:\+0x| from )"
+)
+"""Functions of the kernel in its call trace: the second says that a memory cgroup's limit was
+reached."""
 USAGE = re.compile(
     r"(?P<what>memory\+swap|memory|swap): usage (?P<usage_kb>\d+)kB, limit (?P<limit_kb>\d+)kB, "
     r"failcnt (?P<failcnt>\d+)"

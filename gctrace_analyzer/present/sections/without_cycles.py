@@ -225,6 +225,8 @@ def without_victim(invocations: pl.DataFrame) -> tuple[str, str]:
     limits = invocations["limit_bytes"].unique()
     limit = limits[0] if len(limits) == 1 else None
     of = "" if limit is None else f", at a limit of {mib(limit / MIB)}"
+    if limit is None and set(invocations["scope"]) == {"memcg"}:
+        of = ", because a container or unit reached its memory limit"
     times = f" {len(invocations):,} times, first" if len(invocations) > 1 else ""
     killed = " and found no process that it may kill" if nothing else ""
     if panicked:

@@ -261,6 +261,21 @@ def test_missing_facts_are_asked_for(facts: dict[str, Any], advice: str) -> None
     assert any(advice in each for each in found.advice)
 
 
+@pytest.mark.parametrize(
+    ("names", "command"),
+    [
+        ({"pod_uid": "d1f2"}, "kubectl describe pod"),
+        ({"kind": "Container OOMKilled (exit code 137)"}, "kubectl describe pod"),
+        ({"container_id": "0f" * 32}, "docker inspect"),
+    ],
+)
+def test_where_a_limit_stands_depends_on_what_ran_the_program(
+    names: dict[str, Any], command: str
+) -> None:
+    advice = " ".join(explained(limit_mib=None, resident_mib=None, **names).advice)
+    assert f"Add the memory limit as well: the output of `{command}`, or the whole" in advice
+
+
 def test_a_goal_above_the_limit_is_named() -> None:
     reading = " ".join(explained(gap_s=90.0, next_goal_mib=900).reading)
     assert "the next cycle was due at 900 MiB" in reading

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.ingest.evidence import kubernetes
 from gctrace_analyzer.testing import read_text
 from tests.helpers.logs import read_lines
@@ -371,3 +372,13 @@ def test_a_disrupted_pod_was_not_killed_for_memory(
     (row,) = kubernetes.pods({"kind": "Pod", "status": status})
     assert (row.get("stopped_by") is None) == (cause is None)
     assert (cause or "") in (row.get("stopped_by") or "")
+
+
+def test_a_word_with_a_colon_names_a_container_only_if_its_fields_follow(
+    tmp_path: Path,
+) -> None:
+    ended = "  Last State: Terminated\n    Reason: OOMKilled\n    Exit Code: 137\n"
+    for between, name in (("", "api"), ("\n", None)):
+        (tmp_path / "pod.txt").write_text(f"api:\n{between}{ended}")
+        states = gca.read(tmp_path / "pod.txt").container_states
+        assert states["container"].to_list() == [name]

@@ -222,6 +222,19 @@ def test_the_stack_of_the_oom_killer_alone_is_an_invocation() -> None:
         rows = oom.read([Message(1, f"[  612.195476]  {stack}"), Message(2, "Mem-Info:")])
         assert len(rows["oom_invocations"]) == 1
         assert not rows["oom_kills"]
+        assert rows["oom_invocations"][0].get("scope") is None
+
+
+def test_the_stack_says_that_the_limit_of_a_group_was_reached() -> None:
+    stack = [
+        "out_of_memory+0x6d/0xd0",
+        "mem_cgroup_out_of_memory+0xbd/0xe0",
+        "try_charge+0x77c",
+    ]
+    rows = kernel(*(f"[  612.195476]  {line}" for line in stack))
+    assert rows["oom_invocations"][0]["scope"] == "memcg"
+    rows = kernel(*stack, "Killed process 7 (api) total-vm:900kB, anon-rss:100kB, file-rss:4kB")
+    assert rows["oom_kills"][0]["scope"] == "memcg"
 
 
 def test_facts_without_an_incident_are_ignored() -> None:
