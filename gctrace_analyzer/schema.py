@@ -522,9 +522,11 @@ RUNTIME_FATAL = (
     _PRINTED_AT,
     Column("kind", "String", "", "`out of memory`; `unusable address`: the system gave memory where a 32-bit program cannot use it; `impossible size`: a size that no allocation can have", "runtime.throw"),
     Column("requested_bytes", "Int64", "B", "size of the allocation that failed", "runtime: out of memory, or the traceback"),
-    Column("goarch", "String", "", "architecture of the program", "asm_GOARCH.s in the traceback"),
+    Column("goarch", "String", "", "architecture of the program", "asm_GOARCH.s in the traceback, or go version"),
+    Column("goos", "String", "", "its operating system", "paths in the traceback, or go version"),
+    Column("go_version", "String", "", "the Go release that the input names", "go version"),
     Column("errno", "Int64", "", "error number of Windows", "VirtualAlloc failed with errno"),
-    Column("in_use_bytes", "Int64", "B", "memory in use at that time", "runtime: out of memory"),
+    Column("in_use_bytes", "Int64", "B", "the heap's memory from the OS at that time", "runtime: out of memory"),
     *IDENTITY_COLUMNS,
     *WHERE,
 )  # fmt: skip

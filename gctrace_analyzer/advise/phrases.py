@@ -102,6 +102,11 @@ def _change(times: float) -> str:
 _COARSE = "the clock of the log is too coarse for"
 
 
+_MORE, _LEAST_PCT = 1.5, 5
+"""The share since the start is named with that of the log if it is this many times as high, and
+this many per cent: the log then is a calm part of the run."""
+
+
 def worst_costs(analysis: Analysis) -> Iterator[str]:
     """Yields what GC costs; of several processes, the one with most GC CPU, and its name."""
     own, coarse = analysis.summaries, analysis.too_coarse
@@ -125,6 +130,19 @@ def worst_costs(analysis: Analysis) -> Iterator[str]:
         yield f"{text} in process {process}"
 
 
+def _gc_cpu(s: Summary, printed: int | None) -> str:
+    """Returns the GC CPU; the arguments are those of `costs`."""
+    known = []
+    if s.gc_cpu_most_cores and s.cpus and s.gc_cpu_most_cores >= LEAST_CORES:
+        up_to = "up to " if s.gc_cpu_range else ""
+        known.append(f"{up_to}{cores_text(s.gc_cpu_most_cores, s.cpus)}")
+    if printed is not None and printed >= max(_MORE * 100 * (s.gc_cpu_share or 0), _LEAST_PCT):
+        known.append(f"{printed} % since the start")
+    more = f" ({'; '.join(known)})" if known else ""
+    when = " while the one cycle ran" if s.is_of_one_cycle else ""
+    return f"GC takes {gc_cpu_text(s)} of the CPU{more}{when}"
+
+
 def costs(s: Summary, coarse: Container[str] = (), printed: int | None = None) -> Iterator[str]:
     """Yields what GC costs, as far as it is known: CPU or frequency, and pauses.
 
@@ -136,12 +154,7 @@ def costs(s: Summary, coarse: Container[str] = (), printed: int | None = None) -
     if "gc_cpu" in coarse:
         yield f"{_COARSE} the CPU time of GC"
     elif s.gc_cpu_share is not None:
-        cores = ""
-        if s.gc_cpu_most_cores and s.cpus and s.gc_cpu_most_cores >= LEAST_CORES:
-            up_to = "up to " if s.gc_cpu_range else ""
-            cores = f" ({up_to}{cores_text(s.gc_cpu_most_cores, s.cpus)})"
-        when = " while the one cycle ran" if s.is_of_one_cycle else ""
-        yield f"GC takes {gc_cpu_text(s)} of the CPU{cores}{when}"
+        yield _gc_cpu(s, printed)
     elif s.gc_per_s is not None:
         often = f"{digits(s.gc_per_s, 3)} times a second"
         if 0 < s.gc_per_s < 1:

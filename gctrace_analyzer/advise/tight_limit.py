@@ -64,8 +64,7 @@ def raise_limit(
     order = raising(predictor, least)
     room = "" if predictor.settings.value("container_limit_mib") else ", if there is room"
     rarer = (
-        f" With {ROOMY_LIMIT:g} × instead of {DEFAULT.safe_limit_times:g} ×, GC would run half "
-        "as often."
+        f" With {ROOMY_LIMIT:g} ×, GC would run half as often at that live heap."
         if runs_all_the_time and needed[1] >= 1
         else ""
     )

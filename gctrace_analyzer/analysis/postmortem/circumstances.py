@@ -226,12 +226,12 @@ def about_runtime(death: Death) -> Iterator[str]:
         return
     asked, used = death.requested_bytes, death.in_use_bytes
     asked_text = "memory" if asked is None else size_text(asked / MIB)
-    used_text = "" if used is None else f", which had {size_text(used / MIB)} in use"
+    used_text = "" if used is None else f", whose heap had {size_text(used / MIB)}"
     single = f"{',' * bool(used_text)} for one allocation" if death.is_of_one_allocation else ""
     if death.is_impossible:
         yield (
-            f"The program asked for a block of a size that no memory has: negative, or more than a "
-            f"machine can address{used_text.replace('which', 'when the runtime')}. Memory is not "
+            "The program asked for a block of a size that no memory has: negative, or more than a "
+            f"machine can address{used_text.replace('whose', 'when its')}. Memory is not "
             "short: this is a bug, such as a length read from damaged data, or an overflow."
         )
         return
@@ -246,12 +246,12 @@ def about_runtime(death: Death) -> Iterator[str]:
     causes = (
         "most often an address-space limit (`ulimit -v`) or the overcommit limit of the host"
     )
-    if death.errno is not None:
+    if death.is_of_windows:
         causes = "the commit limit of Windows (memory and page file together) was reached"
-    elif death.is_of_32_bits:
+    if death.is_of_32_bits:
         causes = f"the address space of a 32-bit program ({death.goarch}) is used up"
     elif death.may_be_of_32_bits:
-        causes = f"the end of a 32-bit address space, {causes}"
+        causes += "; or it is a 32-bit program whose address space is used up"
     yield (
         f"The operating system refused {asked_text} to the Go runtime{used_text}{single}: "
         f"{causes}. It was not the OOM killer."

@@ -109,6 +109,8 @@ class Death:
     is_unusable: bool | None = None
     is_impossible: bool | None = None
     goarch: str | None = None
+    goos: str | None = None
+    go_version: str | None = None
     errno: int | None = None
     source: str | None = None
     line_no: int | None = None
@@ -242,11 +244,16 @@ class Death:
         return self.goarch in OF_32_BITS
 
     @property
+    def is_of_windows(self) -> bool:
+        """Whether the program ran on Windows, which has a commit limit."""
+        return self.errno is not None or self.goos == "windows"
+
+    @property
     def may_be_of_32_bits(self) -> bool:
         """Whether a death by the runtime may be the end of a 32-bit address space."""
         if self.is_unusable or self.is_of_32_bits:
             return True
-        if self.goarch is not None:
+        if self.goarch is not None or self.errno is not None:
             return False
         if self.requested_bytes is None or self.in_use_bytes is None:
             return False

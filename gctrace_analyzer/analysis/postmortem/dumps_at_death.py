@@ -52,6 +52,8 @@ def reading_of_dumps(
             f"If this {facts.death.victim} is the well-known one, it is not written in Go: no "
             f"GOGC or GOMEMLIMIT changes its memory.{where}"
         )
+    elif not dumps and facts.death.in_use_bytes is not None:
+        return  # The error has the size of the heap.
     elif not dumps:
         why = _why_unknown(facts, tables)
         yield f"How much of its memory was the Go heap is unknown: {why}."

@@ -16,6 +16,7 @@ from gctrace_analyzer.analysis.postmortem.match import (
     of_neighbour,
     shared_place,
 )
+from gctrace_analyzer.analysis.settings.known import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.settings.program_names import GO
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import FIND_GROWTH
@@ -39,14 +40,16 @@ MOST_OF_ALL = 0.5
 LEAST_LIMIT_MIB = 4.0
 """Less than this is not enough for the code, stacks and tables of the smallest Go program."""
 
+LEAST_HOST_MIB = 256.0
+"""No host whose own memory is unknown has less."""
+
 REQUEST_MORE = (
     "Set the memory request of the container to what it needs at most, and GOMEMLIMIT to 90 % of "
     "the request: as long as it stays below, other pods are evicted first."
 )
 CHECK_LIMITS = (
     "Check the address-space limit of the process (`ulimit -v`, /proc/PID/limits) and the "
-    "host's vm.overcommit_memory; GOMEMLIMIT (Go 1.19 and later) makes GC run earlier, if the "
-    "live heap fits."
+    "host's vm.overcommit_memory."
 )
 FIND_ALLOCATION = (
     "Find what allocates that: of the whole traceback after the error, it is the goroutine that "
@@ -54,8 +57,17 @@ FIND_ALLOCATION = (
 )
 BUILD_FOR_64_BITS = "If the program is a 32-bit one (GOARCH=386 or arm), build it for 64 bits."
 FREE_COMMIT = (
-    "Enlarge the page file of Windows, or free memory: Task Manager shows what is committed. "
-    "GOMEMLIMIT (Go 1.19 and later) makes GC run earlier, if the live heap fits."
+    "Enlarge the page file of Windows, or free memory: Task Manager shows what is committed."
+)
+EARLIER_GC = (
+    "GOMEMLIMIT (Go 1.19 and later) makes GC run earlier, which helps if the live heap fits."
+)
+TOOLCHAIN = ("compile", "link", "go", "asm", "vet")
+"""The programs of the Go toolchain."""
+
+BUILD_LESS = (
+    "It is part of the Go toolchain, which ran out of memory while building: build where there is "
+    "more, or less at a time (`go build -p 1`)."
 )
 FIND_PRESSURE = (
     "Find out what needs memory in that group (`systemd-cgtop -m`, `memory.pressure` of the "
@@ -247,12 +259,15 @@ def is_small(facts: Evidence) -> bool:
 
 def is_small_part(facts: Evidence) -> bool:
     """Returns whether a process had so little of its limit that something else has the rest."""
-    limit, own = facts.limit.limit_mib or 0.0, facts.memory.resident_mib or 0.0
+    least = LEAST_HOST_MIB if facts.death.scope == "global" else 0.0
+    limit, own = facts.limit.limit_mib or least, facts.memory.resident_mib or 0.0
     return limit >= LEAST_LIMIT_MIB and 0 < own < MOST_OF_ALL * limit
 
 
 def _find_rest(facts: Evidence) -> str:
     limit, own = facts.limit.limit_mib or 0.0, facts.memory.resident_mib or 0.0
+    if not limit:
+        return _on_host(facts)
     return f"Find out what has the other {limit - own:,.0f} of the {limit:,.0f} MiB: {OTHERS}"
 
 
@@ -320,16 +335,19 @@ def without_limits(limit_mib: float) -> str:
 
 def of_runtime(death: Death) -> Iterator[str]:
     """Yields what to do about a death by the Go runtime, without what the heap did."""
+    if death.comm in TOOLCHAIN:
+        yield BUILD_LESS
+        return
     if death.is_of_one_allocation:
         yield FIND_ALLOCATION
-    if death.errno is not None:
-        yield FREE_COMMIT
-        return
     if death.may_be_of_32_bits:
         is_known = death.is_of_32_bits
         yield "Build the program for 64 bits." if is_known else BUILD_FOR_64_BITS
     if not (death.is_of_32_bits or death.is_unusable):
-        yield CHECK_LIMITS
+        version = go_version(death.go_version)
+        can_limit = version is None or version >= FIRST_WITH_LIMIT
+        check = FREE_COMMIT if death.is_of_windows else CHECK_LIMITS
+        yield f"{check} {EARLIER_GC}" if can_limit else check
 
 
 _SETTINGS_OF_GO = ("memory_limit_mib", "gogc", "go_version")
@@ -377,6 +395,8 @@ def without_cycles(
         yield from _buy_time(facts, may_limit=is_go and given is None)
     if facts.death.by_runtime:
         yield from of_runtime(facts.death)
+        if facts.death.comm in TOOLCHAIN:
+            return
     yield _what_to_add(facts, tables, traced, if_go)
     may_have_limit = facts.death.scope != "global" and facts.death.pressure_pct is None
     if limit is None and may_have_limit and not facts.death.by_runtime:

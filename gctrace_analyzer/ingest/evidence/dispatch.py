@@ -78,6 +78,7 @@ def read(
     states += cgroups.joined(cgroups.read_files(events), rows)
     if not described:
         states += pods.read_words(events, {row["line_no"] for row in states})
+    pods.add_configured(messages, [*states, *described])
     rows["runtime_fatal"] = fatal.read(events)
     crashes = () if rows["runtime_fatal"] else fatal.crashes(events)
     if not described and not any(rows.get(table) for table in _OF_DEATHS):

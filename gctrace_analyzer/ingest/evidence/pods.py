@@ -28,7 +28,7 @@ HINT = (
     r"\d/\d+ +(?:Init:)?(?:OOMKilled|Evicted|CrashLoopBackOff) |"
     r"xitCode:-?\d+(?:[ ,](?:finishedAt|Signal):|,$)|inishedAt\"?:\s?\"|OOMKilled|"
     r"\"ExitCode\": ?\d|\"Memory\": ?\d|"
-    r"Container (?:name|memory|finished at) +\|"
+    r"Container (?:name|memory|finished at) +\||mem_limit:|[Ll]imits:|^[\s>]{0,40}memory: "
 )
 
 _LOW = re.compile(r"The node was low on resource: memory\.")
@@ -402,3 +402,44 @@ def _cells(text: str) -> Row:
         elif cell in ("Terminated", "OOMKilled") and before.isdigit():
             row.setdefault("restart_count", numbers.whole(before))
     return row
+
+
+_CONFIGURED = re.compile(
+    r"^[\s>-]{0,40}mem_limit: *[\"']?(?P<compose>\d{1,19})(?P<compose_unit>[KkMmGgBb])?"
+    r"|^[\s>-]{0,40}[Ll]imits:(?P<inline>[ {]*(?:cpu: *[^\s,]{1,20}[,\s]*)?memory: *[\"']?"
+    r"(?P<same>\d[\w.]{0,20}))?"
+    r"|^[\s>]{0,40}memory: *[\"']?(?P<next>\d[\w.]{0,20})"
+)
+"""The limit in the file of Compose or in a manifest of Kubernetes, in which memory may stand next
+to the CPUs."""
+
+_LIMITS_LINES = 2
+"""How many lines after `limits:` its memory stands at most."""
+
+
+def add_configured(messages: Iterable[Message], states: Sequence[Row]) -> None:
+    """Adds the limit that configuration in the same input states to the only container of it.
+
+    Where limits differ, it is the one that `docker stats` prints, which may be the host's memory.
+    """
+    found: set[float | None] = set()
+    begun = -_LIMITS_LINES - 1
+    for message in messages:
+        if not (match := _CONFIGURED.match(message.text)):
+            continue
+        if match["compose"]:
+            found.add(size_bytes(match.groupdict(), "compose"))
+        elif match["next"] is None and match["same"] is None:
+            begun = message.line_no
+        elif match["same"] or message.line_no - begun <= _LIMITS_LINES:
+            found.add(kubernetes.quantity(match["same"] or match["next"]))
+            begun = -_LIMITS_LINES - 1
+    names = {row.get("name") or row.get("container") or row.get("pod") for row in states}
+    if len(names) != 1 or any(row.get("memory_limit_bytes") for row in states):
+        return
+    printed = {row.get("memory_of_host_bytes") for row in states} - {None}
+    limits = found & printed if printed else found
+    limit = next(iter(limits)) if len(limits) == 1 else None
+    for row in states if limit else ():
+        row["memory_limit_bytes"] = numbers.whole(limit)
+        row.pop("memory_of_host_bytes", None)

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 HINT = (
     r"runtime: out of memory|fatal error: |runtime: VirtualAlloc|not in usable range|"
     r"runtime: address space conflict|runtime: cannot map pages|"
-    r"runtime\.sysMap\(|runtime\.largeAlloc\(|/asm_\w+\.s:|panic: |goroutine \d+ \[running"
+    r"runtime\.sysMap\(|runtime\.largeAlloc\(|/asm_\w+\.s:|panic: |goroutine \d+ \[running|"
+    r"[A-Za-z]:[/\\][^\n]{0,99}[/\\]src[/\\]runtime[/\\]|\bcmd/(?:compile|link|go|asm|vet)/|"
+    r"\b[Gg]o ?(?:version go)?1\.\d+[^\s/-]{0,9}[ .(-](?:linux|windows|darwin)[-/]"
 )
 
 _OUT_OF_MEMORY = re.compile(
@@ -27,9 +29,10 @@ _OUT_OF_MEMORY = re.compile(
     r"(?<![\w.])(?:"
     r"(?:(?P<fatal>fatal error: )(?:runtime: |\w{1,20}: )?|runtime: )"
     r"(?:out of memory(?: \(stackalloc\)| allocating [A-Za-z ]{1,40})?|cannot allocate memory"
-    r"|cannot map pages in arena address space)"
+    r"|cannot map pages in arena address space|cannot reserve arena virtual address space"
+    r"|failed to (?:reserve|allocate) [a-z ]{0,40}(?:memory|bitmap)[a-z ]{0,40})"
     r"(?:: cannot allocate (?P<requested>-?\d{1,30})-byte block "
-    r"\((?P<in_use>\d{1,30}) in use\))?"
+    r"\((?P<in_use>\d{1,30}) in use\)(?: fatal error: out of memory)?)?"
     # Windows: no memory, and no room in the paging file
     r"|runtime: VirtualAlloc of (?P<asked>\d{1,30}) bytes failed with errno=(?P<errno>8|1455)"
     r")[\s\"'`]*$"
@@ -44,6 +47,16 @@ _ARGUMENTS = re.compile(
     r"runtime\.(?:sysMap\(0x[0-9a-f]{1,16}\??, |largeAlloc\()0x(?P<size>[0-9a-f]{1,16})\b"
 )
 """The size is an argument of these functions in a traceback."""
+
+_PLATFORM = re.compile(
+    # `go version`, people's words, and the names of archives of Go
+    r"\b[Gg]o ?(?:version go)?(?P<go_version>1\.\d{1,2})[^\s/-]{0,9}[ .(-]"
+    r"(?P<goos>linux|windows|darwin)[-/](?P<goarch>386|arm(?!64)|[a-z][a-z0-9]{2,8})"
+)
+_WINDOWS = re.compile(r"^\s*[A-Za-z]:[/\\].{0,99}[/\\]src[/\\]runtime[/\\]\w+\.go:\d")
+"""A path of the runtime in a traceback."""
+_TOOLCHAIN = re.compile(r"^(?:\s.{0,300}/)?cmd/(?P<tool>compile|link|go|asm|vet)/")
+"""A function of the Go toolchain in a traceback, or its file."""
 
 _ASSEMBLY = re.compile(r"/asm_(?P<goarch>[a-z0-9]+)\.s:\d")
 _CRASH = re.compile(r"^(?:panic|fatal error): .")
@@ -63,6 +76,7 @@ def read(messages: Sequence[Message]) -> list[Row]:
     ended: Message | None = None
     before: Message | None = None
     unusable_line = -_SAME_DEATH_LINES
+    texts = [message.text for message in messages]
     for message in messages:
         if _UNUSABLE.search(message.text):
             unusable_line = message.line_no
@@ -79,6 +93,9 @@ def read(messages: Sequence[Message]) -> list[Row]:
             rows[-1]["kind"] = "unusable address"
         before = message
         ended = message if match["fatal"] else ended
+    platforms = [each for each in map(_PLATFORM.search, texts) if each]
+    if len({each.groups() for each in platforms}) == 1:
+        rows = [platforms[0].groupdict() | row for row in rows]
     return rows
 
 
@@ -133,3 +150,7 @@ def _add_traceback(row: Row, text: str) -> None:
             row["requested_bytes"] = size
     if assembly := _ASSEMBLY.search(text):
         row.setdefault("goarch", assembly["goarch"])
+    if _WINDOWS.match(text):
+        row["goos"] = "windows"
+    if tool := _TOOLCHAIN.match(text):
+        row["ident"] = row.get("ident") or tool["tool"]

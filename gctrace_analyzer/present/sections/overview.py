@@ -97,6 +97,7 @@ def state(report: Report) -> list[KeyFigure]:
         note = "of GC CPU"
         if s.assist_share_of_cpu is not None and not s.is_of_one_cycle:
             note += f"; {share(s.assist_share_of_cpu)} of all CPU"
+        note = "not measurable" if coarse.get("gc_cpu") else note
         figures.append(_with_level(report, "Mark assist", value, note, "assist"))
     if s.live_heap_p50_mib is not None:
         value, note = _live(report, live_heap(s.live_heap_p50_mib))

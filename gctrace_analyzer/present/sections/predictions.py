@@ -71,6 +71,8 @@ def _refusal(report: Report) -> Iterator[Block]:
     missing = _missing(report)
     if missing is None:
         yield Paragraphs([f"No recommendation: {report.advice.baseline.refused}."])
+        if action := verdict.shown(report).action:
+            yield Paragraphs([f"▸ {action}"], hanging=2)
         return
     sentence, action = missing
     yield Paragraphs([f"No recommendation. {sentence}"])

@@ -296,7 +296,7 @@ def test_gos_own_out_of_memory_is_not_the_oom_killer() -> None:
     death = {"requested_bytes": 314572800, "in_use_bytes": 830111744}
     found = explain(evidence(**{**facts, **death}))
     assert found.reading == (
-        "The operating system refused 300 MiB to the Go runtime, which had 792 MiB in use, for "
+        "The operating system refused 300 MiB to the Go runtime, whose heap had 792 MiB, for "
         "one allocation: most often an address-space limit (`ulimit -v`) or the overcommit limit of the host. It was "
         "not the OOM killer.",
         "The live heap grew from 1 to 668 MiB within the last minute.",
@@ -329,7 +329,9 @@ def test_sizes_up_to_four_gib_may_be_the_end_of_32_bits(
     death = {"requested_bytes": requested_mib << 20, "in_use_bytes": in_use_mib << 20}
     for known in ({}, UNSEEN):
         found = explain(evidence(**{**FACTS, **known, **REFUSED, **death}))
-        assert ("the end of a 32-bit address space" in found.reading[0]) == is_of_32_bits
+        assert (
+            "a 32-bit program whose address space is used up" in found.reading[0]
+        ) == is_of_32_bits
         assert any("GOARCH=386" in each for each in found.advice) == is_of_32_bits
 
 
@@ -337,7 +339,7 @@ def test_an_address_that_the_runtime_cannot_use_is_no_lack_of_memory() -> None:
     death = {"requested_bytes": 256 << 20, "in_use_bytes": 3 << 20, "is_unusable": True}
     found = explain(evidence(**{**FACTS, **REFUSED, **death}))
     assert found.reading[0].startswith(
-        "The Go runtime, which had 3.0 MiB in use, asked for 256 MiB, and the operating system "
+        "The Go runtime, whose heap had 3.0 MiB, asked for 256 MiB, and the operating system "
         "gave it an address that it cannot use"
     )
 

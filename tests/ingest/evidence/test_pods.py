@@ -336,3 +336,34 @@ def test_documentation_and_source_code_are_no_kill(text: str) -> None:
 )
 def test_a_report_with_the_words_of_documentation_is_a_kill(text: str) -> None:
     assert len(read_text(f"{text}\n").post_mortems()) == 1
+
+
+STATS = (
+    "CONTAINER ID   NAME  CPU %  MEM USAGE / LIMIT   MEM %\n5b1d8a2c9e01   api  0.1%  200MiB / "
+)
+KILLED = "container api was OOMKilled with exit code 137\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "limit_mib"),
+    [
+        (
+            f"    resources:\n      limits:\n        cpu: 500m\n        memory: 256Mi\n{KILLED}",
+            256,
+        ),
+        (f"> limits:\n>   memory: '256Mi'\n> requests:\n>   memory: 64Mi\n{KILLED}", 256),
+        (f"Limits: memory: 4Gi\n{KILLED}", 4096),
+        (f"limits: {{cpu: 1, memory: 256Mi}}\n{KILLED}", 256),
+        (f"    mem_limit: 384m\n{KILLED}", 384),
+        (f"mem_limit: 384m\nmem_limit: 512m\n{KILLED}", None),
+        (f"requests:\n  memory: 64Mi\n{KILLED}", None),
+        (f"mem_limit: 384m\nmem_limit: 512m\n{STATS}384MiB  52 %\n", 384),
+        (f"{STATS}384MiB  52 %\n", None),
+    ],
+)
+def test_a_limit_in_the_configuration_is_that_of_the_container(
+    text: str, limit_mib: int | None
+) -> None:
+    states = read_text(text).container_states
+    expected = None if limit_mib is None else limit_mib * MIB
+    assert states["memory_limit_bytes"].to_list() == [expected]

@@ -14,6 +14,7 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer.ingest.evidence import sections
 from gctrace_analyzer.schema import LOG_TABLES, TableName
+from gctrace_analyzer.units import MIB
 from tests.conftest import CORPUS, SAMPLES
 from tests.helpers.corpus import log_of
 from tests.helpers.logs import KILL
@@ -196,7 +197,8 @@ def test_a_kind_that_is_given_is_not_looked_for() -> None:
     assert len(gca.read(io.StringIO(text), kind="log").cycles)
     # Its words are read, but not what `kubectl describe` shows around them.
     states = gca.read(io.StringIO(text), kind="log").table("container_states")
-    assert states["memory_limit_bytes"].null_count() == len(states)
+    assert states["memory_limit_bytes"].to_list() == [512 * MIB]
+    assert states["started_at"].null_count() == len(states)
 
 
 def test_many_braces_take_no_time() -> None:

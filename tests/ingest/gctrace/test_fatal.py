@@ -66,7 +66,7 @@ def test_a_size_that_no_memory_has_is_a_bug_and_no_shortage(size: str) -> None:
     assert (row["kind"], row["requested_bytes"]) == ("impossible size", None)
     assert row["in_use_bytes"] == 10_485_760
     (death,) = run.post_mortems()
-    assert "10.0 MiB in use" in death.reading[0]
+    assert "when its heap had 10.0 MiB" in death.reading[0]
     assert "bug" in death.reading[0]
     assert death.preventable == "no"
 
@@ -127,3 +127,48 @@ def test_a_crash_between_two_processes_is_reported(
     notes = [note for note in read_text(text).summary().warnings if "crashed" in note]
     assert len(notes) == bool(said)
     assert all(said in note for note in notes)
+
+
+FATAL = "fatal error: runtime: out of memory\n\nruntime stack:\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "advice"),
+    [
+        (
+            f"{FATAL}\tC:/Program Files/Go/src/runtime/panic.go:596 +0x9e\n",
+            "of Windows",
+            "page file",
+        ),
+        (f"Go 1.13.4 windows/amd64\n{FATAL}", "of Windows", "page file"),
+        (f"go1.12.7.linux-386.tar.gz\n{FATAL}", "32-bit program (386)", "for 64 bits"),
+        (f"go version go1.21.1 linux/arm\n{FATAL}", "32-bit program (arm)", "for 64 bits"),
+        (f"go version go1.21.1 linux/arm64\n{FATAL}", "ulimit -v", "GOMEMLIMIT (Go 1.19"),
+        (
+            f"{FATAL}cmd/compile/internal/syntax.(*source).fill(0xc0000)\n",
+            "the program compile",
+            "go build -p 1",
+        ),
+        ("fatal error: failed to reserve page summary memory\n", "ulimit -v", "ulimit -v"),
+    ],
+)
+def test_what_refused_the_memory_depends_on_the_platform(
+    text: str, cause: str, advice: str
+) -> None:
+    run = read_text(text)
+    (death,) = run.post_mortems()
+    assert cause in f"the program {death.victim} {death.reading}"
+    assert advice in " ".join(death.advice)
+
+
+@pytest.mark.parametrize("go", ["go1.13.4", "go1.18"])
+def test_a_go_without_memory_limits_is_not_told_to_set_one(go: str) -> None:
+    (death,) = read_text(f"go version {go} linux/amd64\n{FATAL}").post_mortems()
+    assert "GOMEMLIMIT" not in " ".join((*death.reading, *death.advice))
+
+
+def test_the_heap_at_a_refused_allocation_is_known() -> None:
+    line = "runtime: out of memory: cannot allocate 64-byte block (1048576 in use)"
+    run = read_text(f"{line} fatal error: out of memory\n")
+    assert run.runtime_fatal["in_use_bytes"].to_list() == [1 << 20]
+    assert "unknown" not in " ".join(run.post_mortems()[0].reading)
