@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import pickle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -288,3 +289,17 @@ def test_the_tree_in_the_documentation_is_the_tree_in_the_code() -> None:
     assert "\n".join(tree) in page
     for name in errors.__all__:
         assert f"`{name}`" in page
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "runtime: goroutine stack exceeds 1000000000-byte limit\nfatal error: stack overflow\n",
+        "```\n  runtime: failed to create new OS thread (have 4096 already; errno=11)\n```\n",
+        "panic: runtime error: index out of range [5] with length 3\n",
+    ],
+)
+def test_a_crash_is_named_and_no_gctrace_is_asked_for(text: str) -> None:
+    with pytest.raises(gca.NoDataError, match="a crash of a Go program") as error:
+        gca.read(io.StringIO(text))
+    assert "GODEBUG" not in str(error.value)

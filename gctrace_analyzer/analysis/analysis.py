@@ -433,14 +433,14 @@ class Analysis:
                 regimes_of=self.regimes_of,
                 pauses_of=self.dumps.cycle_pauses if self.by_dumps else lambda _: None,
                 rules=metrics_findings.RULES if self.by_dumps else diagnose.PROCESS_RULES,
+                is_benchmark=not self.log.tables["benchmarks"].is_empty(),
             )
         )
         if self.profiled is not None:
             matched = self.profiled.answering(matched)
-        if not self.by_dumps:
-            return matched
-        short = self.dumps.pauses_are_short
-        return metrics_findings.proven(matched, self.summary, pauses_are_short=short)
+        short = self.by_dumps and self.dumps.pauses_are_short
+        proven = metrics_findings.proven(matched, self.summary, pauses_are_short=short)
+        return proven if self.by_dumps else matched
 
     @cached_property
     def levels(self) -> dict[str, Level]:

@@ -101,6 +101,12 @@ def sniff(raw: bytes, text: str) -> str:
     return "log" if csv_export.export_of(text) is None else "csv-export"
 
 
+_CRASH = "a crash of a Go program, without GC cycles"
+_OF_CRASH = (
+    "What failed stands in the error and in the traceback after it, at the goroutine that was\n"
+    "  running. No GC setting changes that."
+)
+
 _FOREIGN = (
     (
         "the log of a Java VM",
@@ -116,7 +122,11 @@ _FOREIGN = (
     ("a traceback of Python", r"^Traceback \(most recent call last\)|^MemoryError"),
     ("a crash of .NET", r"System\.OutOfMemoryException"),
     ("a crash of a Rust program", r"^memory allocation of \d+ bytes failed"),
-    ("a panic of a Go program, without GC cycles", r"^panic: "),
+    (
+        _CRASH,
+        r"^[\s>]*(?:panic|fatal error): |"
+        r"^[\s>]*runtime: (?:goroutine stack exceeds|failed to create new OS)",
+    ),
     ("the GC trace of Python", r"gc: (?:collecting generation|done)"),
     ("an execution trace of Go", r"\Ago 1\.\d\d? trace"),
     ("the compiler's escape analysis", r"(?:escapes|moved) to heap"),
@@ -235,6 +245,8 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
         f"{start} with GODEBUG=gctrace=1 and keep its standard error:\n"
         "    GODEBUG=gctrace=1 ./server 2> run.log"
     )
+    if seen == _CRASH:
+        hint = _OF_CRASH
     is_structured = first.startswith(_STRUCTURED)
     if seen is None and not is_structured and _is_prose(text):
         seen, hint = _SENTENCES, _OF_SENTENCES

@@ -184,7 +184,8 @@ class Death:
         """What ended; of a container or unit only that a process in it did may be known."""
         if not self.is_inside:
             if not self.is_unit:
-                return "The program"
+                is_pod = self.pod is not None and self.victim == self.pod
+                return "A container of the pod" if is_pod else "The program"
             return "The unit" if self.killer == "systemd-oomd" else "A process of the unit"
         if self.is_below:
             return "A process in the group"

@@ -14,6 +14,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.cycles import goal_mib
 from gctrace_analyzer.analysis.postmortem.circumstances import by_program
+from gctrace_analyzer.analysis.postmortem.death import EVICTOR
 from gctrace_analyzer.analysis.postmortem.deaths import deaths
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S, explain_death
 from gctrace_analyzer.analysis.postmortem.facts import Evidence, LastMinute, Limit, Resident
@@ -442,6 +443,9 @@ def _memory_at_death(
         death.is_of_files or death.file_rss_bytes == 0 or death.anon_rss_bytes is None
     )
     without = "" if counts_files else " (without file pages)"
+    if death.killer == EVICTOR:
+        # The kubelet compares working sets: without file pages that were not used lately.
+        without = " (its working set)"
     listed = listed_tasks(tables["oom_tasks"], death.source, death.line_no)
     host = death.host_bytes or (int(listed["rss_bytes"].sum()) if len(listed) > 1 else 0)
     share = resident / host if resident and host and death.scope == "global" else None

@@ -376,7 +376,8 @@ def without_cycles(
     is_go |= facts.death.by_runtime or _is_known_go(facts.death)
     is_go |= traced is not None or facts.minute.last_gc_num is not None
     is_go |= any(settings.value(name) is not None for name in _SETTINGS_OF_GO)
-    program = "the program in it" if facts.death.is_unit else victim or "it"
+    is_pod = facts.death.pod is not None and victim == facts.death.pod
+    program = "the program in it" if facts.death.is_unit or is_pod else victim or "it"
     if_go = "" if is_go else f"If {program} is written in Go, "
     if limit is not None and facts.is_before_limits:
         yield without_limits(limit)

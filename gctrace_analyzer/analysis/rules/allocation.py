@@ -56,7 +56,7 @@ def mutator_slowed_in_gc(facts: ProcessFacts) -> Iterator[Evidence]:
     meaning="The program allocates very fast, which costs CPU for every allocation and "
     "makes GC run more often.",
     condition="The allocation rate is over {t.alloc_mib_per_s_per_proc:.0f} MiB/s per "
-    "processor (GOMAXPROCS).",
+    "processor (GOMAXPROCS) in at least {t.short_log_cycles} cycles.",
     advice="Profile the allocations: `go tool pprof -sample_index=alloc_space`.",
     needs="sizes of the cycles and their times",
     contradicted_by="sizes that hide the rate: a few MiB per cycle",
@@ -65,7 +65,7 @@ def mutator_slowed_in_gc(facts: ProcessFacts) -> Iterator[Evidence]:
 def high_alloc_rate(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the allocation rate per processor."""
     rate, procs = facts.summary.alloc_mib_per_s, int(maximum(facts.cycles["procs"]))
-    if rate is None or not procs:
+    if rate is None or not procs or facts.summary.cycles < facts.thresholds.short_log_cycles:
         return
     if rate / procs > facts.thresholds.alloc_mib_per_s_per_proc:
         yield Evidence(

@@ -158,6 +158,7 @@ def diagnose(
     regimes_of: Callable[[int], tuple[Regime, ...]],
     pauses_of: Callable[[int], CyclePauses | None],
     rules: Sequence[Rule[ProcessFacts]] = PROCESS_RULES,
+    is_benchmark: bool = False,
 ) -> list[Finding]:
     """Returns every finding, the worst first and causes before their effects.
 
@@ -174,6 +175,7 @@ def diagnose(
         regimes_of: returns the settings that a process ran under.
         pauses_of: returns what metrics show of the pauses of a process.
         rules: the rules about one process that the input has evidence for.
+        is_benchmark: whether the log has results of benchmarks.
     """
     rows = {row["process"]: row for row in processes.iter_rows(named=True)}
     findings: list[Finding] = []
@@ -191,6 +193,7 @@ def diagnose(
             growth=growth_of(process),
             regimes=regimes_of(process),
             cycle_pauses=pauses_of(process),
+            is_benchmark=is_benchmark,
         )
         findings += _of_process(facts, rules)
     findings = _without_short_starts(findings, processes=len(summaries))

@@ -64,6 +64,7 @@ class ProcessFacts:
         growth: the growth of the live heap; None if it is small or not significant.
         regimes: the settings it ran under, in the order of time; none of metrics.
         cycle_pauses: what metrics show of the pauses, which are not in their `cycles`.
+        is_benchmark: whether the log has results of benchmarks.
     """
 
     process: int
@@ -78,6 +79,7 @@ class ProcessFacts:
     growth: LiveGrowth | None = None
     regimes: tuple[Regime, ...] = ()
     cycle_pauses: CyclePauses | None = None
+    is_benchmark: bool = False
 
     @cached_property
     def new_pacer(self) -> bool:

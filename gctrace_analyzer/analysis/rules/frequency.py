@@ -99,7 +99,8 @@ _FORCED_COST = 0.2
     "forced-gc",
     meaning="The program forces GC, so GC runs when the pacer would not have started it.",
     condition="Over {t.forced_share:.0%} of the cycles, and at least {t.forced_min_cycles}, "
-    f"are forced. Only a note if these take less than {_FORCED_COST:.0%} of the GC CPU time. It "
+    f"are forced. Only a note if these take less than {_FORCED_COST:.0%} of the GC CPU time, or "
+    "if the log has results of benchmarks, before whose runs package testing forces GC. It "
     "costs little if GC takes less than {t.gc_cpu_little:.0%} of the CPU.",
     advice="Find who forces them: calls to `runtime.GC` or `debug.FreeOSMemory`, or heap profiles "
     "that are fetched with `/debug/pprof/heap?gc=1`.",
@@ -112,6 +113,13 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
     t, summary = facts.thresholds, facts.summary
     forced, cpu = summary.forced_cycles, summary.gc_cpu_share
     if forced >= t.forced_min_cycles and forced > t.forced_share * summary.cycles:
+        if facts.is_benchmark:
+            text = (
+                f"{forced:,} of {cycles_text(summary.cycles)} were forced, as `go test -bench` "
+                "does before each run of a benchmark."
+            )
+            yield Evidence("info", text, {"forced_cycles": forced}, advice="No action needed.")
+            return
         cost = _forced_cost(facts)
         little = cost is not None and cost < _FORCED_COST
         so = ", so it costs little" * ((cpu or 0.0) < t.gc_cpu_little)

@@ -168,7 +168,7 @@ class _Reader:
 
     def kill(self, match: re.Match[str], about: Row) -> None:
         before, after = match.string[: match.start()], match.string[match.end() :]
-        quoted = '"' in before and not re.search(r'[Mm]essage[=:] ?"$', before)
+        quoted = '"' in before and not re.search(r'[Mm]essage(?:\\*")?[=:] ?\\*"$', before)
         incident = self.open.get(about["host"])
         announced = (incident and incident.announced) or {}
         announced_pid = announced.get("pid") == numbers.whole(match["pid"])

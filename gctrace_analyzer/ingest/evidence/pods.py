@@ -422,23 +422,23 @@ def add_configured(messages: Iterable[Message], states: Sequence[Row]) -> None:
 
     Where limits differ, it is the one that `docker stats` prints, which may be the host's memory.
     """
-    found: set[float | None] = set()
+    sizes: set[float | None] = set()
     begun = -_LIMITS_LINES - 1
     for message in messages:
         if not (match := _CONFIGURED.match(message.text)):
             continue
         if match["compose"]:
-            found.add(size_bytes(match.groupdict(), "compose"))
+            sizes.add(size_bytes(match.groupdict(), "compose"))
         elif match["next"] is None and match["same"] is None:
             begun = message.line_no
         elif match["same"] or message.line_no - begun <= _LIMITS_LINES:
-            found.add(kubernetes.quantity(match["same"] or match["next"]))
+            sizes.add(kubernetes.quantity(match["same"] or match["next"]))
             begun = -_LIMITS_LINES - 1
     names = {row.get("name") or row.get("container") or row.get("pod") for row in states}
     if len(names) != 1 or any(row.get("memory_limit_bytes") for row in states):
         return
     printed = {row.get("memory_of_host_bytes") for row in states} - {None}
-    limits = found & printed if printed else found
+    limits = sizes & printed if printed else sizes
     limit = next(iter(limits)) if len(limits) == 1 else None
     for row in states if limit else ():
         row["memory_limit_bytes"] = numbers.whole(limit)

@@ -93,9 +93,10 @@ def read(messages: Sequence[Message]) -> list[Row]:
             rows[-1]["kind"] = "unusable address"
         before = message
         ended = message if match["fatal"] else ended
-    platforms = [each for each in map(_PLATFORM.search, texts) if each]
-    if len({each.groups() for each in platforms}) == 1:
-        rows = [platforms[0].groupdict() | row for row in rows]
+    platforms = {match.groups() for match in map(_PLATFORM.search, texts) if match}
+    if len(platforms) == 1:
+        names = ("go_version", "goos", "goarch")
+        rows = [dict(zip(names, *platforms, strict=True)) | row for row in rows]
     return rows
 
 

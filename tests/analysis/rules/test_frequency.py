@@ -79,3 +79,12 @@ def test_frequent_cycles_of_an_unknown_cost_are_a_note() -> None:
     unknown = replace(facts, summary=replace(facts.summary, gc_cpu_share=None))
     (finding,) = matches(frequency.too_frequent, unknown)
     assert finding.severity == "info"
+
+
+def test_the_forced_cycles_of_benchmarks_are_those_of_package_testing() -> None:
+    facts = facts_of(log_of(60).replace(" P\n", " P (forced)\n"))
+    (finding,) = matches(frequency.forced_gc, facts)
+    assert "runtime.GC" in finding.advice
+    (finding,) = matches(frequency.forced_gc, replace(facts, is_benchmark=True))
+    assert (finding.severity, finding.advice) == ("info", "No action needed.")
+    assert "go test -bench" in finding.evidence

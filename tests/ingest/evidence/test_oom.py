@@ -650,3 +650,20 @@ def test_a_kernel_that_panics_kills_no_process(tmp_path: Path) -> None:
     run = read_lines(tmp_path, *BLOCK[:2], panic)
     assert run.oom_invocations["panicked"].to_list() == [True]
     assert "restarts the whole host" in " ".join(str(run.summary()).split())
+
+
+REPORTED = "Memory cgroup out of memory: Killed process 7 (api) total-vm:900kB, anon-rss:100kB"
+
+
+@pytest.mark.parametrize("before", ['  "message": "', '{\\"message\\":\\"', 'message="'])
+def test_a_kill_in_the_message_of_an_event_is_a_kill(before: str) -> None:
+    rows = oom.read([Message(1, f'{before}{REPORTED}, file-rss:4kB"')])
+    assert [row["comm"] for row in rows["oom_kills"]] == ["api"]
+
+
+def test_a_small_victim_is_not_why_the_host_was_short() -> None:
+    sizes = "total-vm:90000kB, anon-rss:100kB, file-rss:{}kB, shmem-rss:0kB"
+    for kb, advice in ((9000, "which program has the most memory"), (900_000, "files")):
+        text = f"kernel: Out of memory: Killed process 7 (api) {sizes.format(kb)}\n"
+        (death,) = read_text(text).post_mortems()
+        assert advice in death.advice[0]
