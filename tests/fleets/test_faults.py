@@ -84,9 +84,9 @@ def is_truth(rows: pl.LazyFrame, truth: pl.DataFrame, without: str = "") -> None
     assert found.equals(expected.sort("file", "process"))
 
 
-@pytest.fixture
-def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.setenv("POLARS_MAX_THREADS", "1")
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """A cluster for tests that leave it with its workers: those that die are started again."""
     with (
         distributed.LocalCluster(
             n_workers=2,
@@ -94,6 +94,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             processes=True,
             dashboard_address=None,
             silence_logs=50,
+            env={"POLARS_MAX_THREADS": "1"},
         ) as local,
         distributed.Client(local) as connected,
     ):
@@ -218,9 +219,7 @@ class Poison(distributed.WorkerPlugin):  # type: ignore[name-defined,misc]  # im
 def test_a_file_that_kills_workers_is_identified_without_harm_to_others(
     logs: Path, truth: pl.DataFrame
 ) -> None:
-    from gctrace_analyzer.fleets.cluster import connected
-
-    with connected(workers=2) as client:
+    with cluster.connected(workers=2) as client:
         client.register_plugin(Poison())
         rows = gca.fleet(logs, client=client, id="{service}/{pod}.log").collect()
     (bad,) = rows.filter(pl.col("file").str.contains("pod-07")).to_dicts()
@@ -257,9 +256,7 @@ class DiesWithResult(distributed.WorkerPlugin):  # type: ignore[name-defined,mis
 def test_rows_that_are_lost_with_their_worker_are_no_reason_to_wait_for_ever(
     logs: Path, truth: pl.DataFrame, tmp_path: Path
 ) -> None:
-    from gctrace_analyzer.fleets.cluster import connected
-
-    with connected(workers=2) as client:
+    with cluster.connected(workers=2) as client:
         client.register_plugin(DiesWithResult(tmp_path / "dead"))
         rows = gca.fleet(logs, client=client, id="{service}/{pod}.log").collect()
     assert (tmp_path / "dead").exists()
@@ -269,18 +266,21 @@ def test_rows_that_are_lost_with_their_worker_are_no_reason_to_wait_for_ever(
 
 
 def test_a_cluster_of_this_machine_without_workers_ends_the_run(
-    client: Any, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scheduler, "_GONE_S", 1.0)
     begun: list[int] = []
 
     def progress(now: Progress) -> None:
         if not begun:
-            client.cluster.scale(0)
+            connected.cluster.scale(0)
         begun.append(now.done)
 
-    with pytest.raises(FleetStoppedError, match="All workers have died") as stopped:
-        gca.fleet(logs, client=client, output=tmp_path / "out.parquet", progress=progress)
+    with (
+        cluster.connected(workers=2) as connected,
+        pytest.raises(FleetStoppedError, match="All workers have died") as stopped,
+    ):
+        gca.fleet(logs, client=connected, output=tmp_path / "out.parquet", progress=progress)
     assert len(existing(str(tmp_path / "out.parquet")).collect()) == stopped.value.done > 0
 
 
@@ -379,8 +379,6 @@ def test_after_a_lost_scheduler_the_next_run_resumes(
 
 
 def test_a_scheduler_that_does_not_answer_is_an_error(logs: Path, monkeypatch: Any) -> None:
-    from gctrace_analyzer.fleets import cluster
-
     monkeypatch.setattr(cluster, "CONNECT_S", 1)
     with pytest.raises(UnreadableInputError, match="dask scheduler"):
         gca.fleet(logs, scheduler=f"tcp://127.0.0.1:{free_port()}")
@@ -526,12 +524,7 @@ def test_wrong_credentials_are_reported_without_showing_them(
 
 
 def test_after_a_lost_store_the_next_run_resumes(
-    s3: Any,
-    logs: Path,
-    truth: pl.DataFrame,
-    tmp_path: Path,
-    client: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    s3: Any, logs: Path, truth: pl.DataFrame, tmp_path: Path
 ) -> None:
     where = tmp_path / "out.parquet"
     paused = threading.Event()
@@ -542,21 +535,25 @@ def test_after_a_lost_store_the_next_run_resumes(
             s3.kill()
             s3.wait()
 
-    with pytest.raises(FleetStoppedError, match="store no longer answers") as stopped:
-        gca.fleet(
-            "s3://logs/**",
-            client=client,
-            output=where,
-            id="{service}/{pod}.log",
-            progress=progress,
-        )
-    assert SECRET not in str(stopped.value)
-    done = len(existing(str(where)).collect())
-    assert 5 < done < FILES
-    port = int(os.environ["AWS_ENDPOINT_URL"].rpartition(":")[2])
-    with s3_server(port, tmp_path / "buckets"):
-        rows = gca.fleet(
-            "s3://logs/**", client=client, output=where, id="{service}/{pod}.log"
-        ).collect()
+    # Its workers know the address of the store.
+    with cluster.connected(workers=2) as client:
+
+        def read() -> pl.DataFrame:
+            return gca.fleet(
+                "s3://logs/**",
+                client=client,
+                output=where,
+                id="{service}/{pod}.log",
+                progress=progress,
+            ).collect()
+
+        with pytest.raises(FleetStoppedError, match="store no longer answers") as stopped:
+            read()
+        assert SECRET not in str(stopped.value)
+        done = len(existing(str(where)).collect())
+        assert 5 < done < FILES
+        port = int(os.environ["AWS_ENDPOINT_URL"].rpartition(":")[2])
+        with s3_server(port, tmp_path / "buckets"):
+            rows = read()
     is_truth(as_local(rows, logs), truth)
     assert secret_in(tmp_path) == []

@@ -145,10 +145,10 @@ def test_a_profile_names_the_top_site_of_its_service() -> None:
     assert found.totals.processes == 2
 
 
+@pytest.mark.usefixtures("read_here")
 def test_without_dask_the_files_are_read_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gctrace_analyzer.fleets.fleet.find_spec", lambda name: None)
     damaged = tmp_path / "damaged.log.gz"
     damaged.write_bytes(b"\x1f\x8b damaged")
     logs = [SAMPLES / "steady-go1.26.log", SAMPLES / "thrash-go1.19.log", damaged]
@@ -165,6 +165,7 @@ def test_without_dask_the_files_are_read_here(
         gca.fleet(logs, workers=2)
 
 
+@pytest.mark.usefixtures("read_here")
 def test_a_kill_in_the_kernel_log_is_that_of_the_pod_whose_log_is_there(tmp_path: Path) -> None:
     uid = "1a2b3c4d-0000-4444-8888-0123456789ab"
     pods = tmp_path / "var/log/pods"

@@ -128,6 +128,7 @@ def test_other_content_in_a_store_is_left_alone() -> None:
     assert memory().exists("/other/out.parquet/notes.txt")
 
 
+@pytest.mark.usefixtures("read_here")
 def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
     log, other, where = tmp_path / "a.log", tmp_path / "b.log", tmp_path / "out.parquet"
     log.write_text(sample()[:2000])
@@ -142,6 +143,7 @@ def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
     assert len(fleet(inputs, output=where).collect()) == 2
 
 
+@pytest.mark.usefixtures("read_here")
 def test_rows_of_other_files_in_an_output_are_named(tmp_path: Path) -> None:
     log, where = tmp_path / "a.log", tmp_path / "out.parquet"
     log.write_text(sample())

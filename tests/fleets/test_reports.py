@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
@@ -20,8 +21,6 @@ from tests.helpers.fleet import rows_of
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 def rows(*logs: Path) -> pl.DataFrame:
@@ -159,6 +158,7 @@ def test_the_answers_have_a_short_repr_and_print_like_the_command() -> None:
     assert "<script" not in html
 
 
+@pytest.mark.usefixtures("read_here")
 def test_reports_do_not_list_the_inputs_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -36,8 +36,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path.parent.mkdir()
     words = [
         str(SAMPLES / "*.log"),
-        "--workers",
-        "1",
         "-o",
         str(folder / "fleet.parquet"),
         "-o",
@@ -45,7 +43,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     old = ["--compare-with", str(folder / "old.parquet")]
     reports = ["--reports", str(folder / "my reports"), "--reports-top", "4"]
-    assert main(["fleet", *words, *old, *reports]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gctrace_analyzer.fleets.fleet.find_spec", lambda name: None)
+        assert main(["fleet", *words, *old, *reports]) == 0
     return path
 
 
