@@ -7,6 +7,7 @@ for another process than the one with the problem would contradict the verdict.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
@@ -89,13 +90,17 @@ def advised_process(analysis: Analysis) -> int | None:
 
 
 def explained_kill(analysis: Analysis) -> PostMortem | None:
-    """Returns the kill that the verdict explains: of several, the one that the cycles explain."""
+    """Returns the kill that the verdict explains.
+
+    Of several, it is the one that the cycles explain, or the first of what was killed most often.
+    """
     longest = analysis.longest_process
+    proven = [death for death in analysis.post_mortems if death.proven]
+    times = Counter(death.victim for death in proven)
 
-    def rank(death: PostMortem) -> tuple[bool, bool]:
-        return death.live_mib is not None, death.process == longest
+    def rank(death: PostMortem) -> tuple[bool, bool, int]:
+        return death.live_mib is not None, death.process == longest, times[death.victim]
 
-    proven = (death for death in analysis.post_mortems if death.proven)
     return max(proven, key=rank, default=None)
 
 

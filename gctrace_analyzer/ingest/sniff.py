@@ -227,6 +227,8 @@ _NOT_FETCHED = (
 )
 """Commands that fetch logs, how their errors begin, and what to do about those."""
 
+_KILL_IN_WORDS = re.compile(r"(?i)\boom[- _]?kill")
+
 _MOST_OF_ERROR = 5
 """Lines. What has more is the log of a program, which may print the same."""
 
@@ -247,6 +249,8 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
     )
     if seen == _CRASH:
         hint = _OF_CRASH
+    elif _KILL_IN_WORDS.search(text):
+        seen, hint = "words about an OOM kill, without a record of it", _NOT_FETCHED[0][2]
     is_structured = first.startswith(_STRUCTURED)
     if seen is None and not is_structured and _is_prose(text):
         seen, hint = _SENTENCES, _OF_SENTENCES

@@ -62,12 +62,12 @@ FREE_COMMIT = (
 EARLIER_GC = (
     "GOMEMLIMIT (Go 1.19 and later) makes GC run earlier, which helps if the live heap fits."
 )
-TOOLCHAIN = ("compile", "link", "go", "asm", "vet")
-"""The programs of the Go toolchain."""
+_TOOLCHAIN = ("compile", "link")
+"""The programs of the Go toolchain that need most memory. Others have such names, too."""
 
-BUILD_LESS = (
-    "It is part of the Go toolchain, which ran out of memory while building: build where there is "
-    "more, or less at a time (`go build -p 1`)."
+_BUILD_LESS = (
+    "If it is part of the Go toolchain, build where there is more memory, or less at a time "
+    "(`go build -p 1`)."
 )
 FIND_PRESSURE = (
     "Find out what needs memory in that group (`systemd-cgtop -m`, `memory.pressure` of the "
@@ -335,9 +335,6 @@ def without_limits(limit_mib: float) -> str:
 
 def of_runtime(death: Death) -> Iterator[str]:
     """Yields what to do about a death by the Go runtime, without what the heap did."""
-    if death.comm in TOOLCHAIN:
-        yield BUILD_LESS
-        return
     if death.is_of_one_allocation:
         yield FIND_ALLOCATION
     if death.may_be_of_32_bits:
@@ -365,6 +362,9 @@ def without_cycles(
         is_go: whether the input has MemStats of the program.
     """
     limit, victim = facts.limit.limit_mib, facts.death.victim
+    if facts.death.comm in _TOOLCHAIN:
+        yield _BUILD_LESS
+        return
     given = settings.value("memory_limit_mib")
     with_go = shared_place(facts.death, tables["processes"])
     if facts.death.pressure_pct is not None:
@@ -396,8 +396,6 @@ def without_cycles(
         yield from _buy_time(facts, may_limit=is_go and given is None)
     if facts.death.by_runtime:
         yield from of_runtime(facts.death)
-        if facts.death.comm in TOOLCHAIN:
-            return
     yield _what_to_add(facts, tables, traced, if_go)
     may_have_limit = facts.death.scope != "global" and facts.death.pressure_pct is None
     if limit is None and may_have_limit and not facts.death.by_runtime:

@@ -59,7 +59,7 @@ _TRACED = re.compile(r"\bgctrace=[1-9]")
 GO = re.compile(
     r"(?:etcd|prometheus|alertmanager|node_exporter|grafana(?:-server)?|loki|tempo|mimir|promtail|"
     r"thanos|cortex|telegraf|influxd|victoria-metric\w*|vmagent|otelcol\S*|jaeger\S*|"
-    r"kube(?:let|-proxy|-apiserver|-controller\S*|-scheduler|ctl)|k3s\S*|k0s|rke2|containerd\S*|"
+    r"kube-state-metr(?:ics)?|kube(?:let|-proxy|-apiserver|-controller\S*|-scheduler|ctl)|k3s\S*|k0s|rke2|containerd\S*|"
     r"dockerd?|docker-proxy|runc|crio|podman|buildkitd|helm|argocd\S*|coredns|flanneld|calico-node|"
     r"cilium\S*|caddy|traefik|consul\S*|vault|nomad|terraform\S*|packer|cockroach|minio|tidb-server|"
     r"pd-server|dgraph|weaviate|milvus|nats-server|nsqd|gitea|forgejo|gogs|drone\S*|act_runner|"

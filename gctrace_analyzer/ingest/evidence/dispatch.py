@@ -59,6 +59,7 @@ def read(
             Why one of them was stopped is added to its row.
         runs_on: whether the process whose records precede a line has more of them after it.
     """
+    configured = messages
     messages = [message for message in messages if not words.COMMAND.search(message.text)]
     events = [message for message in messages if not words.NOT_LOGGED.search(message.text)]
     rows: Rows = {}
@@ -78,7 +79,7 @@ def read(
     states += cgroups.joined(cgroups.read_files(events), rows)
     if not described:
         states += pods.read_words(events, {row["line_no"] for row in states})
-    pods.add_configured(messages, [*states, *described])
+    pods.add_configured(configured, [*states, *described], rows["oom_kills"])
     rows["runtime_fatal"] = fatal.read(events)
     crashes = () if rows["runtime_fatal"] else fatal.crashes(events)
     if not described and not any(rows.get(table) for table in _OF_DEATHS):

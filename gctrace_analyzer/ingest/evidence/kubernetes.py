@@ -365,8 +365,9 @@ class _Described:
 
 _POD = {"name": "pod", "namespace": "namespace", "node": "node"}
 _NAMED = {
-    "state", "last state", "limits", "requests", "environment", "mounts", "args", "command",
-    "liveness", "readiness", "startup", "ports", "conditions", "volumes", "port", "host port",
+    "state", "last state", "resources", "limits", "requests", "environment", "mounts", "args",
+    "command", "liveness", "readiness", "startup", "ports", "conditions", "volumes", "port",
+    "host port",
 }  # fmt: skip
 _DESCRIBES = re.compile(
     r"^[ \t]*(?:Last )?State:[ \t]+(?:Waiting|Running|Terminated)"

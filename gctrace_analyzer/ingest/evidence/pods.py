@@ -28,7 +28,8 @@ HINT = (
     r"\d/\d+ +(?:Init:)?(?:OOMKilled|Evicted|CrashLoopBackOff) |"
     r"xitCode:-?\d+(?:[ ,](?:finishedAt|Signal):|,$)|inishedAt\"?:\s?\"|OOMKilled|"
     r"\"ExitCode\": ?\d|\"Memory\": ?\d|"
-    r"Container (?:name|memory|finished at) +\||mem_limit:|[Ll]imits:|^[\s>]{0,40}memory: "
+    r"Container (?:name|memory|finished at) +\||"
+    r"mem_limit:|MemoryMax=|docker run |[Ll]imits:|^[\s>]{0,40}memory: "
 )
 
 _LOW = re.compile(r"The node was low on resource: memory\.")
@@ -247,7 +248,7 @@ _ENDED = re.compile(
     r"(?:Terminated[^\w]{1,3}(?:reason[:=] ?)?)?OOMKilled"
     r"|(?i:terminated|killed|died|exited|restarted|failed)\s{0,9}(?:\(|-|:|,|\bwith\b|\bas\b|"
     r"\bdue to\b|\bbecause of\b|\breason\b|\s){1,3}\s{0,9}[\"']?OOMKilled"
-    r"|(?:was|were|been|got|is|are)\s{1,9}[\"']?OOMKilled"
+    r"|(?:was|were|been|got|is)\s{1,9}[\"']?OOMKilled"
     r"|[,;|\t(\[]\s{0,9}[\"']?OOMKilled\"?\s{0,9}(?:[,;|\t)\]]|$)"
     r"|\b(?:and|with)\s{1,9}reason\s{1,9}[\"']?OOMKilled"
     r"|OOMKilled\s{0,9}\(exit code \d{1,3}\)"
@@ -273,6 +274,7 @@ _NOT = re.compile(
 _NAME = r"[a-z0-9][a-z0-9.-]{0,252}"
 _POD_NAMED = re.compile(
     r"\b[Pp]ods?(?:_?[Nn]ame)?[\"']?\s?[/=: ]\s?\\*[\"']?"
+    r"(?!(?:are|is|was|were|gets?|got|has|have|in|of|on|with|and|that|which|for)\b)"
     rf"(?:(?P<namespace>{_NAME})/)?(?P<pod>{_NAME})"
 )
 _STATE_NAMED = re.compile(rf"^(?P<pod>{_NAME}) \{{\"")
@@ -405,41 +407,57 @@ def _cells(text: str) -> Row:
 
 
 _CONFIGURED = re.compile(
-    r"^[\s>-]{0,40}mem_limit: *[\"']?(?P<compose>\d{1,19})(?P<compose_unit>[KkMmGgBb])?"
+    r"^(?:[\s>-]{0,40}mem_limit: *[\"']?|.{0,200}?\b(?:"
+    r"docker run .{0,500}?(?:-m|--memory)[ =]|MemoryMax=))"
+    r"(?P<limit>\d{1,19})(?P<limit_unit>[KkMmGgBb])?"
     r"|^[\s>-]{0,40}[Ll]imits:(?P<inline>[ {]*(?:cpu: *[^\s,]{1,20}[,\s]*)?memory: *[\"']?"
     r"(?P<same>\d[\w.]{0,20}))?"
     r"|^[\s>]{0,40}memory: *[\"']?(?P<next>\d[\w.]{0,20})"
 )
-"""The limit in the file of Compose or in a manifest of Kubernetes, in which memory may stand next
-to the CPUs."""
+"""The limit in the file of Compose, a command of Docker, a unit of systemd, or in a manifest of
+Kubernetes, in which memory may stand next to the CPUs."""
 
 _LIMITS_LINES = 2
 """How many lines after `limits:` its memory stands at most."""
 
 
-def add_configured(messages: Iterable[Message], states: Sequence[Row]) -> None:
-    """Adds the limit that configuration in the same input states to the only container of it.
-
-    Where limits differ, it is the one that `docker stats` prints, which may be the host's memory.
-    """
+def _configured(messages: Iterable[Message]) -> set[float | None]:
     sizes: set[float | None] = set()
     begun = -_LIMITS_LINES - 1
     for message in messages:
         if not (match := _CONFIGURED.match(message.text)):
             continue
-        if match["compose"]:
-            sizes.add(size_bytes(match.groupdict(), "compose"))
+        if match["limit"]:
+            sizes.add(size_bytes(match.groupdict(), "limit"))
         elif match["next"] is None and match["same"] is None:
             begun = message.line_no
         elif match["same"] or message.line_no - begun <= _LIMITS_LINES:
             sizes.add(kubernetes.quantity(match["same"] or match["next"]))
             begun = -_LIMITS_LINES - 1
+    return sizes
+
+
+def add_configured(
+    messages: Iterable[Message], states: Sequence[Row], kills: Sequence[Row]
+) -> None:
+    """Adds the limit that configuration in the same input states to the only container in it.
+
+    Without one, it is added to the kills of the only program. Where limits differ, it is the one
+    that `docker stats` prints, which may be the host's memory.
+    """
+    sizes = _configured(messages)
     names = {row.get("name") or row.get("container") or row.get("pod") for row in states}
-    if len(names) != 1 or any(row.get("memory_limit_bytes") for row in states):
+    if len(names) > 1 or any(row.get("memory_limit_bytes") for row in states):
         return
     printed = {row.get("memory_of_host_bytes") for row in states} - {None}
     limits = sizes & printed if printed else sizes
-    limit = next(iter(limits)) if len(limits) == 1 else None
-    for row in states if limit else ():
-        row["memory_limit_bytes"] = numbers.whole(limit)
+    limit = numbers.whole(next(iter(limits))) if len(limits) == 1 else None
+    if limit is None:
+        return
+    for row in states:
+        row["memory_limit_bytes"] = limit
         row.pop("memory_of_host_bytes", None)
+    if not states and len({row.get("comm") for row in kills}) == 1:
+        for row in kills:
+            if row.get("scope") == "memcg" and not row.get("limit_bytes"):
+                row["limit_bytes"] = limit

@@ -20,7 +20,7 @@ HINT = (
     r"runtime: out of memory|fatal error: |runtime: VirtualAlloc|not in usable range|"
     r"runtime: address space conflict|runtime: cannot map pages|"
     r"runtime\.sysMap\(|runtime\.largeAlloc\(|/asm_\w+\.s:|panic: |goroutine \d+ \[running|"
-    r"[A-Za-z]:[/\\][^\n]{0,99}[/\\]src[/\\]runtime[/\\]|\bcmd/(?:compile|link|go|asm|vet)/|"
+    r"[A-Za-z]:[/\\][^\n]{0,99}[/\\]src[/\\]runtime[/\\]|\bcmd/(?:compile|link)/|"
     r"\b[Gg]o ?(?:version go)?1\.\d+[^\s/-]{0,9}[ .(-](?:linux|windows|darwin)[-/]"
 )
 
@@ -55,7 +55,7 @@ _PLATFORM = re.compile(
 )
 _WINDOWS = re.compile(r"^\s*[A-Za-z]:[/\\].{0,99}[/\\]src[/\\]runtime[/\\]\w+\.go:\d")
 """A path of the runtime in a traceback."""
-_TOOLCHAIN = re.compile(r"^(?:\s.{0,300}/)?cmd/(?P<tool>compile|link|go|asm|vet)/")
+_TOOLCHAIN = re.compile(r"^(?:\s.{0,300}/)?cmd/(?P<tool>compile|link)/")
 """A function of the Go toolchain in a traceback, or its file."""
 
 _ASSEMBLY = re.compile(r"/asm_(?P<goarch>[a-z0-9]+)\.s:\d")

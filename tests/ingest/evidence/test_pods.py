@@ -367,3 +367,22 @@ def test_a_limit_in_the_configuration_is_that_of_the_container(
     states = read_text(text).container_states
     expected = None if limit_mib is None else limit_mib * MIB
     assert states["memory_limit_bytes"].to_list() == [expected]
+
+
+@pytest.mark.parametrize(
+    "line", ["$ docker run -d -m 200m shop/api", "[Service]\nMemoryMax=200M"]
+)
+def test_a_limit_in_a_command_or_unit_is_that_of_the_only_victim(line: str) -> None:
+    kill = "kernel: Memory cgroup out of memory: Killed process {} ({}) anon-rss:900kB\n"
+    assert (
+        read_text(f"{line}\n{kill.format(7, 'api')}").oom_kills["limit_bytes"][0] == 200 * MIB
+    )
+    two = read_text(f"{line}\n{kill.format(7, 'api')}{kill.format(8, 'web')}").oom_kills
+    assert two["limit_bytes"].to_list() == [None, None]
+
+
+@pytest.mark.parametrize("text", ["my pods are OOMKilled daily\n", "thanos gets OOM-killed\n"])
+def test_words_about_kills_in_general_are_no_kill(text: str) -> None:
+    with pytest.raises(NoDataError, match="words about an OOM kill") as error:
+        read_text(text)
+    assert "kubectl describe pod" in str(error.value)
