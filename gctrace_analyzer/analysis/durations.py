@@ -354,6 +354,17 @@ def step_ms(name: str, *, whole: bool) -> pl.Expr:
     return pl.when(whole_ms).then(3.0).otherwise(step)
 
 
+def printed_ms(duration: pl.Expr) -> pl.Expr:
+    """Returns a corrected duration as its line prints it, by which a reader finds a longest one."""
+    large, small = pl.when(duration >= 10).then(1.0), pl.when(duration >= 0.1).then(0.01)
+    step = large.otherwise(pl.when(duration >= 1).then(0.1).otherwise(small.otherwise(0.001)))
+    return ((duration / step + _PART_OF_STEP).floor() * step).round(3)
+
+
+_PART_OF_STEP = 1e-6
+"""What a quotient may lack of a whole number, by the errors of floating point."""
+
+
 @cache
 def corrected_ms(name: str, *, whole: bool) -> pl.Expr:
     """Returns the middle of the interval that a printed duration stands for; 0 stays 0."""

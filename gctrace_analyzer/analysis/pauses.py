@@ -8,6 +8,7 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import pauses_ms
+from gctrace_analyzer.analysis.durations import printed_ms
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import complete, largest, not_null
@@ -153,14 +154,19 @@ def worst_cycles(corrected: pl.DataFrame, most: int) -> pl.DataFrame:
 
 def _statistics(durations_ms: pl.Series) -> dict[str, Any]:
     """Returns number, total and percentiles."""
+    longest_ms = pl.select(printed_ms(pl.lit(durations_ms.max(), pl.Float64))).item()
+    # The longest is as printed, and the others are the middle of what a line stands for.
     quantiles = {
-        f"p{round(100 * q)}_ms": durations_ms.quantile(q, "linear") for q in (0.5, 0.9, 0.99)
+        f"p{round(100 * q)}_ms": min(
+            durations_ms.quantile(q, "linear") or 0.0, longest_ms or 0.0
+        )
+        for q in (0.5, 0.9, 0.99)
     }
     return {
         "pauses": len(durations_ms),
         "total_ms": durations_ms.sum(),
         **quantiles,
-        "max_ms": durations_ms.max(),
+        "max_ms": longest_ms,
     }
 
 

@@ -36,6 +36,7 @@ from gctrace_analyzer.analysis.cycles import (
     since_before,
     true_live_mib,
 )
+from gctrace_analyzer.analysis.durations import printed_ms
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.gctrace.columns import stops_for_all
 from gctrace_analyzer.ingest.rows import within_process
@@ -82,7 +83,7 @@ def _derived(within: Within) -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
         "capacity_s": whole * pl.col("cpus"),
         "capacity_time_s": whole,
         "pause_total_ms": pauses_ms(),
-        "pause_max_ms": pl.max_horizontal("stw_sweep_term_ms", "stw_mark_term_ms"),
+        "pause_max_ms": printed_ms(pl.max_horizontal("stw_sweep_term_ms", "stw_mark_term_ms")),
         "in_cycle_mib": alloc_while_marking_mib().cast(pl.Float64),
         "between_mib": alloc_before_mib(live, within),
         # The goal of a cycle that stops for all is the heap at its start.

@@ -235,6 +235,17 @@ def test_a_pause_takes_no_more_cpu_time_than_there_is() -> None:
 
 @few
 @given(cycle_tables())
+def test_a_longest_pause_is_as_a_line_prints_it(cycles: pl.DataFrame) -> None:
+    corrected = correct_durations(cycles)
+    for name in durations.PAUSES:
+        printed, shown = cycles[f"{name}_ms"], pl.col(f"{name}_ms")
+        known = printed.is_not_null()
+        longest = corrected.filter(known).select(durations.printed_ms(shown)).to_series()
+        assert longest.to_list() == pytest.approx(printed.filter(known).to_list())
+
+
+@few
+@given(cycle_tables())
 def test_corrected_durations_are_within_the_interval_of_the_printed_ones(
     cycles: pl.DataFrame,
 ) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
+from gctrace_analyzer.analysis.durations import printed_ms
 from gctrace_analyzer.analysis.pauses import FOR_P99
 from gctrace_analyzer.analysis.rules.cpu import high_gc_cpu, stopped_gc_share
 from gctrace_analyzer.analysis.rules.finding import (
@@ -23,8 +26,6 @@ from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import polars as pl
 
 _LONG = (
     "the {t.stw_quantile:.0%} quantile is over {t.stw_warn_ms:g} ms, or the longest over "
@@ -126,6 +127,7 @@ def _long_pauses(
     late = not_null(warmed_up).quantile(0.99, "linear") or 0.0
     if late > t.stw_single_ms:
         severity = "bad" if late > t.stw_bad_ms else "warn"
+    longest = float(cycles.select(printed_ms(pl.col(column).max())).item())
     most, usual = (duration_text(value / 1000) for value in (longest, median(values)))
     stops = f"The whole program stops for up to {most} {which}"
     has_wait = not which.startswith("for")

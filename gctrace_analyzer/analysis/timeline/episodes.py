@@ -8,6 +8,7 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import gc_cpu
+from gctrace_analyzer.analysis.durations import printed_ms
 from gctrace_analyzer.analysis.thresholds import Thresholds
 from gctrace_analyzer.analysis.timeline import limiter
 from gctrace_analyzer.analysis.timeline.lasting import Part, episode, parts, runs
@@ -149,14 +150,16 @@ def pause_outlier(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
         typical = float(not_null(cycles[name]).median() or 0.0)  # type: ignore[arg-type]  # not null
         far = cycles.select(_is_far(pl.col(name), typical, t)).to_series()
         for outlier in parts(cycles, runs(far, min_count=1, gap=t.gap_cycles), t):
-            longest = float(outlier.cycles[name].max() or 0)  # type: ignore[arg-type]
+            longest, as_printed = outlier.cycles.select(
+                pl.col(name).max(), printed_ms(pl.col(name).max()).alias("as_printed")
+            ).row(0)
             severity = "bad" if longest > t.stw_bad_ms else "warn"
             reason = (
-                f"{words} took up to {duration_text(longest / 1000)}; the usual "
+                f"{words} took up to {duration_text(as_printed / 1000)}; the usual "
                 f"pause is {duration_text(typical / 1000)}."
             )
             yield {
-                **episode(outlier, "pause-outlier", severity, reason, stw_max_ms=longest),
+                **episode(outlier, "pause-outlier", severity, reason, stw_max_ms=as_printed),
                 "ranges": _longest(
                     outlier.cycles.filter(_is_far(pl.col(name), typical, t)), name
                 ),
