@@ -210,9 +210,8 @@ def packed(columns: pl.DataFrame) -> tuple[bytes, ...]:
     They are the end of a stream in Arrow's format, which takes an eighth of the time of a list.
     """
     if len(columns) > _PACKED_AT_ONCE:
-        begins = range(0, len(columns), _PACKED_AT_ONCE)
-        pieces = (packed(columns.slice(begin, _PACKED_AT_ONCE)) for begin in begins)
-        return tuple(map(b"".join, zip(*pieces, strict=True)))
+        slices = (columns[[name]].iter_slices(_PACKED_AT_ONCE) for name in columns.columns)
+        return tuple(b"".join(packed(piece)[0] for piece in pieces) for pieces in slices)
     size = 8 * len(columns)
     step = size + -size % _PADDED_BYTES
     stream = io.BytesIO()

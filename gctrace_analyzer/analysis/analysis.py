@@ -180,8 +180,9 @@ class Analysis:
     @property
     def only_regimes(self) -> tuple[Regime, ...]:
         """The settings of the only process in the order of time; none of several."""
-        several = len(self.tables["processes"]) > 1
-        return () if several else self.regimes_of(self.longest_process)
+        return (
+            self.regimes_of(self.longest_process) if len(self.tables["processes"]) < 2 else ()
+        )
 
     @cached_property
     def durations(self) -> pl.DataFrame:
@@ -205,7 +206,10 @@ class Analysis:
     @cached_property
     def enriched(self) -> pl.DataFrame:
         """The cycles with metrics, corrected durations and the CPU limiter's fill level."""
-        return episodes_of.enrich(self.metrics, self.durations, self._traced)
+        frames = self.metrics, self.durations, self._traced
+        if len(self.tables["processes"]) == 1:
+            del self.metrics, self.durations  # which nothing else needs
+        return episodes_of.enrich(*frames)
 
     @cached_property
     def episodes(self) -> pl.DataFrame:
@@ -232,9 +236,7 @@ class Analysis:
     @cached_property
     def pauses(self) -> pl.DataFrame:
         """Stop-the-world pauses by phase (`schema.PAUSES`)."""
-        if self.by_dumps:
-            return self.dumps.pauses
-        return pauses_of.pauses(self.corrected)
+        return self.dumps.pauses if self.by_dumps else pauses_of.pauses(self.corrected)
 
     @cached_property
     def pause_ranges(self) -> list[dict[str, float | int | None]]:
@@ -253,8 +255,7 @@ class Analysis:
     @cached_property
     def started_at(self) -> dict[int, datetime]:
         """When each process started, for those that have timestamps."""
-        rows = self.log.tables["processes"].select("process", "started_at").drop_nulls()
-        return dict(rows.iter_rows())
+        return dict(self.tables["processes"]["process", "started_at"].drop_nulls().iter_rows())
 
     @cached_property
     def covered_s(self) -> float | None:
@@ -262,13 +263,11 @@ class Analysis:
         if len(self.log.tables["processes"]) < 2:
             return self.summary.span_s
         # The first cycle of a process counts from its start.
-        end = pl.col("wall_time") + windows_of.duration(
-            pl.col("end_s") - pl.coalesce("start_s", "begin_s")
-        )
+        since = pl.col("end_s") - pl.coalesce("start_s", "begin_s")
+        end = pl.col("wall_time") + windows_of.duration(since)
         begin = end - windows_of.duration(pl.col("elapsed_s"))
-        first, last, known = self.spans.select(
-            begin.min().alias("first"), end.max().alias("last"), begin.is_not_null().all()
-        ).row(0)
+        ends = {"first": begin.min(), "last": end.max(), "known": begin.is_not_null().all()}
+        first, last, known = spans_of.whole(self.spans).select(**ends).row(0)
         return (last - first).total_seconds() if known and None not in (first, last) else None
 
     @cached_property
@@ -306,7 +305,8 @@ class Analysis:
         if self.longest_process is None or self.spans.is_empty():
             return schema.empty("windows")
         own = of_process(self.spans, self.longest_process)
-        is_most = own["cycles"].sum() >= _MOST_CYCLES * self.summary.cycles
+        cycles = own["cycles"].sum() if self.by_dumps else len(own)
+        is_most = cycles >= _MOST_CYCLES * self.summary.cycles
         return windows_of.parts(own if is_most else own.clear(), TREND_POINTS)
 
     @property
@@ -319,6 +319,8 @@ class Analysis:
         """The figures of the whole log."""
         if self.by_dumps:
             return self.dumps.summary
+        if len(self.cycles) > spans_of.LONG:
+            _ = self._goals  # which take most memory to find, so before anything is kept
         agreement = None if self.overlap is None else self.overlap.sentence
         notes = (agreement, self.ignored_version, of_other_programs(self.tables))
         return summarize(

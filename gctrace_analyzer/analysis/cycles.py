@@ -24,6 +24,7 @@ from gctrace_analyzer.ingest.rows import (
     before,
     each_process,
     follows,
+    in_slices,
     precedes,
     within_process,
     without,
@@ -132,25 +133,6 @@ def gc_cpu_ms(counted_pauses: pl.Expr | None = None) -> pl.Expr:
     return (
         pauses + pl.col("assist_cpu_ms").fill_null(0) + pl.col("background_cpu_ms").fill_null(0)
     )
-
-
-def gc_cpu(spans: pl.DataFrame) -> pl.DataFrame:
-    """Returns `gc_cpu_ms`, and `gc_cpu_share` of the CPUs that there are.
-
-    Args:
-        spans: what `spans.of_cycles` returns.
-    """
-    spent, share = _gc_cpu(within_process(spans))
-    return spans.select(spent).with_columns(share)[["gc_cpu_ms", "gc_cpu_share"]]
-
-
-@cache
-def _gc_cpu(within: Within) -> tuple[list[pl.Expr], pl.Expr]:
-    """Returns the GC CPU time and all CPU time, and the share that needs both as columns."""
-    capacity = capacity_s(pl.col("cpus"), pl.col("elapsed_s"), within)
-    share = share_of_capacity(pl.col("gc_cpu_ms"), pl.col("_capacity_s"))
-    spent = [(1000 * pl.col("gc_cpu_s")).alias("gc_cpu_ms"), capacity.alias("_capacity_s")]
-    return spent, share.alias("gc_cpu_share")
 
 
 def roots_before(
@@ -352,7 +334,12 @@ def with_metrics(
     own = without(cycles, *names)
     first, second, third = _steps(within_process(own))
     of_before = since_before(own) if known is None else known
-    rows = own.with_columns(*of_before, **first).with_columns(**second)
-    rows = rows.with_columns(**third).rechunk()
     setter = regimes(own)[1] if goal_set_by is None else goal_set_by
-    return rows.with_columns(setter, **metrics()).rechunk()[[*own.columns, *names]]
+
+    def of_slice(rows: pl.DataFrame) -> pl.DataFrame:
+        rows = rows.with_columns(**first).with_columns(**second)
+        return rows.with_columns(**third).rechunk().with_columns(**metrics())[[*added]]
+
+    added = [name for name in names if name not in (*of_before.columns, setter.name)]
+    derived = in_slices(own.hstack(of_before), of_slice)
+    return own.with_columns(*of_before, *derived, setter)[[*own.columns, *names]]

@@ -95,7 +95,8 @@ def correct_durations(
     counted = _counted_pauses(timed, known, go, memstats)
     ends, contradiction = _contradiction()
     differences = known.with_columns(ends).select(contradiction)
-    return timed.with_columns(*counted, *differences).rechunk()
+    # What a whole process has is kept once, not for every cycle.
+    return pl.concat([timed, counted, differences], how="horizontal").rechunk()
 
 
 def since_start(corrected: pl.DataFrame) -> pl.DataFrame:

@@ -29,65 +29,123 @@ import polars as pl
 from gctrace_analyzer.analysis.cycles import (
     alloc_before_mib,
     alloc_while_marking_mib,
+    capacity_s,
     counted_alloc_mib,
     gc_cpu_ms,
     is_of_unknown_time,
     pauses_ms,
+    share_of_capacity,
     since_before,
     true_live_mib,
 )
 from gctrace_analyzer.analysis.durations import printed_ms
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.ingest.gctrace.columns import stops_for_all
-from gctrace_analyzer.ingest.rows import within_process
+from gctrace_analyzer.ingest.gctrace.columns import stopping, stops_for_all
+from gctrace_analyzer.ingest.rows import in_slices, within_process
 
 if TYPE_CHECKING:
     from gctrace_analyzer.ingest.rows import Within
 
 
+LONG = 1 << 17
+"""Cycles. Of a longer log, what follows from a row alone is not kept, but calculated where it is
+needed: some twenty columns would take more memory than all that is printed."""
+
+
 def of_cycles(corrected: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Returns the cycles as spans, with all their columns.
+    """Returns the cycles as spans: with all their columns, or as `select` needs them.
 
     Args:
         corrected: what `on_real_cpus` returns.
         known: what `since_before` returns for them, if it is known already.
     """
     of_before = since_before(corrected) if known is None else known
-    first, second = _derived(within_process(corrected))
-    rows = corrected.with_columns(*of_before).with_columns(**first)
-    return rows.with_columns(**second).rechunk()
+    of_process = _of_process(within_process(corrected))
+    rows = corrected.with_columns(*of_before).with_columns(**of_process)
+    if len(stopping(corrected)):
+        # The goal of a cycle that stops for all is the heap at its start.
+        rows = rows.with_columns(heap_goal_mib=pl.when(~stops_for_all()).then("heap_goal_mib"))
+    return rows.rechunk() if len(rows) > LONG else whole(rows)
+
+
+def whole(spans: pl.DataFrame) -> pl.DataFrame:
+    """Returns spans with all their columns."""
+    if _is_whole(spans):
+        return spans
+    first, second = _of_row()
+    return spans.with_columns(**first).with_columns(**second).rechunk()
+
+
+def select(spans: pl.DataFrame, *columns: pl.Expr | str) -> pl.DataFrame:
+    """Returns `spans.select(columns)`, with what these need of the columns that are not kept."""
+    if _is_whole(spans):
+        return spans.select(columns)
+    # All at once would be as much memory as to keep them.
+    return pl.concat([_selected(spans, column) for column in columns], how="horizontal")
+
+
+def columns(spans: pl.DataFrame, *names: str) -> dict[str, pl.Series]:
+    """Returns columns by name, without those that the source does not show."""
+    shown = {name: spans[name] for name in names if name in spans.columns}
+    lacking = () if _is_whole(spans) else set(names) - shown.keys()
+    return {**shown, **{name: select(spans, name).to_series() for name in lacking}}
+
+
+def _is_whole(spans: pl.DataFrame) -> bool:
+    return "_is_first" not in spans.columns or "rounding_mib" in spans.columns
+
+
+def _selected(spans: pl.DataFrame, column: pl.Expr | str) -> pl.DataFrame:
+    names = {column} if isinstance(column, str) else {*column.meta.root_names()}
+    first, second = _of_row()
+    later = {name: value for name, value in second.items() if name in names}
+    names.update(name for value in later.values() for name in value.meta.root_names())
+    rows = spans.with_columns(
+        value.alias(name) for name, value in first.items() if name in names
+    )
+    return rows.with_columns(**later).select(column)
 
 
 @cache
-def _derived(within: Within) -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
-    """Returns the columns of spans of single cycles; the second ones need the first."""
+def _of_process(within: Within) -> dict[str, pl.Expr]:
+    """Returns the columns that depend on the cycle before."""
+    step = within(pl.col("gc_num").diff())
+    stays = within(pl.col("heap_start_mib", "heap_live_mib").diff()) == 0
+    return {
+        "steps": step.cast(pl.Float64),
+        "steps_s": within(pl.col("start_s").diff()),
+        "_is_next": step.fill_null(1) <= 1,
+        "_is_first": is_of_unknown_time(within),
+        "_stays": pl.all_horizontal(stays).fill_null(value=False),
+    }
+
+
+@cache
+def _of_row() -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
+    """Returns the other columns of spans of single cycles; the second ones need the first."""
     elapsed, live = pl.col("elapsed_s"), pl.col("_live")
     steady = (pl.col("start_s") >= DEFAULT.warm_up_s) & ~pl.col("forced")
     # What GC took in the time of a missing line is unknown, so that time counts for no share.
-    whole = pl.when(within(pl.col("gc_num").diff()).fill_null(1) <= 1).then(elapsed)
+    known = pl.when("_is_next").then(elapsed)
     first = {
         "begin_s": pl.col("end_s") - elapsed,
         "cycles": pl.lit(1, pl.Int64),
         "first_gc": pl.col("gc_num"),
         "forced_cycles": pl.col("forced").cast(pl.Int64),
-        "steps": within(pl.col("gc_num").diff()).cast(pl.Float64),
-        "steps_s": within(pl.col("start_s").diff()),
         "gc_cpu_s": gc_cpu_ms(pl.col("counted_pauses")) / 1000,
-        "gc_cpu_low_s": pl.when(~is_of_unknown_time(within))
+        "gc_cpu_low_s": pl.when(~pl.col("_is_first"))
         .then(gc_cpu_ms(pl.col("counted_pauses_low")) / 1000)
         .otherwise(0.0),
         "gc_cpu_high_s": gc_cpu_ms(pl.col("counted_pauses_high")) / 1000,
         "idle_cpu_s": pl.col("idle_cpu_ms").fill_null(0) / 1000,
         "assist_cpu_s": pl.col("assist_cpu_ms") / 1000,
         "counted_s": elapsed,
-        "capacity_s": whole * pl.col("cpus"),
-        "capacity_time_s": whole,
+        "capacity_s": known * pl.col("cpus"),
+        "capacity_time_s": known,
         "pause_total_ms": pauses_ms(),
         "pause_max_ms": printed_ms(pl.max_horizontal("stw_sweep_term_ms", "stw_mark_term_ms")),
         "in_cycle_mib": alloc_while_marking_mib().cast(pl.Float64),
-        "between_mib": alloc_before_mib(live, within),
-        # The goal of a cycle that stops for all is the heap at its start.
-        "heap_goal_mib": pl.when(~stops_for_all()).then("heap_goal_mib"),
+        "between_mib": alloc_before_mib(live),
         "heap_peak_mib": pl.col("heap_end_mib").cast(pl.Float64),
         "true_live_mib": pl.when(steady).then(true_live_mib()),
         "shown_gogc": pl.when(live >= DEFAULT.gogc_min_live_mib).then("effective_gogc"),
@@ -96,22 +154,43 @@ def _derived(within: Within) -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
         "active_s": (pl.col("pause_total_ms") + pl.col("concurrent_mark_ms")) / 1000,
         # What the first cycle of a log allocated while it marked has no time of its own.
         "allocated_mib": counted_alloc_mib(pl.col("between_mib")),
-        "rounding_mib": _rounding_mib(within),
+        "rounding_mib": _rounding_mib(),
     }
     return first, second
+
+
+def gc_cpu(spans: pl.DataFrame) -> pl.DataFrame:
+    """Returns `gc_cpu_ms`, and `gc_cpu_share` of the CPUs that there are.
+
+    Args:
+        spans: what `of_cycles` returns.
+    """
+    spent, share = _gc_cpu(within_process(spans))
+
+    def of_slice(rows: pl.DataFrame) -> pl.DataFrame:
+        return select(rows, *spent).with_columns(share)[["gc_cpu_ms", "gc_cpu_share"]]
+
+    return in_slices(spans, of_slice)
+
+
+@cache
+def _gc_cpu(within: Within) -> tuple[list[pl.Expr], pl.Expr]:
+    """Returns the GC CPU time and all CPU time, and the share that needs both as columns."""
+    capacity = capacity_s(pl.col("cpus"), pl.col("elapsed_s"), within)
+    share = share_of_capacity(pl.col("gc_cpu_ms"), pl.col("_capacity_s"))
+    spent = [(1000 * pl.col("gc_cpu_s")).alias("gc_cpu_ms"), capacity.alias("_capacity_s")]
+    return spent, share.alias("gc_cpu_share")
 
 
 _CANCELS = 0.25
 """Share of the truncation that is left in a sum over cycles whose sizes differ."""
 
 
-def _rounding_mib(within: Within) -> pl.Expr:
+def _rounding_mib() -> pl.Expr:
     """Returns by how much truncation may move what a cycle allocated, in a sum over cycles.
 
     Differences of sizes in whole MiB are off by up to 1 MiB: of sizes that stay the same always to
     the same side, of others to both, so that most of it cancels.
     """
-    stays = within(pl.col("heap_start_mib", "heap_live_mib").diff()) == 0
-    same = pl.all_horizontal(stays).fill_null(value=False)
     known = pl.col("between_mib").is_not_null()
-    return pl.when(known).then(pl.when(same).then(1.0).otherwise(_CANCELS))
+    return pl.when(known).then(pl.when("_stays").then(1.0).otherwise(_CANCELS))

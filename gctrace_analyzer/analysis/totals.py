@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.analysis.spans import columns, select
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import not_null
 
@@ -105,7 +106,8 @@ def _hides(rounding_mib: Any, allocated_mib: Any) -> Any:
 
 def rates_of(spans: pl.DataFrame, *rates: str) -> dict[str, float | None]:
     """Returns rates over some spans; None where there is nothing to divide by."""
-    return spans.select(quotient(rate).alias(rate) for rate in rates).row(0, named=True)
+    figures = (quotient(rate).alias(rate) for rate in rates)
+    return select(spans, *figures).row(0, named=True)
 
 
 def total(column: str | pl.Expr) -> pl.Expr:
@@ -202,7 +204,8 @@ class Totals:
             spans: as described in `spans`.
             pauses_ms: every single pause in them; empty if some are unknown.
         """
-        row = spans.select(_totals()).row(0, named=True)
+        row = select(spans, *_totals()).row(0, named=True)
+        counted = columns(spans, *_COUNTED)
         return cls(
             int(row.pop("cycles") or 0),
             int(row.pop("forced_cycles") or 0),
@@ -210,7 +213,7 @@ class Totals:
             {name: row[name] for name in _MAXIMA},
             {rate: (row[f"{rate}/part"], row[f"{rate}/whole"]) for rate in RATES},
             {
-                **{name: Values.of(spans[name]) for name in _COUNTED if name in spans.columns},
+                **{name: Values.of(counted[name]) for name in counted},
                 "pause_ms": Values.of(pauses_ms),
             },
         )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis import spans as spans_of
+from gctrace_analyzer.analysis.spans import select
 from gctrace_analyzer.analysis.totals import RATES, ROUNDING, part, quotients, whole
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.rows import by_number, complete, not_null, of_each_process, parted
@@ -28,12 +30,13 @@ _ROWS_AT_ONCE = 1 << 16
 _RATES = tuple(
     name for name in RATES if name in {*schema.names("windows"), ROUNDING} - {"gc_per_s"}
 )
+_PLACES = ("process", "begin_s", "start_s", "end_s")
 _SIZES = ("heap_live_mib", "heap_goal_mib")
 
 
 def parts(spans: pl.DataFrame, count: int) -> pl.DataFrame:
     """Returns the figures of equal parts of a process (`schema.WINDOWS`); empty without a time."""
-    begin, end = spans.select(pl.col("begin_s").min(), pl.col("end_s").max()).row(0)
+    begin, end = select(spans, pl.col("begin_s").min(), pl.col("end_s").max()).row(0)
     if begin is None or end <= begin:
         return schema.empty("windows")
     return windows(spans, (end - begin) / count, origin_s=begin).head(count)
@@ -60,15 +63,17 @@ def windows(spans: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> p
     """
     if not spans.width:
         return schema.empty("windows")
-    rows = _timed(complete(spans, "end_s"), origin_s)
-    _check_length(length_s, _span_s(rows))
-    slices = rows.iter_slices(_ROWS_AT_ONCE) if len(rows) else (rows,)
+    known = complete(spans, "end_s")
+    sizes = select(known, *_PLACES, *_SIZES, "pause_max_ms", "heap_peak_mib")
+    _check_length(length_s, _span_s(sizes))
+    slices = known.iter_slices(_ROWS_AT_ONCE) if len(known) else (known,)
+    timed = (_timed(spans_of.whole(rows), origin_s) for rows in slices)
     pieces = pl.concat(
-        chain.from_iterable(_pieces(each, length_s) for each in slices), how="diagonal"
+        chain.from_iterable(_pieces(rows, length_s) for rows in timed), how="diagonal"
     )
     added = [name for name in pieces.columns if name not in ("process", "window")]
     # Of these, there is one value for each window.
-    counted = _counted(rows, length_s)
+    counted = _counted(sizes, length_s, origin_s)
     others = [name for name in counted.columns if name not in ("process", "window")]
     covered, cycles = pl.col("covered_s"), pl.col("started").fill_null(0) + pl.col("spread")
     enough = (covered >= LEAST_COVERED * length_s) | (pl.len().over("process") == 1)
@@ -90,9 +95,8 @@ def windows(spans: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> p
             pl.when("enough").then(name).alias(name) for name in ("gc_per_s", *_RATES)
         )
     )
-    zeros = of_each_process(
-        spans, zero("wall_time", pl.coalesce("start_s", "begin_s")).alias("zero")
-    )
+    moment = zero("wall_time", pl.coalesce("start_s", "begin_s"))
+    zeros = of_each_process(select(spans, *_PLACES, "wall_time"), moment.alias("zero"))
     start = origin_s + pl.col("window") * length_s
     return (
         figures.join(zeros, on="process", how="left", nulls_equal=True)
@@ -139,15 +143,9 @@ def _timed(spans: pl.DataFrame, origin_s: float) -> pl.DataFrame:
     }
     return spans.select(
         "process",
-        "start_s",
-        "cycles",
-        "pause_max_ms",
-        *_SIZES,
-        "heap_peak_mib",
         begin_s=begin_s,
         spends_s=pl.coalesce(pl.col("start_s") - origin_s, begin_s),
         end_s=pl.col("end_s") - origin_s,
-        started_s=pl.col("start_s") - origin_s,
         covered_s=elapsed,
         counted_s=pl.col("counted_s"),
         in_cycle_mib=pl.when(allocated).then("in_cycle_mib"),
@@ -158,10 +156,10 @@ def _timed(spans: pl.DataFrame, origin_s: float) -> pl.DataFrame:
     )
 
 
-def _span_s(rows: pl.DataFrame) -> float:
+def _span_s(places: pl.DataFrame) -> float:
     """Returns how long the longest process is."""
-    begin_s = pl.coalesce("begin_s", "spends_s")
-    spans = of_each_process(rows, (pl.col("end_s").max() - begin_s.min()).alias("span"))
+    begin_s = pl.coalesce("begin_s", "start_s")
+    spans = of_each_process(places, (pl.col("end_s").max() - begin_s.min()).alias("span"))
     return spans["span"].max() or 0.0  # type: ignore[return-value]  # a number
 
 
@@ -228,13 +226,14 @@ def divided(ranges: pl.DataFrame, length_s: float) -> pl.DataFrame:
     )
 
 
-def _counted(rows: pl.DataFrame, length_s: float) -> pl.DataFrame:
+def _counted(sizes: pl.DataFrame, length_s: float, origin_s: float) -> pl.DataFrame:
     """Returns counts, medians and maxima of what counts in one window each."""
-    ends_in = (pl.col("end_s") / length_s).ceil() - 1
-    at = pl.coalesce((pl.col("started_s") / length_s).floor(), ends_in).cast(pl.Int64)
-    started = pl.col("started_s").is_not_null()
+    started_s, end_s = pl.col("start_s") - origin_s, pl.col("end_s") - origin_s
+    ends_in = (end_s / length_s).ceil() - 1
+    at = pl.coalesce((started_s / length_s).floor(), ends_in).cast(pl.Int64)
+    started = pl.col("start_s").is_not_null()
     return by_number(
-        rows.with_columns(window=at),
+        sizes.with_columns(window=at),
         "window",
         started.sum().cast(pl.Float64).alias("started"),
         pl.col("pause_max_ms").max().alias("stw_max_ms"),

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis import spans as spans_of
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.fleets import figures, fleet_rows
@@ -207,7 +208,7 @@ def analyse(
 def _part(whole: Run, own: Run, row: Row, above: pl.DataFrame, number: int) -> ProcessPart:
     cycles, before = own.cycles.filter(process=number), above.filter(process=number)
     is_own = pl.col("line_no").is_between(own.cycles["line_no"][0], own.cycles["line_no"][-1])
-    spans = whole.analysis.spans.filter(is_own, process=number)
+    spans = spans_of.whole(whole.analysis.spans).filter(is_own, process=number)
     return ProcessPart(
         row,
         figures.of_stretch(spans, row["log_check_points"]),

@@ -190,6 +190,28 @@ def within_process(cycles: pl.DataFrame) -> Within:
     return the_process if is_one_process(cycles) else each_process
 
 
+_ROWS_AT_ONCE = 1 << 16
+
+
+def in_slices(
+    cycles: pl.DataFrame, calculated: Callable[[pl.DataFrame], pl.DataFrame]
+) -> pl.DataFrame:
+    """Returns what is calculated from each cycle and its neighbours, slice by slice.
+
+    What is needed on the way is so never there for all of a long log.
+    """
+    if len(cycles) <= _ROWS_AT_ONCE or not is_one_process(cycles):
+        return calculated(cycles)
+    pieces = []
+    for at in range(0, len(cycles), _ROWS_AT_ONCE):
+        before = min(at, 1)
+        rows = cycles[at - before : at + _ROWS_AT_ONCE + 1]
+        pieces.append(calculated(rows)[before : before + _ROWS_AT_ONCE])
+    # One by one, because columns that are joined are there twice.
+    columns = ([piece.drop_in_place(name) for piece in pieces] for name in pieces[0].columns)
+    return pl.DataFrame([pl.concat(column, rechunk=True) for column in columns])
+
+
 def follows(within: Within = each_process) -> pl.Expr:
     """Returns whether the line before is of the previous cycle."""
     return pl.col("gc_num") == within(pl.col("gc_num").shift()) + 1

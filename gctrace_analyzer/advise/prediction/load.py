@@ -318,26 +318,15 @@ def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
     )
     assist, background, idle = (steady[name] for name in _WORK)
     in_mark = (end - start).cast(pl.Float64)
-    # From each cycle but the last to the next one.
-    off, room = start[1:] - live[:-1], goal[1:] - live[:-1]
-    stw_1_ms, stw_2_ms = map(or_zero, (steady["stw_sweep_term_ms"], steady["stw_mark_term_ms"]))
-    ends_s = starts_s + (stw_1_ms + (mark_ms + stw_2_ms)) / 1000
-    # The sum of a column in two pieces may differ in the last bit, which a replay may amplify.
-    off_s = float((starts_s.shift(-1) - ends_s).rechunk().sum())
-    periods_s = (starts_s[1:] - starts_s[:-1]) / at_least(numbers[1:] - numbers[:-1], 1)
-    true_live = live + 0.5 - in_mark
-    roots = or_zero(steady["stacks_mib"]) + or_zero(steady["globals_mib"])
-    no_room = room <= NO_ROOM * at_least(live + roots, 1)[:-1]
-    far, shows_gogc = room > 1, steady["gogc"].is_not_null()
-    gogc = steady["gogc"].filter(shows_gogc)
+    off_s, (off_mib, no_room_share, trigger_share) = _off_s(steady), _of_room(steady)
     new_pacer = bool(steady["stacks_mib"].count())
-    span, off_mib = float(starts_s[-1] - starts_s[0]), float(off.sum())
+    span = float(starts_s[-1] - starts_s[0])
     stacks = mean("stacks_mib")
     stacks += 0.5 if stacks > 0.5 else 0.0
     mean_in_mark = max(mean_of(in_mark), LEAST_IN_MARK_MIB)
-    quarter = max(len(steady) // 4, 1)
     procs = int(steady["procs"][-1] or 1)
     cpus = min(cpus or float(procs), float(procs))
+    quarter = max(len(steady) // 4, 1)
     mean_mark_ms = max(mean_of(mark_ms), 1e-3)
     assist_ms, background_ms, idle_ms = map(mean_of, (assist, background, idle))
     work_ms = assist_ms + background_ms + idle_ms
@@ -371,21 +360,46 @@ def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
         goal_p50=median(goal) + 0.5,
         in_mark=mean_in_mark,
         true_live=mean_of(live) + 0.5 - mean_in_mark,
-        variation=max(_spread(true_live) - ROUNDING, 0.0),
+        variation=max(_spread(live + 0.5 - in_mark) - ROUNDING, 0.0),
         work_variation=_spread(assist + (background + idle), least=1e-3),
-        period_variation=_spread(periods_s, least=1e-6),
-        true_live_first=median(true_live.head(quarter)),
-        true_live_last=median(true_live.tail(quarter)),
-        no_room_share=mean_of(no_room),
-        trigger_share=median(off.filter(far) / room.filter(far)),
+        period_variation=_spread(
+            (starts_s[1:] - starts_s[:-1]) / at_least(numbers[1:] - numbers[:-1], 1), least=1e-6
+        ),
+        true_live_first=median((live + 0.5 - in_mark).head(quarter)),
+        true_live_last=median((live + 0.5 - in_mark).tail(quarter)),
+        no_room_share=no_room_share,
+        trigger_share=trigger_share,
         runway=_runway(steady, in_mark, new_pacer=new_pacer),
         room_used=_room_used(start, end, goal),
-        effective_gogc=median(gogc),
+        effective_gogc=median(steady["gogc"]),
         heap_end_max=float(end.max() or 0) + 0.5,  # type: ignore[arg-type]
         forced_share=mean_of(timed["forced"]),
         new_pacer=new_pacer,
         path=path_of(steady),
     )
+
+
+def _off_s(steady: pl.DataFrame) -> float:
+    """Returns the time between cycles, from the end of each to the start of the next one."""
+    starts_s = steady["start_s"]
+    stw_1_ms, stw_2_ms = map(or_zero, (steady["stw_sweep_term_ms"], steady["stw_mark_term_ms"]))
+    ends_s = starts_s + (stw_1_ms + (steady[_MARK] + stw_2_ms)) / 1000
+    # The sum of a column in two pieces may differ in the last bit, which a replay may amplify.
+    return float((starts_s.shift(-1) - ends_s).rechunk().sum())
+
+
+def _of_room(steady: pl.DataFrame) -> tuple[float, float, float]:
+    """Returns what was allocated between cycles, and what cycles leave of the room for it.
+
+    That is the share of cycles with hardly any room, and the median share used of the others.
+    """
+    live = steady["heap_live_mib"]
+    # From each cycle but the last to the next one.
+    off = steady["heap_start_mib"][1:] - live[:-1]
+    room = steady["heap_goal_mib"][1:] - live[:-1]
+    roots = or_zero(steady["stacks_mib"]) + or_zero(steady["globals_mib"])
+    no_room, far = room <= NO_ROOM * at_least(live + roots, 1)[:-1], room > 1
+    return float(off.sum()), mean_of(no_room), median(off.filter(far) / room.filter(far))
 
 
 def _next_gogc(cycles: pl.DataFrame, timed: pl.DataFrame) -> pl.Series:

@@ -32,7 +32,7 @@ from gctrace_analyzer.analysis.compare.metrics import METRICS, NAMED, RESULTS, M
 from gctrace_analyzer.analysis.compare.sequential import interval, student
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.pauses import LatePauses, has_phases
-from gctrace_analyzer.analysis.spans import of_cycles
+from gctrace_analyzer.analysis.spans import of_cycles, whole
 from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
@@ -144,6 +144,7 @@ def measured(spans: pl.DataFrame, summary: Summary, *, by_limit: bool = False) -
         summary: the summary of the same spans, so that comparisons and reports agree.
         by_limit: True if the memory limit sets most goals.
     """
+    spans = whole(spans)
     values = figures(summary, spans)
     late = late_pauses(spans, summary)
     return Measured(spans, summary, values, spreads(spans, values), by_limit, late)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from gctrace_analyzer.analysis.spans import whole
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import duration_text
@@ -90,7 +91,7 @@ def overlap(scraped: pl.DataFrame, traced: pl.DataFrame) -> Overlap | None:
     own = traced.filter(end.is_between(first, last, closed="right"))
     in_traced, in_scraped = (
         rows.select(cycles=pl.col("cycles").sum(), **{name: _sum(name) for name in _SUMS})
-        for rows in (own, both)
+        for rows in (whole(own), both)
     )
     return Overlap(
         float(both["elapsed_s"].sum()),

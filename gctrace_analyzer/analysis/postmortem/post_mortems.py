@@ -34,6 +34,7 @@ from gctrace_analyzer.analysis.settings.known import (
     known_of_container,
 )
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
+from gctrace_analyzer.analysis.spans import select
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import live_growth
@@ -320,7 +321,8 @@ def _highest_rate(cycles: pl.DataFrame) -> float | None:
         return None
     most = pl.col("allocated_mib") + pl.col("rounding_mib")
     sums = [value.rolling_sum(few) for value in (most, pl.col("elapsed_s"))]
-    rate = cycles.select(pl.when(sums[1] > 0).then(sums[0] / sums[1])).to_series().max()
+    rates = select(cycles, pl.when(sums[1] > 0).then(sums[0] / sums[1])).to_series()
+    rate = rates.max()
     return float(rate) if isinstance(rate, float) else None
 
 

@@ -9,6 +9,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.postmortem.death import Death
 from gctrace_analyzer.analysis.postmortem.match import match_process
+from gctrace_analyzer.analysis.spans import select
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import MIB, duration_text
 
@@ -58,7 +59,7 @@ def _consumed(row: Row, log: Log, spans: pl.DataFrame) -> Consumed:
     complete = False
     if match and match.match_by[0] in ("unit", "container") and _is_whole(match.process, log):
         process = match.process
-        spent = float(spans.filter(process=process)["gc_cpu_s"].sum())
+        spent = float(select(spans.filter(process=process), "gc_cpu_s").sum().item())
         share = spent / row["cpu_s"] if row["cpu_s"] else None
         facts = tables["processes"].row(by_predicate=pl.col("process") == process, named=True)
         complete = facts["first_gc"] == 1 and not facts["missing_cycles"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.cycles import metrics
 from gctrace_analyzer.analysis.rules.cpu import is_start_up
 from gctrace_analyzer.analysis.rules.finding import (
     ALLOCATE_LESS,
@@ -109,7 +110,8 @@ def trigger_pinned_low(facts: ProcessFacts) -> Iterator[Evidence]:
     t = facts.thresholds
     if "GC005" not in facts.matched:
         return
-    trigger = not_null(facts.warmed_up["trigger_share"]).median()
+    shares = facts.warmed_up.select(metrics()["trigger_share"]).to_series()
+    trigger = not_null(shares).median()
     earliest = t.early_trigger if facts.new_pacer else t.early_trigger_old
     if isinstance(trigger, float) and trigger <= earliest:
         yield Evidence(

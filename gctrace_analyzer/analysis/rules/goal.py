@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.cycles import metrics
 from gctrace_analyzer.analysis.rules.finding import (
     Evidence,
     ProcessFacts,
@@ -124,12 +125,13 @@ def goal_overshoot(facts: ProcessFacts) -> Iterator[Evidence]:
     if high is None or high <= t.overshoot or len(cycles) < t.min_cycles:
         return
     if facts.live_heap_mib >= t.gogc_min_live_mib:
+        share = metrics()["overshoot_share"]
         yield Evidence(
             "info",
             f"In {100 * (1 - t.overshoot_quantile):g} % of the cycles the heap ends at least "
             f"{percent(high - 1)} above its goal.",
             {"overshoot_p95": high - 1},
-            examples=example_lines(cycles, "overshoot_share"),
+            examples=example_lines(cycles.with_columns(_share=share), "_share"),
         )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.cycles import metrics
 from gctrace_analyzer.analysis.metrics.outside import growth_of_stacks
 from gctrace_analyzer.analysis.rules.finding import (
     Evidence,
@@ -234,9 +235,8 @@ def low_reclaim(facts: ProcessFacts) -> Iterator[Evidence]:
     t = facts.thresholds
     if facts.live_heap_mib < t.gogc_min_live_mib:
         return
-    roomy = facts.warmed_up["survival_share"].filter(
-        facts.warmed_up["effective_gogc"] >= t.reclaim_gogc
-    )
+    shares = facts.warmed_up.select(metrics()["survival_share"]).to_series()
+    roomy = shares.filter(facts.warmed_up["effective_gogc"] >= t.reclaim_gogc)
     survival = not_null(roomy).median()
     if not isinstance(survival, float) or survival <= t.survival_share:
         return

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.cycles import gc_cpu
 from gctrace_analyzer.analysis.durations import printed_ms
+from gctrace_analyzer.analysis.spans import gc_cpu
 from gctrace_analyzer.analysis.thresholds import Thresholds
 from gctrace_analyzer.analysis.timeline import limiter
 from gctrace_analyzer.analysis.timeline.lasting import Part, episode, parts, runs
@@ -22,6 +22,7 @@ from gctrace_analyzer.ingest.rows import (
     is_one_process,
     not_null,
     within_process,
+    without,
 )
 from gctrace_analyzer.units import duration_text
 
@@ -76,6 +77,10 @@ def active_ranges(rows: list[schema.Row]) -> pl.DataFrame:
     )
 
 
+_OF_FEW_RULES = ("trigger_share", "overshoot_share", "survival_share")
+"""Metrics that are calculated from a row alone where a rule needs them."""
+
+
 def enrich(metrics: pl.DataFrame, durations: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     """Returns the cycles with everything that episodes, segments and rules need.
 
@@ -87,6 +92,7 @@ def enrich(metrics: pl.DataFrame, durations: pl.DataFrame, spans: pl.DataFrame) 
             printed ones; its other columns are added, and `limiter_fill` if any goal may be that
             of a limit.
     """
+    metrics = without(metrics, *_OF_FEW_RULES)
     printed = {name for name in metrics.columns if not name.endswith("_ms")}
     own = (column for column in spans.get_columns() if column.name not in printed)
     limited = (metrics["goal_set_by"] == "memory-limit") | may_be_tight(spans)

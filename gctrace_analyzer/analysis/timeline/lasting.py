@@ -124,7 +124,7 @@ def episode(lasting: Part, kind: str, severity: str, reason: str, **figures: Any
         "kind": kind,
         "start_s": first["start_s"],
         "end_s": last["end_s"],
-        "first_gc": first["first_gc"],
+        "first_gc": first.get("first_gc", first["gc_num"]),
         "last_gc": last["gc_num"],
         "severity": severity,
         "reason": reason,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.spans import whole
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import ROUNDING, quotient, quotients, sums
 from gctrace_analyzer.ingest.rows import (
@@ -159,7 +160,7 @@ def _of_numbered(spans: pl.DataFrame) -> pl.DataFrame:
     if spans.is_empty():
         return schema.empty("segments")
     rows = (
-        by_number(spans, "segment", *_figures())
+        by_number(whole(spans), "segment", *_figures())
         .with_columns(*quotients(_RATES))
         .rename({"counted_per_s": "gc_per_s"})
     )

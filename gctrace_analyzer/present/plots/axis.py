@@ -13,6 +13,7 @@ from gctrace_analyzer.analysis.cycles import (
     alloc_while_marking_mib,
     share_of_cpu,
 )
+from gctrace_analyzer.analysis.spans import whole
 from gctrace_analyzer.analysis.totals import quotient
 from gctrace_analyzer.analysis.windows import zero
 from gctrace_analyzer.frozen import frozen
@@ -234,7 +235,7 @@ def with_idle(cycles: pl.DataFrame) -> pl.DataFrame:
     allocated_mib = alloc_while_marking_mib() + alloc_before_mib()
     # What the resolution hides of a process is no curve of its cycles either.
     is_known = quotient("alloc_mib_per_s").is_not_null().over("process")
-    return cycles.with_columns(
+    return whole(cycles).with_columns(
         gc_cpu_with_idle_share=share_of_cpu(busy_ms, pl.col("cpus"), elapsed_s),
         alloc_mib_per_s=pl.when(is_known).then("alloc_mib_per_s"),
         allocated_mib_per_s=pl.when(is_known & (elapsed_s > 0)).then(allocated_mib / elapsed_s),
