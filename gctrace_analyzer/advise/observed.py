@@ -68,13 +68,11 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         is_last = pl.col("gc_num") > regime.first_gc
         cycles, own = cycles.filter(is_last), own.filter(is_last)
     # To calculate it again would take as long as a quarter of the load.
-    cycles = without(cycles, "effective_gogc").hstack([own["effective_gogc"]])
+    known = own[["effective_gogc", "counted_pauses"]]
+    cycles = pl.concat([without(cycles, *known.columns), known], how="horizontal")
     # Of the pauses, as much counts as in the figures of the report.
-    counted = (
-        cycles[name] * own["counted_pauses"]
-        for name in ("stw_sweep_term_cpu_ms", "stw_mark_term_cpu_ms")
-    )
-    cycles = cycles.with_columns(*counted)
+    pauses = pl.col("stw_sweep_term_cpu_ms", "stw_mark_term_cpu_ms")
+    cycles = cycles.with_columns(pauses * pl.col("counted_pauses"))
     steady = unforced(since(cycles, DEFAULT.warm_up_s))
     calm, thrashed = longest_calm_part(cycles, analysis.episodes)
     cpus = None if own.is_empty() else own["cpus"][-1]

@@ -31,7 +31,7 @@ from gctrace_analyzer.analysis.timeline import episodes as episodes_of
 from gctrace_analyzer.analysis.timeline import segments as segments_of
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
 from gctrace_analyzer.ingest.processes import longest_process
-from gctrace_analyzer.ingest.rows import of_process, where
+from gctrace_analyzer.ingest.rows import compact, is_long, of_process, where
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,11 +86,8 @@ class Analysis:
 
     @cached_property
     def cycles(self) -> pl.DataFrame:
-        """The cycles as printed (`schema.CYCLES`), each column in one piece.
-
-        Every query would join the pieces that were read; the log keeps no second copy of them.
-        """
-        self.log.tables["cycles"] = self.log.tables["cycles"].rechunk()
+        """The cycles as printed (`schema.CYCLES`); queries would join the pieces that were read."""
+        self.log.tables["cycles"] = compact(self.log.tables["cycles"].rechunk())
         return self.log.tables["cycles"]
 
     @property
@@ -192,7 +189,7 @@ class Analysis:
     @cached_property
     def corrected(self) -> pl.DataFrame:
         """The cycles of `durations`, with `cpus` and CPU times of no more CPUs than there are."""
-        return on_real_cpus(self.durations, self.settings.value("cpu_limit"))
+        return compact(on_real_cpus(self.durations, self.settings.value("cpu_limit")))
 
     @cached_property
     def spans(self) -> pl.DataFrame:
@@ -319,7 +316,7 @@ class Analysis:
         """The figures of the whole log."""
         if self.by_dumps:
             return self.dumps.summary
-        if len(self.cycles) > spans_of.LONG:
+        if is_long(self.cycles):
             _ = self._goals  # which take most memory to find, so before anything is kept
         agreement = None if self.overlap is None else self.overlap.sentence
         notes = (agreement, self.ignored_version, of_other_programs(self.tables))
@@ -377,8 +374,7 @@ class Analysis:
 
     @cached_property
     def _diagnosed_points(self) -> pl.DataFrame:
-        points = self._points
-        return where(points, points["process"].is_in([*self.summaries]))
+        return where(self._points, self._points["process"].is_in([*self.summaries]))
 
     def live_growth(self, process: int) -> LiveGrowth | None:
         """Returns the growth of one process's live heap; None if there is no significant growth."""
@@ -458,9 +454,8 @@ class Analysis:
     @cached_property
     def post_mortems(self) -> tuple[PostMortem, ...]:
         """An explanation of every process killed for memory."""
-        # Most logs report no death, and need not load what explains one.
         if all(self.log.tables[name].is_empty() for name in schema.REPORTS_OF_DEATHS):
-            return ()
+            return ()  # most logs report no death, and need not load what explains one
         from gctrace_analyzer.analysis.postmortem.post_mortems import post_mortems
 
         deaths = post_mortems(

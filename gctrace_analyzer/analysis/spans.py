@@ -41,19 +41,17 @@ from gctrace_analyzer.analysis.cycles import (
 from gctrace_analyzer.analysis.durations import printed_ms
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.gctrace.columns import stopping, stops_for_all
-from gctrace_analyzer.ingest.rows import in_slices, within_process
+from gctrace_analyzer.ingest.rows import in_slices, is_long, within_process
 
 if TYPE_CHECKING:
     from gctrace_analyzer.ingest.rows import Within
 
 
-LONG = 1 << 17
-"""Cycles. Of a longer log, what follows from a row alone is not kept, but calculated where it is
-needed: some twenty columns would take more memory than all that is printed."""
-
-
 def of_cycles(corrected: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Returns the cycles as spans: with all their columns, or as `select` needs them.
+    """Returns the cycles as spans, with all their columns.
+
+    Of a long log, those that follow from a row alone are not kept, but calculated where they are
+    needed: some twenty columns would take more memory than all that is printed.
 
     Args:
         corrected: what `on_real_cpus` returns.
@@ -65,7 +63,7 @@ def of_cycles(corrected: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.
     if len(stopping(corrected)):
         # The goal of a cycle that stops for all is the heap at its start.
         rows = rows.with_columns(heap_goal_mib=pl.when(~stops_for_all()).then("heap_goal_mib"))
-    return rows.rechunk() if len(rows) > LONG else whole(rows)
+    return rows.rechunk() if is_long(rows) else whole(rows)
 
 
 def whole(spans: pl.DataFrame) -> pl.DataFrame:

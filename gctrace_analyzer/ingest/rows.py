@@ -82,6 +82,34 @@ def constant(value: pl.Series, count: int) -> pl.Series:
     return value.new_from_index(0, count)
 
 
+LONG = 1 << 17
+"""Cycles. A report of more keeps in memory only what it needs again."""
+
+
+def is_long(cycles: pl.DataFrame) -> bool:
+    """Returns whether there are so many cycles that memory matters more than a few queries."""
+    return len(cycles) > LONG
+
+
+_OFTEN_ALIKE = (
+    *("process", "logged_at", "wall_time", "monotonic_s", "format", "source"),
+    *("procs", "stopped_procs", "cpus"),
+)
+
+
+def compact(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the rows; of a long log, what is the same throughout is kept as one value."""
+    if not is_long(rows):
+        return rows
+    values = {name: rows[name].to_physical() for name in _OFTEN_ALIKE if name in rows.columns}
+    same = [
+        name
+        for name, column in values.items()
+        if column.null_count() in (0, len(rows)) and column.min() == column.max()
+    ]
+    return rows.with_columns(pl.col(same).first())
+
+
 def distinct(values: pl.Series) -> set[Any]:
     """Returns the values that occur, null included; `unique` is a query."""
     return set(values.value_counts().to_series())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis import spans
+from gctrace_analyzer.analysis.spans import whole
 from gctrace_analyzer.ingest import rows
 
 SAMPLES = (
@@ -22,7 +22,7 @@ def test_what_a_long_log_does_not_keep_is_calculated_alike(
 ) -> None:
     path = Path("samples", f"{name}.log")
     expected = _shown(gca.read(path))
-    monkeypatch.setattr(spans, "LONG", 0)
+    monkeypatch.setattr(rows, "LONG", 0)
     monkeypatch.setattr(rows, "_ROWS_AT_ONCE", 7)
     run = gca.read(path)
     assert "rounding_mib" not in run.analysis.enriched.columns
@@ -30,6 +30,6 @@ def test_what_a_long_log_does_not_keep_is_calculated_alike(
 
 
 def _shown(run: gca.Run) -> tuple[str, ...]:
-    tables = (run.windows(), run.segments(), run.metrics, run.analysis.spans.select("gc_cpu_s"))
+    tables = (run.windows(), run.segments(), run.metrics, whole(run.analysis.spans)[["gc_cpu_s"]])
     figures = (table.write_json() for table in tables)
     return run.to_json(), run.to_html(), str(run.summary()), *figures

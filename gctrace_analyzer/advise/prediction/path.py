@@ -152,7 +152,12 @@ def path_of(steady: pl.DataFrame) -> Path:
     start, end, live = (steady[f"heap_{name}_mib"] for name in ("start", "end", "live"))
     grown = at_least((end - start).cast(pl.Float64), 0)
     true_live = at_least(live + HALF - grown, LEAST_LIVE_MIB)
-    numbers = steady["gc_num"]
+    at = _at(start, true_live, steady["gc_num"])
+    return Path.of(pl.DataFrame({"at": at, "live": true_live, "in_mark": grown}))
+
+
+def _at(start: pl.Series, true_live: pl.Series, numbers: pl.Series) -> pl.Series:
+    """Returns what had been allocated at the start of each cycle, in MiB."""
     cycles = numbers[1:] - numbers[:-1]
     mib = at_least(start[1:] + HALF - true_live[:-1], LEAST_GAP_MIB)
     # A cycle that is missing, or left out because it was forced, counts as a usual one.
@@ -160,5 +165,4 @@ def path_of(steady: pl.DataFrame) -> Path:
     if not is_next.all():
         usual = mib.filter(is_next).mean() or mib.mean()
         mib = mib.zip_with(is_next, cycles * usual)
-    at = pl.Series([0.0]).append(mib.cum_sum()).rechunk()
-    return Path.of(pl.DataFrame({"at": at, "live": true_live, "in_mark": grown}))
+    return pl.Series([0.0]).append(mib.cum_sum()).rechunk()

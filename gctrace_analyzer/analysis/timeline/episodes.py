@@ -77,8 +77,8 @@ def active_ranges(rows: list[schema.Row]) -> pl.DataFrame:
     )
 
 
-_OF_FEW_RULES = ("trigger_share", "overshoot_share", "survival_share")
-"""Metrics that are calculated from a row alone where a rule needs them."""
+_OF_FEW_RULES = ("stw_total_ms", "trigger_share", "overshoot_share", "survival_share")
+"""Metrics that are calculated where a rule needs them, if any does."""
 
 
 def enrich(metrics: pl.DataFrame, durations: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
