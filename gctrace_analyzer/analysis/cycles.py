@@ -24,7 +24,6 @@ from gctrace_analyzer.ingest.rows import (
     before,
     each_process,
     follows,
-    in_slices,
     precedes,
     within_process,
     without,
@@ -335,11 +334,6 @@ def with_metrics(
     first, second, third = _steps(within_process(own))
     of_before = since_before(own) if known is None else known
     setter = regimes(own)[1] if goal_set_by is None else goal_set_by
-
-    def of_slice(rows: pl.DataFrame) -> pl.DataFrame:
-        rows = rows.with_columns(**first).with_columns(**second)
-        return rows.with_columns(**third).rechunk().with_columns(**metrics())[[*added]]
-
-    added = [name for name in names if name not in (*of_before.columns, setter.name)]
-    derived = in_slices(own.hstack(of_before), of_slice)
-    return own.with_columns(*of_before, *derived, setter)[[*own.columns, *names]]
+    rows = own.with_columns(*of_before, **first).with_columns(**second)
+    rows = rows.with_columns(**third).rechunk()
+    return rows.with_columns(setter, **metrics()).rechunk()[[*own.columns, *names]]

@@ -41,7 +41,7 @@ from gctrace_analyzer.analysis.cycles import (
 from gctrace_analyzer.analysis.durations import printed_ms
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.gctrace.columns import stopping, stops_for_all
-from gctrace_analyzer.ingest.rows import in_slices, is_long, within_process
+from gctrace_analyzer.ingest.rows import is_long, within_process
 
 if TYPE_CHECKING:
     from gctrace_analyzer.ingest.rows import Within
@@ -164,11 +164,7 @@ def gc_cpu(spans: pl.DataFrame) -> pl.DataFrame:
         spans: what `of_cycles` returns.
     """
     spent, share = _gc_cpu(within_process(spans))
-
-    def of_slice(rows: pl.DataFrame) -> pl.DataFrame:
-        return select(rows, *spent).with_columns(share)[["gc_cpu_ms", "gc_cpu_share"]]
-
-    return in_slices(spans, of_slice)
+    return select(spans, *spent).with_columns(share)[["gc_cpu_ms", "gc_cpu_share"]]
 
 
 @cache

@@ -7,6 +7,7 @@ few lines need attention, consist of little else.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import polars as pl
@@ -101,13 +102,10 @@ def compact(rows: pl.DataFrame) -> pl.DataFrame:
     """Returns the rows; of a long log, what is the same throughout is kept as one value."""
     if not is_long(rows):
         return rows
-    values = {name: rows[name].to_physical() for name in _OFTEN_ALIKE if name in rows.columns}
-    same = [
-        name
-        for name, column in values.items()
-        if column.null_count() in (0, len(rows)) and column.min() == column.max()
-    ]
-    return rows.with_columns(pl.col(same).first())
+    names = [name for name in _OFTEN_ALIKE if name in rows.columns]
+    values = pl.col(names).to_physical()
+    alike = rows.select(values.eq_missing(values.first()).all()).row(0)
+    return rows.with_columns(pl.col(name).first() for name in compress(names, alike))
 
 
 def distinct(values: pl.Series) -> set[Any]:
@@ -216,28 +214,6 @@ def within_process(cycles: pl.DataFrame) -> Within:
     Of a single process all rows are, which Polars need not find out for every expression.
     """
     return the_process if is_one_process(cycles) else each_process
-
-
-_ROWS_AT_ONCE = 1 << 16
-
-
-def in_slices(
-    cycles: pl.DataFrame, calculated: Callable[[pl.DataFrame], pl.DataFrame]
-) -> pl.DataFrame:
-    """Returns what is calculated from each cycle and its neighbours, slice by slice.
-
-    What is needed on the way is so never there for all of a long log.
-    """
-    if len(cycles) <= _ROWS_AT_ONCE or not is_one_process(cycles):
-        return calculated(cycles)
-    pieces = []
-    for at in range(0, len(cycles), _ROWS_AT_ONCE):
-        before = min(at, 1)
-        rows = cycles[at - before : at + _ROWS_AT_ONCE + 1]
-        pieces.append(calculated(rows)[before : before + _ROWS_AT_ONCE])
-    # One by one, because columns that are joined are there twice.
-    columns = ([piece.drop_in_place(name) for piece in pieces] for name in pieces[0].columns)
-    return pl.DataFrame([pl.concat(column, rechunk=True) for column in columns])
 
 
 def follows(within: Within = each_process) -> pl.Expr:

@@ -23,13 +23,17 @@ def test_what_a_long_log_does_not_keep_is_calculated_alike(
     path = Path("samples", f"{name}.log")
     expected = _shown(gca.read(path))
     monkeypatch.setattr(rows, "LONG", 0)
-    monkeypatch.setattr(rows, "_ROWS_AT_ONCE", 7)
     run = gca.read(path)
     assert "rounding_mib" not in run.analysis.enriched.columns
     assert _shown(run) == expected
 
 
 def _shown(run: gca.Run) -> tuple[str, ...]:
-    tables = (run.windows(), run.segments(), run.metrics, whole(run.analysis.spans)[["gc_cpu_s"]])
+    tables = (
+        run.windows(),
+        run.segments(),
+        run.metrics,
+        whole(run.analysis.spans)[["gc_cpu_s"]],
+    )
     figures = (table.write_json() for table in tables)
     return run.to_json(), run.to_html(), str(run.summary()), *figures

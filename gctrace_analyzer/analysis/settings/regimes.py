@@ -15,7 +15,7 @@ from gctrace_analyzer.analysis.settings.explained import Known, greatest, quanti
 from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB, gogc_ranges
 from gctrace_analyzer.analysis.settings.limits import limit_range
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.rows import by_process, median, where
+from gctrace_analyzer.ingest.rows import by_process, median
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -139,7 +139,7 @@ class _Setting(NamedTuple):
 
 def _settings(rows: pl.DataFrame, known: Known) -> list[tuple[_Setting, pl.DataFrame]]:
     """Returns the settings of a process in the order of time, and the rows under each."""
-    seen = where(rows[[*_SEEN]], rows["low"].is_not_null() | rows["no_goal"])
+    seen = rows.filter(pl.col("low").is_not_null() | pl.col("no_goal"))
     found = explained.parts_of(seen, known)
     begins = [
         0,
@@ -150,10 +150,10 @@ def _settings(rows: pl.DataFrame, known: Known) -> list[tuple[_Setting, pl.DataF
     for part, (begin, end) in zip(found, pairwise(begins), strict=True):
         own = rows[begin:end]
         own = own.with_columns(_explained(part, own))
-        shown = _shown(own, *_SEEN, "by_gogc", "by_limit")
-        by_limit = where(shown, shown["by_limit"])
+        shown = own.filter(pl.col("low").is_not_null() & pl.col("goal").is_not_null())
+        by_limit = shown.filter("by_limit")
         setting = _Setting(
-            *_gogc(part, where(shown, shown["by_gogc"]), by_limit, known),
+            *_gogc(part, shown.filter("by_gogc"), by_limit, known),
             *_limit(part, own, by_limit, known),
             part.both,
         )
@@ -163,14 +163,6 @@ def _settings(rows: pl.DataFrame, known: Known) -> list[tuple[_Setting, pl.DataF
             setting = setting if before.gogc.value is None else before
         settings.append((setting, own))
     return settings
-
-
-_SEEN = ("row", "low", "low_raised", "high", "goal", "live", "no_goal", "stacks")
-
-
-def _shown(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
-    """Returns these columns of the rows that bound GOGC."""
-    return where(rows[[*names]], rows["low"].is_not_null() & rows["goal"].is_not_null())
 
 
 def _explained(part: Part, rows: pl.DataFrame) -> list[pl.Expr]:
@@ -214,7 +206,7 @@ def _explained(part: Part, rows: pl.DataFrame) -> list[pl.Expr]:
 
 def _regimes_of(rows: pl.DataFrame, setting: _Setting) -> Iterator[Regime]:
     """Yields the regimes under a setting: one for each value of GOMAXPROCS."""
-    shown = _shown(rows, "goal_set_by", "by_gogc", "by_limit")
+    shown = rows.filter(pl.col("low").is_not_null() & pl.col("goal").is_not_null())
     setters = shown["goal_set_by"].drop_nulls().value_counts(sort=True)
     is_most = len(setters) > 0 and 2 * setters["count"][0] > len(shown)
     setter = str(setters["goal_set_by"][0]) if is_most else None
