@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["gctrace_analyzer.testing"]
 
-# A slow machine is no reason for a test to fail.
-hypothesis.settings.register_profile("untimed", deadline=None)
+# A slow machine is no reason for a test to fail. Every run tries other examples.
+hypothesis.settings.register_profile("untimed", deadline=None, max_examples=50)
 hypothesis.settings.load_profile("untimed")
 
 ROOT = Path(__file__).resolve().parent.parent

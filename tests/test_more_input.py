@@ -14,7 +14,7 @@ from tests.conftest import CORPUS
 if TYPE_CHECKING:
     from pathlib import Path
 
-LINES = 6
+LINES = 4
 """Lines that are left out of each excerpt, one at a time."""
 
 MAY_BE_NULL = {"warnings", "estimated", "window", "log_check_points"}

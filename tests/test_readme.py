@@ -7,6 +7,7 @@ import doctest
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +15,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from gctrace_analyzer.cli import main
 from tests.conftest import ROOT
 
+PROGRAM = "gctrace-analyze"
 PAGES = [
     ROOT / "README.md",
     *(
@@ -56,12 +59,25 @@ def test_every_block_prints_what_it_shows(
 
 
 def console(block: str) -> str:
-    """The commands of a block, each with what it prints."""
+    """The commands of a block, each with what it prints.
+
+    A command that reads files runs in this process; what follows it, and others, in a shell.
+    """
     printed = []
     for line in block.splitlines():
         if line.startswith("$ "):
+            command, _, rest = line[2:].partition(" | ")
+            words, text = shlex.split(command), None
+            if words[0] == PROGRAM and words[1] not in ("fleet", "watch") and "2>" not in words:
+                with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())) as out:
+                    main(words[1:])
+                out.seek(0)
+                command, text = rest or "cat", out.read()
+            else:
+                command = line[2:]
             done = subprocess.run(
-                ["bash", "-c", line[2:]],
+                ["bash", "-c", command],
+                input=text,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,

@@ -499,7 +499,7 @@ def test_inputs_and_output_can_be_in_a_bucket(
 ) -> None:
     from gctrace_analyzer.cli import main
 
-    words = ["fleet", "s3://logs/**", "--workers", "2", "--id", "{service}/{pod}.log"]
+    words = ["fleet", "s3://logs/**", "--workers", "1", "--id", "{service}/{pod}.log"]
     assert main([*words, "-o", "s3://results/out.parquet"]) == 0
     printed = capfd.readouterr()
     assert "30 files · 29 processes of 3 services" in printed.out
@@ -536,7 +536,7 @@ def test_after_a_lost_store_the_next_run_resumes(
             s3.wait()
 
     # Its workers know the address of the store.
-    with cluster.connected(workers=2) as client:
+    with cluster.connected(workers=1) as client:
 
         def read() -> pl.DataFrame:
             return gca.fleet(

@@ -18,7 +18,7 @@ from tests.helpers.time_limits import ends_within
 from tests.helpers.wrappers import WRAPPERS
 
 PATTERNS = patterns_of(gca)
-SIZES = (1 << 10, 4 << 10, 16 << 10, 64 << 10)
+SIZES = (1 << 10, 4 << 10, 8 << 10, 32 << 10)
 
 QUICK_S = 0.002
 """What takes the square of the length takes longer for the second size already."""

@@ -141,7 +141,7 @@ LINES = st.lists(
 
 
 @needs_core
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(lines=LINES, most=st.sampled_from([1, 2, len(FORMATS)]), begin=st.integers(0, 99))
 def test_mixtures_are_read_the_same(
     lines: list[tuple[str, str]], most: int, begin: int

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PARTS = 4
-FUZZED = 100
+FUZZED = 60
 """Damaged logs that are read both ways."""
 
 WHOLE = [*sorted(SAMPLES.glob("*.log")), *sorted((CORPUS / "gctrace").glob("*/run.log"))]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PARTS = 4
-FUZZED = 100
+FUZZED = 60
 """Damaged logs that both readers read."""
 
 REASONS = {
