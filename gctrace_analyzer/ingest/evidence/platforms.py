@@ -51,7 +51,7 @@ _SIZES = re.compile(
 )
 _KILLED = re.compile(
     r"Error R15|(?:Error Type: |errorType\\*\": ?\\*\")Runtime\.OutOfMemory"
-    r"|Runtime exited.{0,20}signal: killed"
+    r"|(?P<by_signal>Runtime exited.{0,20}(?:signal: killed|exit status 137))"
 )
 _EXIT_CODE = re.compile(r"(?i)\bexit ?code\\*\"?\s{0,9}[:=]?\s{0,9}\\*\"?(?P<code>\d{1,3})\b")
 _NEAR_SIZE = 0.9
@@ -463,7 +463,7 @@ def _sized(messages: Iterable[Message]) -> Iterator[Row]:
     """
     most: dict[str | None, tuple[Message, float, float]] = {}
     over: dict[str | None, Message] = {}
-    ends: list[Message] = []
+    ends: list[tuple[Message, bool]] = []
     for message in messages:
         name = message.container
         if match := _SIZES.search(message.text):
@@ -477,18 +477,18 @@ def _sized(messages: Iterable[Message]) -> Iterator[Row]:
                 most[name] = (message, used, size)
         if "Error R14" in message.text:
             over.setdefault(name, message)
-        if _KILLED.search(message.text) and not (
+        if (killed := _KILLED.search(message.text)) and not (
             ends
-            and ends[-1].container == name
-            and message.line_no - ends[-1].line_no <= _NEAR_LINES
+            and ends[-1][0].container == name
+            and message.line_no - ends[-1][0].line_no <= _NEAR_LINES
         ):
-            ends.append(message)
-    for message in ends:
+            ends.append((message, killed["by_signal"] is not None))
+    for message, by_signal in ends:
         used, size = most.get(message.container, (message, 0.0, 0.0))[1:]
         row = _killed(message, **(_sizes(used, size) if size else {})) | {"signal": "KILL"}
-        is_proven = used >= _NEAR_SIZE * size > 0 or "signal: killed" not in message.text
+        is_proven = used >= _NEAR_SIZE * size > 0 or not by_signal
         yield row if is_proven else row | {"oom_killed": None}
-    ended = {message.container for message in ends}
+    ended = {message.container for message, _ in ends}
     yield from (_used(*sizes) for name, sizes in most.items() if name not in ended)
     for name in over.keys() - most.keys() - ended:
         yield _killed(over[name], oom_killed=None, status="running", event=AT_LIMIT)

@@ -272,6 +272,8 @@ def test_a_container_that_its_platform_killed_is_a_death(platform: str, among: i
     [
         "REPORT RequestId: 1c2d\tMemory Size: 128 MB\tMax Memory Used: 90 MB\t\n"
         "RequestId: 1c2d Error: Runtime exited with error: signal: killed\n",
+        "REPORT RequestId: 1c2d\tMemory Size: 256 MB\tMax Memory Used: 18 MB\t\n"
+        "RequestId: 1c2d Error: Runtime exited with error: exit status 137\n",
         "REPORT RequestId: 1c2d\tMemory Size: 128 MB\tMax Memory Used: 128 MB\t\n",
         "2026-11-23T10:00:01Z heroku[web.1]: Process running mem=517M(101.1%)\n"
         "2026-11-23T10:00:01Z heroku[web.1]: Error R14 (Memory quota exceeded)\n",
