@@ -179,3 +179,22 @@ def test_idle_memory_is_no_matter_of_sick_logs_alone(
     text = plain(document(read_text(f"{log_of(60)}{line}\n").report()), everything=False)
     said = f"of 1,226 MiB from the OS, {idle - released:,}"
     assert (said in " ".join(text.split())) is is_shown
+
+
+@pytest.mark.parametrize(
+    ("released", "name", "mib"),
+    [
+        ("", "not in use", "3,096 MiB"),
+        ("go_memstats_heap_released_bytes_total 3.064905728e+09\n", "idle heap", "173 MiB"),
+    ],
+)
+def test_idle_memory_may_be_returned_if_nothing_says_how_much_is(
+    released: str, name: str, mib: str
+) -> None:
+    sizes = {"idle": 3.246276608e9, "inuse": 1.2787712e8, "sys": 3.374153728e9}
+    text = "".join(f"go_memstats_heap_{part}_bytes {size}\n" for part, size in sizes.items())
+    table = memory_parts(
+        read_text(f"{text}process_resident_memory_bytes 4e9\n{released}").report()
+    )
+    assert table is not None
+    assert [(row[0], row[1]) for row in table.rows if row[0] == name] == [(name, mib)]

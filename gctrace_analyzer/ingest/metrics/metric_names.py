@@ -288,7 +288,9 @@ def _by_name(name: str) -> Metric | None:
                 column, factor = table[known]
                 return Metric(column, factor, _RANK[known])
     if name.startswith("go_memstats_"):
-        of_field = fields.NAMES.get(fields.plain(name.removeprefix("go_memstats_")))
+        # Up to its version 0.8, client_golang took what was returned for a counter.
+        own = name.removeprefix("go_memstats_").removesuffix("_total")
+        of_field = fields.NAMES.get(fields.plain(own))
         return Metric(of_field) if of_field in fields.KNOWN else None
     if translated := _OTEL_TRANSLATED.get(_UNIT.sub("", name)) or _OTEL_TRANSLATED.get(
         name.removesuffix("_total")

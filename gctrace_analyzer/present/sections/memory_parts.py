@@ -221,6 +221,8 @@ def _of_heap(row: Mapping[str, int | None]) -> Iterator[_Part]:
         kept = idle - released
     if kept is not None:
         yield _Part("idle heap", kept, "GOMEMLIMIT, debug.FreeOSMemory")
+    elif idle is not None:
+        yield _Part("not in use", idle, "GOMEMLIMIT, as far as it is not returned already")
 
 
 def _of_runtime(row: Mapping[str, int | None]) -> Iterator[_Part]:
