@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import warnings
 from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING
@@ -19,7 +18,6 @@ from gctrace_analyzer.errors import GctraceError
 from gctrace_analyzer.ingest import sniff
 from gctrace_analyzer.ingest.sources import Source, SourceFacts
 from gctrace_analyzer.live import Intervals, Live
-from gctrace_analyzer.present import json
 from tests.conftest import CORPUS, SAMPLES
 from tests.fuzz.inputs import of_every_kind
 
@@ -131,14 +129,6 @@ def differences(one: Run, other: Run) -> list[str]:
         ),
         *(["settings"] if one.settings != other.settings else []),
     ]
-
-
-@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.log")), ids=lambda path: path.name)
-def test_a_log_read_in_pieces_has_the_same_report_as_the_whole(path: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        seen, _ = followed(path, 1.0)
-        assert json.dumps(seen.run().report()) == json.dumps(gca.read(path).report())
 
 
 GC_CPU = ("gc_cpu_share", "gc_cpu_with_idle_share", "assist_share_of_gc_cpu")

@@ -311,35 +311,12 @@ def dask_parts(stack: contextlib.ExitStack) -> tuple[str, subprocess.Popen[bytes
     """A scheduler and two workers started as people start them; its address and process."""
     port = free_port()
     address = f"tcp://127.0.0.1:{port}"
-    scheduler = stack.enter_context(
-        running(
-            str(BIN / "dask"),
-            "scheduler",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            str(port),
-            "--no-dashboard",
-            "--no-show",
-            "--dashboard-address",
-            ":0",
-        )
-    )
+    options = f"--host 127.0.0.1 --port {port} --no-dashboard --no-show --dashboard-address :0"
+    scheduler = stack.enter_context(running(str(BIN / "dask"), "scheduler", *options.split()))
+    options = f"{address} --nthreads 1 --memory-limit 1GiB --no-dashboard --no-nanny"
     for _ in range(2):
-        stack.enter_context(
-            running(
-                str(BIN / "dask"),
-                "worker",
-                address,
-                "--nthreads",
-                "1",
-                "--memory-limit",
-                "1GiB",
-                "--no-dashboard",
-                "--no-nanny",
-                POLARS_MAX_THREADS="1",
-            )
-        )
+        words = (str(BIN / "dask"), "worker", *options.split())
+        stack.enter_context(running(*words, POLARS_MAX_THREADS="1"))
     return address, scheduler
 
 
@@ -408,17 +385,8 @@ def interrupted(words: list[str], when: str, later_s: float = 0.0) -> str:
 def test_ctrl_c_keeps_finished_files_and_says_how_to_resume(
     logs: Path, truth: pl.DataFrame, tmp_path: Path
 ) -> None:
-    words = [
-        str(BIN / "gctrace-analyze"),
-        "fleet",
-        str(logs),
-        "--workers",
-        "2",
-        "-o",
-        str(tmp_path / "out.parquet"),
-        "--id",
-        "{service}/{pod}.log",
-    ]
+    words = [str(BIN / "gctrace-analyze"), "fleet", str(logs), "--workers", "2"]
+    words += ["-o", str(tmp_path / "out.parquet"), "--id", "{service}/{pod}.log"]
     printed = interrupted(words, r"K([3-9]|1\d) of 30 files")
     assert "left · 2 workers" in printed
     assert "Run the same command again to resume" in printed
