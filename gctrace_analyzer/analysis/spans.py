@@ -79,7 +79,13 @@ def select(spans: pl.DataFrame, *columns: pl.Expr | str) -> pl.DataFrame:
     if _is_whole(spans):
         return spans.select(columns)
     # All at once would be as much memory as to keep them.
-    return pl.concat([_selected(spans, column) for column in columns], how="horizontal")
+    begins = range(0, len(columns), _AT_ONCE)
+    parts = (_selected(spans, *columns[begin : begin + _AT_ONCE]) for begin in begins)
+    return pl.concat(parts, how="horizontal")
+
+
+_AT_ONCE = 12
+"""Columns: a few at once, because several need the same of those that are not kept."""
 
 
 def columns(spans: pl.DataFrame, *names: str) -> dict[str, pl.Series]:
@@ -93,15 +99,16 @@ def _is_whole(spans: pl.DataFrame) -> bool:
     return "_is_first" not in spans.columns or "rounding_mib" in spans.columns
 
 
-def _selected(spans: pl.DataFrame, column: pl.Expr | str) -> pl.DataFrame:
-    names = {column} if isinstance(column, str) else {*column.meta.root_names()}
+def _selected(spans: pl.DataFrame, *columns: pl.Expr | str) -> pl.DataFrame:
+    needed = (pl.col(each) if isinstance(each, str) else each for each in columns)
+    names = {name for column in needed for name in column.meta.root_names()}
     first, second = _of_row()
     later = {name: value for name, value in second.items() if name in names}
     names.update(name for value in later.values() for name in value.meta.root_names())
     rows = spans.with_columns(
         value.alias(name) for name, value in first.items() if name in names
     )
-    return rows.with_columns(**later).select(column)
+    return rows.with_columns(**later).select(columns)
 
 
 @cache

@@ -24,7 +24,7 @@ LEAST_COVERED = 0.5
 """Share of a window. If the input covers less, rates in it say nothing about the window."""
 
 
-_ROWS_AT_ONCE = 1 << 15
+_ROWS_AT_ONCE = 1 << 16
 """Spans copied at a time, to keep memory small."""
 
 _RATES = tuple(

@@ -7,7 +7,6 @@ few lines need attention, consist of little else.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import polars as pl
@@ -102,10 +101,10 @@ def compact(rows: pl.DataFrame) -> pl.DataFrame:
     """Returns the rows; of a long log, what is the same throughout is kept as one value."""
     if not is_long(rows):
         return rows
-    names = [name for name in _OFTEN_ALIKE if name in rows.columns]
-    values = pl.col(names).to_physical()
-    alike = rows.select(values.eq_missing(values.first()).all()).row(0)
-    return rows.with_columns(pl.col(name).first() for name in compress(names, alike))
+    values = {name: rows[name].to_physical() for name in _OFTEN_ALIKE if name in rows.columns}
+    alike = (name for name, column in values.items() if column.min() == column.max())
+    same = [name for name in alike if values[name].null_count() in (0, len(rows))]
+    return rows.with_columns(pl.col(same).first())
 
 
 def distinct(values: pl.Series) -> set[Any]:
