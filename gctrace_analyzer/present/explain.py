@@ -60,6 +60,7 @@ _OTHERS = {
     "phase_3_us": ("µs", "stop-the-world: marking on this thread"),
     "phase_4_us": ("µs", "stop-the-world: waiting for the helpers"),
     "scan_ms": ("ms", "concurrent: scan of roots"),
+    "released_total_mib": ("MiB", "returned to the system and not used again"),
     "install_barrier_ms": ("ms", "concurrent: installing the write barrier"),
     "mark_ms": ("ms", "concurrent marking, wall time"),
     "scan_cpu_ms": ("ms", "CPU of the scan"),
@@ -287,7 +288,8 @@ def _cpu(number: dict[str, float], mark_ms: float) -> Iterator[tuple[str, str]]:
         busy = (assist + background) / (mark_ms * number["procs"])
         yield (
             "While marking",
-            f"{100 * busy:.0f} % of the CPU without idle marking; the pacer aims at 25 %",
+            f"{100 * busy:.0f} % of the CPU without idle marking; the pacer aims at 25 %"
+            f"{'' if 'stacks_mib' in number else ' (Go 1.10 to 1.17: 30 %)'}",
         )
     stopped = (
         number["stw_sweep_term_cpu_ms"] / number["stw_sweep_term_ms"]

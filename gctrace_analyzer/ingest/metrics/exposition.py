@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -79,10 +80,11 @@ def of_pauses(text: str) -> Iterator[str]:
     longest = [count for _, count in counts].index(counts[-1][1]) if counts else 0
     if longest:
         (before, shorter), (most, pauses) = counts[longest - 1 : longest + 1]
+        low, high = f"{1000 * before:.3g}", f"{1000 * most:.3g}"
+        between = f"{low} to {high}" if most < math.inf else f"more than {low}"
         yield (
             f"Since its start, {pauses:,.0f} GC pauses have stopped the program, two per cycle; "
-            f"{shorter:,.0f} took at most {1000 * before:.3g} ms, the longest "
-            f"{1000 * before:.3g} to {1000 * most:.3g} ms."
+            f"{shorter:,.0f} took at most {low} ms, the longest {between} ms."
         )
 
 

@@ -101,3 +101,6 @@ def test_a_histogram_of_pauses_alone_has_bounds_of_the_longest() -> None:
     said = verdict.shown(run.report()).sentence
     assert "10 GC pauses" in said
     assert "9 took at most 0.1 ms, the longest 0.1 to 1 ms." in said
+    without = page.replace('le="+Inf"} 10', 'le="+Inf"} 11')
+    said = verdict.shown(read_text(without).report()).sentence
+    assert "10 took at most 1 ms, the longest more than 1 ms." in said
