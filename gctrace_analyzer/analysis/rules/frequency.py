@@ -113,18 +113,18 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
     t, summary = facts.thresholds, facts.summary
     forced, cpu = summary.forced_cycles, summary.gc_cpu_share
     if forced >= t.forced_min_cycles and forced > t.forced_share * summary.cycles:
-        if facts.is_benchmark:
-            text = (
-                f"{forced:,} of {cycles_text(summary.cycles)} were forced, as `go test -bench` "
-                "does before each run of a benchmark."
-            )
-            yield Evidence("info", text, {"forced_cycles": forced}, advice="No action needed.")
-            return
         cost = _forced_cost(facts)
         little = cost is not None and cost < _FORCED_COST
         so = ", so it costs little" * ((cpu or 0.0) < t.gc_cpu_little)
         takes = "" if cpu is None else f"; GC takes {gc_cpu_text(summary)} of the CPU{so}"
         only = f" They take only {percent(cost)} of the GC CPU time." if little and cost else ""
+        if facts.is_benchmark:
+            text = (
+                f"{forced:,} of {cycles_text(summary.cycles)} were forced, as `go test -bench` "
+                f"does before each run of a benchmark.{only}"
+            )
+            yield Evidence("info", text, {"forced_cycles": forced}, advice="No action needed.")
+            return
         yield Evidence(
             "info" if little else "warn",
             f"The program forced {forced:,} of {cycles_text(summary.cycles)} (`runtime.GC`, "
