@@ -132,8 +132,8 @@ def why_no_limit(predictor: Predictor) -> str | None:
         )
     least, available = predictor.least_limit_mib or 0, HEADROOM * room - predictor.off_heap_mib
     return (
-        f"the live heap needs a memory limit of at least {least:,.0f} MiB, but only "
-        f"{max(available, 0.0):,.0f} MiB are available: below that the program may thrash"
+        f"the live heap needs GOMEMLIMIT={least:,.0f}MiB or more, and the container has room for "
+        f"{max(available, 0.0):,.0f} MiB: under so low a limit the program may thrash"
     )
 
 

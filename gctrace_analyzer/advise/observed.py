@@ -171,10 +171,12 @@ def _warnings(load: Load, model: Model, *, refused: bool, is_part: bool) -> Iter
     """What makes the predictions less certain than their intervals."""
     drift = load.true_live_last - load.true_live_first
     if abs(drift) > max(DRIFT * load.true_live, DRIFT_MIB):
-        where, whole = (
-            ("these cycles", "all of them") if is_part else ("the log", "the whole log")
+        first, last = (max(size, 0.0) for size in (load.true_live_first, load.true_live_last))
+        yield (
+            f"the live heap went from {first:,.0f} to {last:,.0f} MiB in "
+            f"{'these cycles' if is_part else 'the log'}; the predictions are for "
+            f"{load.true_live:,.0f} MiB"
         )
-        yield f"the live heap changes within {where}; the predictions are for {whole}"
     elif load.variation > UNSTEADY:
         yield (
             f"the live heap varies by {100 * load.variation:.0f} %: all figures are rough "

@@ -156,9 +156,11 @@ def _best(
         if present_fits:
             best = _first(scored, predictor) or best
         else:
+            heap = present["heap_peak_mib"]
             best["why"] += (
-                f"; the present peak of {present['memory_peak_mib']:,.0f} MiB does not fit into "
-                f"90 % of the container's {predictor.room_mib:,.0f} MiB"
+                f"; the present peak, {heap:,.0f} MiB of heap and "
+                f"{present['memory_peak_mib'] - heap:,.0f} MiB outside it, does not fit into 90 % "
+                f"of the container's {predictor.room_mib:,.0f} MiB"
             )
         return _towards(best, target), ""
     gaining, reason = _gaining(scored, present, predictor, aim, target)

@@ -80,6 +80,7 @@ condition is true, 2 wrong usage, 3 the program cannot be started or fails,
 
 def run(args: argparse.Namespace) -> Result:
     """Measures the sides."""
+    from gctrace_analyzer.present.sections.comparison import verdict
     from gctrace_analyzer.trials.experiment import NoChangeError
 
     options = _options(args)
@@ -90,13 +91,14 @@ def run(args: argparse.Namespace) -> Result:
             comparison = _measure(args, options, draw, folder)
         result = compare.result(comparison, args)
         steps = [Code(text) for path in folder for text in _next(comparison, str(path))]
+        said = [verdict(comparison.pairs)]
     except NoChangeError as err:
-        result, steps = _no_change(err, args), []
+        result, steps, said = _no_change(err, args), [], []
     if not folder or not folder[0].exists():
         return result
     where = f"Logs: {folder[0]}"
     if printed(args) != "text":
-        say(where)
+        say(" ".join((*said, where)))
     return replace(result, closing=(Gap(), Paragraphs([where]), *steps))
 
 
@@ -179,7 +181,8 @@ def _no_change(err: NoChangeError, args: argparse.Namespace) -> Result:
     words = ["gctrace-analyze", "measure", "--gogc", values, *options, "--", *args.program]
     command = shlex.join(words)
     reason = err.reason[:1].upper() + err.reason[1:].rstrip(".")
-    sentence = f"No other setting is recommended. {reason}."
+    what = "Nothing could be predicted" if err.is_refused else "No other setting is recommended"
+    sentence = f"{what}. {reason}."
     record = {"schema_version": json.SCHEMA_VERSION, "verdict": sentence, "try": command}
     return Result(
         document=lambda: [Paragraphs([f"{sentence} To try one:"]), Code(command)],

@@ -63,15 +63,17 @@ class NoChangeError(NoDataError):
     Attributes:
         reason: why not.
         gogc: values of GOGC to try.
+        is_refused: whether nothing could be predicted.
     """
 
-    def __init__(self, program: str, reason: str, gogc: Sequence[float]) -> None:
+    def __init__(
+        self, program: str, reason: str, gogc: Sequence[float], *, is_refused: bool
+    ) -> None:
         values = ", ".join(f"{value:g}" for value in gogc)
-        problem = (
-            f"no other setting is recommended. {reason[:1].upper()}{reason[1:].rstrip('.')}"
-        )
+        what = "nothing could be predicted" if is_refused else "no other setting is recommended"
+        problem = f"{what}. {reason[:1].upper()}{reason[1:].rstrip('.')}"
         super().__init__(program, problem, f"Try some: gogc=[{values}].")
-        self.reason, self.gogc = reason, tuple(gogc)
+        self.reason, self.gogc, self.is_refused = reason, tuple(gogc), is_refused
 
 
 @frozen
@@ -301,7 +303,12 @@ class _Experiment:
             reason = baseline.refused or first["why"] or "the present setting is the best"
             if baseline.refused and (wall_s := kept.runs[0].wall_s) is not None:
                 reason = f"{baseline.refused.rstrip('.')}; the run took {duration(wall_s)}"
-            raise NoChangeError(kept.trials[0].words[0], str(reason), (present, 2 * present))
+            raise NoChangeError(
+                kept.trials[0].words[0],
+                str(reason),
+                (present, 2 * present),
+                is_refused=baseline.refused is not None,
+            )
         gogc, limit = first["gogc"], first["memory_limit_mib"]
         same_limit = limit == baseline.now.limit
         mib: SettingValue = None if same_limit else "off" if limit is None else float(limit)

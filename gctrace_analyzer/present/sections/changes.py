@@ -200,6 +200,8 @@ def _between(metric: str, low: float | None, high: float | None) -> str:
     """
     if low is None or high is None:
         return NONE
+    if metric.endswith("_share"):
+        low, high = max(low, 0.0), min(high, 1.0)
     return between_text(value(metric, low), value(metric, high))
 
 
