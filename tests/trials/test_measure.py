@@ -231,7 +231,7 @@ def test_without_settings_it_is_compared_with_what_is_recommended(
     service = ("-mode", "service", "-live", "5", "-rate", "20", "-dur", "0.3s")
     assert main(["measure", "--logs", "runs", "-f", "json", "--", loads, *service]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["verdict"].startswith("No other setting is recommended.")
+    assert found["verdict"].startswith("Nothing could be predicted.")
     assert "the run took" in found["verdict"]
     assert found["try"].startswith("gctrace-analyze measure --gogc 100,200 --logs runs")
     # The command to try works as it stands.
