@@ -174,8 +174,8 @@ def _best(
         )
         if predictor.now.limit:
             guard["why"] += (
-                f"; the present limit of {predictor.now.limit:,.0f} MiB exceeds the container's "
-                f"{predictor.room_mib:,.0f} MiB"
+                f"; the present limit of {predictor.now.limit:,.0f} MiB is more than 90 % of the "
+                f"container's {predictor.room_mib:,.0f} MiB"
             )
     return guard, reason
 

@@ -231,7 +231,10 @@ def grown(until_s: float) -> gca.Run:
 
 def test_a_growing_heap_is_predicted_for_the_whole_log() -> None:
     run = grown(85)
-    assert any("MiB in the log; the predictions are for" in each for each in run.advice.baseline.warnings)
+    assert any(
+        "MiB in the log; the predictions are for" in each
+        for each in run.advice.baseline.warnings
+    )
     assert run.advice.baseline.growth_is_known
 
 

@@ -15,7 +15,7 @@ import polars as pl
 from gctrace_analyzer.analysis.cycles import goal_mib
 from gctrace_analyzer.analysis.durations import printed_ms
 from gctrace_analyzer.analysis.postmortem.circumstances import by_program
-from gctrace_analyzer.analysis.postmortem.death import EVICTOR
+from gctrace_analyzer.analysis.postmortem.death import EVICTOR, THRESHOLD_KILLERS
 from gctrace_analyzer.analysis.postmortem.deaths import deaths
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S, explain_death
 from gctrace_analyzer.analysis.postmortem.facts import Evidence, LastMinute, Limit, Resident
@@ -445,7 +445,11 @@ def _memory_at_death(
         roots = [last["stacks_mib"], last["globals_mib"]]
         other = None if None in roots else float(sum(roots))
     counts_files = (
-        death.is_of_files or death.file_rss_bytes == 0 or death.anon_rss_bytes is None
+        death.is_of_files
+        or death.file_rss_bytes == 0
+        or death.anon_rss_bytes is None
+        # They print VmRSS.
+        or death.killer in THRESHOLD_KILLERS
     )
     without = "" if counts_files else " (without file pages)"
     if death.killer == EVICTOR:

@@ -385,7 +385,7 @@ def without_cycles(
         yield f"Raise the limit: no Go program fits into {size_text(limit)}."
     elif is_small_part(facts):
         yield _find_rest(facts)
-    elif limit is not None and (given is None or given >= limit):
+    elif limit is not None and (given is None or given > MOST_OF_LIMIT * limit):
         mib = int(MOST_OF_LIMIT * limit)
         too_high = f", not {size_text(given)}" if given else ""
         yield (

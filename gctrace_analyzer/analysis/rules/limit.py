@@ -340,6 +340,6 @@ def limit_without_headroom(facts: ProcessFacts) -> Iterator[Evidence]:
             "warn",
             f"GOMEMLIMIT is {limit:,.0f} MiB, and the container's limit {container:,.0f} MiB.",
             {"memory_limit_mib": limit, "container_limit_mib": container},
-            advice=f"Set GOMEMLIMIT={0.9 * container:.0f}MiB (90 % of the container's limit), or "
+            advice=f"Set GOMEMLIMIT={int(0.9 * container)}MiB (90 % of the container's limit), or "
             "less if the program uses cgo or mmap.",
         )

@@ -77,7 +77,7 @@ def active_ranges(rows: list[schema.Row]) -> pl.DataFrame:
     )
 
 
-_OF_FEW_RULES = ("stw_total_ms", "trigger_share", "overshoot_share", "survival_share")
+OF_FEW_RULES = ("stw_total_ms", "trigger_share", "overshoot_share", "survival_share")
 """Metrics that are calculated where a rule needs them, if any does."""
 
 
@@ -92,7 +92,7 @@ def enrich(metrics: pl.DataFrame, durations: pl.DataFrame, spans: pl.DataFrame) 
             printed ones; its other columns are added, and `limiter_fill` if any goal may be that
             of a limit.
     """
-    metrics = without(metrics, *_OF_FEW_RULES)
+    metrics = without(metrics, *OF_FEW_RULES)
     printed = {name for name in metrics.columns if not name.endswith("_ms")}
     own = (column for column in spans.get_columns() if column.name not in printed)
     limited = (metrics["goal_set_by"] == "memory-limit") | may_be_tight(spans)

@@ -177,7 +177,7 @@ def test_any_number_of_runs_lie_over_each_other_in_one_column() -> None:
     logs = ["steady-go1.26.log", "spike-go1.26.log", "steady-go1.26.log"]
     runs = [gca.read(SAMPLES / log) for log in logs]
     names = ["steady-go1.26.log", "spike-go1.26.log", "steady-go1.26.log (2)"]
-    for column in ("heap_live_mib", "gc_cpu_share", "stw_total_ms"):
+    for column in ("heap_live_mib", "gc_cpu_share", "stw_total_ms", "survival_share"):
         figure = gca.overlay(runs, column)
         assert [trace.name for trace in figure.data] == names
         assert all(max(trace.y) > 0 for trace in figure.data)
