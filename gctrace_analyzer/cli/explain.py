@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 import warnings
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,9 @@ about a kill, of the kernel, systemd or a container. It also explains a finding
 (what it means, how it is detected, what to do), a word of the report, and a
 figure of --fail-on.
 
-LINE is the line itself in quotes, FILE:LINE (a line number in a file), the id
-or name of a finding, or a word such as mark assist or live heap."""
+LINE is the line itself in quotes, FILE:LINE (a line number in a file), - for
+standard input, the id or name of a finding, or a word such as mark assist or
+live heap."""
 
 _EPILOG = """\
 examples:
@@ -46,12 +48,14 @@ exit codes: 0 explained, 2 wrong usage, 3 no such line"""
 _LINE = re.compile(r"gc #?\d", re.IGNORECASE)
 """The beginning of a line of gctrace, which is no misspelled name of a finding."""
 
+_NAME = re.compile(r"[A-Za-z][\w -]{0,30}")
 _PLACE = re.compile(r"(?P<file>.+):(?P<line>[1-9]\d*)")
 
 
 def run(args: argparse.Namespace) -> Result:
     """Shows what a line or a finding means."""
-    explained = _document(" ".join(args.line))
+    query = " ".join(args.line)
+    explained = _document(sys.stdin.read().strip() if query == "-" else query)
     return Result(document=lambda: explained)
 
 
@@ -85,7 +89,8 @@ def _document(query: str) -> Document:
         note = "interrupted by another write; its parts are joined here"
         note = note if line.joined else line.problem
         explanation = explain(text, note) or _death(text)
-    if explanation is None and not _LINE.match(query) and (near := nearest(query, names())):
+    near = None if _LINE.match(query) else nearest(query, names())
+    if explanation is None and (near or _NAME.fullmatch(query)):
         raise BadSettingError(
             argument="finding",
             value=query,

@@ -198,3 +198,20 @@ def test_idle_memory_may_be_returned_if_nothing_says_how_much_is(
     )
     assert table is not None
     assert [(row[0], row[1]) for row in table.rows if row[0] == name] == [(name, mib)]
+
+
+def test_parts_that_are_more_than_what_is_resident_are_parts_of_what_go_holds() -> None:
+    sizes = {
+        "sys": 157,
+        "heap_sys": 147,
+        "heap_inuse": 89,
+        "heap_idle": 58,
+        "heap_released": 23,
+    }
+    page = "".join(f"go_memstats_{part}_bytes {size << 20}\n" for part, size in sizes.items())
+    table = memory_parts(
+        read_text(f"{page}process_resident_memory_bytes {114 << 20}\n").report()
+    )
+    assert table is not None
+    assert table.head[2] == "of Go"
+    assert table.rows[0][:3] == ("heap in use", "89.0 MiB", "66.4 %")

@@ -94,8 +94,9 @@ class Change(Plain):
         held, why = None, UNKNOWN
         if not (low is None or high is None or least is None or most is None):
             is_wider, fits = most - least > high - low, least <= high and low <= most
-            why = WIDER if is_wider else DISTURBED
-            held = None if is_wider or (disturbed and not fits) else fits
+            # Intervals that do not touch contradict each other, however wide they are.
+            why = WIDER if fits else DISTURBED
+            held = None if (is_wider if fits else disturbed) else fits
         reason = why if held is None else None
         values: Any = dict(zip(_PROMISED, (*expected, *measured), strict=True))
         return replace(self, held=held, open_because=reason, **values)

@@ -229,7 +229,7 @@ def _notes_on_side(label: str, side: Sequence[Measured]) -> Iterator[Difference]
         yield Difference(
             "note",
             "drift",
-            f"{label}: the live heap changes by {100 * fmean(drifts):+.0f} % from the second "
+            f"{label}: the live heap changes by {100 * fmean(drifts):+,.0f} % from the second "
             "quarter to the last (not settled, or a leak), so figures depend on the length of "
             "the run.",
         )

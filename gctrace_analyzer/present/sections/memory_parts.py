@@ -99,6 +99,8 @@ def _known(report: Report) -> tuple[list[_Part], float, str] | None:
         return None
     others = [part for part in parts if part.name not in _HEAP]
     resident = row["rss_bytes"] or row["rss_peak_bytes"]
+    if resident and sum(part.size_mib for part in parts) > total and (held := _held(row)):
+        total, resident = held, None
     if not resident and not any(part.size_mib > MUCH * total for part in others):
         return None
     return parts, total, "of RSS" if resident else "of Go" if _held(row) else "of heap"
