@@ -89,8 +89,9 @@ def _document(query: str) -> Document:
         note = "interrupted by another write; its parts are joined here"
         note = note if line.joined else line.problem
         explanation = explain(text, note) or _death(text)
-    near = None if _LINE.match(query) else nearest(query, names())
-    if explanation is None and (near or _NAME.fullmatch(query)):
+    is_line = _LINE.match(query) is not None
+    near = None if is_line else nearest(query, names())
+    if explanation is None and (near or (_NAME.fullmatch(query) and not is_line)):
         raise BadSettingError(
             argument="finding",
             value=query,

@@ -181,20 +181,25 @@ def _next(args: argparse.Namespace, folder: str | None, summary: Answers) -> Doc
     from gctrace_analyzer.present.sections.fleet import pattern_of
 
     files = summary.totals.files
-    inputs = shlex.join(args.inputs)
+    typed = shlex.join(args.typed)
     page = f"-o fleet.html{' --reports reports' if files else ''}"
     steps = []
     has_page = any(path.suffix == ".html" for path in args.output)
-    of = inputs if folder is None else f"-o {shlex.quote(folder)}"
+    of = typed if folder is None else f"-o {shlex.quote(folder)}"
     if of and len(of) <= _SHORT and not has_page:
         rows = max((ranked.total for ranked in rankings(summary, args.top)), default=0)
         more = f" --top {rows}" if args.top < rows <= _MOST_ROWS else ""
         if more or not args.everything:
             steps.append(f"gctrace-analyze fleet {of} --all{more}")
         steps.append(f"gctrace-analyze fleet {of} {page}")
-    if inputs and len(inputs) <= _SHORT and (id_ := pattern_of(summary)) and args.id is None:
-        into = "" if folder is None else f" -o {shlex.quote(folder)} --overwrite"
-        steps.append(f"gctrace-analyze fleet {inputs} --id '{id_}'{into}")
+    if (
+        args.inputs
+        and len(typed) <= _SHORT
+        and (id_ := pattern_of(summary))
+        and args.id is None
+    ):
+        again = "" if folder is None or args.overwrite else " --overwrite"
+        steps.append(f"gctrace-analyze fleet {typed} --id '{id_}'{again}")
     if not steps:
         return ()
     named = [Sentence("Next:" if step is steps[0] else "", step, "bold") for step in steps]

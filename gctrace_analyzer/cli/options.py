@@ -92,7 +92,8 @@ _OTHER_NAMES = {
 class Parser(argparse.ArgumentParser):
     """An argument parser with plain error messages and no abbreviated options.
 
-    With `takes_program`, all words after `--` are the attribute `program` of the result. With
+    `typed` of the result is what was typed after the command, up to a program. With
+    `takes_program`, all words after `--` are the attribute `program` of the result. With
     `reads_pipe`, standard input is read if it is a pipe or file, and there is no FILE.
 
     Args:
@@ -121,6 +122,7 @@ class Parser(argparse.ArgumentParser):
         words = list(args or ())
         at = words.index("--") if self.takes_program and "--" in words else len(words)
         parsed = super().parse_args(words[:at], namespace)
+        parsed.typed = words[:at]
         if self.takes_program:
             parsed.program = words[at + 1 :]
         if self.reads_pipe and not parsed.inputs:

@@ -393,8 +393,8 @@ _PROBLEMS = (
     _figure("Service", "service", str, "l", 17),
     _figure("problem", "problem", str, "l"),
     Column("affects", _affected, "affected", is_needed=True),
-    _GC_CPU,
-    _GC_CORES,
+    _figure("max GC CPU", "gc_cpu_share", share),
+    _figure("their GC cores", "gc_cores", cores),
     _TO_DO,
 )
 _SAVINGS = (

@@ -15,6 +15,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.fleet import scraped
 from gctrace_analyzer.analysis.fleet.answers import after_all, answers, since
 from gctrace_analyzer.present import fleet_tables
+from gctrace_analyzer.present.sections import fleet
 from tests.helpers.tables import few
 
 USUAL = {
@@ -485,6 +486,33 @@ def test_services_with_a_problem_say_what_to_set_the_worst_first() -> None:
         ("near", "close to its limit", "GOGC=150", 1, 0, 0),
         ("web", "long-stw-sweep-termination", "Look", 1, 0, 1),
     ]
+
+
+def test_other_problems_are_counted_each_with_the_processes_that_have_it() -> None:
+    bad = {"service": "web", "severity": "bad", "gc_cpu_s": 2.0}
+    found = answers(
+        rows(
+            {**bad, "findings": ["GC001"], "gc_cpu_s": 30.0},
+            *({**bad, "findings": [finding]} for finding in ["GC009"] * 3 + ["GC043"] * 2),
+        )
+    )
+    sentence = fleet.verdict(found).sentence
+    assert sentence == (
+        "6 processes of web have other problems: 3 long-stw-sweep-termination, 2 old-go, 1 high-gc-cpu."
+    )
+    (problem,) = found.problems.to_dicts()
+    assert (problem["problem"], problem["affected"], problem["processes"]) == (
+        "high-gc-cpu",
+        1,
+        6,
+    )
+    assert problem["gc_cores"] == found.processes["gc_cores"].max()
+
+
+def test_one_other_problem_of_all_needs_no_number() -> None:
+    bad = {"service": "web", "severity": "bad", "findings": ["GC001"]}
+    sentence = fleet.verdict(answers(rows(bad, bad))).sentence
+    assert sentence == "2 processes of web have other problems: high-gc-cpu."
 
 
 def test_a_process_is_called_like_its_pod_its_service_or_its_file() -> None:

@@ -68,6 +68,21 @@ def test_nothing_to_read_is_an_error_of_one_line(
     assert not (tmp_path / "x").exists()
 
 
+def test_what_is_next_has_the_options_that_were_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = Path(SAMPLE).read_text()
+    monkeypatch.chdir(tmp_path)
+    for service in ("api", "web"):
+        (tmp_path / service).mkdir()
+        (tmp_path / service / "0.log").write_text(text)
+    words = ["fleet", "*/*.log", "--id", "{service}/{pod}.log"]
+    assert main(words) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    typed = "gctrace-analyze fleet '*/*.log' --id '{service}/{pod}.log'"
+    assert f"Next: {typed} --all {typed} -o fleet.html --reports reports" in text
+
+
 def test_what_is_next_and_what_is_printed_are_commands_and_the_summary(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

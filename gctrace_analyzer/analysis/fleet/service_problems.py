@@ -22,8 +22,9 @@ def problems(processes: pl.DataFrame) -> pl.DataFrame:
     """Returns one row per service with a problem, in the order in which to look at them.
 
     `problem`, `to_do` and where it is are those of its worst process; `affected` counts those of
-    its `processes` with this problem, `COUNTS` those with each. `only_in` is the name of a process
-    that alone has the problem.
+    its `processes` with this problem, `COUNTS` those with each; `gc_cpu_share` is the highest, and
+    `gc_cores` the sum, of the affected. `other_problems` has the worst finding of each process that
+    is counted as `other`. `only_in` is the name of a process that alone has the problem.
 
     Args:
         processes: those that are looked at, with `to_do` and the columns of `states.with_state`,
@@ -33,7 +34,7 @@ def problems(processes: pl.DataFrame) -> pl.DataFrame:
     names = {id_: rule.name for id_, rule in RULES.items()}
     kind = pl.col("rank").replace_strict(dict(enumerate(KINDS)), default=None)
     problem = kind.fill_null(finding.replace_strict(names, default="unknown"))
-    is_worst = pl.col("rank") == pl.col("rank").first()
+    is_worst = pl.col("problem") == pl.col("problem").first()
     return (
         processes.with_columns(
             rank=rank(), processes=pl.col("process").is_not_null().sum().over("service")
@@ -48,10 +49,11 @@ def problems(processes: pl.DataFrame) -> pl.DataFrame:
             pl.first("rank", "problem", "name", "file", "process", "to_do", "action"),
             pl.col("gc_cpu_share").filter(is_worst).max(),
             pl.col("needed_limit_mib").filter(is_worst).max(),
-            pl.col("gc_cores", "probable_cores").sum(),
+            pl.col("gc_cores").filter(is_worst).sum(),
+            pl.col("probable_cores").sum(),
             affected=is_worst.sum(),
             processes=pl.max_horizontal(pl.first("processes"), is_worst.sum()),
-            other_problem=pl.col("problem").filter(pl.col("rank") == len(KINDS)).first(),
+            other_problems=pl.col("problem").filter(pl.col("rank") == len(KINDS)),
             **{name: (pl.col("rank") == at).sum() for at, name in enumerate(COUNTS)}
             # What a killed process suffered from is counted too.
             | {"thrashing": (pl.col("state") == "thrashes").sum()},

@@ -134,7 +134,7 @@ def _suffering(problems: pl.DataFrame) -> Iterator[str]:
             if column == "thrashing":
                 what += _why(own)
             elif column == COUNTS[-1]:
-                what += f": {_names(own['other_problem'])}"
+                what += f": {_counted(own['other_problems'].explode())}"
             yield f"{count(number, 'process', 'processes')} of {of} {what}."
 
 
@@ -298,6 +298,18 @@ def since(changes: Changes) -> str:
     cores_then = changes.gc_cores_before
     then = "" if cores_then is None else f" (GC CPU then: {cores(cores_then)} cores)"
     return f"Since {printable(changes.since)}{then}: {'; '.join(parts) or 'no change'}."
+
+
+def _counted(values: pl.Series) -> str:
+    """Returns the most frequent names and, where they differ, how many have each."""
+    counts = values.value_counts(sort=True, name="number").sort(
+        "number", values.name, descending=[True, False]
+    )
+    if len(counts) == 1:
+        return printable(counts[values.name][0])
+    parts = [f"{number:,} {printable(name)}" for name, number in counts.head(_NAMES).rows()]
+    rest = int(counts["number"][_NAMES:].sum())
+    return ", ".join([*parts, *([f"{rest:,} others"] if rest else [])])
 
 
 def _names(values: pl.Series) -> str:
