@@ -32,6 +32,11 @@ _GENERAL = frozenset(
         stage dev test testing tests local sample samples example incident case oom killed kill
         kills crash crashed memory mem heap limit limits leak leaks thrash steady spike pause pauses
         slow fast good bad baseline base head copy full all part metrics memstats stats vars pprof
+        paste pasted pasteboard clip clipboard copied snippet excerpt gist issue ticket comment
+        thread mail message chat slack note notes report reported question answer incident
+        postmortem mortem input untitled unnamed unknown misc stuff foo bar baz scratch upload
+        download downloads
+        attachment saved export exported terminal screen session console typescript nohup
         query frame user root slice scope session init kubepods burstable besteffort guaranteed
         libpod crio cri the and for from with mnt var opt home state states
         """,

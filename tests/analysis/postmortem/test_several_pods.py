@@ -277,3 +277,18 @@ def test_a_gomemlimit_above_the_limit_of_the_container_is_not_raised(tmp_path: P
     assert death.advice[0].startswith(
         "Set GOMEMLIMIT=691MiB (90 % of the limit), not 2,048 MiB: "
     )
+
+
+@pytest.mark.parametrize(
+    ("file", "is_own"),
+    [("paste.txt", True), ("issue-excerpt.log", True), ("billing.log", False)],
+)
+def test_a_file_that_is_named_after_how_it_came_names_no_program(
+    file: str, is_own: bool, tmp_path: Path
+) -> None:
+    (tmp_path / file).write_text(log_of(30))
+    (tmp_path / "describe.txt").write_text(
+        pod("api-7d9f8b6c5-x2x7k", killed("api", begin="05"))
+    )
+    (death,) = gca.read(tmp_path / file, tmp_path / "describe.txt").post_mortems()
+    assert ("by their names" in " ".join(death.reading)) is not is_own
