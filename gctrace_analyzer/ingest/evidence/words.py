@@ -43,6 +43,7 @@ OF_DOCUMENTS = (
     b"runtime.MemStats",
     b"Restart Count:",
     b"restartCount",
+    b'xitCode": 137',
 )
 """Every document that is looked for in a log contains one of these; few, as each takes time."""
 

@@ -235,3 +235,16 @@ def test_hundreds_of_fragments_are_read_with_the_log_between_them() -> None:
     text = "".join(f"{fragment}{line}\n" for line in log * 6)
     for last in ("", ' "message": "started"\n'):
         assert len(gca.read(io.StringIO(text + last)).cycles) == 6 * 33
+
+
+def test_a_part_of_a_state_in_text_is_read_by_its_exit_code() -> None:
+    text = (
+        "watching pods shows:\n"
+        '                "lastState": {\n                    "terminated": {\n'
+        '                        "exitCode": 137,\n'
+        '                        "finishedAt": "2017-10-10T17:41:58Z",\n'
+        '                        "reason": "Error"\n                    }\n                },\n'
+        "not very helpful\n"
+    )
+    (state,) = read(text).container_states.to_dicts()
+    assert (state["exit_code"], state["oom_killed"]) == (137, False)
