@@ -34,6 +34,12 @@ _BYTES, _KIB, _PRINTED, _STATUS = 1, 1 << 10, 0, -1
 `systemctl status` prints stands in no sentence."""
 
 _STAT = r"(?:^|kernel: )[ \t]{0,40}"
+_OF_STAT = {
+    "anon": "anonymous", "rss": "anonymous", "file": "cache", "cache": "cache",
+    "shmem": "shared", "slab": "slab", "kernel": "kernel", "inactive_file": "inactive",
+}  # fmt: skip
+_IN_STAT = "(?:total_)?(?:" + "|".join(_OF_STAT).replace("rss", r"rss(?= \d{1,20}$)") + ")"
+"""Names in `memory.stat`, whose totals include the groups below."""
 _NAMES: tuple[tuple[str, str, int], ...] = (
     # Resident: of a process, and of the processes in a container
     (r"^(?:VmRSS|Rss):", "resident", _KIB),
@@ -72,19 +78,10 @@ _NAMES: tuple[tuple[str, str, int], ...] = (
     (r"(?i:\bworking[ _]set(?:[ _]size)?\b)", "charged", _PRINTED),
     (r"container_memory_cache", "cache", _BYTES),
     (r"container_memory_kernel_usage", "kernel", _BYTES),
-    # `memory.stat`, whose totals include the groups below
-    *(
-        (rf"{_STAT}{total}(?:{names})(?=[ :=]+\d)|\"{total}(?:{names})\":",
-            f"{total}{fact}", _BYTES)
-        for total in ("", "total_")
-        for fact, names in (
-            ("anonymous", "anon|rss(?= \\d{1,20}$)"), ("cache", "file|cache"),
-            ("shared", "shmem"), ("slab", "slab"), ("kernel", "kernel"),
-            ("inactive", "inactive_file"),
-        )
-    ),
+    (rf"{_STAT}(?P<stat>{_IN_STAT})(?=[ :=]+\d)|\"(?P<quoted>{_IN_STAT})\":", "", _BYTES),
 )  # fmt: skip
-"""Names of sizes, what they count, and the unit of a number that has none."""
+"""Names of sizes, what they count (of `memory.stat`, `_OF_STAT` has it), and the unit of a number
+that has none."""
 
 _BETWEEN = (
     r"[\"']?(?:\{[^}\n]{0,500}\})?[\"']?"
@@ -289,7 +286,14 @@ def _is_after(text: str, dump: Row, size: int | None) -> bool:
 def _of_pairs(text: str, *, prose: bool) -> Iterator[tuple[str, int]]:
     for pattern, fact, unit in _PAIRS:
         for match in pattern.finditer(text) if prose or unit != _PRINTED else ():
-            yield from _size(fact, match, unit)
+            yield from _size(
+                fact or _fact_of_stat(match["stat"] or match["quoted"]), match, unit
+            )
+
+
+def _fact_of_stat(name: str) -> str:
+    own = name.removeprefix("total_")
+    return name.replace(own, _OF_STAT[own])
 
 
 def _size(fact: str, match: re.Match[str], unit: int) -> Iterator[tuple[str, int]]:
