@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.cli import main
 from tests.conftest import CORPUS, SAMPLES
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def log(load: str, setting: str) -> str:
@@ -95,6 +100,19 @@ def test_a_prediction_is_not_compared_with_what_was_measured_under_another_load(
     assert {"load", "gogc"} <= kinds
     assert found.frame["expected"].null_count() == len(found.frame)
     assert "The new setting was not predicted: predictions are for the same load" in str(found)
+    assert "The new setting was not predicted: predictions are for" in found.to_html()
+
+
+def test_a_measurement_has_the_same_notes_in_text_and_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    assert main(["compare", "samples/measured/gofmt"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert main(["compare", "samples/measured/gofmt", "-o", str(page)]) == 0
+    for note in ("GOGC=100: the live heap changes by", "Other work disturbed 34 of 34 runs"):
+        assert note in text
+        assert note in page.read_text()
 
 
 def test_a_given_gogc_that_the_log_contradicts_is_noted() -> None:

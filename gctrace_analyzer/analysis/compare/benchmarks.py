@@ -7,11 +7,12 @@ collector costs is compared per operation.
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.compare.change import FEW_RUNS, PER_SECOND
+from gctrace_analyzer.analysis.compare.change import FEW_RUNS, OTHER_MACHINE, PER_SECOND
 from gctrace_analyzer.analysis.compare.compare import (
     OWN_SPREAD_RUNS,
     PROPORTIONAL,
@@ -32,6 +33,13 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.compare.compare import Measured
 
 _NO_RESULTS = (*PROPORTIONAL, "alloc_mib_per_s")
+
+_GC_CPU = "gc_cpu_ns_per_op"
+_SLOWER = 1.1
+"""How many times as long operations must take on a slower machine; less may be chance."""
+
+_ALIKE = 1.2
+"""Ratio of the largest to the smallest of these factors, up to which all have one cause."""
 
 
 def compare_benchmarks(
@@ -82,7 +90,31 @@ def compare_benchmarks(
             metric: _judged(change, in_rounds=rounds is not None)
             for metric, change in changes.items()
         }
+    # In rounds, both sides had the same machine.
+    if rounds is None and (factor := _factor_of_machine(result)) is not None:
+        for own in result.values():
+            own[_GC_CPU] = _on_other_machine(own[_GC_CPU], factor - 1)
     return result
+
+
+def _factor_of_machine(benchmarks: Mapping[str, Mapping[str, Change]]) -> float | None:
+    """Returns the common factor of all times, where a slower machine explains it; else None.
+
+    It does if there are several benchmarks, and one that takes longer without allocating more.
+    """
+    times = [1 + (own["ns_per_op"].relative or 0.0) for own in benchmarks.values()]
+    if len(times) < 2 or all(own["bytes_per_op"].verdict != "~" for own in benchmarks.values()):
+        return None
+    low, high = min(times), max(times)
+    is_other = low >= _SLOWER or 0 < high <= 1 / _SLOWER
+    return fmean(times) if is_other and high <= _ALIKE * low else None
+
+
+def _on_other_machine(change: Change, relative: float) -> Change:
+    """Returns the change without a verdict if it may be that of all times."""
+    if change.ends is None or not change.ends[0] <= relative <= change.ends[1]:
+        return change
+    return replace(change, verdict=None, no_verdict_because=OTHER_MACHINE)
 
 
 def _judged(change: Change, *, in_rounds: bool) -> Change:
@@ -135,8 +167,8 @@ def _with_figures(part: Measured, runs: pl.DataFrame) -> Measured:
     """Returns a run with its figures per operation; of several runs, the geometric means."""
     values = {metric.name: mean_of(metric, runs[metric.name].to_list()) for metric in RESULTS}
     spread: Mapping[str, float | None] = {metric.name: 0.0 for metric in RESULTS}
-    values["gc_cpu_ns_per_op"] = _gc_cpu_ns_per_op(part, values["ns_per_op"])
-    own = {"gc_cpu_ns_per_op": part.spread["gc_cpu_share"]}
+    values[_GC_CPU] = _gc_cpu_ns_per_op(part, values["ns_per_op"])
+    own = {_GC_CPU: part.spread["gc_cpu_share"]}
     return replace(
         part, values={**part.values, **values}, spread={**part.spread, **spread, **own}
     )

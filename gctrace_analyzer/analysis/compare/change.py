@@ -26,6 +26,10 @@ BY_LOAD = "the different allocation rate explains it"
 PER_SECOND = (
     "a faster benchmark does more of it per second; what counts is the figure per operation"
 )
+OTHER_MACHINE = (
+    "time per operation of all benchmarks changed by about the same factor: the machine was slower "
+    "on one side"
+)
 TOGETHER = "it is of several benchmarks together; compare each by itself"
 """Why a change has no verdict."""
 

@@ -44,7 +44,7 @@ def dumps(pairs: Sequence[Pair], theme: Theme = "auto") -> str:
         level="warn" if is_worse or not is_fair else "ok" if is_better else "none",
         plots=interval_chart.of_pairs(pairs),
         more=list(rows.further_tables(pairs[0])) if len(pairs) == 1 else [],
-        notes_on_input=list(_notes(pairs, sides)),
+        notes_on_input=list(rows.further_notes(pairs)),
     )
 
 
@@ -65,16 +65,6 @@ def _shown(pairs: Sequence[Pair]) -> dict[str, object]:
         "tables": changes.settings(pairs),
         "method": rows.method(pairs),
     }
-
-
-def _notes(pairs: Sequence[Pair], sides: Sequence[Side]) -> Iterator[str]:
-    if len(pairs) == 1:
-        yield from rows.further_notes(pairs[0])
-        return
-    for difference in all_differences(pairs):
-        if difference.kind != "incomparable":
-            yield difference.sentence
-    yield from rows.notes(sides, pairs[0].measurement)
 
 
 def _page(sides: Sequence[Side], theme: Theme, **values: object) -> str:

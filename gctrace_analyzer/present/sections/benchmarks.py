@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.compare.change import OTHER_MACHINE
 from gctrace_analyzer.analysis.compare.metrics import DECIDING, PER_OP
 from gctrace_analyzer.analysis.compare.sequential import SAME_SHARE
 from gctrace_analyzer.present.document import Folded, Paragraphs, Table
@@ -24,6 +25,7 @@ _SHOWN = 16
 _NAMED = 3
 """Benchmarks that a sentence names."""
 
+_GC_CPU = "gc_cpu_ns_per_op"
 _ROOM = 30
 """Characters of a name."""
 
@@ -36,7 +38,11 @@ def verdict(pair: Pair) -> str:
         costs = {
             name: cost for name, own in pair.benchmarks.items() if (cost := _cost(own, word))
         }
-        several = sorted(costs, key=lambda name: -abs(costs[name].relative or 9.0))
+        # What is allocated is exact; CPU time also depends on the machine.
+        several = sorted(
+            costs,
+            key=lambda name: (costs[name].metric == _GC_CPU, -abs(costs[name].relative or 9.0)),
+        )
         named = ", ".join(
             f"{printable(name)} {_changed(costs[name])}" for name in several[:_NAMED]
         )
@@ -96,6 +102,20 @@ def blocks(pair: Pair) -> Iterator[Block]:
     yield Paragraphs([*notes, _method(pair)], "dim", indent=2)
 
 
+def other_machine(pair: Pair) -> Iterator[str]:
+    """Yields a note if one side seems to have had a slower machine."""
+    if any(
+        own[_GC_CPU].no_verdict_because == OTHER_MACHINE for own in pair.benchmarks.values()
+    ):
+        times = [1 + (own["ns_per_op"].relative or 0.0) for own in pair.benchmarks.values()]
+        factors = dict.fromkeys(f"{factor:.2g}" for factor in (min(times), max(times)))
+        yield (
+            f"All benchmarks take {' to '.join(factors)} times as long per operation, also where "
+            "B/op is the same: one side probably had the slower or busier machine, so GC CPU/op "
+            "has no verdict."
+        )
+
+
 def tables(pair: Pair) -> list[Table]:
     """Returns a table with one row per benchmark, if there are any."""
     return [_table(pair, [*pair.benchmarks])] if pair.benchmarks else []
@@ -131,6 +151,6 @@ def _method(pair: Pair) -> str:
         f"Values of {printable(pair.after.label)} with their change from "
         f"{printable(pair.before.label)}{runs}. The 95 % intervals hold for all benchmarks "
         f"together. ~: not significant, or at most {100 * SAME_SHARE:.0f} %. No mark: not judged, "
-        "because other work competed for the CPUs or there are too few cycles. GC CPU: CPU time "
-        "of the collector per operation."
+        "because other work competed for the CPUs, the machine was slower, or there are too few "
+        "cycles. GC CPU: CPU time of the collector per operation."
     )

@@ -70,7 +70,7 @@ def _two_sides(pair: Pair) -> Iterator[Block]:
     yield from _figures(pair)
     yield from _further(pair)
     yield Gap()
-    yield _labelled(Sentence("Note", text, "bold") for text in further_notes(pair))
+    yield _labelled(Sentence("Note", text, "bold") for text in further_notes([pair]))
     yield _remark(method([pair]))
 
 
@@ -84,7 +84,8 @@ def _several_sides(pairs: Sequence[Pair]) -> Iterator[Block]:
         )
     yield from settings(pairs, letters(pairs))
     yield Gap()
-    yield _labelled(Sentence("Note", text, "bold") for text in notes(sides_of(pairs)))
+    several = (*notes(sides_of(pairs)), *_on_pairs(pairs))
+    yield _labelled(Sentence("Note", text, "bold") for text in several)
     yield _remark(method(pairs))
 
 
@@ -109,8 +110,9 @@ def _measured(pairs: Sequence[Pair], measurement: Measurement) -> Iterator[Block
     for pair in pairs:
         yield from _further(pair)
     yield Gap()
-    several = notes(sides_of(pairs), measurement)
-    yield _labelled(Sentence("Note", text, "bold") for text in several)
+    first = [one for one in circumstances(pairs[0]) if one.label == "Note"] * (len(pairs) == 1)
+    several = [Sentence("Note", text, "bold") for text in further_notes(pairs)]
+    yield _labelled([*first, *several])
     yield _remark(method(pairs))
 
 
@@ -118,11 +120,6 @@ def _further(pair: Pair) -> Iterator[Block]:
     for table, note in further_tables(pair):
         yield table
         yield _remark(note)
-    if expectation(pair) is None and pair.no_expectation and not pair.benchmarks:
-        yield Gap()
-        is_one = pair.measurement is None
-        what = "The new setting" if is_one else printable(pair.after.label)
-        yield _remark(f"{what} was not predicted: {pair.no_expectation}.")
 
 
 def _figures(pair: Pair) -> Iterator[Block]:
@@ -229,12 +226,23 @@ def _between_runs(runs: Sequence[Measured]) -> str:
     )
 
 
-def further_notes(pair: Pair) -> Iterator[str]:
-    """Yields the notes about the inputs, except those shown first."""
-    for difference in pair.differences:
-        if difference.kind == "note" and difference.what not in _FIRST:
+def further_notes(pairs: Sequence[Pair]) -> Iterator[str]:
+    """Yields the notes about the inputs and the predictions, except those shown first."""
+    first = _FIRST if len(pairs) == 1 else ()
+    for difference in all_differences(pairs):
+        if difference.kind == "note" and difference.what not in first:
             yield difference.sentence
-    yield from notes((pair.before, pair.after), pair.measurement)
+    yield from notes(sides_of(pairs), pairs[0].measurement)
+    yield from _on_pairs(pairs)
+
+
+def _on_pairs(pairs: Sequence[Pair]) -> Iterator[str]:
+    for pair in pairs:
+        yield from benchmarks.other_machine(pair)
+        if expectation(pair) is None and pair.no_expectation and not pair.benchmarks:
+            is_one = pair.measurement is None and len(pairs) == 1
+            what = "The new setting" if is_one else printable(pair.after.label)
+            yield f"{what} was not predicted: {pair.no_expectation}."
 
 
 def circumstances(pair: Pair) -> Iterator[Sentence]:

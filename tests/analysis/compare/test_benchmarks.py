@@ -102,6 +102,47 @@ def test_times_need_five_runs_of_each_side() -> None:
     assert (gca.compare(six, six).frame.filter(times)["verdict"] == "~").all()
 
 
+def bench_log(factors: tuple[float, float], allocation: int = 8) -> str:
+    """Returns five runs of two benchmarks that take `factors` times as long as usual."""
+    line = (
+        "gc {n} @{s:.4f}s 1%: 0.02+{ms:.4f}+0.02 ms clock, 0.04+0.1/{ms:.4f}/0+0.04 ms cpu, "
+        "3->4->1 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 2 P\n"
+    )
+    text, at, number = "", 0.0, 0
+    for name, factor in zip(("BenchmarkX-2", "BenchmarkY-2"), factors, strict=True):
+        for _ in range(5):
+            text += f"{name} \t"
+            for _ in range(40):
+                number, at = number + 1, at + 0.1
+                text += line.format(n=number, s=at, ms=5.0)
+            size = allocation if name == "BenchmarkX-2" else 8
+            text += f"  10\t {500 * factor:.1f} ns/op\t {size} B/op\t 1 allocs/op\n"
+    return text
+
+
+def gc_cpu_per_op(before: str, after: str) -> list[tuple[str | None, str | None]]:
+    rows = gca.compare(read_text(before), read_text(after)).frame
+    own = rows.filter(pl.col("metric") == "gc_cpu_ns_per_op")
+    return own.select("verdict", "no_verdict_because").rows()
+
+
+def test_all_benchmarks_slower_by_one_factor_are_of_a_slower_machine() -> None:
+    usual, slow = bench_log((1, 1)), bench_log((2.0, 2.1), allocation=16)
+    for both in ((usual, slow), (slow, usual)):
+        assert [verdict for verdict, _ in gc_cpu_per_op(*both)] == [None, None]
+        assert all("machine was slower" in str(why) for _, why in gc_cpu_per_op(*both))
+    comparison = gca.compare(read_text(usual), read_text(slow))
+    text = " ".join(str(comparison).split())
+    assert "1 of 2 benchmarks costs more: X +100 % B/op." in text
+    assert "All benchmarks take 2 to 2.1 times as long per operation" in text
+    assert "All benchmarks take 2 to 2.1 times as long per operation" in comparison.to_html()
+
+
+def test_one_slower_benchmark_of_two_is_no_slower_machine() -> None:
+    found = gc_cpu_per_op(bench_log((1, 1)), bench_log((2.0, 1.0)))
+    assert [verdict for verdict, _ in found] == ["worse", "~"]
+
+
 def test_an_unknown_figure_of_some_benchmarks_is_no_failure() -> None:
     line = (
         "gc {n} @{s}s 1%: 0.02+1.0+0.02 ms clock, 0.04+0.1/0.2/0+0.04 ms cpu, 3->4->1 MB, 4 MB "
