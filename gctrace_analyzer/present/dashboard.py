@@ -28,7 +28,8 @@ _TREND = {
 }  # fmt: skip
 
 _BAR_S = (0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)
-_LEFT, _LEVEL = 25, 6
+_VALUE = 10
+_LEFT, _LEVEL = 15 + _VALUE, 6
 _MOST_BARS = 60
 _MOST_OTHERS = 4
 _COLUMNS = 100
@@ -112,9 +113,11 @@ def dashboard(
     about = f"Figures of the last {format.duration(span)}, up to gc {last_gc:,}"
     shown.append(((about, "bold"),))
     points = _points(trend, now_s, bars(width))
-    for figure in overview.state(report):
+    figures = overview.state(report)
+    longest = max((len(figure.value) for figure in figures), default=0)
+    for figure in figures:
         values = points.get(_TREND.get(figure.label, ""), [])
-        shown.append(_figure(figure, values, width))
+        shown.append(_figure(figure, values, width, value_width=max(longest, _VALUE)))
     shown += [(), *_now(report, last_gc, width), *_found(report, width)]
     if advise:
         with format.as_wide_as(width):
@@ -173,15 +176,17 @@ def _points(
     return {name: table[name].to_list() for name in _TREND.values()}
 
 
-def _figure(figure: KeyFigure, values: list[float | None], width: int) -> Line:
-    room = width - _LEFT - _LEVEL
+def _figure(
+    figure: KeyFigure, values: list[float | None], width: int, *, value_width: int
+) -> Line:
+    room = width - _LEFT - _LEVEL - (value_width - _VALUE)
     spark = f"{format.sparkline(values):<{bars(width)}}  " if values else ""
     if len(spark) > room:
         spark = ""
     note = _shortened(figure.note, room - len(spark))
     return (
         (f"  {figure.label:<11}", ""),
-        (f"{figure.value:>10}  ", "bold"),
+        (f"{figure.value:>{value_width}}  ", "bold"),
         (spark, "cyan"),
         (f"{note:<{room - len(spark)}}", "dim"),
         (f"{figure.level:>{_LEVEL - 1}}", LEVEL_STYLES.get(figure.level, "")),

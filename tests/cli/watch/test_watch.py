@@ -25,7 +25,9 @@ from gctrace_analyzer.ingest.follow import Followed, Stop
 from gctrace_analyzer.ingest.sources import SourceFacts
 from gctrace_analyzer.present import dashboard
 from gctrace_analyzer.present import json as report_json
+from gctrace_analyzer.present.document import KeyFigure
 from gctrace_analyzer.present.format import duration
+from gctrace_analyzer.present.sections import overview
 from tests.conftest import ROOT, SAMPLES
 from tests.helpers.logs import records
 from tests.helpers.programs import started
@@ -325,10 +327,9 @@ def test_the_oldest_cycles_are_dropped_and_the_report_says_so(
     assert any(gone in warning for warning in seen.run().summary().warnings)
 
 
-@pytest.mark.parametrize("width", [80, 120, 60, 40])
-def test_the_dashboard_fits(width: int, golden: Callable[[str, str], None]) -> None:
+def drawn_dashboard(name: str, width: int) -> list[str]:
     seen = live()
-    path = SAMPLES / "thrash-go1.19.log"
+    path = SAMPLES / name
     seen.begin(SourceFacts(path.name))
     seen.add(path.read_bytes())
     view = seen.latest(60)
@@ -347,6 +348,30 @@ def test_the_dashboard_fits(width: int, golden: Callable[[str, str], None]) -> N
     )
     drawn = ["".join(part for part, _ in line).rstrip() for line in shown]
     assert max(map(len, drawn)) <= width
+    return drawn
+
+
+@pytest.mark.parametrize("width", [80, 60, 40])
+def test_the_dashboard_has_room_for_a_range(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures = [
+        KeyFigure("GC CPU", "0.059–0.11 %", "under 0.01 of 2 CPUs", level="ok"),
+        KeyFigure("Live heap", "64.0 MiB", "median; max 66.0 MiB", level="ok"),
+    ]
+    monkeypatch.setattr(overview, "state", lambda _: figures)
+    rows = [
+        line
+        for line in drawn_dashboard("steady-go1.26.log", width)
+        if line.startswith(("  GC CPU", "  Live heap"))
+    ]
+    assert all(line.endswith(" ok") for line in rows)
+    assert len({len(line) for line in rows}) == 1
+
+
+@pytest.mark.parametrize("width", [80, 120, 60, 40])
+def test_the_dashboard_fits(width: int, golden: Callable[[str, str], None]) -> None:
+    drawn = drawn_dashboard("thrash-go1.19.log", width)
     text = " ".join(" ".join(drawn).split())
     assert "Found GOMEMLIMIT is too low for the live heap: GC takes 56 % of the CPU." in text
     assert "▸ Raise GOMEMLIMIT to at least" in text
