@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis.durations import COUNTED
-from gctrace_analyzer.present.sections.overview import MOST_REJECTED
+from gctrace_analyzer.present.sections.evidence import MOST_REJECTED
 from gctrace_analyzer.schema import OF_MESSAGES
 
 if TYPE_CHECKING:

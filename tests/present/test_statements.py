@@ -32,6 +32,7 @@ from tests.helpers.logs import AT, KILL, logfile, records
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from gctrace_analyzer.present.document import KeyFigure
     from gctrace_analyzer.run import Run
 
 STEADY = SAMPLES / "steady-go1.26.log"
@@ -577,6 +578,38 @@ def test_predictions_show_the_gc_cpu_that_memstats_have() -> None:
     )
 
 
+def test_a_total_of_pauses_is_not_shown_as_a_pause() -> None:
+    """MemStats have the total alone: the report says what it proves of a single cycle."""
+
+    def pauses(setting: str) -> KeyFigure:
+        run = gca.read(CORPUS / "metrics" / "own" / setting / "memstats.csv.gz")
+        figures = overview.state(run.report())
+        return next(each for each in figures if each.label == "Pauses")
+
+    long, short = pauses("gogc100"), pauses("otel-old")
+    assert (long.value, long.note) == ("≥ 74 ms", "in one cycle · 0.91 % of time")
+    assert long.level == "bad"
+    assert (short.value, short.note) == ("0.046 %", "of time; 8.8 ms in total")
+
+
+def test_after_a_kill_the_goal_is_not_under_the_live_heap(tmp_path: Path) -> None:
+    log = (SAMPLES / "leak-go1.26.log").read_text().splitlines()
+    kill = KILL.format(pid=1, comm="leak", kb=500_000)
+    report = gca.read(logfile(tmp_path / "log", [*log, kill])).report()
+    shown = {each.label: (each.value, each.note) for each in overview.state(report)}
+    assert shown["Live heap"][0] == "238 MiB"
+    assert shown["Heap goal"][0] == "480 MiB"
+    assert shown["Heap goal"][1].startswith("next; median 36.0 MiB; set mostly by GOGC")
+
+
+def test_scrapes_of_several_jobs_are_counted_as_they_are_used() -> None:
+    report = gca.read(SAMPLES / "metrics" / "limit80.json.gz").report()
+    ((_, contents),) = evidence.inputs(report)
+    assert contents.endswith(": 114 scrapes (57 used)")
+    # The answer of a server is a single line.
+    assert not any("line" in problem.when for problem in findings.problems(report))
+
+
 def test_a_load_that_changes_within_the_log_is_noted() -> None:
     """A mean over both loads predicts neither of them."""
     first = log_of(40, every=0.6)
@@ -880,9 +913,9 @@ def test_what_was_repaired_is_said() -> None:
     report = read_text(text.replace("->", "-&gt;", 2)).report()
     assert ", 1 line repaired" in ", ".join(report.facts)
     assert "1 repaired (torn apart by other output, or changed on the way)" in str(
-        overview.self_check(report)
+        evidence.self_check(report)
     )
-    assert "repaired (" not in str(overview.self_check(read_text(text).report()))
+    assert "repaired (" not in str(evidence.self_check(read_text(text).report()))
 
 
 def test_a_finding_that_the_verdict_says_already_is_listed_with_what_it_means() -> None:

@@ -157,8 +157,8 @@ def dumps(
         "records": records,
         "held": len(records.length),
         "first": list(cycle_table.first_page(records, zero)),
-        "examples": overview.rejected_examples(report),
-        "notes_on_input": [*overview.damage(report), *report.analysis.summary.warnings],
+        "examples": evidence.rejected_examples(report),
+        "notes_on_input": [*evidence.damage(report), *report.analysis.summary.warnings],
         "methodology": methodology(report),
         "command": None if command is None else printable(command),
         "made": _made(made_at),
@@ -382,7 +382,7 @@ def _tables(report: Report) -> Iterator[Table]:
         evidence.memory(report),
         memory_parts(report),
         evidence.units(report),
-        overview.rejected(report),
+        evidence.rejected(report),
     ):
         if table is not None and table.rows:
             yield table

@@ -95,18 +95,26 @@ def advice(
         of: the process that they are for, if that is not plain.
         wide: whether there is room for whole words in its head.
     """
-    body: list[tuple[str, ...]] = []
     shown = rows.head(MOST_ROWS)
     unit, times = _unit_of_peaks(shown)
     cpu = _cpu_column(shown)
-    for row in shown.iter_rows(named=True):
-        firm = "try" if row["confidence"] == "low" else "advised"
-        word = "now" if row["now"] else firm if row["rank"] == 1 else "or"
-        body.append(
-            (f"{_mark(row)} {word:<7} {name_of(row, predictor)}", *_figures(row, cpu, times))
+    body = [
+        (
+            f"{_mark(row)} {word_of(row):<7} {name_of(row, predictor)}",
+            *_figures(row, cpu, times),
         )
+        for row in shown.iter_rows(named=True)
+    ]
     name = "Setting" if wide else f"Recommended settings{f', {of}' if of else ''}"
     return _table((name, *_head(cpu, unit, wide=wide)), body)
+
+
+def word_of(row: Row) -> str:
+    """Returns what a row of `recommend` is to the reader: now, advised, try or or."""
+    if row["now"]:
+        return "now"
+    firm = "try" if row["confidence"] == "low" else "advised"
+    return firm if row["rank"] == 1 else "or"
 
 
 def predictions(rows: pl.DataFrame, predictor: Predictor) -> Table:

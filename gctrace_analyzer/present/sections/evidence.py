@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
 
 MOST_DEATHS = 5
+MOST_REJECTED = 5
 _OF_A_PLAIN_LOG = {"cycles", "rejected", "scavenges", "pacer", "scans", "markers"}
 
 _NOUNS = {
@@ -80,7 +81,11 @@ def inputs(report: Report) -> list[tuple[str, str]]:
     plain = len(sources) == 1 and not sources[0].wrappers and sources[0].kind == "log"
     if plain and not set(sources[0].found) - _OF_A_PLAIN_LOG:
         return []
-    return [(_name(source), f"{format_of(source)}: {_contents(source)}") for source in sources]
+    memstats = report.analysis.log.tables["memstats"]
+    return [
+        (_name(source), f"{format_of(source)}: {_contents(source, memstats)}")
+        for source in sources
+    ]
 
 
 def format_of(source: SourceFacts) -> str:
@@ -97,18 +102,94 @@ def _name(source: SourceFacts) -> str:
     return name if len(name) <= 24 else "…" + name[-23:]
 
 
-def _contents(source: SourceFacts) -> str:
+def _contents(source: SourceFacts, memstats: pl.DataFrame) -> str:
     parts = [
         count(number, *_noun(table, source))
+        + (_used(source, memstats) if table == "memstats" else "")
         for table, number in source.found.items()
         if number and table in _NOUNS
     ]
     return ", ".join(parts) or "nothing"
 
 
+def _used(source: SourceFacts, memstats: pl.DataFrame) -> str:
+    """Returns how many of the dumps are used if several jobs scrape the same process."""
+    used = len(memstats.filter(pl.col("source") == source.name))
+    return f" ({used:,} used)" if used < source.found["memstats"] else ""
+
+
 def _noun(table: str, source: SourceFacts) -> tuple[str, str | None]:
     is_scrape = table == "memstats" and source.kind == "metrics"
     return ("scrape", None) if is_scrape else _NOUNS[table]
+
+
+def self_check(report: Report) -> str | None:
+    """Returns how far the log agrees with itself, and what was read; None without cycles."""
+    summary = report.analysis.summary
+    if not summary.cycles or report.analysis.by_dumps:
+        return None
+    check = summary.log_check_points
+    agrees, repaired = "", f"{report.analysis.repaired:,} repaired"
+    if report.analysis.repaired:
+        repaired += " (torn apart by other output, or changed on the way)"
+    if check is not None:
+        points = (
+            f"differs by up to {abs(check):.1f} points from"
+            if abs(check) >= 1
+            else "agrees with"
+        )
+        # Go 1.18 and later may count pauses in part (`log_check_points`).
+        either = report.analysis.cycles["stacks_mib"].count() > 0
+        added = f"the lines{', with or without their pauses,' if either else ','}"
+        agrees = f"GC CPU, as added up from {added} {points} the runtime's own percentage; "
+    lines = sum(source.lines for source in report.analysis.log.sources)
+    read = f"{count(lines, 'line')} read, " if lines else ""
+    return (
+        f"{agrees}{read}{repaired}, "
+        f"{len(report.analysis.rejected):,} rejected. The runtime truncates durations; figures "
+        "use the middle of the range that each can stand for."
+    )
+
+
+def rejected(report: Report) -> Table | None:
+    """Returns the reasons why lines were skipped, with the number of lines."""
+    if report.analysis.rejected.is_empty():
+        return None
+    head = (
+        f"Skipped: {count(len(report.analysis.rejected), 'line')} that could not be parsed",
+        "lines",
+    )
+    rows = [(reason, f"{number:,}") for reason, number in report.analysis.rejected_reasons]
+    return Table(head, "lr", rows)
+
+
+def rejected_examples(report: Report) -> list[tuple[str, str]]:
+    """Returns the first skipped lines: position, and text without control characters."""
+    rows = report.analysis.rejected.head(MOST_REJECTED).iter_rows(named=True)
+    return [(place(row["source"], row["line_no"]), printable(row["text"])) for row in rows]
+
+
+def damage(report: Report) -> list[str]:
+    """Returns what is wrong with whole inputs."""
+    sentences = [
+        f"{printable(source.name)}: {source.damage}; everything before it was used."
+        for source in report.analysis.log.sources
+        if source.damage
+    ]
+    cut = set(
+        report.analysis.rejected.filter(reason="cut short")
+        .select("source", "line_no")
+        .iter_rows()
+    )
+    sentences += [
+        f"{printable(source.name)} seems to be truncated: it ends in the middle of a line."
+        for source in report.analysis.log.sources
+        if not source.ends_in_newline and (source.name, source.lines) in cut
+    ]
+    lines = sum(report.analysis.log.runtime_lines.values())
+    if lines and not report.analysis.summary.cycles:
+        sentences.append(f"{count(lines, 'other line')} from the Go runtime.")
+    return sentences
 
 
 def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:

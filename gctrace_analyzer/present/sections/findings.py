@@ -81,10 +81,16 @@ def _without(evidence: str, said: str) -> str:
 
 
 def _place(finding: Finding, report: Report) -> str:
-    """Returns the file and the line of the first example; of the only file the line alone."""
+    """Returns the file and the line of the first example; of the only file the line alone.
+
+    The answer of a server is a single line.
+    """
     place = finding.examples[0] if finding.examples else ""
     line = place.rpartition(":")[2]
-    return f"line {line}" if line and len(report.analysis.log.sources) == 1 else place
+    if not line or len(sources := report.analysis.log.sources) != 1:
+        return place
+    is_answer = sources[0].kind == "metrics" and sources[0].lines <= 1
+    return "" if is_answer else f"line {line}"
 
 
 def _problem(finding: Finding, report: Report, *, several: bool) -> Problem:

@@ -16,7 +16,6 @@ from gctrace_analyzer.ingest.processes import distinct_names
 from gctrace_analyzer.present.document import KeyFigure, Table
 from gctrace_analyzer.present.format import (
     NONE,
-    count,
     duration,
     gc_cpu,
     gc_cpu_with_idle,
@@ -37,12 +36,12 @@ from gctrace_analyzer.units import LEAST_CORES, cores_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.schema import Row
 
 MOST_PROCESSES = 12
-MOST_REJECTED = 5
 MOST_PHASES = 8
 SHORT_PHASE = 0.05
 """Share of the time span. A shorter phase is only a transition, which is not listed."""
@@ -76,18 +75,8 @@ def state(report: Report) -> list[KeyFigure]:
         many = coarse.get("gc_cpu")
         note = f"not measurable: {many} cycles are printed with 0" if many else _cores(s)
         figures.append(_with_level(report, "GC CPU", gc_cpu(s), note, "gc_cpu"))
-    # Metrics have the total, but not always each pause.
-    pauses = {"p99": s.pause_p99_ms, "max": s.stw_max_ms, "total": s.stw_total_ms}
-    known = {name: milliseconds(ms) for name, ms in pauses.items() if ms is not None}
-    if known:
-        first, value = next(iter(known.items()))
-        longest = [f"{known['max']} max"] if first == "p99" and "max" in known else []
-        time = "the cycle" if s.is_of_one_cycle else "time"
-        of_time = [] if s.stw_share is None else [f"{share(s.stw_share)} of {time}"]
-        if many := coarse.get("pauses"):
-            longest, of_time = [], [f"not measurable: {many} are printed as 0"]
-        note = " · ".join((first, *longest, *of_time))
-        figures.append(_with_level(report, "Pauses", value, note, "pauses"))
+    if pauses := _pauses(report):
+        figures.append(_with_level(report, "Pauses", *pauses, "pauses"))
     if s.gc_per_s is not None:
         forced = f"{s.forced_cycles:,} of {s.cycles:,} forced" if s.forced_cycles else ""
         note = "; ".join(filter(None, (interval(s), forced)))
@@ -103,9 +92,40 @@ def state(report: Report) -> list[KeyFigure]:
         value, note = _live(report, live_heap(s.live_heap_p50_mib))
         figures.append(_with_level(report, "Live heap", value, note, "live_heap"))
     if s.heap_goal_p50_mib is not None:
-        value = mib(s.heap_goal_p50_mib)
-        figures.append(_with_level(report, "Heap goal", value, _goal(report), "heap_goal"))
+        value, note = _goal(report, mib(s.heap_goal_p50_mib))
+        figures.append(_with_level(report, "Heap goal", value, note, "heap_goal"))
     return [*figures, *_allocation(report)]
+
+
+def _pauses(report: Report) -> tuple[str, str] | None:
+    """Returns the length of the pauses, and which it is; None if nothing is known of them."""
+    s, coarse = report.analysis.summary, report.analysis.too_coarse
+    pauses = {"p99": s.pause_p99_ms, "max": s.stw_max_ms}
+    known = {name: milliseconds(ms) for name, ms in pauses.items() if ms is not None}
+    if not known:
+        return _total_of_pauses(report)
+    first, value = next(iter(known.items()))
+    longest = [f"{known['max']} max"] if first == "p99" and "max" in known else []
+    time = "the cycle" if s.is_of_one_cycle else "time"
+    of_time = [] if s.stw_share is None else [f"{share(s.stw_share)} of {time}"]
+    if many := coarse.get("pauses"):
+        longest, of_time = [], [f"not measurable: {many} are printed as 0"]
+    return value, " · ".join((first, *longest, *of_time))
+
+
+def _total_of_pauses(report: Report) -> tuple[str, str] | None:
+    """Returns what the total of the pauses proves: metrics need not have each of them."""
+    s = report.analysis.summary
+    if s.stw_total_ms is None:
+        return None
+    proved = [each.figures["max_ms"] for each in report.analysis.findings if each.id == "GC046"]
+    if proved:
+        of_time = [] if s.stw_share is None else [f"{share(s.stw_share)} of time"]
+        return f"≥ {milliseconds(max(proved))}", " · ".join(["in one cycle", *of_time])
+    total = f"{milliseconds(s.stw_total_ms)} in total"
+    if s.stw_share is not None:
+        return share(s.stw_share), f"of time; {total}"
+    return "unknown", total
 
 
 def _allocation(report: Report) -> Iterator[KeyFigure]:
@@ -227,34 +247,6 @@ def service_levels(report: Report) -> Table | None:
     return Table(("Service levels", "kept in", "worst pause or window"), "lrr", rows)
 
 
-def self_check(report: Report) -> str | None:
-    """Returns how far the log agrees with itself, and what was read; None without cycles."""
-    summary = report.analysis.summary
-    if not summary.cycles or report.analysis.by_dumps:
-        return None
-    check = summary.log_check_points
-    agrees, repaired = "", f"{report.analysis.repaired:,} repaired"
-    if report.analysis.repaired:
-        repaired += " (torn apart by other output, or changed on the way)"
-    if check is not None:
-        points = (
-            f"differs by up to {abs(check):.1f} points from"
-            if abs(check) >= 1
-            else "agrees with"
-        )
-        # Go 1.18 and later may count pauses in part (`log_check_points`).
-        either = report.analysis.cycles["stacks_mib"].count() > 0
-        added = f"the lines{', with or without their pauses,' if either else ','}"
-        agrees = f"GC CPU, as added up from {added} {points} the runtime's own percentage; "
-    lines = sum(source.lines for source in report.analysis.log.sources)
-    read = f"{count(lines, 'line')} read, " if lines else ""
-    return (
-        f"{agrees}{read}{repaired}, "
-        f"{len(report.analysis.rejected):,} rejected. The runtime truncates durations; figures "
-        "use the middle of the range that each can stand for."
-    )
-
-
 def worst(report: Report) -> Table | None:
     """Returns the cycles that cost the program most time, by pauses and mark assists."""
     if report.analysis.cycles.is_empty():
@@ -316,47 +308,6 @@ def _named(row: Row, name: str | None) -> str:
     return "" if row["first_gc"] is None else f"gc {row['first_gc']}–{row['last_gc']}"
 
 
-def rejected(report: Report) -> Table | None:
-    """Returns the reasons why lines were skipped, with the number of lines."""
-    if report.analysis.rejected.is_empty():
-        return None
-    head = (
-        f"Skipped: {count(len(report.analysis.rejected), 'line')} that could not be parsed",
-        "lines",
-    )
-    rows = [(reason, f"{number:,}") for reason, number in report.analysis.rejected_reasons]
-    return Table(head, "lr", rows)
-
-
-def rejected_examples(report: Report) -> list[tuple[str, str]]:
-    """Returns the first skipped lines: position, and text without control characters."""
-    rows = report.analysis.rejected.head(MOST_REJECTED).iter_rows(named=True)
-    return [(place(row["source"], row["line_no"]), printable(row["text"])) for row in rows]
-
-
-def damage(report: Report) -> list[str]:
-    """Returns what is wrong with whole inputs."""
-    sentences = [
-        f"{printable(source.name)}: {source.damage}; everything before it was used."
-        for source in report.analysis.log.sources
-        if source.damage
-    ]
-    cut = set(
-        report.analysis.rejected.filter(reason="cut short")
-        .select("source", "line_no")
-        .iter_rows()
-    )
-    sentences += [
-        f"{printable(source.name)} seems to be truncated: it ends in the middle of a line."
-        for source in report.analysis.log.sources
-        if not source.ends_in_newline and (source.name, source.lines) in cut
-    ]
-    lines = sum(report.analysis.log.runtime_lines.values())
-    if lines and not report.analysis.summary.cycles:
-        sentences.append(f"{count(lines, 'other line')} from the Go runtime.")
-    return sentences
-
-
 def with_trends(report: Report, figures: Iterable[KeyFigure]) -> list[KeyFigure]:
     """Returns the figures with their values over time; one cycle or interval has no course."""
     analysis = report.analysis
@@ -390,12 +341,30 @@ def _cores(s: Summary) -> str:
 
 def _live(report: Report, median: str) -> tuple[str, str]:
     """Returns the live heap and what it is: the median, or the last if a death is the subject."""
-    growth, deaths = _growth(report), report.analysis.post_mortems
-    is_subject = report.verdict is not None and report.verdict.finding in DEATHS
-    last = [death.live_mib for death in deaths if death.live_mib and is_subject][-1:]
-    if not last or len(report.analysis.tables["processes"]) > 1:
+    growth, death = _growth(report), _death(report)
+    if death is None:
         return median, growth
-    return live_heap(last[0]), f"last; {growth.replace('median', f'median {median}')}"
+    return live_heap(death.live_mib), f"last; {growth.replace('median', f'median {median}')}"
+
+
+def _death(report: Report) -> PostMortem | None:
+    """Returns the death that the report is about, if the last live heap before it is known."""
+    is_subject = report.verdict is not None and report.verdict.finding in DEATHS
+    if not is_subject or len(report.analysis.tables["processes"]) > 1:
+        return None
+    return next((each for each in report.analysis.post_mortems[::-1] if each.live_mib), None)
+
+
+def _goal(report: Report, median: str) -> tuple[str, str]:
+    """Returns the heap goal and who set it: the median, or the last if a death is the subject.
+
+    A median under the last live heap would look like a limit that leaves no room.
+    """
+    death, setter = _death(report), _setter(report)
+    if death is None or not (last := death.next_goal_mib or death.goal_mib):
+        return median, setter
+    which = "next" if death.next_goal_mib else "last"
+    return mib(last), "; ".join(filter(None, (which, f"median {median}", setter)))
 
 
 def _growth(report: Report) -> str:
@@ -415,7 +384,8 @@ def _growth(report: Report) -> str:
     return f"process {process}: {grows}" if several else grows
 
 
-def _goal(report: Report) -> str:
+def _setter(report: Report) -> str:
+    """Returns what set the heap goals."""
     gogc = report.analysis.summary.effective_gogc_p50
     # Between samples the live heap and the goal may be of different cycles.
     unclear = gogc is None or (report.analysis.by_dumps and gogc < 0)

@@ -263,10 +263,10 @@ def _memory(report: Report, *, is_sick: bool) -> Iterator[Block]:
 
 def _skipped(report: Report) -> Iterator[Block]:
     """Yields the lines that could not be parsed, and what is wrong with whole inputs."""
-    if rejected := overview.rejected(report):
+    if rejected := evidence.rejected(report):
         yield rejected
-        yield Folded("Skipped lines", lambda: [Excerpts(overview.rejected_examples(report))])
-    if damage := overview.damage(report):
+        yield Folded("Skipped lines", lambda: [Excerpts(evidence.rejected_examples(report))])
+    if damage := evidence.damage(report):
         yield Gap()
         yield Paragraphs(damage, "yellow")
 
@@ -276,7 +276,7 @@ def _notes(report: Report) -> Iterator[Block]:
     whole, analysis = [], report.analysis
     for at, text in enumerate(analysis.summary.warnings):
         whole.append(Sentence("" if at else "Note", text, "bold"))
-    if check := overview.self_check(report):
+    if check := evidence.self_check(report):
         whole.append(Sentence("Check", check, "bold"))
     seen = seen_anyway(analysis.cycles, analysis.tables["processes"])
     seen |= {finding.evidence for finding in analysis.findings}

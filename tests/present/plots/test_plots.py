@@ -422,6 +422,13 @@ def test_an_axis_begins_with_the_first_cycle_if_that_came_late() -> None:
     assert figure.x_range[0] == 6.0
 
 
+def test_the_trade_off_calls_a_setting_of_low_confidence_as_the_table_does() -> None:
+    report = gca.read(SAMPLES / "assists-go1.16.log").report()
+    names = [mark.name for mark in described(report, "trade_off").panels[0].marks]
+    assert sum(name.startswith("try: ") for name in names) == 1
+    assert not any(name.startswith("advised: ") for name in names)
+
+
 def test_a_plot_without_data_says_why() -> None:
     run = read_text(FEW)
     for name, needed in (("memory", "curl .*/debug/vars"), ("sites", "curl .*/pprof/heap")):

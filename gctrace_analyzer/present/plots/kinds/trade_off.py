@@ -8,7 +8,7 @@ import polars as pl
 
 from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
 from gctrace_analyzer.present.plots.palette import LOOKS
-from gctrace_analyzer.present.sections.advice import setting_text
+from gctrace_analyzer.present.sections.advice import setting_text, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,9 +82,8 @@ def _settings(ranked: pl.DataFrame) -> Iterator[Mark]:
     for row in ranked.filter(pl.col("now") | (pl.col("rank") == 1)).iter_rows(named=True):
         if row[_CPU] is None:
             continue
-        name = "now" if row["now"] else "advised"
-        label = f"{name}: {setting_text(row)}" + (" (no change)" if no_change else "")
-        look = LOOKS["advised" if no_change else name]
+        label = f"{word_of(row)}: {setting_text(row)}" + (" (no change)" if no_change else "")
+        look = LOOKS["now" if row["now"] and not no_change else "advised"]
         x, y = pl.Series([row[_PEAK]]), pl.Series([row[_CPU]])
         yield Mark(label, x, y, "points", look, size=11)
 
