@@ -58,6 +58,7 @@ class _Reader:
             (oom_lines.TASK_IN, self.task_in),
             (oom_lines.TRACE, self.traced),
             (oom_lines.USAGE, self.usage),
+            (oom_lines.STATS, self.stats),
             (oom_lines.REAPED, self.reaped),
             (oom_lines.GROUP, self.group),
             (oom_lines.NO_KILL, self.no_kill),
@@ -228,6 +229,9 @@ class _Reader:
                 f"swap_{name}": row[name] for name in ("usage_bytes", "limit_bytes")
             }
 
+    def stats(self, match: re.Match[str], about: Row) -> None:
+        self.at("stats", about).facts.setdefault("oom_memcg", match["oom_memcg"])
+
     def task(self, row: Row, about: Row) -> None:
         row["line_no"] = about["line_no"]
         # The kernel lists tasks before it kills one.
@@ -278,6 +282,7 @@ _BEFORE = {
     "killed": {"killed", "no kill"},
     "task in": {"task in", "killed", "announced", "no kill"},
     "usage": {"usage", "killed", "announced", "no kill"},
+    "stats": {"killed", "announced", "no kill"},
     "no kill": {"killed", "announced", "no kill"},
     "group": {"no kill"},
 }

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 HINT = (
     r"oom[-_]|ut of memory|ut Of Memory|[Kk]ill(?:ed)? process |memory: usage|swap: usage|"
     r"\] +\d+ +\d+ +\d+ +\d+|\[ *pid *\]|killed as a result|total-vm:|anon-rss:|OOM|"
-    r"up_out_of_memory|PID: \d+ Comm|Pid: \d+, comm|No available memory|oom_kill_process called"
+    r"up_out_of_memory|cgroup stats for /|"
+    r"PID: \d+ Comm|Pid: \d+, comm|No available memory|oom_kill_process called"
 )
 
 PAGE = 4096
@@ -57,6 +58,8 @@ TRACE = re.compile(
 )
 """Functions of the kernel in its call trace: the second says that a memory cgroup's limit was
 reached."""
+STATS = re.compile(r"Memory cgroup stats for (?P<oom_memcg>/[^\s:]{0,1000})")
+"""The group whose limit was reached comes first, then those below it."""
 USAGE = re.compile(
     r"(?P<what>memory\+swap|memory|swap): usage (?P<usage_kb>\d+)kB, limit (?P<limit_kb>\d+)kB, "
     r"failcnt (?P<failcnt>\d+)"

@@ -129,7 +129,8 @@ def _next_of_memory(report: Report) -> str:
 def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
     """Returns what an input shows of ends, or of what comes before one, and what to add."""
     if len(ran := tables["oom_invocations"]):
-        return without_victim(ran)
+        sentence, advice = without_victim(ran)
+        return " ".join((sentence, *holders(tables["oom_tasks"]))), advice
     if len(tables["oom_tasks"]):
         number = count(len(tables["oom_tasks"]), "task")
         listed = (

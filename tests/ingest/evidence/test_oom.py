@@ -667,3 +667,12 @@ def test_a_small_victim_is_not_why_the_host_was_short() -> None:
         text = f"kernel: Out of memory: Killed process 7 (api) {sizes.format(kb)}\n"
         (death,) = read_text(text).post_mortems()
         assert advice in death.advice[0]
+
+
+def test_the_sizes_of_a_group_say_that_its_limit_was_reached() -> None:
+    stats = "Memory cgroup stats for /kubepods/pod1{}: cache:0KB rss:613460KB rss_huge:256000KB"
+    rows = kernel(
+        stats.format(""), stats.format("/below"), "[ 7]     0     7      242        1 28672"
+    )
+    (row,) = rows["oom_invocations"]
+    assert (row["scope"], row["oom_memcg"]) == ("memcg", "/kubepods/pod1")
