@@ -602,6 +602,13 @@ def test_after_a_kill_the_goal_is_not_under_the_live_heap(tmp_path: Path) -> Non
     assert shown["Heap goal"][1].startswith("next; median 36.0 MiB; set mostly by GOGC")
 
 
+@pytest.mark.parametrize("name", ["leak-into-limit-go1.24.log", "leak/service.log.gz"])
+def test_growth_is_in_its_finding_although_the_verdict_names_it(name: str) -> None:
+    report = gca.read(SAMPLES / name).report()
+    (problem,) = (each for each in findings.problems(report) if each.id == "GC021")
+    assert problem.evidence.startswith("The live heap grew from ")
+
+
 def test_scrapes_of_several_jobs_are_counted_as_they_are_used() -> None:
     report = gca.read(SAMPLES / "metrics" / "limit80.json.gz").report()
     ((_, contents),) = evidence.inputs(report)

@@ -68,7 +68,7 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
         text, advice = f"{grown}, and hardly in the last third of that time", _SETTLED
     elif growth.is_lasting:
         text += (
-            f" ({growth.mib_per_h:+,.0f} MiB/h, 95 % CI {growth.low:,.0f} to "
+            f", at {growth.mib_per_h:,.0f} MiB/h (95 % CI {growth.low:,.0f} to "
             f"{growth.high:,.0f})"
         ) + _time_to_limit(facts, growth.mib_per_h)
     else:
@@ -83,8 +83,8 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
     if facts.grew_into_limit:
         thrash = facts.thrashing.sort("start_s")
         since, reason = thrash["start_s"][0], thrash["reason"][0].rstrip(".")
-        later = f"From {duration_text(since)} on, {reason[0].lower()}{reason[1:]}"
-        text += f". {later if since else reason}"
+        since_then = f"from {duration_text(since)} on " if since else ""
+        text += f", and {since_then}{reason[0].lower()}{reason[1:]}"
     serious = facts.grew_into_limit or growth.is_lasting
     yield Evidence(
         "warn" if serious else "info",

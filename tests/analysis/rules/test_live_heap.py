@@ -23,7 +23,7 @@ def test_growth_over_more_than_a_minute_is_a_warning() -> None:
         live_heap.live_heap_growth, facts_of(log_of(60, every=5, **growing(1)))
     )
     assert finding.severity == "warn"
-    assert "MiB/h, 95 % CI" in finding.evidence
+    assert "MiB/h (95 % CI" in finding.evidence
 
 
 def test_goroutine_stacks_that_grow_too_are_named() -> None:
