@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -14,7 +15,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.ingest.sniff import of_toolchain
 from gctrace_analyzer.present import markdown
 from gctrace_analyzer.present.format import live_heap
-from gctrace_analyzer.present.html import cycle_table, ranges, report_page
+from gctrace_analyzer.present.html import cycle_table, interval_chart, ranges, report_page
 from gctrace_analyzer.present.html.captions import statements
 from gctrace_analyzer.present.html.methodology import methodology
 from gctrace_analyzer.present.plots.accessor import on
@@ -607,6 +608,17 @@ def test_growth_is_in_its_finding_although_the_verdict_names_it(name: str) -> No
     report = gca.read(SAMPLES / name).report()
     (problem,) = (each for each in findings.problems(report) if each.id == "GC021")
     assert problem.evidence.startswith("The live heap grew from ")
+
+
+def test_ticks_of_changes_do_not_touch_on_a_phone() -> None:
+    logs = ("spike-go1.26.log", "leak-into-limit-go1.24.log")
+    before, after = (gca.read(SAMPLES / name) for name in logs)
+    for chart in interval_chart.of_pairs(gca.compare(before, after).pairs):
+        assert "0 %" in [text for _, text in chart.ticks]
+        assert len(chart.ticks) >= 4
+        for (left, first), (right, second) in pairwise(chart.ticks):
+            # A letter of the axis is 6.5 px wide, and the axis of a phone 340 px.
+            assert 3.4 * (right - left) > 6.5 * (len(first) + len(second)) / 2
 
 
 def test_scrapes_of_several_jobs_are_counted_as_they_are_used() -> None:

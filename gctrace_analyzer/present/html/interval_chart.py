@@ -25,8 +25,8 @@ _WIDEST = math.log(20.0)
 """A change beyond this factor is drawn at the edge; its row has the number."""
 
 _NARROWEST = math.log(1.05)
-_APART = 9.0
-"""Percent of the width: ticks that are closer would touch."""
+_LETTER, _BETWEEN = 2.1, 2.0
+"""Percent of the width of a phone: a letter of a tick, and the room between two ticks."""
 
 WORDS: dict[str, str] = {
     "better": "better",
@@ -123,7 +123,7 @@ def _of_rows(title: str, baseline: str, several: Sequence[tuple[str, Change]]) -
     high = min(max([*ends, _NARROWEST]), _WIDEST)
     room = 0.04 * (high - low)
     place = _scale(low - room, high + room)
-    ticks = [(place(math.log1p(step / 100)), f"{step:+d} %") for step in _STEPS]
+    ticks = [(place(math.log1p(step / 100)), f"{step:+,d} %") for step in _STEPS]
     return IntervalChart(
         title,
         f"Relative to {baseline}; an interval that does not reach 0 % is significant.",
@@ -158,7 +158,11 @@ def _apart(several: Sequence[tuple[float, str]], zero: float) -> list[tuple[floa
     """Returns the tick at 0 and those of the others that have room, from the inside out."""
     chosen = [(zero, "0 %")]
     for at, text in sorted(several, key=lambda tick: -abs(tick[0] - zero)):
-        near = min(abs(at - other) for other, _ in chosen)
-        if near >= _APART and 1 < at < 99:
+        half = _LETTER * len(text) / 2
+        is_free = all(
+            abs(at - other) >= half + _LETTER * len(word) / 2 + _BETWEEN
+            for other, word in chosen
+        )
+        if is_free and 1 < at < 99:
             chosen.append((at, text))
     return sorted(chosen)

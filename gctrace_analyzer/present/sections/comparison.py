@@ -71,7 +71,9 @@ def _two_sides(pair: Pair) -> Iterator[Block]:
     yield from _further(pair)
     yield Gap()
     yield _labelled(Sentence("Note", text, "bold") for text in further_notes([pair]))
-    yield _remark(method([pair]))
+    # The table of benchmarks has its own legend.
+    how = _remark(method([pair]))
+    yield Folded("How changes are computed", lambda: [how]) if pair.benchmarks else how
 
 
 def _several_sides(pairs: Sequence[Pair]) -> Iterator[Block]:
@@ -84,7 +86,7 @@ def _several_sides(pairs: Sequence[Pair]) -> Iterator[Block]:
         )
     yield from settings(pairs, letters(pairs))
     yield Gap()
-    several = (*notes(sides_of(pairs)), *_on_pairs(pairs))
+    several = (*notes(pairs), *_on_pairs(pairs))
     yield _labelled(Sentence("Note", text, "bold") for text in several)
     yield _remark(method(pairs))
 
@@ -184,11 +186,14 @@ _THRASH = "GC016"
 """The finding that explains most of what differs, if one side has it."""
 
 
-def notes(sides: Sequence[Side], measurement: Measurement | None = None) -> Iterator[str]:
+def notes(pairs: Sequence[Pair]) -> Iterator[str]:
     """Yields sentences about what limits the figures of the sides."""
-    if measurement is not None:
+    if (measurement := pairs[0].measurement) is not None:
         yield from measured.notes(measurement)
         return
+    sides = sides_of(pairs)
+    # Each benchmark is compared by its own runs, whatever the number of logs and processes.
+    of_benchmarks = all(pair.benchmarks for pair in pairs)
     for side in sides:
         thrashed = (finding for finding in side.findings() if finding.id == _THRASH)
         yield from (f"{side.label}: {finding.headline}" for finding in thrashed)
@@ -200,13 +205,13 @@ def notes(sides: Sequence[Side], measurement: Measurement | None = None) -> Iter
                 f"{side.label}: a run has only {count(least.evidence, what)}; a comparison needs "
                 f"at least {DEFAULT.min_cycles}."
             )
-        if side.processes > len(side.measured):
+        if side.processes > len(side.measured) and not of_benchmarks:
             runs = count(len(side.measured), "run")
             yield (
                 f"{side.label}: {side.processes} processes in {runs}: the figures cover all of "
                 "them together."
             )
-    if any(len(side.measured) < 2 for side in sides):
+    if any(len(side.measured) < 2 for side in sides) and not of_benchmarks:
         where = "per side" if all(len(side.measured) < 2 for side in sides) else "on one side"
         yield f"One run {where}. {_between_runs([run for side in sides for run in side.measured])}"
 
@@ -232,7 +237,7 @@ def further_notes(pairs: Sequence[Pair]) -> Iterator[str]:
     for difference in all_differences(pairs):
         if difference.kind == "note" and difference.what not in first:
             yield difference.sentence
-    yield from notes(sides_of(pairs), pairs[0].measurement)
+    yield from notes(pairs)
     yield from _on_pairs(pairs)
 
 

@@ -29,6 +29,19 @@ def doubled(tmp_path: Path) -> gca.Run:
     return gca.read(path)
 
 
+def test_notes_and_the_legend_are_about_what_is_printed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Runs of benchmarks are not those of logs, and the other figures are printed by --all."""
+    words = ["compare", str(LOGS / "toml-go1.26.log"), str(VERBOSE)]
+    assert main(words) == 0
+    brief = capsys.readouterr().out
+    assert "runs of each benchmark" in brief
+    assert not re.search("One run|processes in|Change: relative", brief)
+    assert main([*words, "--all"]) == 0
+    assert "Change: relative to the value before" in capsys.readouterr().out
+
+
 def test_each_benchmark_has_a_group_of_rows() -> None:
     comparison = gca.compare(gca.read(LOGS / "toml-go1.26.log"), gca.read(VERBOSE))
     rows = comparison.frame
