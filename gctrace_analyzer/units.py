@@ -72,7 +72,9 @@ def size_mib(value: str | float, *, argument: str = "size") -> float:
         raise BadSettingError(argument, value, "a size with its unit", f"{number}{unit}")
     factor = _DECIMAL.get(unit) or _BYTES.get(unit.lower(), None if unit else 1)
     if factor is None:
-        raise BadSettingError(argument, value, "a size in KiB, MiB, GiB or TiB")
+        raise BadSettingError(
+            argument, value, "a size in MiB, Mi, M or MB, or the same with K, G or T"
+        )
     return float(number) * factor / MIB
 
 

@@ -175,7 +175,7 @@ class Baseline(Predictor):
         """Returns why the confidence is low; empty if it is not."""
         load = self.load
         if load is None or load.cycles < DEFAULT.short_log_cycles:
-            return f"only {load.cycles} steady cycles" if load else "few cycles"
+            return f"only {load.cycles:,} steady cycles" if load else "few cycles"
         if load.span_s < DEFAULT.short_log_s:
             return f"only {load.span_s:.1f} s of steady cycles"
         if self.endless and not self.growth_is_known:

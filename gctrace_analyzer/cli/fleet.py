@@ -181,7 +181,7 @@ def _next(args: argparse.Namespace, folder: str | None, summary: Answers) -> Doc
     from gctrace_analyzer.present.sections.fleet import pattern_of
 
     files = summary.totals.files
-    typed = shlex.join(args.typed)
+    typed = shlex.join(args.words[1:])
     page = f"-o fleet.html{' --reports reports' if files else ''}"
     steps = []
     has_page = any(path.suffix == ".html" for path in args.output)

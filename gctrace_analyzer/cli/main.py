@@ -104,7 +104,7 @@ def main(argv: list[str] | None = None) -> int:
 
             traceback.print_exc()
         else:
-            say(f"gctrace-analyze: {_visible(_message(err, words))}")
+            say(wrapped(f"gctrace-analyze: {_visible(_message(err, words))}"))
         return exit_codes.of_error(err)
     return code
 
@@ -124,9 +124,12 @@ def _visible(message: str) -> str:
 
 def _message(err: Exception, words: list[str]) -> str:
     if isinstance(err, BadSettingError):
-        return wrapped(err.message(as_option) + _hint(err, words))
+        return err.message(as_option) + _hint(err, words)
     if isinstance(err, GctraceError):
-        return err.message(as_option)
+        message = err.message(as_option)
+        for word in words:  # A file that is given already is not the one that is missing.
+            message = message.replace(f" Did you mean {word}?", "")
+        return message
     if exit_codes.is_about_standard_output(err):
         discard_output()
         return f"standard output: {getattr(err, 'strerror', None) or err}"

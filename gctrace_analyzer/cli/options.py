@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gctrace_analyzer import __version__, core
-from gctrace_analyzer.errors import BadSettingError, UnreadableInputError, nearest
+from gctrace_analyzer.errors import (
+    BadSettingError,
+    UnreadableInputError,
+    by_nearness,
+    nearest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,6 +29,7 @@ THEMES = ("auto", "light", "dark")
 
 _NOT_OPTIONS = {
     "command": "PROGRAM",
+    "topic": "COMMAND",
     "condition": "--fail-on",
     "finding": "LINE",
     "headers": "--header",
@@ -61,14 +67,19 @@ def with_options(note: str) -> str:
     return re.sub("`(year|tz)`", lambda name: as_option(name[1]), note)
 
 
+_LONG_PATH = 40
+"""Characters of a word that takes most of a line."""
+
+
 def wrapped(message: str) -> str:
     """Returns a message in lines of at most 80 columns; commands to copy are not broken."""
     import textwrap
 
     lines: list[str] = []
     for line in message.splitlines():
-        if "gctrace-analyze " in line:
-            # This line is a command to copy, so it must not be wrapped.
+        is_command = "gctrace-analyze " in line or line.startswith("    ")
+        if is_command or max(map(len, line.split()), default=0) > _LONG_PATH:
+            # What is to be copied stays in one line, and a path with what is wrong with it.
             lines.append(line)
             continue
         lines += textwrap.wrap(
@@ -92,8 +103,7 @@ _OTHER_NAMES = {
 class Parser(argparse.ArgumentParser):
     """An argument parser with plain error messages and no abbreviated options.
 
-    `typed` of the result is what was typed after the command, up to a program. With
-    `takes_program`, all words after `--` are the attribute `program` of the result. With
+    With `takes_program`, all words after `--` are the attribute `program` of the result. With
     `reads_pipe`, standard input is read if it is a pipe or file, and there is no FILE.
 
     Args:
@@ -122,7 +132,6 @@ class Parser(argparse.ArgumentParser):
         words = list(args or ())
         at = words.index("--") if self.takes_program and "--" in words else len(words)
         parsed = super().parse_args(words[:at], namespace)
-        parsed.typed = words[:at]
         if self.takes_program:
             parsed.program = words[at + 1 :]
         if self.reads_pipe and not parsed.inputs:
@@ -161,15 +170,42 @@ class Parser(argparse.ArgumentParser):
                 if _UNIT.fullmatch(match[1]):
                     after = ": a number and its unit are one word, such as 2GiB or 30s"
                 return f"unexpected argument {match[1]!r}{after}"
-            name = word.partition("=")[0]
-            near = _OTHER_NAMES.get(name) or nearest(name, self._option_string_actions)
-            is_valid = near and near.split()[0] in self._option_string_actions
-            return f"unknown option {name}." + (f" Did you mean {near}?" if is_valid else "")
+            return self._unknown(word.partition("=")[0])
         if match := re.match(r"the following arguments are required: (.*)", message):
             return f"no {match[1]} given"
         if match := re.match(r"argument (\S+): expected one argument", message):
             return f"{match[1].rpartition('/')[2]} needs a value"
         return re.sub(r"^argument \S+: ", "", message)
+
+    @property
+    def _title(self) -> str:
+        return self.prog.removeprefix(PROGRAM).strip() or "the report"
+
+    def _unknown(self, name: str) -> str:
+        """Returns which option is meant by an unknown one, or which commands have it."""
+        valid = self._option_string_actions
+        near = _OTHER_NAMES.get(name) or next(iter(by_nearness(name, valid, _ALIKE)), None)
+        if near is None and (others := _commands_with(name)):
+            return f"{name} is an option of {' and '.join(others)}, not of {self._title}."
+        near = near or nearest(name, valid)
+        is_valid = near and near.split()[0] in valid
+        return f"unknown option {name}." + (f" Did you mean {near}?" if is_valid else "")
+
+
+_ALIKE = 0.75
+"""How much an option is at least like another, for the same option of a command not to be meant."""
+
+
+def _commands_with(option: str) -> list[str]:
+    from importlib import import_module
+
+    from gctrace_analyzer.cli.main import VERBS, module_of
+
+    return [
+        name
+        for name in VERBS
+        if option in import_module(module_of(name)).command_parser()._option_string_actions
+    ]
 
 
 _UNIT = re.compile(r"(?:[kmgt]i?b?|bytes|[munµ]?s|min|h|%)", re.IGNORECASE)

@@ -195,3 +195,14 @@ def test_predictions_of_one_log_have_one_confidence() -> None:
 def test_a_container_limit_in_other_units_is_shown_in_bytes() -> None:
     run = gca.read("samples/steady-go1.26.log", container_limit="2G")
     assert "1,907 MiB (2,000,000,000 bytes)" in " ".join(str(run.recommend()).split())
+
+
+def test_a_setting_that_does_not_fit_says_why() -> None:
+    run = gca.read(SAMPLES / "steady-go1.26.log", container_limit="64MiB")
+    rows = run.whatif(gogc=[100, 200])
+    first = rows.sort("memory_peak_mib").row(0, named=True)
+    text = " ".join(str(rows).split())
+    assert first["fits"] is False
+    heap, outside = first["heap_peak_mib"], first["memory_peak_mib"] - first["heap_peak_mib"]
+    assert f"{heap:,.0f} MiB of heap and {outside:,.0f} MiB outside it (assumed)" in text
+    assert "are more than the 64 MiB" in text

@@ -96,6 +96,9 @@ def complaint(
         ([STEADY, "--json"], "unknown option --json. Did you mean -f json?"),
         ([STEADY, "--html"], "unknown option --html. Did you mean -o report.html?"),
         ([STEADY, "--csv"], "unknown option --csv. Did you mean -f csv?"),
+        ([STEADY, "--aim", "cpu"], "--aim is an option of recommend"),
+        (["help", "compar"], "invalid value 'compar' for COMMAND.\n  Did you mean compare?"),
+        ([STEADY, "--container-limit", "2GBi"], "a size in MiB, Mi, M or MB, or the same with"),
         (["recommend", STEADY, "--limit", "2GiB"], "Did you mean --container-limit?"),
         (["recommend", STEADY, "--cpus=2"], "unknown option --cpus. Did you mean --cpu-limit?"),
         (["explain", "GC001", "--json"], "unknown option --json.\n"),
@@ -723,6 +726,14 @@ def test_without_a_pipe_a_file_is_missing() -> None:
     done = command("recommend", stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stdout) == (2, "")
     assert "no FILE given" in done.stderr
+
+
+def test_a_file_that_is_given_already_is_not_suggested(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = tmp_path / "run.log"
+    given.write_bytes(Path(STEADY).read_bytes())
+    assert "Did you mean" not in complaint(capsys, ["compare", given, tmp_path / "rum.log"], 3)
 
 
 def test_the_name_of_a_file_that_is_nearly_right_is_suggested(

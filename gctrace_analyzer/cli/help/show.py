@@ -84,7 +84,7 @@ def _topic(text: str) -> str:
     from gctrace_analyzer.present.glossary import words
 
     expected = "a command, tables, a word of reports, or one of a finding, table or option"
-    err = BadSettingError("command", text, expected, nearest(text, (*_TOPICS, *words())))
+    err = BadSettingError("topic", text, expected, nearest(text, (*_TOPICS, *words())))
     raise argparse.ArgumentTypeError(err.message(as_option))
 
 

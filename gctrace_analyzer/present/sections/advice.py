@@ -290,6 +290,21 @@ def _memory(row: Row, predictor: Predictor) -> Iterator[str]:
     )
 
 
+def beyond_container(rows: pl.DataFrame, predictor: Predictor) -> str | None:
+    """Returns why the first of the settings that do not fit the container does not."""
+    beyond = rows.filter(pl.col("fits").not_(), pl.col("heap_peak_mib").is_not_null())
+    if beyond.is_empty() or predictor.room_mib is None:
+        return None
+    row = min(beyond.iter_rows(named=True), key=lambda row: float(row["memory_peak_mib"]))
+    heap = row["heap_peak_mib"] - (row["ballast_mib"] or 0.0)
+    assumed = "" if predictor.non_heap_is_known else " (assumed)"
+    return (
+        f"{setting_text(row)} does not fit: {heap:,.0f} MiB of heap and "
+        f"{row['memory_peak_mib'] - heap:,.0f} MiB outside it{assumed} are more than the "
+        f"{predictor.room_mib:,.0f} MiB that the container has for it"
+    )
+
+
 def _whole_size(size_mib: float) -> str:
     """Returns a size in MiB; in bytes as well, if it was stated in other units.
 

@@ -327,11 +327,18 @@ def costs(pair: Pair) -> dict[str, list[str]]:
             continue
         if change.verdict in ("better", "worse"):
             text = f"{percent(part).lstrip('+-')} {less if part < 0 else more}"
+            if part > 1:
+                factor = 1 + part
+                text = f"{factor:,.0f}" if factor >= 9.95 else f"{factor:.2g}"
+                text += f" times the {_TIMES.get(name, noun)}"
             words[change.verdict].append(text)
         elif noun and (reason := change.verdict or change.no_verdict_because) in words:
             words[reason].append(noun)
     return words
 
+
+_TIMES = {"alloc_mib_per_s": "allocation per second", "stw_p99_ms": "p99 pauses"}
+"""What is multiplied, where that has no noun in `_COSTS`."""
 
 _DOUBTS = {
     "procs": "GOMAXPROCS differs",

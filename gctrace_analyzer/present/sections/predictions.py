@@ -96,6 +96,8 @@ def _notes_on_predictions(report: Report, rows: pl.DataFrame) -> Iterator[tuple[
     for near in dict.fromkeys(filter(None, notes)):
         several = f" and {notes.count(near) - 1} more" if notes.count(near) > 1 else ""
         yield "Note", f"{advice.as_text(settings[notes.index(near)])}{several}: {near}"
+    if (beyond := advice.beyond_container(rows, baseline)) is not None:
+        yield "Note", beyond
     if not baseline.refused:
         for text in advice.ballast_notes(baseline, rows):
             yield "Ballast", text
@@ -130,7 +132,7 @@ def _basis(report: Report, rows: pl.DataFrame, evidence: Sequence[Report]) -> It
     load = "" if baseline.refused else f"load: {_load(baseline)}; "
     text = (
         f"Predicted from {advice.as_text(baseline.now)}, "
-        f"{baseline.load.cycles} steady cycles{_also(evidence)}; {load}80 % intervals"
+        f"{baseline.load.cycles:,} steady cycles{_also(evidence)}; {load}80 % intervals"
         f"{advice.horizon_text(rows)}."
     )
     yield Paragraphs([text], "dim", indent=2)
@@ -154,6 +156,6 @@ def _also(evidence: Sequence[Report]) -> str:
             parts.append(f" ({name} is not used: {baseline.no_evidence})")
         else:
             parts.append(
-                f" and from {advice.as_text(baseline.now)}, {baseline.load.cycles} steady cycles"
+                f" and from {advice.as_text(baseline.now)}, {baseline.load.cycles:,} steady cycles"
             )
     return "".join(parts)

@@ -99,3 +99,14 @@ def test_a_process_that_is_not_there_is_named(
     log.write_text(of_gogc(100))
     assert main([str(log), "--pid", "99999999"]) == 2
     assert "/proc/99999999/environ" in capsys.readouterr().err.replace("\n    ", " ")
+
+
+def test_settings_are_printed_with_their_sources() -> None:
+    settings = given_settings(gogc=100, memory_limit="1536MiB", go_version="1.22")
+    assert [line.split("  ")[0] for line in str(settings).splitlines()] == [
+        "GOGC",
+        "GOMEMLIMIT",
+        "Go version",
+    ]
+    assert "GOMEMLIMIT  1,536 MiB  given" in str(settings)
+    assert str(Settings()) == "no setting is known"
