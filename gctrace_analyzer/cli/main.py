@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from gctrace_analyzer.cli import exit_codes
-from gctrace_analyzer.cli.options import as_option, wrapped
-from gctrace_analyzer.cli.screen import discard_output, say
+from gctrace_analyzer.cli.options import Parser, as_option
+from gctrace_analyzer.cli.screen import discard_output, say, wrapped
 from gctrace_analyzer.errors import BadSettingError, GctraceError, nearest
 
 if TYPE_CHECKING:
@@ -166,13 +166,21 @@ def _run(words: list[str]) -> int:
     return run_command("report", words)
 
 
+def _commands_with(option: str) -> list[str]:
+    parsers = {name: import_module(module_of(name)).command_parser() for name in VERBS}
+    return [name for name, parser in parsers.items() if option in parser._option_string_actions]
+
+
 def run_command(name: str, words: list[str]) -> int:
     """Runs one of `VERBS`, or `report`, the command that users call without a name."""
     # Imported only now, so that a command does not wait for what others need.
     from gctrace_analyzer.cli.deliver import deliver, validate
 
     command: Command = import_module(module_of(name))
-    args = command.command_parser().parse_args(words)
+    parser = command.command_parser()
+    if isinstance(parser, Parser):
+        parser.commands_with = _commands_with
+    args = parser.parse_args(words)
     args.words = words if name == "report" else [name, *words]
     validate(args)
     return deliver(command.run(args), args)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gctrace_analyzer import __version__, core
+from gctrace_analyzer.cli.screen import wrapped
 from gctrace_analyzer.errors import (
     BadSettingError,
     UnreadableInputError,
@@ -67,31 +68,6 @@ def with_options(note: str) -> str:
     return re.sub("`(year|tz)`", lambda name: as_option(name[1]), note)
 
 
-_LONG_PATH = 40
-"""Characters of a word that takes most of a line."""
-
-
-def wrapped(message: str) -> str:
-    """Returns a message in lines of at most 80 columns; commands to copy are not broken."""
-    import textwrap
-
-    lines: list[str] = []
-    for line in message.splitlines():
-        is_command = "gctrace-analyze " in line or line.startswith("    ")
-        if is_command or max(map(len, line.split()), default=0) > _LONG_PATH:
-            # What is to be copied stays in one line, and a path with what is wrong with it.
-            lines.append(line)
-            continue
-        lines += textwrap.wrap(
-            line,
-            80,
-            subsequent_indent="    ",
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-    return "\n".join(lines)
-
-
 _OTHER_NAMES = {
     "--json": "-f json", "--csv": "-f csv", "--html": "-o report.html", "--cpus": "--cpu-limit",
     "--limit": "--container-limit", "--memory": "--memory-limit or --container-limit",
@@ -114,6 +90,8 @@ class Parser(argparse.ArgumentParser):
     """
 
     takes_program = reads_pipe = False
+    commands_with: Callable[[str], list[str]] = staticmethod(lambda _: [])
+    """Returns the commands that have an option."""
 
     def __init__(self, command: str, description: str, epilog: str, *usage: str) -> None:
         prog = f"{PROGRAM} {command}".rstrip()
@@ -185,7 +163,7 @@ class Parser(argparse.ArgumentParser):
         """Returns which option is meant by an unknown one, or which commands have it."""
         valid = self._option_string_actions
         near = _OTHER_NAMES.get(name) or next(iter(by_nearness(name, valid, _ALIKE)), None)
-        if near is None and (others := _commands_with(name)):
+        if near is None and (others := self.commands_with(name)):
             return f"{name} is an option of {' and '.join(others)}, not of {self._title}."
         near = near or nearest(name, valid)
         is_valid = near and near.split()[0] in valid
@@ -194,18 +172,6 @@ class Parser(argparse.ArgumentParser):
 
 _ALIKE = 0.75
 """How much an option is at least like another, for the same option of a command not to be meant."""
-
-
-def _commands_with(option: str) -> list[str]:
-    from importlib import import_module
-
-    from gctrace_analyzer.cli.main import VERBS, module_of
-
-    return [
-        name
-        for name in VERBS
-        if option in import_module(module_of(name)).command_parser()._option_string_actions
-    ]
 
 
 _UNIT = re.compile(r"(?:[kmgt]i?b?|bytes|[munµ]?s|min|h|%)", re.IGNORECASE)

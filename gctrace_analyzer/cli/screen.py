@@ -304,3 +304,28 @@ def discard_output() -> None:
     Otherwise Python would report at exit that it could not be written.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+_LONG_PATH = 40
+"""Characters of a word that takes most of a line."""
+
+
+def wrapped(message: str) -> str:
+    """Returns a message in lines of at most 80 columns; commands to copy are not broken."""
+    import textwrap
+
+    lines: list[str] = []
+    for line in message.splitlines():
+        is_command = "gctrace-analyze " in line or line.startswith("    ")
+        if is_command or max(map(len, line.split()), default=0) > _LONG_PATH:
+            # What is to be copied stays in one line, and a path with what is wrong with it.
+            lines.append(line)
+            continue
+        lines += textwrap.wrap(
+            line,
+            80,
+            subsequent_indent="    ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join(lines)

@@ -12,6 +12,7 @@ import polars as pl
 
 from gctrace_analyzer import units
 from gctrace_analyzer.analysis.settings.of_containers import container_of
+from gctrace_analyzer.analysis.settings.printed import as_lines
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import end_s
@@ -76,19 +77,7 @@ class Settings:
     beside_mib: Known | None = None
 
     def __str__(self) -> str:
-        rows = [
-            (name, _written(name, known.value), known.source)
-            for field in fields(self)
-            if (known := getattr(self, field.name)) is not None
-            for name in [_NAMES.get(field.name, field.name)]
-        ]
-        if not rows:
-            return "no setting is known"
-        widths = [max(len(row[at]) for row in rows) for at in (0, 1)]
-        return "\n".join(
-            f"{name:{widths[0]}}  {value:>{widths[1]}}  {source}"
-            for name, value, source in rows
-        )
+        return as_lines(self.to_dict())
 
     def value(self, name: str) -> Any:
         """Returns the value of a setting; None if it is unknown."""
@@ -110,23 +99,6 @@ class Settings:
             for field in fields(self)
             if (setting := getattr(self, field.name)) is not None
         }
-
-
-_NAMES = {
-    "gogc": "GOGC", "memory_limit_mib": "GOMEMLIMIT", "container_limit_mib": "container limit",
-    "cpu_limit": "CPU limit", "go_version": "Go version", "ballast_mib": "ballast",
-    "off_heap_mib": "outside Go", "beside_mib": "other processes",
-}  # fmt: skip
-"""What settings are called where they are printed."""
-
-
-def _written(name: str, value: float | str | None) -> str:
-    if not isinstance(value, float | int):
-        return "off" if value is None else str(value)
-    return f"{value:,.10g}" + (" MiB" if name in _IN_MIB else "")
-
-
-_IN_MIB = ("GOMEMLIMIT", "container limit", "ballast", "outside Go", "other processes")
 
 
 @frozen
