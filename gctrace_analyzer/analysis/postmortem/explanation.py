@@ -228,8 +228,9 @@ def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
         return
     if heap.most_is == "total":
         yield (
-            f"At least {least:,.0f} MiB of {of} was Go heap. Of the other {outside_most:,.0f} MiB "
-            f"it is unknown: they were allocated since the last cycle, or are outside the heap"
+            f"At least {least:,.0f} MiB of {of} was Go heap. The log does not show whether "
+            f"the other {outside_most:,.0f} MiB were allocated since the last cycle or are "
+            "outside it"
             f"{_what_settles(facts, heap)}."
         )
         return

@@ -230,7 +230,7 @@ def _of_heap(row: Mapping[str, int | None]) -> Iterator[_Part]:
 def _of_runtime(row: Mapping[str, int | None]) -> Iterator[_Part]:
     for name, columns, remedy in _OF_RUNTIME:
         if name == "stacks" and (goroutines := row["goroutines"]):
-            remedy = f"fewer than its {goroutines:,} goroutines"
+            remedy = f"fewer goroutines (now {goroutines:,})"
         if size := _mib(row, *columns):
             yield _Part(name, size, remedy)
     both, of_goroutines = _mib(row, "stack_sys_bytes"), _mib(row, "stack_inuse_bytes")

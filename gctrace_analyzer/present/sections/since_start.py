@@ -41,8 +41,8 @@ def costs(report: Report) -> Iterator[str]:
         timed = any(
             dumps[name].drop_nulls().n_unique() > 1 for name in ("logged_at", "elapsed_s")
         )
-        why = "No cycle ended between" if timed else "No times are known of"
-        yield f"{why} the {dump}s, so they do not show what GC costs now."
+        why = f"No cycle ended between the {dump}s" if timed else f"The {dump}s have no times"
+        yield f"{why}, so they do not show what GC costs now."
     else:
         yield f"Only a second {dump}, some time later, shows what GC costs now."
 
