@@ -81,7 +81,7 @@ _IN_WHOLE_FROM_MIB = 10.0
 def resident_is(deaths: Sequence[PostMortem]) -> str:
     """Returns which pages the resident memory of several deaths does not count."""
     kinds = {death.resident_is for death in deaths}
-    return kinds.pop() if len(kinds) == 1 else ", of some without file pages"
+    return kinds.pop() if len(kinds) == 1 else ", for some of them without file pages"
 
 
 def _resident(deaths: Sequence[PostMortem]) -> str:
