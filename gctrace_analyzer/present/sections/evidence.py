@@ -147,7 +147,7 @@ def self_check(report: Report) -> str | None:
     return (
         f"{agrees}{read}{repaired}, "
         f"{len(report.analysis.rejected):,} rejected. The runtime truncates durations; figures "
-        "use the middle of the range that each can stand for."
+        "use the middle of the range that each can stand for, and the longest pause as printed."
     )
 
 
