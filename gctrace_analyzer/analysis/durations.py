@@ -346,19 +346,21 @@ def step_ms(name: str, *, whole: bool) -> pl.Expr:
         name: the column.
         whole: whether some lines are of a format with whole milliseconds.
     """
-    value = pl.col(name)
-    two_digits = pl.when(value >= 1).then(0.1).when(value >= 0.1).then(0.01).otherwise(0.001)
-    step = pl.when(value >= 10).then(1.0).otherwise(two_digits)
+    step = _step_ms(pl.col(name))
     if not whole:
         return step
     whole_ms = pl.any_horizontal(pl.col("format") == shape for shape in _WHOLE_MS_SHAPES)
     return pl.when(whole_ms).then(3.0).otherwise(step)
 
 
+def _step_ms(value: pl.Expr) -> pl.Expr:
+    two_digits = pl.when(value >= 1).then(0.1).when(value >= 0.1).then(0.01).otherwise(0.001)
+    return pl.when(value >= 10).then(1.0).otherwise(two_digits)
+
+
 def printed_ms(duration: pl.Expr) -> pl.Expr:
     """Returns a corrected duration as its line prints it, by which a reader finds a longest one."""
-    large, small = pl.when(duration >= 10).then(1.0), pl.when(duration >= 0.1).then(0.01)
-    step = large.otherwise(pl.when(duration >= 1).then(0.1).otherwise(small.otherwise(0.001)))
+    step = _step_ms(duration)
     return ((duration / step + _PART_OF_STEP).floor() * step).round(3)
 
 
