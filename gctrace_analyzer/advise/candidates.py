@@ -132,7 +132,7 @@ def why_no_limit(predictor: Predictor) -> str | None:
         )
     least, available = predictor.least_limit_mib or 0, HEADROOM * room - predictor.off_heap_mib
     return (
-        f"the live heap needs GOMEMLIMIT={least:,.0f}MiB or more, and the container has room for "
+        f"the live heap needs GOMEMLIMIT={least:.0f}MiB or more, and the container has room for "
         f"{max(available, 0.0):,.0f} MiB: under so low a limit the program may thrash"
     )
 
@@ -143,7 +143,7 @@ def without_ballast(predictor: Predictor, setting: Setting) -> str:
         return ""
     live = predictor.live_mib - predictor.now.ballast
     gogc = pacer.gogc_like_ballast(setting.gogc, live, setting.ballast)
-    words = f"GOGC={_two_digits(gogc):,.0f} has the same effect without a ballast"
+    words = f"GOGC={_two_digits(gogc):.0f} has the same effect without a ballast"
     if predictor.has_limit:
         limit = pacer.limit_like_ballast(
             setting.gogc, live, setting.ballast, predictor.non_heap_mib

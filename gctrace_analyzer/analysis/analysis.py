@@ -436,9 +436,10 @@ class Analysis:
         )
         if self.profiled is not None:
             matched = self.profiled.answering(matched)
-        short = self.by_dumps and self.dumps.pauses_are_short
-        proven = metrics_findings.proven(matched, self.summary, pauses_are_short=short)
-        return proven if self.by_dumps else matched
+        if not self.by_dumps:
+            return matched
+        short = self.dumps.pauses_are_short
+        return metrics_findings.proven(matched, self.summary, pauses_are_short=short)
 
     @cached_property
     def levels(self) -> dict[str, Level]:

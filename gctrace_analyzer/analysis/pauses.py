@@ -152,21 +152,25 @@ def worst_cycles(corrected: pl.DataFrame, most: int) -> pl.DataFrame:
     return corrected[rows].with_columns(taken[rows])
 
 
+def longest_ms(corrected: pl.DataFrame, *names: str) -> float | None:
+    """Returns the longest of some durations as its line prints it; None if all are unknown."""
+    longest = pl.max_horizontal(pl.col(name).max() for name in names)
+    return corrected.select(printed_ms(longest)).item()  # type: ignore[no-any-return]
+
+
 def _statistics(durations_ms: pl.Series) -> dict[str, Any]:
     """Returns number, total and percentiles."""
-    longest_ms = pl.select(printed_ms(pl.lit(durations_ms.max(), pl.Float64))).item()
+    longest = longest_ms(durations_ms.to_frame("ms"), "ms")
     # The longest is as printed, and the others are the middle of what a line stands for.
     quantiles = {
-        f"p{round(100 * q)}_ms": min(
-            durations_ms.quantile(q, "linear") or 0.0, longest_ms or 0.0
-        )
+        f"p{round(100 * q)}_ms": min(durations_ms.quantile(q, "linear") or 0.0, longest or 0.0)
         for q in (0.5, 0.9, 0.99)
     }
     return {
         "pauses": len(durations_ms),
         "total_ms": durations_ms.sum(),
         **quantiles,
-        "max_ms": longest_ms,
+        "max_ms": longest,
     }
 
 

@@ -963,3 +963,9 @@ def test_a_figure_that_a_minor_finding_is_about_has_a_status() -> None:
         "info",
         "info",
     ]
+
+
+def test_settings_are_written_as_they_are_set() -> None:
+    """Go reads no commas in GOGC and GOMEMLIMIT."""
+    for module in sorted((CORPUS.parents[1] / "gctrace_analyzer").rglob("*.py")):
+        assert not re.search(r"(?:GOGC|GOMEMLIMIT)=\{[^}]*:,", module.read_text()), module

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from gctrace_analyzer.analysis.durations import printed_ms
-from gctrace_analyzer.analysis.pauses import FOR_P99
+from gctrace_analyzer.analysis.pauses import FOR_P99, longest_ms
 from gctrace_analyzer.analysis.rules.cpu import high_gc_cpu, stopped_gc_share
 from gctrace_analyzer.analysis.rules.finding import (
     CHECK_CPUS,
@@ -26,6 +23,8 @@ from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import polars as pl
 
 _LONG = (
     "the {t.stw_quantile:.0%} quantile is over {t.stw_warn_ms:g} ms, or the longest over "
@@ -127,8 +126,8 @@ def _long_pauses(
     late = not_null(warmed_up).quantile(0.99, "linear") or 0.0
     if late > t.stw_single_ms:
         severity = "bad" if late > t.stw_bad_ms else "warn"
-    longest = float(cycles.select(printed_ms(pl.col(column).max())).item())
-    most, usual = (duration_text(value / 1000) for value in (longest, median(values)))
+    as_printed = longest_ms(cycles, column) or longest
+    most, usual = (duration_text(value / 1000) for value in (as_printed, median(values)))
     stops = f"The whole program stops for up to {most} {which}"
     has_wait = not which.startswith("for")
     if has_wait:
@@ -139,7 +138,7 @@ def _long_pauses(
         took = "took" if has_wait else "stopped the whole program for"
         headline = stops = f"One pause {which} {took} {most}"
     of_all_ms = facts.summary.stw_max_ms or 0.0
-    if of_all_ms > longest and (of_all := duration_text(of_all_ms / 1000)) != most:
+    if of_all_ms > as_printed and (of_all := duration_text(of_all_ms / 1000)) != most:
         headline += f". The longest of all pauses took {of_all}"
     tail = f" The median of these {len(values):,} pauses is {usual}." * (len(values) > 1)
     yield Evidence(
@@ -149,7 +148,7 @@ def _long_pauses(
             "p50_ms": values.median(),
             "p90_ms": high,
             "p99_ms": p99,
-            "max_ms": longest,
+            "max_ms": as_printed,
             "long": int((warmed_up > t.stw_single_ms).sum()),
         },
         examples=example_lines(cycles, column),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.units import size_text
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-_NAMES = {
+NAMES = {
     "gogc": "GOGC", "memory_limit_mib": "GOMEMLIMIT", "container_limit_mib": "container limit",
     "cpu_limit": "CPU limit", "go_version": "Go version", "ballast_mib": "ballast",
     "off_heap_mib": "outside Go", "beside_mib": "other processes",
@@ -18,7 +20,7 @@ _NAMES = {
 def as_lines(settings: Mapping[str, Mapping[str, Any]]) -> str:
     """Returns one line per setting, with its value and source."""
     rows = [
-        (_NAMES[name], _written(name, known["value"]), str(known["source"]))
+        (NAMES[name], written(name, known["value"]), str(known["source"]))
         for name, known in settings.items()
     ]
     if not rows:
@@ -29,7 +31,8 @@ def as_lines(settings: Mapping[str, Mapping[str, Any]]) -> str:
     )
 
 
-def _written(name: str, value: float | str | None) -> str:
+def written(name: str, value: float | str | None) -> str:
+    """Returns the value of a setting with its unit."""
     if not isinstance(value, float | int):
         return "off" if value is None else value
-    return f"{value:,.10g}" + (" MiB" if name.endswith("_mib") else "")
+    return size_text(value) if name.endswith("_mib") else f"{value:g}"

@@ -33,8 +33,8 @@ _GENERAL = frozenset(
         kills crash crashed memory mem heap limit limits leak leaks thrash steady spike pause pauses
         slow fast good bad baseline base head copy full all part metrics memstats stats vars pprof
         paste pasted pasteboard clip clipboard copied snippet excerpt gist issue ticket comment
-        thread mail message chat slack note notes report reported question answer incident
-        postmortem mortem input untitled unnamed unknown misc stuff foo bar baz scratch upload
+        thread mail message chat slack note notes report reported question answer
+        postmortem mortem untitled unnamed unknown misc stuff foo bar baz scratch upload
         download downloads
         attachment saved export exported terminal screen session console typescript nohup
         query frame user root slice scope session init kubepods burstable besteffort guaranteed
@@ -64,7 +64,8 @@ _TRACED = re.compile(r"\bgctrace=[1-9]")
 GO = re.compile(
     r"(?:etcd|prometheus|alertmanager|node_exporter|grafana(?:-server)?|loki|tempo|mimir|promtail|"
     r"thanos|cortex|telegraf|influxd|victoria-metric\w*|vmagent|otelcol\S*|jaeger\S*|"
-    r"kube-state-metr(?:ics)?|kube(?:let|-proxy|-apiserver|-controller\S*|-scheduler|ctl)|k3s\S*|k0s|rke2|containerd\S*|"
+    r"kube(?:let|-proxy|-apiserver|-controller\S*|-scheduler|ctl|-state-metr(?:ics)?)|k3s\S*|k0s|"
+    r"rke2|containerd\S*|"
     r"dockerd?|docker-proxy|runc|crio|podman|buildkitd|helm|argocd\S*|coredns|flanneld|calico-node|"
     r"cilium\S*|caddy|traefik|consul\S*|vault|nomad|terraform\S*|packer|cockroach|minio|tidb-server|"
     r"pd-server|dgraph|weaviate|milvus|nats-server|nsqd|gitea|forgejo|gogs|drone\S*|act_runner|"

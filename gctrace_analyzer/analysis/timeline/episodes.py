@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import polars as pl
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.durations import printed_ms
+from gctrace_analyzer.analysis.pauses import longest_ms
 from gctrace_analyzer.analysis.spans import gc_cpu
 from gctrace_analyzer.analysis.thresholds import Thresholds
 from gctrace_analyzer.analysis.timeline import limiter
@@ -156,9 +156,8 @@ def pause_outlier(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
         typical = float(not_null(cycles[name]).median() or 0.0)  # type: ignore[arg-type]  # not null
         far = cycles.select(_is_far(pl.col(name), typical, t)).to_series()
         for outlier in parts(cycles, runs(far, min_count=1, gap=t.gap_cycles), t):
-            longest, as_printed = outlier.cycles.select(
-                pl.col(name).max(), printed_ms(pl.col(name).max()).alias("as_printed")
-            ).row(0)
+            longest = float(outlier.cycles[name].max() or 0)  # type: ignore[arg-type]
+            as_printed = longest_ms(outlier.cycles, name) or longest
             severity = "bad" if longest > t.stw_bad_ms else "warn"
             reason = (
                 f"{words} took up to {duration_text(as_printed / 1000)}; the usual "

@@ -410,7 +410,7 @@ _CONFIGURED = re.compile(
     r"^(?:[\s>-]{0,40}mem_limit: *[\"']?|.{0,200}?\b(?:"
     r"docker run .{0,500}?(?:-m|--memory)[ =]|MemoryMax=))"
     r"(?P<limit>\d{1,19})(?P<limit_unit>[KkMmGgBb])?"
-    r"|^[\s>-]{0,40}[Ll]imits:(?P<inline>[ {]*(?:cpu: *[^\s,]{1,20}[,\s]*)?memory: *[\"']?"
+    r"|^[\s>-]{0,40}[Ll]imits:(?:[ {]*(?:cpu: *[^\s,]{1,20}[,\s]*)?memory: *[\"']?"
     r"(?P<same>\d[\w.]{0,20}))?"
     r"|^[\s>]{0,40}memory: *[\"']?(?P<next>\d[\w.]{0,20})"
 )
@@ -445,10 +445,11 @@ def add_configured(
     Without one, it is added to the kills of the only program. Where limits differ, it is the one
     that `docker stats` prints, which may be the host's memory.
     """
-    sizes = _configured(messages)
     names = {row.get("name") or row.get("container") or row.get("pod") for row in states}
-    if len(names) > 1 or any(row.get("memory_limit_bytes") for row in states):
+    is_known = any(row.get("memory_limit_bytes") for row in states)
+    if len(names) > 1 or is_known or not (states or kills):
         return
+    sizes = _configured(messages)
     printed = {row.get("memory_of_host_bytes") for row in states} - {None}
     limits = sizes & printed if printed else sizes
     limit = numbers.whole(next(iter(limits))) if len(limits) == 1 else None

@@ -76,7 +76,6 @@ def read(messages: Sequence[Message]) -> list[Row]:
     ended: Message | None = None
     before: Message | None = None
     unusable_line = -_SAME_DEATH_LINES
-    texts = [message.text for message in messages]
     for message in messages:
         if _UNUSABLE.search(message.text):
             unusable_line = message.line_no
@@ -93,7 +92,8 @@ def read(messages: Sequence[Message]) -> list[Row]:
             rows[-1]["kind"] = "unusable address"
         before = message
         ended = message if match["fatal"] else ended
-    platforms = {match.groups() for match in map(_PLATFORM.search, texts) if match}
+    stated = (_PLATFORM.search(message.text) for message in messages if rows)
+    platforms = {match.groups() for match in stated if match}
     if len(platforms) == 1:
         names = ("go_version", "goos", "goarch")
         rows = [dict(zip(names, *platforms, strict=True)) | row for row in rows]

@@ -10,6 +10,7 @@ import polars as pl
 from gctrace_analyzer.advise.killed import resident_is
 from gctrace_analyzer.analysis.postmortem.death import REFUSED
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
+from gctrace_analyzer.analysis.settings.printed import NAMES, written
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
     count,
@@ -399,22 +400,11 @@ def units(report: Report) -> Table | None:
 
 def settings(report: Report) -> str | None:
     """Returns GOGC, limits and other known settings with their sources."""
-    names = {
-        "gogc": "GOGC",
-        "memory_limit_mib": "GOMEMLIMIT",
-        "container_limit_mib": "container limit",
-        "cpu_limit": "CPU limit",
-        "go_version": "Go",
-        "ballast_mib": "ballast",
-        "off_heap_mib": "off-heap memory",
-        "beside_mib": "other processes",
-    }
+    names = NAMES | {"go_version": "Go", "off_heap_mib": "off-heap memory"}
     parts = []
     for name, value in report.analysis.settings.to_dict().items():
         if value["value"] is None:
             continue
-        plain = value["value"] if isinstance(value["value"], str) else f"{value['value']:g}"
-        shown = mib(value["value"]) if name.endswith("_mib") else plain
         source = "" if value["source"] == "given" else f" ({value['source']})"
-        parts.append(f"{names[name]} {shown}{source}")
+        parts.append(f"{names[name]} {written(name, value['value'])}{source}")
     return "; ".join(parts) or None
