@@ -60,6 +60,7 @@ class Recorded:
         crowded: whether other work competed for the CPUs.
         processors: GOMAXPROCS and the CPU quota, if they were set.
         promise: what was promised of the setting, if it was a recommendation.
+        work_s: how long the program ran, if every run of it did the same work and ended by itself.
     """
 
     source: str
@@ -75,6 +76,7 @@ class Recorded:
     crowded: bool
     processors: str = ""
     promise: dict[str, Any] | None = None
+    work_s: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +147,16 @@ def _recorded(folder: Path, run: dict[str, Any], *, metrics: bool) -> Recorded |
         bool(run.get("crowded")),
         _processors(run),
         run.get("promise"),
+        run["elapsed_s"] if _is_fixed_work(run) else None,
+    )
+
+
+def _is_fixed_work(run: dict[str, Any]) -> bool:
+    # A benchmark with a duration does more where it is faster.
+    return (
+        run.get("kind") == "batch"
+        and bool(run.get("finished"))
+        and "-benchtime" not in run["command"]
     )
 
 

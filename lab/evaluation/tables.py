@@ -218,7 +218,12 @@ def what_goroutines_lose(found: list[Pair]) -> Iterator[str]:
 
 
 def run_time_ratio(pair: Pair) -> float:
-    """Returns how long the same allocation took under the other setting, relative to the base."""
+    """Returns how long the same work took under the other setting, relative to the base.
+
+    Where the work may differ, it is the time of the same allocation.
+    """
+    if pair.base.work_s and pair.target.work_s:
+        return pair.target.work_s / pair.base.work_s
     base, target = pair.base.baseline.load, pair.target.baseline.load
     assert base is not None
     assert target is not None
