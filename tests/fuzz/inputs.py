@@ -70,13 +70,13 @@ def corpus() -> tuple[Path, ...]:
 
 def of_every_kind(paths: Iterable[Path]) -> list[Path]:
     """Returns every twentieth of the recordings, which differ in figures only, every eighth of the
-    inputs that were written for what is said of them, and all others.
+    inputs that were written for what is said of them, and every second of all others.
     """
     steps: dict[Path, int] = {}
     for path in sorted(paths):
         # Folders above the checkout may have these names, too.
         folders = {*path.relative_to(ROOT).parts}
-        steps[path] = 20 if folders & _RECORDED else 8 if "written" in folders else 1
+        steps[path] = 20 if folders & _RECORDED else 8 if "written" in folders else 2
     return sorted(
         path
         for step in {*steps.values()}
