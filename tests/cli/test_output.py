@@ -104,14 +104,14 @@ def test_without_a_recommendation_there_is_no_configuration(
 
 
 @pytest.mark.parametrize("command", ["recommend", "whatif"])
-def test_predictions_are_a_page_without_scripts(
+def test_predictions_are_a_page_that_says_first_what_to_set(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([command, "samples/steady-go1.26.log", "-f", "html"]) == 0
     page = capsys.readouterr().out
     assert "GOGC=100" in page
     assert "80\N{NO-BREAK SPACE}% intervals" in page
-    assert "<script" not in page
+    assert ("<b>Keep GOGC=100</b>" in page) == (command == "recommend")
     assert 'id="trade_off-' in page
 
 

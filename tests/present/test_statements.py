@@ -248,8 +248,13 @@ def test_a_table_shows_no_digits_that_were_not_printed() -> None:
     found = cycle_table.records(report, axis_of(report, bins=100))
     by_head = {each.head: each.values for each in found.columns}
     assert "forced" not in by_head
-    for head in ("pauses, ms", "sweep term.", "mark term."):
-        assert all(round(each, 3) == each for each in by_head[head])
+    assert all(round(each, 3) == each for each in by_head["total pause, ms"])
+    printed = gca.cycles(STEADY)
+    for head, name in (
+        ("sweep term.", "stw_sweep_term_ms"),
+        ("mark term.", "stw_mark_term_ms"),
+    ):
+        assert by_head[head].to_list() == printed[name].to_list()
     forced = gca.read(SAMPLES / "forced-go1.26.log").report()
     shown = cycle_table.records(forced, axis_of(forced, bins=100)).columns
     assert "forced" in [each.head for each in shown]
@@ -567,7 +572,7 @@ def test_predictions_show_the_gc_cpu_that_memstats_have() -> None:
     """GCCPUFraction has no idle marking: the column is called so, instead of having no figures."""
     run = gca.read(CORPUS / "metrics" / "own" / "gogc100" / "memstats.csv.gz")
     shown = advice.predictions(run.whatif(gogc=[200]), run.advice.baseline)
-    assert shown.head == ("What if", "GC CPU %", "cycles/s", "peak MiB")
+    assert shown.head == ("What if", "GC CPU %", "cycles/s", "heap peak MiB")
     assert shown.rows[1][1].startswith("2.1 (")
     assert "GC CPU %" in plain(document(run.report()))
     # The default collector of Prometheus has no CPU time of GC.
@@ -575,7 +580,7 @@ def test_predictions_show_the_gc_cpu_that_memstats_have() -> None:
     assert advice.predictions(rows, run.advice.baseline).head == (
         "What if",
         "cycles/s",
-        "peak MiB",
+        "heap peak MiB",
     )
 
 

@@ -37,7 +37,7 @@ def statements(report: Report, drawn: Collection[int]) -> dict[str, str]:
     several = report.analysis.tables["processes"]["process"].n_unique()
     if several <= len(drawn):
         return said
-    of_all = f"All {several} processes: "
+    of_all = f"{'Both' if several == 2 else f'All {several}'} processes: "
     return {
         name: of_all + text[0].lower() + text[1:] if name.startswith(_OVER_TIME) else text
         for name, text in said.items()

@@ -30,8 +30,6 @@ _WINDOWS = 2_000
 _DIGITS, _SUM_DIGITS = 3, 6
 """Of a value in a table, and of one that is added up with others: the errors would add up, too."""
 
-_DECIMALS = 3
-
 
 class RecordColumn(NamedTuple):
     """A column: its title, how its values are written, and these."""
@@ -194,7 +192,7 @@ def _says_something(values: pl.Series) -> bool:
     return values.name not in ("forced", "forced_cycles") or bool(values.cast(pl.Int64).sum())
 
 
-_FIRST = "pauses, ms"
+_FIRST = "total pause, ms"
 
 
 _CYCLES = [
@@ -265,16 +263,6 @@ def figures(report: Report, axis: Axis) -> Mapping[str, Any]:
     }
 
 
-_TO_THE_MICROSECOND = (
-    "pause_ms",
-    "stw_sweep_term_ms",
-    "stw_mark_term_ms",
-    "stw_total_ms",
-    "stw_max_ms",
-    "concurrent_mark_ms",
-)
-
-
 def _position(axis: Axis) -> pl.Expr:
     """Returns the start of each row in seconds on the time axis of the page."""
     if not axis.is_time:
@@ -302,9 +290,6 @@ def _values(frame: pl.DataFrame, name: str, digits: int = _DIGITS) -> pl.Series:
         return values
     if name == "t":
         return values.round(3)
-    if name in _TO_THE_MICROSECOND:
-        # A printed 0.004 ms is computed with as 0.00425 ms, which nobody measured.
-        values = values.round(_DECIMALS)
     large = values.abs() >= 10**digits
     return values.round_sig_figs(digits).zip_with(
         ~large.fill_null(value=False), values.round(0)

@@ -61,15 +61,19 @@ def environment() -> Environment:
         bytecode_cache=None if sys.dont_write_bytecode else _Compiled(),
     )
     jinja.filters["code"] = code
+    jinja.filters["led"] = led
     jinja.filters["spark"] = spark
     jinja.filters["words"] = words
     return jinja
 
 
 def _unbroken(value: object) -> object:
-    """Returns a text with no-break spaces before units; what is escaped stays, to be copied."""
+    """Returns a text without breaks in figures; what is escaped stays, to be copied."""
     short = type(value) is str and len(value) < _LONGEST_TEXT
-    return unbroken(str(value)) if short else value
+    return _RANGE.sub(_JOINED, unbroken(str(value))) if short else value
+
+
+_RANGE, _JOINED = re.compile(r"(?<=\d)\N{EN DASH}(?=\d)"), "\N{EN DASH}\N{WORD JOINER}"
 
 
 def code(text: str) -> Markup:
@@ -79,6 +83,20 @@ def code(text: str) -> Markup:
     Markup('run <code>go tool pprof &lt;x&gt;</code>')
     """
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(unbroken(text)))))
+
+
+_CLAUSE = re.compile(r"(?:`[^`]*`|[^`])+?(?=[,:;]? \(|[,:;.] |\.?$)")
+
+
+def led(text: str) -> Markup:
+    r"""Returns the text like `code`, its first clause in bold, which says what to do.
+
+    >>> led("Set GOMEMLIMIT=460MiB (90 % of 512 MiB): it fits.")
+    Markup('<b>Set GOMEMLIMIT=460MiB</b> (90\xa0% of 512\xa0MiB): it fits.')
+    """
+    clause = _CLAUSE.match(text)
+    end = clause.end() if clause else 0
+    return Markup("<b>") + code(text[:end]) + Markup("</b>") + code(text[end:])
 
 
 def words(name: str) -> str:

@@ -54,7 +54,7 @@
   for (const table of all("table.sortable")) {
     const body = table.tBodies[0];
     const given = [...body.rows];
-    const first = Number(table.dataset.first);
+    const first = Math.ceil(Number(table.dataset.first) * Math.min(1, PAGE / 20));
     const words = new Map(given.map((row) => [row, row.textContent.toLowerCase()]));
     const state = { query: "", sort: null, down: false, whole: given.length <= first };
     const found = made("output");

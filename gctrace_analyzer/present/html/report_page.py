@@ -144,7 +144,7 @@ def dumps(
         ],
         "inputs": evidence.inputs(report),
         "settings": evidence.settings(report),
-        "deaths": list(evidence.deaths(report)),
+        "deaths": list(_deaths(report)),
         **_sites(report),
         "charts": charts,
         "tabs": _TABS,
@@ -262,12 +262,26 @@ def _charts(
     return groups
 
 
+def _deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yields each death with the sentences that the verdict at the top of the page leaves out."""
+    shown = verdict.shown(report)
+    above = f"{shown.sentence} {shown.action}"
+    for title, story in evidence.deaths(report):
+        label, last, left = "", "", []
+        for own, text in story:
+            label = own or label
+            if text not in above:
+                left.append(("" if label == last else label, text))
+                last = label
+        yield title, left
+
+
 def _advice(report: Report) -> dict[str, object]:
     advises, ranked = report.advice.is_available, report.advice.recommendations
     if not advises:
         refused = report.advice.baseline.refused if report.analysis.summary.cycles else None
         return {"advice": None, "refused": refused}
-    settings = advice.advice(ranked, report.advice.baseline, wide=True)
+    settings = advice.advice(ranked, report.advice.baseline, "Setting")
     first = ranked.row(0, named=True)
     said = "" if report.verdict is None else report.verdict.action
     return {

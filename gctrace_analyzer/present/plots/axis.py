@@ -15,6 +15,7 @@ from gctrace_analyzer.analysis.cycles import (
     pauses_ms,
     share_of_cpu,
 )
+from gctrace_analyzer.analysis.durations import as_printed
 from gctrace_analyzer.analysis.spans import whole
 from gctrace_analyzer.analysis.timeline.episodes import OF_FEW_RULES
 from gctrace_analyzer.analysis.totals import quotient
@@ -232,14 +233,17 @@ def axis_of(report: Report, *, bins: int, process: int | None = None) -> Axis:
 
 
 def with_idle(cycles: pl.DataFrame) -> pl.DataFrame:
-    """Returns the cycles with the columns that only charts and figures of a range need."""
+    """Returns the cycles with the columns that only charts and figures of a range need.
+
+    Single durations are as printed, so that a reader finds them in the log.
+    """
     busy_ms = pl.col("gc_cpu_ms") + pl.col("idle_cpu_ms").fill_null(0)
     elapsed_s = pl.col("elapsed_s")
     allocated_mib = alloc_while_marking_mib() + alloc_before_mib()
     # What the resolution hides of a process is no curve of its cycles either.
     is_known = quotient("alloc_mib_per_s").is_not_null().over("process")
     rare = {"stw_total_ms": pauses_ms()} | metrics()
-    return whole(cycles).with_columns(
+    drawn = whole(cycles).with_columns(
         **{name: rare[name] for name in OF_FEW_RULES},
         gc_cpu_with_idle_share=share_of_cpu(busy_ms, pl.col("cpus"), elapsed_s),
         alloc_mib_per_s=pl.when(is_known).then("alloc_mib_per_s"),
@@ -247,6 +251,7 @@ def with_idle(cycles: pl.DataFrame) -> pl.DataFrame:
         spent_share=_spent_share(),
         drawn_gogc=_drawn_gogc(),
     )
+    return drawn.with_columns(as_printed())
 
 
 def _spent_share() -> pl.Expr:

@@ -40,20 +40,15 @@ def as_text(setting: Setting) -> str:
 
 
 _THRASH = {"risk": "?", "certain": "✗"}
-_HEAD = ("cycles/s", "peak {}")
-_WIDE_HEAD = ("cycles/s", "heap peak, {}")
+_HEAD = ("cycles/s", "heap peak {}")
 _CPU = {
-    "gc_cpu_with_idle_share": ("GC+idle* %", "GC CPU with idle marking*, %"),
+    "gc_cpu_with_idle_share": "GC CPU* %",
     # GCCPUFraction of MemStats does not count idle marking.
-    "gc_cpu_share": ("GC CPU %", "GC CPU, %"),
+    "gc_cpu_share": "GC CPU %",
 }
-"""How the columns with GC CPU are called, in a terminal and where there is more room."""
+"""How the columns with GC CPU are called."""
 
-_IDLE = "* GC CPU with idle marking; without the start-up"
-_WIDE_IDLE = (
-    "* of steady cycles, without the start-up. Idle marking uses CPUs that nothing else needs; the "
-    "figures above do not count it"
-)
+_IDLE = "* with marking on idle CPUs; without the start-up"
 
 
 def name_of(row: Row, predictor: Predictor) -> str:
@@ -85,15 +80,14 @@ def _range(low: float | None, high: float | None) -> str:
 
 
 def advice(
-    rows: pl.DataFrame, predictor: Predictor, of: str | None = None, *, wide: bool = False
+    rows: pl.DataFrame, predictor: Predictor, title: str = "Recommended settings"
 ) -> Table:
     """Returns a table of the recommended and the present setting with their figures.
 
     Args:
         rows: what `recommend` returns, not empty.
         predictor: what the present setting is known by.
-        of: the process that they are for, if that is not plain.
-        wide: whether there is room for whole words in its head.
+        title: the head of the first column.
     """
     shown = rows.head(MOST_ROWS)
     unit, times = _unit_of_peaks(shown)
@@ -105,8 +99,7 @@ def advice(
         )
         for row in shown.iter_rows(named=True)
     ]
-    name = "Setting" if wide else f"Recommended settings{f', {of}' if of else ''}"
-    return _table((name, *_head(cpu, unit, wide=wide)), body)
+    return _table((title, *_head(cpu, unit)), body)
 
 
 def word_of(row: Row) -> str:
@@ -131,7 +124,7 @@ def predictions(rows: pl.DataFrame, predictor: Predictor) -> Table:
     for row in rows.iter_rows(named=True):
         name = name_of(row, predictor) + (" (now)" if is_measured(row) else "")
         body.append((f"{_mark(row)} {name}" if marks else name, *_figures(row, cpu, times)))
-    return _table(("What if", *_head(cpu, unit, wide=False)), body)
+    return _table(("What if", *_head(cpu, unit)), body)
 
 
 def _table(head: tuple[str, ...], body: list[tuple[str, ...]]) -> Table:
@@ -143,9 +136,8 @@ def _cpu_column(rows: pl.DataFrame) -> str | None:
     return next((name for name in _CPU if rows[name].count()), None)
 
 
-def _head(cpu: str | None, unit: str, *, wide: bool) -> tuple[str, ...]:
-    others = tuple(head.format(unit) for head in (_WIDE_HEAD if wide else _HEAD))
-    return others if cpu is None else (_CPU[cpu][wide], *others)
+def _head(cpu: str | None, unit: str) -> tuple[str, ...]:
+    return (*([] if cpu is None else [_CPU[cpu]]), *(head.format(unit) for head in _HEAD))
 
 
 def lasting(rows: pl.DataFrame) -> Iterator[str]:
@@ -190,11 +182,10 @@ def legend(shown: Table, *, wide: bool = False) -> str:
     """Returns the meaning of the signs that a table of settings contains."""
     signs = {row[0][:1] for row in shown.rows}
     words = [f"{sign} {word}" for sign, word in _SIGNS.items() if sign in signs]
-    idle = _WIDE_IDLE if wide else _IDLE
     has_cpu = any("*" in head for head in shown.head)
     has_intervals = any("(" in cell for row in shown.rows for cell in row[1:])
     within = ["80 % intervals in parentheses"] if wide and has_intervals else []
-    return " · ".join([*([idle] if has_cpu else []), *words, *within])
+    return " · ".join([*([_IDLE] if has_cpu else []), *words, *within])
 
 
 _SIGNS = {"✗": "thrashes", "?": "may thrash", "!": "does not fit the container"}

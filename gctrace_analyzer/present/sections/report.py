@@ -213,7 +213,7 @@ def _setting_blocks(
     report: Report, ranked: pl.DataFrame, said: str, most: int | None = None
 ) -> Document:
     """Returns a table of settings with `most` reasons that are new, and the legend of its signs."""
-    shown = advice.advice(ranked, report.advice.baseline, _subject(report))
+    shown = advice.advice(ranked, report.advice.baseline, _title_of_settings(report))
     reasons = advice.reasons(ranked, report.advice.baseline, said)
     if most is not None:
         which = (*which_process(report.analysis, advised_process(report.analysis)),)
@@ -228,15 +228,17 @@ def _setting_blocks(
     ]
 
 
-def _subject(report: Report) -> str | None:
+def _title_of_settings(report: Report) -> str:
     """Returns what settings are for, if there are several processes or another one was killed."""
+    title = "Recommended settings"
     rows = report.analysis.tables["processes"].to_dicts()
     if len(rows) > 1:
-        return f"process {advised_process(report.analysis)}"
+        return f"{title}, process {advised_process(report.analysis)}"
     if all(death.process is not None for death in report.analysis.post_mortems):
-        return None
+        return title
     own = rows[0]
-    return printable(own["ident"] or own["container"] or PurePath(str(own["source"])).name)
+    subject = printable(own["ident"] or own["container"] or PurePath(str(own["source"])).name)
+    return f"{title}, {subject}"
 
 
 def _memory(report: Report, *, is_sick: bool) -> Iterator[Block]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.durations import as_printed
 from gctrace_analyzer.analysis.pauses import PHASES, single_pauses
 from gctrace_analyzer.present.plots import steps
 from gctrace_analyzer.present.plots.events import timed
@@ -23,14 +24,12 @@ def pauses(report: Report, axis: Axis) -> Figure:
     """Returns the plot of pauses by phase: their distribution, and over time."""
     if axis.by_dumps:
         return timed("pauses", "Pauses", report, axis, (intervals.pauses(axis),))
-    corrected = report.analysis.corrected
+    printed = report.analysis.corrected.with_columns(as_printed())
     series = {
-        phase: corrected[column]
-        for phase, column in PHASES.items()
-        if corrected[column].count()
+        phase: printed[column] for phase, column in PHASES.items() if printed[column].count()
     }
     if len(series) > 1:
-        series["all pauses"] = single_pauses(corrected)
+        series["all pauses"] = single_pauses(printed)
     spread = [
         distributed(name, values, LOOKS[name], axis.bins) for name, values in series.items()
     ]

@@ -79,13 +79,16 @@ def _no_curve(report: Report) -> str | None:
 def _settings(ranked: pl.DataFrame) -> Iterator[Mark]:
     """Yields the present and the recommended setting."""
     no_change = ranked["now"][0]
-    for row in ranked.filter(pl.col("now") | (pl.col("rank") == 1)).iter_rows(named=True):
+    # The present setting is drawn first, because both may be at one place.
+    shown = ranked.filter(pl.col("now") | (pl.col("rank") == 1)).sort("now", descending=True)
+    for row in shown.iter_rows(named=True):
         if row[_CPU] is None:
             continue
         label = f"{word_of(row)}: {setting_text(row)}" + (" (no change)" if no_change else "")
-        look = LOOKS["now" if row["now"] and not no_change else "advised"]
+        is_now = row["now"] and not no_change
+        look, size = (LOOKS["now"], 14) if is_now else (LOOKS["advised"], 10)
         x, y = pl.Series([row[_PEAK]]), pl.Series([row[_CPU]])
-        yield Mark(label, x, y, "points", look, size=11)
+        yield Mark(label, x, y, "points", look, size=size)
 
 
 def _has_width(peaks: pl.Series) -> bool:
