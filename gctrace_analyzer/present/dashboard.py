@@ -26,14 +26,20 @@ if TYPE_CHECKING:
 _TREND = {
     **overview.TRENDS, "Heap goal": "heap_goal_mib", "Allocation": "alloc_mib_per_s",
 }  # fmt: skip
+_UNITS = {
+    "Pauses": format.milliseconds, "Frequency": format.rate, "Live heap": format.mib,
+    "Heap goal": format.mib, "Allocation": format.mib_per_s,
+}  # fmt: skip
+"""How the values of a trend are written; the others are shares."""
 
-_BAR_S = (0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)
+_BAR_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)
 _VALUE = 10
-_LEFT, _LEVEL = 15 + _VALUE, 6
+_LEFT, _LEVEL, _SCALE = 15 + _VALUE, 6, 14
 _MOST_BARS = 60
 _MOST_OTHERS = 4
-_COLUMNS = 100
-"""The terminal width from which whole notes fit next to the bars."""
+_COLUMNS, _SCALED = 100, 80
+"""The terminal widths from which whole notes, and the height of the highest bar, fit next to
+the bars."""
 
 _ENDING = "Ctrl-C ends it, with a report"
 
@@ -56,8 +62,9 @@ class WatchProgress:
 
 def bars(width: int) -> int:
     """Returns the number of bars of a sparkline on a terminal of this width."""
-    notes = 44 if width >= _COLUMNS else 28
-    return max(min(width - _LEFT - _LEVEL - notes, _MOST_BARS), 8)
+    notes = 44 if width >= _COLUMNS else 25
+    scale = _SCALE if width >= _SCALED else 0
+    return max(min(width - _LEFT - _LEVEL - scale - notes, _MOST_BARS), 8)
 
 
 def bar_s(span_s: float, count: int) -> float:
@@ -111,8 +118,10 @@ def dashboard(
     shown = [*_head(report, progress, width), ()]
     span = min(progress.window_s, report.analysis.summary.span_s or progress.window_s)
     about = f"Figures of the last {format.duration(span)}, up to gc {last_gc:,}"
-    shown.append(((about, "bold"),))
     points = _points(trend, now_s, bars(width))
+    has_scale = points and width >= _SCALED
+    bar = format.duration(trend["end_s"][0] - trend["start_s"][0]) if has_scale else ""
+    shown.append(((about, "bold"), (f"; a bar is {bar}" if bar else "", "dim")))
     figures = overview.state(report)
     longest = max((len(figure.value) for figure in figures), default=0)
     for figure in figures:
@@ -120,8 +129,10 @@ def dashboard(
         shown.append(_figure(figure, values, width, value_width=max(longest, _VALUE)))
     shown += [(), *_now(report, last_gc, width), *_found(report, width)]
     if advise:
+        statement = verdict.shown(report)
+        said = f"{statement.sentence} {statement.action}"
         with format.as_wide_as(width):
-            shown += text.lines(settings(report))
+            shown += text.lines(settings(report, said), everything=False)
     return shown
 
 
@@ -181,6 +192,10 @@ def _figure(
 ) -> Line:
     room = width - _LEFT - _LEVEL - (value_width - _VALUE)
     spark = f"{format.sparkline(values):<{bars(width)}}  " if values else ""
+    known = [value for value in values if value is not None]
+    if known and width >= _SCALED:
+        highest = f" to {_UNITS.get(figure.label, format.share)(max(known))}"
+        spark = f"{format.sparkline(values) + highest:<{bars(width) + _SCALE - 1}} "
     if len(spark) > room:
         spark = ""
     note = _shortened(figure.note, room - len(spark))
