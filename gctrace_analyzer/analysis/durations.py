@@ -364,12 +364,6 @@ def printed_ms(duration: pl.Expr) -> pl.Expr:
     return ((duration / step + _PART_OF_STEP).floor() * step).round(3)
 
 
-def as_printed() -> list[pl.Expr]:
-    """Returns the durations of corrected cycles as their lines print them."""
-    names = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
-    return [printed_ms(pl.col(name)).alias(name) for name in names]
-
-
 _PART_OF_STEP = 1e-6
 """What a quotient may lack of a whole number, by the errors of floating point."""
 

@@ -184,3 +184,9 @@ def _longest(corrected: pl.DataFrame, name: str) -> dict[str, Any]:
         "source": row["source"],
         "line_no": row["line_no"],
     }
+
+
+def as_printed() -> list[pl.Expr]:
+    """Returns the durations of corrected cycles as their lines print them."""
+    names = (*PHASES.values(), "concurrent_mark_ms")
+    return [printed_ms(pl.col(name)).alias(name) for name in names]

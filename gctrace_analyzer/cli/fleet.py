@@ -175,31 +175,23 @@ def _result(
 
 
 def _next(args: argparse.Namespace, folder: str | None, summary: Answers) -> Document:
-    """Returns the commands to run next: a page and single reports, services named by folders."""
+    """Returns the commands to run next: for every table, for a page and for single reports."""
     from gctrace_analyzer.present.document import Gap, Sentence, Sentences
     from gctrace_analyzer.present.fleet_tables import rankings
-    from gctrace_analyzer.present.sections.fleet import pattern_of
 
     files = summary.totals.files
     typed = shlex.join(args.words[1:])
     page = f"-o fleet.html{' --reports reports' if files else ''}"
     steps = []
     has_page = any(path.suffix == ".html" for path in args.output)
-    of = typed if folder is None else f"-o {shlex.quote(folder)}"
+    earlier = [word for place in args.compare_with for word in ("--compare-with", place)]
+    of = typed if folder is None else shlex.join(["-o", folder, *earlier])
     if of and len(of) <= _SHORT and not has_page:
         rows = max((ranked.total for ranked in rankings(summary, args.top)), default=0)
         more = f" --top {rows}" if args.top < rows <= _MOST_ROWS else ""
         if more or not args.everything:
             steps.append(f"gctrace-analyze fleet {of} --all{more}")
         steps.append(f"gctrace-analyze fleet {of} {page}")
-    if (
-        args.inputs
-        and len(typed) <= _SHORT
-        and (id_ := pattern_of(summary))
-        and args.id is None
-    ):
-        again = "" if folder is None or args.overwrite else " --overwrite"
-        steps.append(f"gctrace-analyze fleet {typed} --id '{id_}'{again}")
     if not steps:
         return ()
     named = [Sentence("Next:" if step is steps[0] else "", step, "bold") for step in steps]

@@ -63,7 +63,7 @@ def prediction(
     def page() -> str:
         from gctrace_analyzer.present.html import document_page
 
-        return document_page.dumps(run.report(), rows, heading, theme)
+        return document_page.dumps(run.report(), rows, rows.document(), heading, theme)
 
     return Result(
         is_empty=run.is_empty,

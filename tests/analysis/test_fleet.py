@@ -175,7 +175,7 @@ def test_files_without_a_service_have_their_own_names_and_are_not_compared() -> 
         (["a/out.log", "b/out.log", "b/web.log"], ["a/out", "b/out", "web"]),
         (
             ["/v/etcd/eu/run.log", "/v/nsqd/eu/run.log.gz", "/v/nsqd/us/run.log"],
-            ["etcd/eu/run", "nsqd/eu/run", "nsqd/us/run"],
+            ["etcd", "nsqd"],
         ),
         (["https://logs.example/x/db-0.txt?0a1b2c3d"], ["db"]),
         ([".log"], [".log"]),

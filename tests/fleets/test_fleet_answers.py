@@ -185,7 +185,7 @@ def test_the_answers_fit_a_terminal_and_are_markdown_and_json() -> None:
     page = markdown.dumps(shown.document(found))
     assert "| api-9.log | thrashing |" in page
     assert "long\\|\\<b\\>.log | 1 | Access Denied |" in page
-    assert "<b>" not in fleet_page.dumps(found)
+    assert "|<b>" not in fleet_page.dumps(found)
     html = fleet_page.dumps(found).replace("\N{NO-BREAK SPACE}", " ")
     assert "1 process of api is thrashing: GC takes 12 % of the CPU." in html
     assert "<script>alert" not in html
@@ -194,10 +194,25 @@ def test_the_answers_fit_a_terminal_and_are_markdown_and_json() -> None:
     assert document["services"][0]["stw_p99_ms"] is None
 
 
-def test_the_pattern_that_groups_files_of_one_name_is_named() -> None:
-    places = ("v/etcd/eu/run.log", "v/nsqd/eu/run.log.gz", "v/nsqd/us/run.log")
+@pytest.mark.parametrize(
+    ("places", "services"),
+    [
+        (("v/etcd/eu/run.log", "v/nsqd/eu/run.log.gz", "v/nsqd/us/run.log"), {"etcd", "nsqd"}),
+        (("a/x.log", "a/y.log", "b/z.log", "b/w.log"), {"a", "b"}),
+        # Of dates, and of single files, folders are not services.
+        (("18/x.log", "18/y.log", "19/x.log", "19/y.log"), {"18/x", "18/y", "19/x", "19/y"}),
+        (("a/x.log", "a/y.log", "b/z.log"), {"x", "y", "z"}),
+        (("x.log", "y.log"), {"x", "y"}),
+    ],
+)
+def test_folders_that_group_files_are_services(
+    places: tuple[str, ...], services: set[str]
+) -> None:
     found = answers(fleet_of(*({**replica(0, service=None), "file": name} for name in places)))
-    assert "'{service}/*/run.log'" in " ".join(shown.notes(found))
+    assert set(found.services["service"]) == services
+    assert ("named after folders" in " ".join(shown.notes(found))) == (
+        len(services) == 2 < len(places)
+    )
 
 
 def test_pods_in_one_file_run_side_by_side() -> None:

@@ -295,6 +295,7 @@ def _processes(last: pl.DataFrame) -> pl.DataFrame:
         "to_do",
         "parts",
         "named",
+        "by_folder",
     )
 
 

@@ -18,11 +18,12 @@ _OWN = ("pod", "_in_pod", "service", "_place")
 
 
 def with_names(rows: pl.DataFrame) -> pl.DataFrame:
-    """Adds `named`, fills `service`, and adds `name`, that of the process.
+    """Adds `named` and `by_folder`, fills `service`, and adds `name`, that of the process.
 
-    Without a known service it is the name of the file, without the suffixes of rotation,
-    compression and replicas. If files of this name are in several folders, each service has as
-    many folders in front as distinguish them, because the same name need not be the same program.
+    Without a known service it is the folder, where folders group the files (`_are_groups`), or
+    else the name of the file, without the suffixes of rotation, compression and replicas. If files
+    of this name are in several folders, each service has as many folders in front as distinguish
+    them, because the same name need not be the same program.
 
     A process is called like its pod, its pod and container, its service, or its file, whichever is
     its own.
@@ -31,7 +32,6 @@ def with_names(rows: pl.DataFrame) -> pl.DataFrame:
     base = parts.list.last()
     stem = base.str.replace(_FILE_SUFFIXES, "").str.replace(REPLICA_SUFFIX, "")
     rows = rows.with_columns(
-        named=pl.col("service").is_not_null(),
         _base=base,
         _stem=pl.when(stem == "").then(base).otherwise(stem),
         _folders=parts.list.head(parts.list.len() - 1),
@@ -53,10 +53,33 @@ def with_names(rows: pl.DataFrame) -> pl.DataFrame:
     def is_own(name: str) -> pl.Expr:
         return pl.col(name).is_not_null() & (pl.col("file").n_unique().over(name) == 1)
 
-    rows = rows.with_columns(_place=in_folders("_stem"))
-    rows = rows.with_columns(service=pl.coalesce("service", "_place"))
+    outermost = pl.col("_in").str.extract("^([^/]+)")
+    rows = rows.with_columns(
+        _place=in_folders("_stem"),
+        _group=pl.coalesce(outermost, pl.col("_folders").list.last()),
+    )
+    by_folder = pl.lit(_are_groups(rows)) & pl.col("service").is_null()
+    rows = rows.with_columns(
+        by_folder=by_folder,
+        named=by_folder | pl.col("service").is_not_null(),
+        service=pl.coalesce("service", pl.when(by_folder).then("_group"), "_place"),
+    )
     in_pod = pl.concat_str("pod", "container", separator="/")
     rows = rows.with_columns(_in_pod=in_pod)
     own = [pl.when(is_own(name)).then(pl.col(name)) for name in _OWN]
     name = pl.coalesce(*own, in_folders("_base"))
     return rows.with_columns(name=name).select(pl.exclude("^_.*$"))
+
+
+def _are_groups(rows: pl.DataFrame) -> bool:
+    """Returns whether each folder has the files of one service, where no row names one.
+
+    Either all files have one name, or no name is in two folders, and a folder has several files.
+    Folders of dates, for example, have the same names.
+    """
+    unnamed = rows.filter(pl.col("service").is_null()).unique("file")
+    number, folders = unnamed["_group"].n_unique(), unnamed["_folders"].n_unique()
+    if number < 2 or unnamed["_group"].null_count():
+        return False
+    are_own = folders == number and unnamed["_several"].max() == 1
+    return unnamed["_stem"].n_unique() == 1 or (are_own and len(unnamed) >= 2 * number)

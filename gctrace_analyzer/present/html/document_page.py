@@ -11,22 +11,25 @@ from gctrace_analyzer.present.plots.accessor import described
 from gctrace_analyzer.present.sections.advice import setting_text, word_of
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from gctrace_analyzer.present.document import Document
     from gctrace_analyzer.present.plots.palette import Theme
-    from gctrace_analyzer.present.predicted import Predictions
     from gctrace_analyzer.present.report import Report
 
 _DO = {"advised": "Set", "try": "Try", "now": "Keep"}
 
 
-def dumps(report: Report, rows: Predictions, heading: str, theme: Theme = "auto") -> str:
+def dumps(
+    report: Report, rows: pl.DataFrame, blocks: Document, heading: str, theme: Theme = "auto"
+) -> str:
     """Returns predictions as an HTML document, with the curve of all settings."""
     charts = list(charts_of(described(report, "trade_off"), {}, linked=False))
     first = rows.row(0, named=True) if len(rows) and "rank" in rows.columns else None
     return rendered(
         "document.html.j2",
         report=report,
-        blocks=rows.document(),
+        blocks=blocks,
         cell=False,
         title=f"{heading}: {report.name}",
         answer=f"{_DO[word_of(first)]} {setting_text(first)}" if first else "",

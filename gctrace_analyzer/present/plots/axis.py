@@ -15,7 +15,7 @@ from gctrace_analyzer.analysis.cycles import (
     pauses_ms,
     share_of_cpu,
 )
-from gctrace_analyzer.analysis.durations import as_printed
+from gctrace_analyzer.analysis.pauses import as_printed
 from gctrace_analyzer.analysis.spans import whole
 from gctrace_analyzer.analysis.timeline.episodes import OF_FEW_RULES
 from gctrace_analyzer.analysis.totals import quotient

@@ -223,7 +223,10 @@ def notes(answers: Answers) -> list[str]:
 
 def to_do(answers: Answers) -> list[str]:
     """Returns sentences about what would make the figures better."""
-    t, sentences = answers.totals, list[str]()
+    t = answers.totals
+    sentences = [
+        "GC CPU is a share of the CPU of a service, assists are a share of its GC CPU."
+    ]
     if t.unmeasured:
         whose = count(t.unmeasured, "process shows", "processes show")
         order = "its" if t.unmeasured == 1 else "their"
@@ -238,43 +241,16 @@ def to_do(answers: Answers) -> list[str]:
     if t.unnamed and t.files:
         unnamed = answers.processes.filter(~pl.col("named"))
         example = f", such as {printable(unnamed['name'][0])}" if len(unnamed) else ""
-        pattern = pattern_of(answers)
-        by_folder = (
-            f" To name them by folders, pass a pattern for paths (id): '{pattern}'."
-            if pattern
-            else ""
-        )
         sentences.append(
             f"{count(t.unnamed, 'process is', 'processes are')} of a service that is named after "
-            f"the file{example}; in the rows, its `service` is null.{by_folder}"
+            f"the file{example}; in the rows, its `service` is null."
+        )
+    elif answers.processes["by_folder"].any():
+        sentences.append(
+            "Services are named after folders; to name them otherwise, pass a pattern for paths "
+            "(id): '{service}.log' has one for each file."
         )
     return sentences
-
-
-def pattern_of(answers: Answers) -> str:
-    """Returns a pattern that names services by their folders; empty if none would be right.
-
-    It is right if most files name no service, and are either one of the same name in each
-    folder, or several in each of several folders.
-    """
-    processes = answers.processes
-    unnamed = processes.filter(~pl.col("named")).select(
-        "service",
-        folder=pl.col("file").str.extract(r"([^/]+)/[^/]*$"),
-        base=pl.col("file").str.extract(r"([^/]*)$").str.replace(r"\.(gz|zst|xz|bz2)$", ""),
-    )
-    if 2 * len(unnamed) <= len(processes) or unnamed["folder"].null_count():
-        return ""
-    folders = unnamed["folder"].n_unique()
-    if folders < 2:
-        return ""
-    if unnamed["base"].n_unique() == 1:
-        between = "*/" * (unnamed["service"][0].count("/") - 1)
-        return f"{{service}}/{between}{unnamed['base'][0]}"
-    is_own = len(unnamed) == unnamed["base"].n_unique() >= 2 * folders
-    return (
-        "{service}/{pod}.log" if is_own and unnamed["base"].str.ends_with(".log").all() else ""
-    )
 
 
 def since(changes: Changes) -> str:

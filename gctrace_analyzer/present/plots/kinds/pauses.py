@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.durations import as_printed
-from gctrace_analyzer.analysis.pauses import PHASES, single_pauses
+from gctrace_analyzer.analysis.pauses import PHASES, as_printed, single_pauses
 from gctrace_analyzer.present.plots import steps
 from gctrace_analyzer.present.plots.events import timed
 from gctrace_analyzer.present.plots.figure import Figure, amounts, cumulative, distributed
