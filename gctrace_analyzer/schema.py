@@ -749,7 +749,7 @@ COMPARISON = (
     Column("measured", "Float64", "its own", "value after without the first 0.5 s, to compare with the prediction; null: no prediction", _COMPARED),
     Column("measured_low", "Float64", "its own", "lower end of its 95 % interval", _COMPARED),
     Column("measured_high", "Float64", "its own", "upper end", _COMPARED),
-    Column("held", "Boolean", "", "whether the measured interval overlaps the predicted one; null: it is wider, or there is none", _COMPARED),
+    Column("held", "Boolean", "", "whether what was measured is in the predicted interval; null: its own interval is wider, or there is none", _COMPARED),
 )  # fmt: skip
 
 _PATH = "the path of the file, or the log prefix"

@@ -11,7 +11,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.advise.expectation import Expectation, expectation, same_gogc
 from gctrace_analyzer.analysis.compare.benchmarks import compare_benchmarks
-from gctrace_analyzer.analysis.compare.change import CONTENDED, TOGETHER
+from gctrace_analyzer.analysis.compare.change import TOGETHER
 from gctrace_analyzer.analysis.compare.comparability import (
     Circumstances,
     Difference,
@@ -354,14 +354,13 @@ def _compare_two(
             {},
             "predictions are for the same load, and the allocation rate differs",
         )
-    disturbed = measurement is not None and measurement.is_disturbed(after.label)
     for name, ends in expected.items():
         if name != "run_time_ratio":
-            changes[name] = _with_promise(changes[name], ends, after, disturbed=disturbed)
+            changes[name] = _with_promise(changes[name], ends, after)
         elif (wall := changes.get(WALL.name)) is not None and wall.before is not None:
             before_s = wall.before
             times = tuple(None if end is None else before_s * end for end in ends)
-            changes[WALL.name] = _with_promise(wall, times, after, disturbed=disturbed)
+            changes[WALL.name] = _with_promise(wall, times, after)
     return Pair(
         before, after, changes, differing, no_expectation, given, measurement, benchmarks
     )
@@ -388,9 +387,7 @@ def _is_same(one: Analysis, other: Analysis) -> bool:
     return any(map(len, logs[0])) and all(map(pl.DataFrame.equals, *logs))
 
 
-def _with_promise(
-    change: Change, ends: tuple[float | None, ...], after: Side, *, disturbed: bool
-) -> Change:
+def _with_promise(change: Change, ends: tuple[float | None, ...], after: Side) -> Change:
     """Returns the change of a metric with what was promised, and what was measured of that."""
     low, high = (
         None if end is None or change.before is None else change.before + end
@@ -399,8 +396,7 @@ def _with_promise(
     own = (change.after, low, high)
     if change.metric in NAMED:
         own = estimate(NAMED[change.metric], after.after_start)
-    disturbed = disturbed or change.no_verdict_because == CONTENDED
-    return change.promised(ends, own, disturbed=disturbed)
+    return change.promised(ends, own)
 
 
 def sides_of(pairs: Sequence[Pair]) -> tuple[Side, ...]:

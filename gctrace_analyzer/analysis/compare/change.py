@@ -35,7 +35,6 @@ TOGETHER = "it is of several benchmarks together; compare each by itself"
 
 WIDER = "the measured interval is wider than the predicted one"
 UNKNOWN = "there are too few runs for an interval"
-DISTURBED = "other work disturbed the runs"
 """Why it is unclear whether a prediction held."""
 
 _PROMISED = tuple(
@@ -52,8 +51,8 @@ class Change(Plain):
     `delta_low` and `delta_high` bound the 95 % interval of `delta`. `by_load` is the change that a
     different load alone would cause. `expected` is predicted from the runs before, with an 80 %
     interval, and to be compared with `measured`, which leaves out the start-up and has a 95 %
-    interval. `held`: whether the two intervals overlap; where that is open, None, and
-    `open_because` has the reason.
+    interval. `held`: whether what was measured is in the predicted interval; where that is open,
+    None, and `open_because` has the reason.
     """
 
     metric: str
@@ -84,24 +83,22 @@ class Change(Plain):
         self,
         expected: tuple[float | None, ...],
         measured: tuple[float | None, float | None, float | None],
-        *,
-        disturbed: bool = False,
     ) -> Change:
         """Returns the change with what was expected, and whether that held.
 
         Args:
             expected: the value and the ends of its interval.
             measured: likewise.
-            disturbed: whether other work may be why it did not.
         """
-        (_, low, high), (_, least, most) = expected, measured
-        held, why = None, UNKNOWN
+        (_, low, high), (value, least, most) = expected, measured
+        held: bool | None = None
+        reason: str | None = UNKNOWN
         if not (low is None or high is None or least is None or most is None):
-            is_wider, fits = most - least > high - low, least <= high and low <= most
+            middle = (least + most) / 2 if value is None else value
+            held, reason = low <= middle <= high, None
             # Intervals that do not touch contradict each other, however wide they are.
-            why = WIDER if fits else DISTURBED
-            held = None if (is_wider if fits else disturbed) else fits
-        reason = why if held is None else None
+            if most - least > high - low and least <= high and low <= most:
+                held, reason = None, WIDER
         values: Any = dict(zip(_PROMISED, (*expected, *measured), strict=True))
         return replace(self, held=held, open_because=reason, **values)
 

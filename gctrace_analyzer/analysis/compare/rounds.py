@@ -29,9 +29,6 @@ ERROR = 0.05
 FEWEST_ROUNDS = 6
 """Rounds. With fewer, figures that do not decide have intervals too wide to be of use."""
 
-_MANY_DISTURBED = 0.5
-"""Share of the runs of a side. From it on, its figures may be those of other work."""
-
 SettingValue: TypeAlias = float | Literal["off"] | None
 """A value of GOGC or of the memory limit in MiB; None: what the command's own environment has."""
 
@@ -148,12 +145,6 @@ class Measurement:
         for run in self.runs:
             if run.side == side and not run.warm_up and run.error is None:
                 yield run
-
-    def is_disturbed(self, side: str) -> bool:
-        """Returns whether other work disturbed many runs of the baseline, or of a side."""
-        several = ([*self.counted(name)] for name in (self.sides[0], side))
-        shares = (_mean([run.disturbed for run in runs]) or 0.0 for runs in several)
-        return any(share >= _MANY_DISTURBED for share in shares)
 
     def both(self, side: str) -> list[tuple[int, int]]:
         """Returns the places of the runs of the baseline and of a side that share a round.

@@ -226,7 +226,7 @@ def what_held(pair: Pair) -> str:
     """Returns what the last column of the table of predictions means, as sentences."""
     reasons = dict.fromkeys(filter(None, (c.open_because for c in pair.changes.values())))
     unclear = f" Unclear: {'; or '.join(reasons)}." if reasons else ""
-    return f" Held: the two intervals overlap.{unclear}"
+    return f" Held: what was measured is in the predicted interval.{unclear}"
 
 
 def settings(pairs: Sequence[Pair], brief: Sequence[str] = ()) -> list[Table]:
