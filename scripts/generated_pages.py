@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import rule_examples
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.rules.registry import RULES, filled
+from gctrace_analyzer.analysis.rules.registry import RULES
+from gctrace_analyzer.analysis.thresholds import filled
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape
 from gctrace_analyzer.present import glossary
 

@@ -22,9 +22,8 @@ if find_spec("nbclient") is None:
     pytest.skip("the extra [notebook] is not installed", allow_module_level=True)
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-ALONE = {"01_quickstart", "08_fleet"}
-"""Notebooks with a kernel of their own: the first sets options of pandas, and a fleet starts processes
-that import the main module."""
+ALONE = {"08_fleet"}
+"""Notebooks with a kernel of their own: a fleet starts processes that import the main module."""
 MOST_LINES_OF_A_DEF = 3
 MOST_COLUMNS = 8
 

@@ -189,8 +189,8 @@ def changing_load(own: pl.DataFrame) -> Iterator[str]:
     low, high = rates[0], rates[-1]
     if low > 0 and high > _OTHER_RATE * low:
         yield (
-            f"the allocation rate changes within the log (from {digits(low, 2)} to "
-            f"{digits(high, 2)} MiB/s); the predictions are for the whole log"
+            f"the program allocates {digits(low, 2)} to {digits(high, 2)} MiB/s, depending on the "
+            "part of the log; the predictions are averages (to predict one part, choose its time)"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -488,6 +489,12 @@ def with_promises(thresholds: Thresholds, promised: Mapping[Quantity, float]) ->
     if (cpu := promised.get("gc_cpu")) is not None:
         changed |= {"gc_cpu_warn": cpu, "gc_cpu_bad": max(DEFAULT.gc_cpu_bad, cpu)}
     return replace(thresholds, **changed)
+
+
+def filled(template: str, thresholds: Thresholds = DEFAULT) -> str:
+    """Returns a condition or a need of a rule with the numbers of `thresholds`."""
+    # Reports write "10 %", Python's format "10%".
+    return re.sub(r"(\d)%", r"\1 %", template.format(t=thresholds))
 
 
 _KINDS = {field.name: type(getattr(DEFAULT, field.name)) for field in fields(Thresholds)}

@@ -73,6 +73,11 @@ def command_parser() -> argparse.ArgumentParser:
 
 
 def _document(query: str) -> Document:
+    from gctrace_analyzer.present.glossary import explain_word
+
+    # Without tables, which take most of the time.
+    if (word := explain_word(query)) is not None:
+        return word
     from gctrace_analyzer.present.explain import explain, explain_name, names
     from gctrace_analyzer.present.format import printable
 

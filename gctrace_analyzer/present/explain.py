@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.cycles import goal_mib
-from gctrace_analyzer.analysis.rules.registry import RULES, Rule, filled, find_rule
+from gctrace_analyzer.analysis.rules.registry import RULES, Rule, find_rule
 from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB
-from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.thresholds import DEFAULT, filled
 from gctrace_analyzer.ingest.believable import NO_GOAL_MIB
 from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Shape
 from gctrace_analyzer.present.document import (
@@ -22,8 +22,8 @@ from gctrace_analyzer.present.document import (
     Sentences,
     Title,
 )
-from gctrace_analyzer.present.format import mib, sentences
-from gctrace_analyzer.present.glossary import find_word, words
+from gctrace_analyzer.present.format import mib, sentences, share
+from gctrace_analyzer.present.glossary import words
 from gctrace_analyzer.present.sections import verdict
 from gctrace_analyzer.units import MIB
 
@@ -94,11 +94,9 @@ _OTHERS = {
 
 
 def explain_name(text: str) -> Document | None:
-    """Explains a finding, a word of reports or a figure; None if `text` is not one of them."""
+    """Explains a finding or a figure; None if `text` is not one of them."""
     if (rule := find_rule(text)) is not None:
         return _finding(rule)
-    if (word := find_word(text)) is not None:
-        return [Heading(word), Paragraphs([words()[word]], indent=2)]
     for figure in schema.SUMMARY:
         if figure.name == text.lower():
             return [Heading(figure.name), Paragraphs([figure.described], indent=2)]
@@ -106,7 +104,7 @@ def explain_name(text: str) -> Document | None:
 
 
 def names() -> list[str]:
-    """Returns what `explain_name` knows: findings, words of reports and figures."""
+    """Returns what has a name and an explanation: findings, words of reports and figures."""
     figures = (column.name for column in schema.SUMMARY)
     return [*(rule.name for rule in RULES.values()), *words(), *figures, *RULES]
 
@@ -200,11 +198,14 @@ def _death(text: str, table: str, report: Report) -> Iterator[Block]:
 
 def _explained(shape: Shape, match: re.Match[str], note: str | None) -> Iterator[Block]:
     yield from _heading(shape, match[0], note)
-    yield from _fields(shape, match.groupdict())
-    if shape.table == "cycles" and (figures := [*_derived(match)]):
+    if shape.table == "cycles":
+        number = _numbers(match)
+        unusual = " ".join(_unusual(number)) if "start_s" in number else ""
+        yield Paragraphs([unusual or "Nothing unusual in this cycle."], "bold")
+        yield Sentences([Sentence(*figure) for figure in _derived(number)], width=14)
         yield Gap()
-        yield Heading("Calculated from it")
-        yield Sentences([Sentence(*figure) for figure in figures], width=14)
+        yield Heading("Field by field")
+    yield from _fields(shape, match.groupdict())
 
 
 def _heading(shape: Shape, line: str, note: str | None) -> Iterator[Block]:
@@ -243,13 +244,32 @@ def _fields(shape: Shape, match: Mapping[str, str]) -> Iterator[Block]:
         yield Sentences([Sentence("", source)], width=14, style="dim")
 
 
-def _derived(match: re.Match[str]) -> Iterator[tuple[str, str]]:
-    """Yields the figures that a person would derive from the line."""
-    number = {
+def _numbers(match: re.Match[str]) -> dict[str, float]:
+    return {
         name: float(value)
         for name, value in match.groupdict().items()
         if value and re.fullmatch(r"[-+]?\d+(\.\d+)?", value)
     }
+
+
+def _unusual(number: Mapping[str, float]) -> Iterator[str]:
+    """Yields what a cycle costs the program, as far as it is more than usual."""
+    t, names = DEFAULT, ("stw_sweep_term_ms", "stw_mark_term_ms")
+    if (longest := max(number[name] for name in names)) >= t.stw_warn_ms:
+        yield f"Long pause: the program stood still for {longest:g} ms."
+    costs = ["assist_cpu_ms", "background_cpu_ms", *(f"{n[:-2]}cpu_ms" for n in names)]
+    all_ms = sum(number.get(name, 0.0) for name in costs)
+    if all_ms and (part := number["assist_cpu_ms"] / all_ms) >= t.assist_warn:
+        yield f"Mark assists were {share(part)} of its GC CPU: they slow goroutines that allocate."
+    if (percent := number.get("gc_cpu_since_start_pct", 0.0)) >= 100 * t.gc_cpu_warn:
+        yield f"GC has taken {percent:.0f} % of the CPU since the program started."
+    live, goal = number["heap_live_mib"], number.get("heap_goal_mib", NO_GOAL_MIB)
+    if live >= goal > HEAP_MINIMUM_MIB:
+        yield f"{live:.0f} MiB live at a goal of {goal:.0f}: the next cycle starts at once."
+
+
+def _derived(number: dict[str, float]) -> Iterator[tuple[str, str]]:
+    """Yields the figures that a person would derive from the line."""
     if "start_s" not in number:
         phases = [value for name, value in number.items() if name.startswith("phase_")]
         unit = "µs" if "phase_1_us" in number else "ms"

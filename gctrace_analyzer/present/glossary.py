@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.rules.registry import filled
+from gctrace_analyzer.analysis.thresholds import filled
+from gctrace_analyzer.present.document import Heading, Paragraphs
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.present.document import Document
 
 _ENTRY = re.compile(
     r"^## (?P<word>[^\n]+)\n\n(?P<text>(?:[^\n]+\n)+)(?:\nAlso: (?P<also>[^\n]+)\.\n)?",
@@ -34,6 +39,12 @@ def find_word(text: str) -> str | None:
     wanted = re.sub(r"[\s_-]+", " ", text.strip().lower())
     names = ((word, f"{word}, {also}".lower().split(", ")) for word, _, also in _entries())
     return next((word for word, spelled in names if wanted in spelled), None)
+
+
+def explain_word(text: str) -> Document | None:
+    """Explains a word of reports; None if `text` is none of them."""
+    word = find_word(text)
+    return None if word is None else [Heading(word), Paragraphs([words()[word]], indent=2)]
 
 
 def _entries() -> list[tuple[str, str, str]]:

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.rules.diagnose import ALL_RULES
-from gctrace_analyzer.analysis.rules.registry import filled
+from gctrace_analyzer.analysis.thresholds import filled
 from lab.own import ROOT
 
 if TYPE_CHECKING:

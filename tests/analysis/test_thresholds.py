@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 import pytest
 
-from gctrace_analyzer.analysis.rules.registry import RULES, filled
-from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.rules.registry import RULES
+from gctrace_analyzer.analysis.thresholds import DEFAULT, filled
 from tests.conftest import ROOT
 
 SHARES = (

@@ -754,8 +754,9 @@ def test_a_cpu_limit_is_written_as_kubernetes_writes_it() -> None:
 def test_a_log_that_is_piped_is_of_the_pod_next_to_it() -> None:
     with Path("samples/leak-go1.26.log").open("rb") as log:
         done = command("-", "samples/describe-pod.txt", stdin=log)
-    assert "container limit 512 MiB (state of the container, orders)" in " ".join(
-        done.stdout.split()
+    assert (
+        "container limit 512 MiB, CPU limit 0.5 (state of the container, orders)"
+        in " ".join(done.stdout.split())
     )
     assert "another program" not in done.stdout
 

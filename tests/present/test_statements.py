@@ -644,10 +644,10 @@ def test_a_load_that_changes_within_the_log_is_noted() -> None:
         for n, line in enumerate(log_of(120).splitlines(keepends=True), start=1)
     )
     notes = read_text(first + later).report().advice.baseline.warnings
-    (note,) = (each for each in notes if "allocation rate changes" in each)
-    assert note.endswith("MiB/s); the predictions are for the whole log")
+    (note,) = (each for each in notes if "depending on the part of the log" in each)
+    assert note.endswith("the predictions are averages (to predict one part, choose its time)")
     steady = read_text(log_of(120)).report().advice.baseline.warnings
-    assert not any("allocation rate changes" in each for each in steady)
+    assert not any("depending on the part" in each for each in steady)
 
 
 def test_a_few_forced_cycles_are_named_although_they_are_no_finding() -> None:

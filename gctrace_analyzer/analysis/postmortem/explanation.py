@@ -277,7 +277,9 @@ def _why_most(facts: Evidence, heap: HeapAtDeath, most: float) -> str:
     goal = facts.minute.next_goal_mib
     due = "" if goal is None else f"the next cycle was due at a heap of {goal:,} MiB"
     if heap.most_is == "goal":
-        return f"{due}, which it seldom exceeds by over {100 * (MAX_OVERSHOOT - 1):.0f} %"
+        return (
+            f"{due}, and the heap is rarely {100 * (MAX_OVERSHOOT - 1):.0f} % larger than that"
+        )
     rate, since = heap.rate_mib_per_s or 0.0, heap.since_s or 0.0
     also = f" ({due})" if due else ""
     return (

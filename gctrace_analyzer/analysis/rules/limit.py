@@ -37,16 +37,16 @@ _TIGHT = "GC015"
     "limit-thrash",
     meaning="GOMEMLIMIT is too low: the live heap does not fit under it, so allocation starts GC "
     "again and again. Under load it runs all the time and slows the program down.",
-    condition="The heap goal is at or below the live heap of the cycle before in at least "
-    "{t.thrash_min_cycles} cycles that are not forced, with at most {t.thrash_gap_cycles} others "
-    "between two of them. For heaps under {t.thrash_min_live_mib:.0f} MiB it takes "
-    "{t.thrash_small_cycles} such cycles, with at most one other between two of them. Or the "
-    "memory limit sets over {t.thrash_limited_share:.0%} of the goals in {t.thrash_window_s:g} s, "
-    "the median effective GOGC is at most {t.thrash_gogc:g}, and GC is running at least "
-    "{t.thrash_active_share:.0%} of the time. Episodes at most {t.episode_join_cycles} cycles or "
-    "{t.episode_join_s:g} s apart count as one. If they take less than a tenth of the run and end "
-    "before its last tenth, limit-tight comes first. GC CPU from {t.gc_cpu_warn:.0%} on is named "
-    "as the cost.",
+    condition="The heap goal is at or below the live heap of the cycle before, in "
+    "{t.thrash_min_cycles} cycles or more that are not forced. Up to {t.thrash_gap_cycles} other "
+    "cycles may be between two of them. A heap under {t.thrash_min_live_mib:.0f} MiB needs "
+    "{t.thrash_small_cycles} such cycles, and one other at most between two of them. Also "
+    "reported: for {t.thrash_window_s:g} s, the memory limit sets over "
+    "{t.thrash_limited_share:.0%} of the goals, the median effective GOGC is {t.thrash_gogc:g} or "
+    "less, and GC runs {t.thrash_active_share:.0%} of the time or more. Two episodes are one if "
+    "{t.episode_join_cycles} cycles or {t.episode_join_s:g} s or less lie between them. Thrashing "
+    "that is over, and took less than a tenth of the run, is listed after limit-tight. The cost is "
+    "named if GC CPU is {t.gc_cpu_warn:.0%} or more.",
     advice="Raise GOMEMLIMIT (and the container's limit, if it is too low), or keep less in "
     "memory. If you can do neither: first set GOGC to a low value such as 25, then remove "
     "GOMEMLIMIT; the heap then grows past the limit, but GC no longer runs all the time.",

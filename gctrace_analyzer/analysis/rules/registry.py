@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from gctrace_analyzer.analysis.rules.finding import Evidence, Finding, page_of
-from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
@@ -88,12 +86,6 @@ class Rule(RuleTexts, Generic[Facts]):
             )
 
 
-def filled(template: str, thresholds: Thresholds = DEFAULT) -> str:
-    """Returns a condition or a need of a rule with the numbers of `thresholds`."""
-    # Reports write "10 %", Python's format "10%".
-    return re.sub(r"(\d)%", r"\1 %", template.format(t=thresholds))
-
-
 RULES: dict[str, Rule[Any]] = {}
 """Every rule by its id. Importing the package `rules` registers all of them."""
 
@@ -102,6 +94,7 @@ rule = RuleTexts
 
 
 def find_rule(text: str) -> Rule[Any] | None:
-    """Returns the rule with this id or name, in upper or lower case; None if there is none."""
+    """Returns the rule with this id or name, however it is written; None if there is none."""
+    name = "-".join(text.lower().split())
     by_id = RULES.get(text.upper())
-    return by_id or next((each for each in RULES.values() if each.name == text.lower()), None)
+    return by_id or next((each for each in RULES.values() if each.name == name), None)

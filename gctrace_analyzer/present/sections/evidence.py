@@ -40,7 +40,7 @@ _NOUNS = {
     "cycles": ("GC cycle", None),
     "memstats": ("MemStats dump", None),
     "oom_kills": ("OOM kill", None),
-    "oom_invocations": ("OOM killer run without a kill", "OOM killer runs without a kill"),
+    "oom_invocations": ("report of the OOM killer", "reports of the OOM killer"),
     "oom_tasks": ("task listed", "tasks listed"),
     "unit_events": ("unit event", None),
     "container_states": ("container state", None),
@@ -139,10 +139,8 @@ def self_check(report: Report) -> str | None:
             if abs(check) >= 1
             else "agrees with"
         )
-        # Go 1.18 and later may count pauses in part (`log_check_points`).
-        either = report.analysis.cycles["stacks_mib"].count() > 0
-        added = f"the lines{', with or without their pauses,' if either else ','}"
-        agrees = f"GC CPU, as added up from {added} {points} the runtime's own percentage; "
+        # Of Go 1.18 and later, with or without pauses (`log_check_points`).
+        agrees = f"The GC CPU of all cycles {points} the percentage that the runtime prints; "
     lines = sum(source.lines for source in report.analysis.log.sources)
     read = f"{count(lines, 'line')} read, " if lines else ""
     return (
@@ -214,7 +212,10 @@ def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         from gctrace_analyzer.present.sections.without_cycles import without_victim
 
         sentence, advice = without_victim(ran)
-        yield "OOM killer without a known kill", [("Run", sentence), ("Action", advice)]
+        yield (
+            "OOM killer ran; its victim is not in the input",
+            [("Run", sentence), ("Action", advice)],
+        )
 
 
 def _is_of_others(kills: pl.DataFrame) -> bool:
@@ -399,12 +400,11 @@ def units(report: Report) -> Table | None:
 
 
 def settings(report: Report) -> str | None:
-    """Returns GOGC, limits and other known settings with their sources."""
+    """Returns GOGC, limits and other known settings by their sources."""
     names = NAMES | {"go_version": "Go", "off_heap_mib": "off-heap memory"}
-    parts = []
-    for name, value in report.analysis.settings.to_dict().items():
-        if value["value"] is None:
-            continue
-        source = "" if value["source"] == "given" else f" ({value['source']})"
-        parts.append(f"{names[name]} {written(name, value['value'])}{source}")
-    return "; ".join(parts) or None
+    of: dict[str, list[str]] = {}
+    for name, known in report.analysis.settings.to_dict().items():
+        if known["value"] is not None:
+            text = f"{names[name]} {written(name, known['value'])}"
+            of.setdefault(known["source"], []).append(text)
+    return "; ".join(f"{', '.join(parts)} ({source})" for source, parts in of.items()) or None

@@ -173,13 +173,11 @@ def _is_throttled(run: TrialRun) -> bool:
 def method(pairs: Sequence[Pair], measurement: Measurement) -> str:
     """Returns how changes and intervals were computed."""
     decider = label_of(measurement.decider.name)
-    looked = (
-        f", that of {decider} a confidence sequence, which may be looked at after every round"
-    )
+    looked = f" That of {decider} allows for stopping as soon as it decides."
     looked = "" if measurement.fixed else looked
     share = f" They hold for all {len(pairs)} sides together." if len(pairs) > 1 else ""
     return (
         f"Change: relative to {printable(pairs[0].before.label)}, within each of "
-        f"{count(measurement.rounds, 'round')}, with its 95 % interval (Student's t{looked})."
+        f"{count(measurement.rounds, 'round')}, with its 95 % interval.{looked}"
         f"{share} ~: not significant."
     )

@@ -58,9 +58,6 @@ def document(report: Report) -> Document:
 
 def _blocks(report: Report) -> Iterator[Block]:
     yield title(report)
-    if known := evidence.settings(report):
-        yield Paragraphs([known], indent=2)
-    yield from _inputs(report)
     yield Gap()
     yield (statement := verdict.shown(report))
     said = f"{statement.sentence} {statement.action}"
@@ -78,6 +75,7 @@ def _blocks(report: Report) -> Iterator[Block]:
         in_brief = report.analysis.summary.cycles and _is_sick(statement)
         yield Folded("Processes", lambda: [processes], [processes] if in_brief else [])
     yield from _memory(report, is_sick=_is_sick(statement))
+    yield from _inputs(report)
     yield from _skipped(report)
     units = [*filter(None, (evidence.units(report),))]
     # Without GC cycles the CPU time of a unit is all that is known of its costs.
@@ -91,8 +89,13 @@ def _is_sick(statement: Statement) -> bool:
 
 
 def _inputs(report: Report) -> Iterator[Block]:
-    """Yields what each input is, unless it is one plain log."""
+    """Yields where settings are from, and what each input is, unless it is one plain log."""
     rows = [Sentence(*input_) for input_ in evidence.inputs(report)]
+    known = evidence.settings(report)
+    if known or rows:
+        yield from (Gap(), Heading("Inputs"))
+    if known:
+        yield Paragraphs([known], indent=2)
     if not rows:
         return
     shown = Sentences(rows, width=26, style="dim")

@@ -436,7 +436,7 @@ def test_a_run_of_the_oom_killer_whose_victim_is_missing_is_reported_next_to_a_k
     run = "[7093.543707] api invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0\n"
     found = dict(evidence.deaths(read_text(kill + run).report()))
     assert len(found) == 2
-    (story,) = (rows for title, rows in found.items() if title.startswith("OOM killer without"))
+    (story,) = (rows for title, rows in found.items() if title.startswith("OOM killer ran"))
     assert "while api asked for memory" in story[0][1]
     assert len(dict(evidence.deaths(read_text(kill).report()))) == 1
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gctrace_analyzer.analysis.rules import diagnose
-from gctrace_analyzer.analysis.rules.registry import RULES, Rule, filled, find_rule, rule
-from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.analysis.rules.registry import RULES, Rule, find_rule, rule
+from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds, filled
 from gctrace_analyzer.present.document import Heading, Sentences
 from gctrace_analyzer.present.explain import explain_name
 from tests.conftest import ROOT
