@@ -265,7 +265,8 @@ def _unusual(number: Mapping[str, float]) -> Iterator[str]:
         yield f"GC has taken {percent:.0f} % of the CPU since the program started."
     live, goal = number["heap_live_mib"], number.get("heap_goal_mib", NO_GOAL_MIB)
     if live >= goal > HEAP_MINIMUM_MIB:
-        yield f"{live:.0f} MiB live at a goal of {goal:.0f}: the next cycle starts at once."
+        why = "the heap grows, or a memory limit leaves it no room"
+        yield f"{live:.0f} MiB are live at a goal of {goal:.0f}: {why}."
 
 
 def _derived(number: dict[str, float]) -> Iterator[tuple[str, str]]:
