@@ -14,6 +14,7 @@ import polars as pl
 from gctrace_analyzer.errors import NoDataError, UnreadableInputError
 from gctrace_analyzer.ingest import sniff
 from gctrace_analyzer.ingest.evidence import words
+from gctrace_analyzer.ingest.evidence.message import STATED
 from gctrace_analyzer.ingest.gctrace import parse
 from gctrace_analyzer.ingest.gctrace.chunk import Reject
 from gctrace_analyzer.ingest.gctrace.patterns import RUNTIME
@@ -93,7 +94,11 @@ class Part:
         """Returns the number of rows of each table."""
         counted = {"cycles": sum(map(len, self.cycles))}
         counted |= {table: sum(map(len, frames)) for table, frames in self.companions.items()}
-        counted |= {table: len(rows) for table, rows in self.rows.items() if rows}
+        counted |= {
+            table: happened
+            for table, rows in self.rows.items()
+            if (happened := sum(row.get("event") != STATED for row in rows))
+        }
         if self.memstats is not None:
             counted["memstats"] = len(self.memstats)
         if self.profiles:

@@ -403,6 +403,7 @@ def _rows_of_messages(part: Part) -> Rows:
         _messages(part),
         described,
         processes.followed(part.cycles, newest_first=part.newest_first),
+        part.cycles,
     )
 
 

@@ -15,6 +15,7 @@ from gctrace_analyzer.analysis.settings.of_containers import container_of
 from gctrace_analyzer.analysis.settings.printed import as_lines
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest.evidence.message import STATED
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.processes import longest_process
 from gctrace_analyzer.ingest.rows import median, of_process
@@ -271,6 +272,8 @@ def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
     source = "state of the container" if is_state else source
     name = row["name"] or row["container"]
     where = f"{source}, {name}" if name else source
+    if row["event"] == STATED:
+        where = f"{PurePath(str(row['source'])).name}:{row['line_no']}"
     values = {
         "memory_limit_mib": _mib(row["gomemlimit_bytes"]),
         "container_limit_mib": _mib(row["memory_limit_bytes"]),

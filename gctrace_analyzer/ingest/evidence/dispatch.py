@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.ingest.evidence import (
     cgroups,
+    configured,
     docker,
     oom,
     oom_lines,
@@ -22,6 +23,8 @@ from gctrace_analyzer.ingest.metrics import runtime_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    import polars as pl
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row, Rows
 
@@ -39,6 +42,7 @@ HINT = "|".join(
         runtime_lines.HINT,
         fatal.HINT,
         cgroups.HINT,
+        configured.HINT,
         "blob data",
         _BYTES,
     ]
@@ -50,6 +54,7 @@ def read(
     messages: Sequence[Message],
     described: Sequence[Row] = (),
     runs_on: Callable[[int], bool] = lambda _: False,
+    cycles: Sequence[pl.DataFrame] = (),
 ) -> Rows:
     """Returns the rows that the messages contain, by table.
 
@@ -58,8 +63,9 @@ def read(
         described: the containers that documents next to them describe, which have the same words.
             Why one of them was stopped is added to its row.
         runs_on: whether the process whose records precede a line has more of them after it.
+        cycles: the GC cycles between them.
     """
-    configured = messages
+    every = messages
     messages = [message for message in messages if not words.COMMAND.search(message.text)]
     events = [message for message in messages if not words.NOT_LOGGED.search(message.text)]
     rows: Rows = {}
@@ -79,7 +85,7 @@ def read(
     states += cgroups.joined(cgroups.read_files(events), rows)
     if not described:
         states += pods.read_words(events, {row["line_no"] for row in states})
-    pods.add_configured(configured, [*states, *described], rows["oom_kills"])
+    stated = [*configured.add(every, states, described, rows["oom_kills"], cycles)]
     rows["runtime_fatal"] = fatal.read(events)
     crashes = () if rows["runtime_fatal"] else fatal.crashes(events)
     if not described and not any(rows.get(table) for table in _OF_DEATHS):
@@ -89,7 +95,7 @@ def read(
     of_one_pod = len({row.get("pod") for row in described}) == 1
     platforms.mark_stopped(described, stops, everywhere=of_one_pod)
     rows["benchmarks"] = bench_lines.read(messages)
-    notes = (*log_messages.of_last_times(messages), *crashes)
+    notes = (*log_messages.of_last_times(messages), *crashes, *stated)
     rows["notes"] = [{"note": note} for note in notes]
     rows["rejected"] = list(_unreadable(messages))
     return rows

@@ -25,6 +25,9 @@ NOT_ENDED = "not_ended"
 BELOW = "oom below"
 """The event of a control group in which, or in a group below which, a process was killed."""
 
+STATED = "stated"
+"""The event of a container of which an input states settings, and nothing has happened."""
+
 KILLED_AT_START = "container init was OOM-killed"
 """What runc says if the limit is too low to start a container: no program has run."""
 

@@ -28,8 +28,7 @@ HINT = (
     r"\d/\d+ +(?:Init:)?(?:OOMKilled|Evicted|CrashLoopBackOff) |"
     r"xitCode:-?\d+(?:[ ,](?:finishedAt|Signal):|,$)|inishedAt\"?:\s?\"|OOMKilled|"
     r"\"ExitCode\": ?\d|\"Memory\": ?\d|"
-    r"Container (?:name|memory|finished at) +\||"
-    r"mem_limit:|MemoryMax=|docker run |[Ll]imits:|^[\s>]{0,40}memory: "
+    r"Container (?:name|memory|finished at) +\|"
 )
 
 _LOW = re.compile(r"The node was low on resource: memory\.")
@@ -404,61 +403,3 @@ def _cells(text: str) -> Row:
         elif cell in ("Terminated", "OOMKilled") and before.isdigit():
             row.setdefault("restart_count", numbers.whole(before))
     return row
-
-
-_CONFIGURED = re.compile(
-    r"^(?:[\s>-]{0,40}mem_limit: *[\"']?|.{0,200}?\b(?:"
-    r"docker run .{0,500}?(?:-m|--memory)[ =]|MemoryMax=))"
-    r"(?P<limit>\d{1,19})(?P<limit_unit>[KkMmGgBb])?"
-    r"|^[\s>-]{0,40}[Ll]imits:(?:[ {]*(?:cpu: *[^\s,]{1,20}[,\s]*)?memory: *[\"']?"
-    r"(?P<same>\d[\w.]{0,20}))?"
-    r"|^[\s>]{0,40}memory: *[\"']?(?P<next>\d[\w.]{0,20})"
-)
-"""The limit in the file of Compose, a command of Docker, a unit of systemd, or in a manifest of
-Kubernetes, in which memory may stand next to the CPUs."""
-
-_LIMITS_LINES = 2
-"""How many lines after `limits:` its memory stands at most."""
-
-
-def _configured(messages: Iterable[Message]) -> set[float | None]:
-    sizes: set[float | None] = set()
-    begun = -_LIMITS_LINES - 1
-    for message in messages:
-        if not (match := _CONFIGURED.match(message.text)):
-            continue
-        if match["limit"]:
-            sizes.add(size_bytes(match.groupdict(), "limit"))
-        elif match["next"] is None and match["same"] is None:
-            begun = message.line_no
-        elif match["same"] or message.line_no - begun <= _LIMITS_LINES:
-            sizes.add(kubernetes.quantity(match["same"] or match["next"]))
-            begun = -_LIMITS_LINES - 1
-    return sizes
-
-
-def add_configured(
-    messages: Iterable[Message], states: Sequence[Row], kills: Sequence[Row]
-) -> None:
-    """Adds the limit that configuration in the same input states to the only container in it.
-
-    Without one, it is added to the kills of the only program. Where limits differ, it is the one
-    that `docker stats` prints, which may be the host's memory.
-    """
-    names = {row.get("name") or row.get("container") or row.get("pod") for row in states}
-    is_known = any(row.get("memory_limit_bytes") for row in states)
-    if len(names) > 1 or is_known or not (states or kills):
-        return
-    sizes = _configured(messages)
-    printed = {row.get("memory_of_host_bytes") for row in states} - {None}
-    limits = sizes & printed if printed else sizes
-    limit = numbers.whole(next(iter(limits))) if len(limits) == 1 else None
-    if limit is None:
-        return
-    for row in states:
-        row["memory_limit_bytes"] = limit
-        row.pop("memory_of_host_bytes", None)
-    if not states and len({row.get("comm") for row in kills}) == 1:
-        for row in kills:
-            if row.get("scope") == "memcg" and not row.get("limit_bytes"):
-                row["limit_bytes"] = limit

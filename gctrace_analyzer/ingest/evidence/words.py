@@ -19,7 +19,7 @@ COARSE = (
     'kill failed:|exited after|escalating to|xitCode":|'
     r'MESSAGE":\[|MESSAGE": \[|MESSAGE" :\[|MESSAGE" : \[|'
     "emory limit|Error R1|running mem=|app\\.crash|"
-    "mem_limit|imits:|MemoryMax|docker run|"
+    "mem_limit|imits:|MemoryMax|docker run|GOGC|GOMEML|"
     "src/runtime/|cmd/compile|cmd/link|o version go|failed to reserve|"
     "ax Memory Used|axMemoryUsed|signal: killed|memory\\.|running mem|sample#|sysMap|largeAlloc|"
     "asm_|Sent interrupt|"

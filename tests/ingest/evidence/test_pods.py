@@ -338,49 +338,6 @@ def test_a_report_with_the_words_of_documentation_is_a_kill(text: str) -> None:
     assert len(read_text(f"{text}\n").post_mortems()) == 1
 
 
-STATS = (
-    "CONTAINER ID   NAME  CPU %  MEM USAGE / LIMIT   MEM %\n5b1d8a2c9e01   api  0.1%  200MiB / "
-)
-KILLED = "container api was OOMKilled with exit code 137\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "limit_mib"),
-    [
-        (
-            f"    resources:\n      limits:\n        cpu: 500m\n        memory: 256Mi\n{KILLED}",
-            256,
-        ),
-        (f"> limits:\n>   memory: '256Mi'\n> requests:\n>   memory: 64Mi\n{KILLED}", 256),
-        (f"Limits: memory: 4Gi\n{KILLED}", 4096),
-        (f"limits: {{cpu: 1, memory: 256Mi}}\n{KILLED}", 256),
-        (f"    mem_limit: 384m\n{KILLED}", 384),
-        (f"mem_limit: 384m\nmem_limit: 512m\n{KILLED}", None),
-        (f"requests:\n  memory: 64Mi\n{KILLED}", None),
-        (f"mem_limit: 384m\nmem_limit: 512m\n{STATS}384MiB  52 %\n", 384),
-        (f"{STATS}384MiB  52 %\n", None),
-    ],
-)
-def test_a_limit_in_the_configuration_is_that_of_the_container(
-    text: str, limit_mib: int | None
-) -> None:
-    states = read_text(text).container_states
-    expected = None if limit_mib is None else limit_mib * MIB
-    assert states["memory_limit_bytes"].to_list() == [expected]
-
-
-@pytest.mark.parametrize(
-    "line", ["$ docker run -d -m 200m shop/api", "[Service]\nMemoryMax=200M"]
-)
-def test_a_limit_in_a_command_or_unit_is_that_of_the_only_victim(line: str) -> None:
-    kill = "kernel: Memory cgroup out of memory: Killed process {} ({}) anon-rss:900kB\n"
-    assert (
-        read_text(f"{line}\n{kill.format(7, 'api')}").oom_kills["limit_bytes"][0] == 200 * MIB
-    )
-    two = read_text(f"{line}\n{kill.format(7, 'api')}{kill.format(8, 'web')}").oom_kills
-    assert two["limit_bytes"].to_list() == [None, None]
-
-
 @pytest.mark.parametrize("text", ["my pods are OOMKilled daily\n", "thanos gets OOM-killed\n"])
 def test_words_about_kills_in_general_are_no_kill(text: str) -> None:
     with pytest.raises(NoDataError, match="words about an OOM kill") as error:

@@ -1,0 +1,164 @@
+"""Reads the settings that commands and configuration in an input state: GOGC and limits."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gctrace_analyzer.ingest import numbers
+from gctrace_analyzer.ingest.evidence import kubernetes
+from gctrace_analyzer.ingest.evidence.docker import go_settings
+from gctrace_analyzer.ingest.evidence.message import STATED, given, size_bytes
+from gctrace_analyzer.units import MIB
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import polars as pl
+
+    from gctrace_analyzer.ingest.evidence.message import Message, Row
+
+_INDENT, _PROMPT = r"^[\s>-]{0,40}", r"^[\s>]{0,40}(?:\S{0,60}[$%❯] ?)"
+_VARIABLE = (
+    r"\b(GOGC|GOMEMLIMIT)[\"']?(?: ?[=:] ?| |,{1,2} ?[\"']?value[\"']?: {0,9})[\"']?"
+    r"(off|-?\d{1,19}(?:\.\d{1,9})?(?:[KMGT]i)?B?)(?![\w.%])"
+)
+_COMMAND = re.compile(
+    # The command line of the program, of Docker or kubectl, and of a shell
+    r"gctrace=|docker run |kubectl set env |"
+    rf"{_PROMPT}?(?:- |RUN )?(?:export |setx? |env |\$env:)|"
+    rf"{_PROMPT}(?:[A-Z]\w{{0,40}}=\S{{1,99}} ){{0,5}}GO"
+)
+_ENTRY = re.compile(
+    # In the file of Docker, of Compose, of Kubernetes, of a unit or of variables
+    r"^[\s>]{0,40}(?:ENV |Environment=)|"
+    rf"{_INDENT}[\"'{{]{{0,3}}(?:name[\"']?: ?[\"']?)?{_VARIABLE}[\"'}},]{{0,3}}\s*$"
+)
+"""How a line sets variables, whose names and values sentences have too."""
+
+_OF_VARIABLES = re.compile(_VARIABLE)
+_VALUE = r"^[\s>]{0,40}[\"']?value[\"']?: "
+
+_LIMIT = re.compile(
+    r"^(?:[\s>-]{0,40}mem_limit: *[\"']?|.{0,200}?\b(?:"
+    r"docker run .{0,500}?(?:-m|--memory)[ =]|MemoryMax=))"
+    r"(?P<limit>\d{1,19})(?P<limit_unit>[KkMmGgBb])?"
+)
+"""The limit in the file of Compose, a command of Docker or a unit of systemd."""
+
+_LIMITS, _LIMITS_LINES = re.compile(rf"{_INDENT}[Ll]imits:"), 2
+"""How many lines after `limits:` of a manifest of Kubernetes its memory and CPUs stand at most."""
+
+_OF_LIMITS = re.compile(r"\b(memory|cpu): *[\"']?(\d[\w.]{0,20})")
+_LIMIT_BYTES = "memory_limit_bytes"
+_COLUMNS = {"memory": _LIMIT_BYTES, "cpu": "cpu_limit"}
+_LEFT = "The input states {}, which may be of another run: specify what this program ran with."
+
+HINT = (
+    r"mem_limit:|MemoryMax=|docker run |[Ll]imits:|^[\s>]{0,40}(?:memory|cpu): |"
+    rf"(?:GOGC|GOMEMLIMIT)(?:[\"']?(?: ?[=:] ?| |, ?)[\"']?(?:off|-?\d|value)|[\"']?,?$)|{_VALUE}"
+)
+
+
+class _Stated(NamedTuple):
+    """A setting: its column of `container_states`, its value, its text, and its line.
+
+    That of a command is of what comes after it.
+    """
+
+    column: str
+    value: float | str
+    text: str
+    line_no: int
+    in_command: bool
+
+
+def _stated(messages: Iterable[Message]) -> Iterator[_Stated]:
+    begun, (before_at, before) = -_LIMITS_LINES - 1, (0, "")
+    for message in messages:
+        text, at = message.text, message.line_no
+        if before_at == at - 1 and re.match(_VALUE, text):
+            text = f"{before}, {text.lstrip(' >')}"
+        before_at, before, in_command = at, text, _COMMAND.search(text) is not None
+        sets = in_command or _ENTRY.search(text)
+        for variable, value in _OF_VARIABLES.findall(text) if sets else ():
+            for column, number in given(go_settings({variable: value})).items():
+                yield _Stated(column, number, f"{variable}={value}", at, in_command)
+        begun = at if _LIMITS.match(text) else begun
+        if match := _LIMIT.match(text):
+            shown = f"a memory limit of {match['limit']}{match['limit_unit'] or ''}"
+            size = size_bytes(match.groupdict(), "limit") or 0
+            yield _Stated(_LIMIT_BYTES, size, shown, at, in_command)
+        for name, value in _OF_LIMITS.findall(text) if at - begun <= _LIMITS_LINES else ():
+            if number := kubernetes.quantity(value):
+                number, shown = numbers.whole(number) or number, f"a {name} limit of {value}"
+                yield _Stated(_COLUMNS[name], number, shown, at, in_command=False)
+
+
+def _usable(
+    stated: Iterable[_Stated], first_cycle: int, live_bytes: float
+) -> tuple[dict[str, _Stated], list[str]]:
+    """Returns the settings that are the program's, and those that may be of another run.
+
+    The former have one value, which the live heap does not contradict, and do not stand in a
+    command after the cycles.
+    """
+    by_column: dict[str, dict[float | str, _Stated]] = {}
+    for setting in stated:
+        by_column.setdefault(setting.column, {}).setdefault(setting.value, setting)
+    usable: dict[str, _Stated] = {}
+    left: list[str] = []
+    for column, values in by_column.items():
+        (first, *others) = values.values()
+        is_late = first.in_command and 0 < first_cycle < first.line_no
+        if others or is_late or (column == _LIMIT_BYTES and float(first.value) < live_bytes):
+            left += [f"{each.text} (line {each.line_no})" for each in values.values()]
+        else:
+            usable[column] = first
+    return usable, left
+
+
+def add(
+    messages: Iterable[Message],
+    states: list[Row],
+    described: Sequence[Row],
+    kills: Sequence[Row],
+    cycles: Sequence[pl.DataFrame],
+) -> Iterator[str]:
+    """Adds the settings that the input states to the only container in it; yields a note.
+
+    Without one, they are those of the program whose cycles follow, and the limit is that of the
+    kills of the only program. Where limits differ, it is the one that `docker stats` prints,
+    which may be the host's memory.
+    """
+    rows = [*states, *described]
+    if len({row.get("name") or row.get("container") or row.get("pod") for row in rows}) > 1:
+        return
+    # What the container's own record has is its present setting.
+    known = {name for row in rows for name, value in row.items() if value}
+    printed = {row.get("memory_of_host_bytes") for row in rows} - {None}
+    first_cycle = next((frame["line_no"][0] for frame in cycles if len(frame)), 0)
+    live: list[Any] = [frame["heap_live_mib"].max() for frame in cycles]
+    usable, left = _usable(
+        (
+            setting
+            for setting in _stated(messages)
+            if setting.column not in known
+            and (not printed or setting.column != _LIMIT_BYTES or setting.value in printed)
+        ),
+        first_cycle,
+        MIB * max(filter(None, live), default=0.0),
+    )
+    facts: Row = {column: setting.value for column, setting in usable.items()}
+    for row in rows:
+        row |= facts
+        if _LIMIT_BYTES in facts:
+            row.pop("memory_of_host_bytes", None)
+    if not rows and first_cycle:
+        line_no = max((setting.line_no for setting in usable.values()), default=0)
+        states += [{"line_no": line_no, "event": STATED, **facts}] if facts else []
+        yield from [_LEFT.format(" and ".join(left))] if left else ()
+    if not rows and len({row.get("comm") for row in kills}) == 1:
+        for row in kills:
+            if row.get("scope") == "memcg" and not row.get("limit_bytes"):
+                row["limit_bytes"] = facts.get(_LIMIT_BYTES)

@@ -1,0 +1,132 @@
+"""Settings that commands and configuration state in the same input as what happened."""
+
+from __future__ import annotations
+
+import pytest
+
+from gctrace_analyzer.testing import read_text
+from gctrace_analyzer.units import MIB
+from tests.helpers.corpus import log_of
+from tests.helpers.logs import records
+
+CYCLES = "\n".join(records(3))
+
+
+@pytest.mark.parametrize(
+    ("text", "gogc", "limit_mib"),
+    [
+        ("$ GOGC=200 GOMEMLIMIT=1GiB GODEBUG=gctrace=1 ./app", 200, 1024),
+        ("root@api:/# GOGC=off GODEBUG=gctrace=1 ./app", "off", None),
+        ("$ GOGC=50 ./app", 50, None),
+        ("export GOGC=50", 50, None),
+        ("RUN export GOGC=50", 50, None),
+        ("ENV GOGC 50", 50, None),
+        ("ENV GOGC=50 GOMEMLIMIT=400MiB", 50, 400),
+        ("docker run -e GOGC=50 --env GOMEMLIMIT=400MiB api", 50, 400),
+        ("kubectl set env deployment/api GOGC=50", 50, None),
+        ("Environment=GOGC=50", 50, None),
+        ('Environment="GOGC=50" "GOMEMLIMIT=400MiB"', 50, 400),
+        ("set GOGC=50", 50, None),
+        ('$env:GOGC = "50"', 50, None),
+        ("GOGC=50\nGOMEMLIMIT=419430400", 50, 400),
+        (
+            '  env:\n  - name: GOGC\n    value: "50"\n  - name: GOMEMLIMIT\n    value: 400MiB',
+            50,
+            400,
+        ),
+        ('    "name": "GOGC",\n    "value": "50"', 50, None),
+        ('{"name": "GOGC", "value": "50"},', 50, None),
+        ("environment:\n  - GOGC=50\n  - 'GOMEMLIMIT=400MiB'", 50, 400),
+        ('environment:\n  GOGC: 50\n  GOMEMLIMIT: "400MiB"', 50, 400),
+        ("I have read that GOGC=50 is better", None, None),
+        ("GOGC=20 + GOMAXPROCS=16 deliver nearly the best throughput", None, None),
+        ("  - name: GOGC\n    valueFrom:\n  - name: PORT\n    value: 80", None, None),
+    ],
+)
+def test_variables_that_are_set_above_the_cycles_are_the_settings_of_the_program(
+    text: str, gogc: float | str | None, limit_mib: float | None
+) -> None:
+    run = read_text(f"{text}\n{CYCLES}\n")
+    assert run.settings.value("gogc") == gogc
+    assert run.settings.value("memory_limit_mib") == limit_mib
+    if gogc:
+        assert run.settings.gogc is not None
+        assert run.settings.gogc.source.startswith("<stream>:")
+    assert "container" not in str(run.summary())
+
+
+@pytest.mark.parametrize("text", ["{limits}\n{cycles}\n", "{cycles}\n\n{limits}\n"])
+def test_the_limits_of_a_manifest_are_those_of_the_container(text: str) -> None:
+    limits = "resources:\n  limits:\n    cpu: 500m\n    memory: 256Mi"
+    settings = read_text(text.format(limits=limits, cycles=CYCLES)).settings
+    assert (settings.value("container_limit_mib"), settings.value("cpu_limit")) == (256, 0.5)
+
+
+def test_a_setting_that_the_goals_contradict_is_not_believed() -> None:
+    text = "$ GOGC=400 GODEBUG=gctrace=1 ./app\n" + log_of(30)
+    regimes = read_text(text).regimes()
+    assert regimes.select("gogc_pct", "gogc_source").rows() == [(100.0, "inferred")]
+
+
+@pytest.mark.parametrize(
+    ("text", "states"),
+    [
+        (
+            f"$ GOGC=100 ./a\n$ GOGC=200 ./b\n{CYCLES}\n",
+            "GOGC=100 (line 1) and GOGC=200 (line 2)",
+        ),
+        (f"{CYCLES}\nexport GOGC=50\n", "GOGC=50 (line 4)"),
+        (f"limits:\n  memory: 3Mi\n{CYCLES}\n", "a memory limit of 3Mi (line 2)"),
+    ],
+)
+def test_a_setting_that_may_be_of_another_run_is_named_and_not_used(
+    text: str, states: str
+) -> None:
+    run = read_text(text)
+    assert run.settings.to_dict() == {}
+    assert f"The input states {states}, which may be of another run" in str(
+        run.summary().warnings
+    )
+
+
+STATS = (
+    "CONTAINER ID   NAME  CPU %  MEM USAGE / LIMIT   MEM %\n5b1d8a2c9e01   api  0.1%  200MiB / "
+)
+KILLED = "container api was OOMKilled with exit code 137\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "limit_mib"),
+    [
+        (
+            f"    resources:\n      limits:\n        cpu: 500m\n        memory: 256Mi\n{KILLED}",
+            256,
+        ),
+        (f"> limits:\n>   memory: '256Mi'\n> requests:\n>   memory: 64Mi\n{KILLED}", 256),
+        (f"Limits: memory: 4Gi\n{KILLED}", 4096),
+        (f"limits: {{cpu: 1, memory: 256Mi}}\n{KILLED}", 256),
+        (f"    mem_limit: 384m\n{KILLED}", 384),
+        (f"mem_limit: 384m\nmem_limit: 512m\n{KILLED}", None),
+        (f"requests:\n  memory: 64Mi\n{KILLED}", None),
+        (f"mem_limit: 384m\nmem_limit: 512m\n{STATS}384MiB  52 %\n", 384),
+        (f"{STATS}384MiB  52 %\n", None),
+    ],
+)
+def test_a_limit_in_the_configuration_is_that_of_the_container(
+    text: str, limit_mib: int | None
+) -> None:
+    states = read_text(text).container_states
+    expected = None if limit_mib is None else limit_mib * MIB
+    assert states["memory_limit_bytes"].to_list() == [expected]
+
+
+@pytest.mark.parametrize(
+    "line", ["$ docker run -d -m 200m shop/api", "[Service]\nMemoryMax=200M"]
+)
+def test_a_limit_in_a_command_or_unit_is_that_of_the_only_victim(line: str) -> None:
+    kill = "kernel: Memory cgroup out of memory: Killed process {} ({}) anon-rss:900kB\n"
+    assert (
+        read_text(f"{line}\n{kill.format(7, 'api')}").oom_kills["limit_bytes"][0] == 200 * MIB
+    )
+    two = read_text(f"{line}\n{kill.format(7, 'api')}{kill.format(8, 'web')}").oom_kills
+    assert two["limit_bytes"].to_list() == [None, None]
