@@ -20,8 +20,8 @@ from gctrace_analyzer.advise.refusal import (
     too_late,
     why_no_load,
 )
-from gctrace_analyzer.analysis.settings.known import go_version
 from gctrace_analyzer.analysis.settings.naming import gogc_text, limit_text
+from gctrace_analyzer.analysis.settings.releases import go_version
 from gctrace_analyzer.analysis.settings.search import COMMON, DEFAULT_GOGC, cost_of
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.thresholds import DEFAULT

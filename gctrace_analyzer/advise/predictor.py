@@ -12,7 +12,7 @@ from gctrace_analyzer.advise.prediction.model import SOMETIMES, Prediction, Sett
 from gctrace_analyzer.advise.prediction.outcome import Outcome, Predictor, blank
 from gctrace_analyzer.advise.prediction.widths import FACTORS, QUANTITIES, interval, terms_of
 from gctrace_analyzer.advise.refusal import FEW_CYCLES
-from gctrace_analyzer.analysis.settings.known import FIRST_WITH_LIMIT, go_version
+from gctrace_analyzer.analysis.settings.releases import may_limit
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import complete
@@ -118,8 +118,7 @@ class Baseline(Predictor):
         """Whether this Go version has GOMEMLIMIT: Go 1.18 prints the same lines without it."""
         if self.load is None or not self.load.new_pacer:
             return False
-        version = go_version(self.settings.value("go_version"))
-        return version is None or version >= FIRST_WITH_LIMIT
+        return may_limit(self.settings.value("go_version"))
 
     @property
     def measured(self) -> Load | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import elapsed_s
-from gctrace_analyzer.analysis.settings.known import go_version
+from gctrace_analyzer.analysis.settings.releases import go_version
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.gctrace.columns import end_s, stops_for_all
 from gctrace_analyzer.ingest.rows import (

@@ -14,11 +14,11 @@ from gctrace_analyzer.analysis.settings.known import (
     Known,
     Settings,
     given_settings,
-    go_version,
     known,
     nearest_limit,
 )
 from gctrace_analyzer.analysis.settings.of_containers import container_of
+from gctrace_analyzer.analysis.settings.releases import go_version
 from gctrace_analyzer.units import MIB
 from tests.conftest import SAMPLES
 from tests.helpers.logs import KILL, logfile, records

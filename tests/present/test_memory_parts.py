@@ -215,3 +215,13 @@ def test_parts_that_are_more_than_what_is_resident_are_parts_of_what_go_holds() 
     assert table is not None
     assert table.head[2] == "of Go"
     assert table.rows[0][:3] == ("heap in use", "89.0 MiB", "66.4 %")
+
+
+@pytest.mark.parametrize(
+    ("last_gc_s", "may_limit"), [(1_588_280_936, False), (1_700_000_000, True)]
+)
+def test_dumps_older_than_go_1_19_are_of_programs_without_a_memory_limit(
+    last_gc_s: int, may_limit: bool
+) -> None:
+    table = memory_parts(read_text(OTHER + dump(LastGC=last_gc_s * 10**9)).report())
+    assert ("GOMEMLIMIT" in str(table)) is may_limit

@@ -879,6 +879,13 @@ def test_a_pause_far_above_the_median_is_not_of_the_heap() -> None:
     assert "The size of the heap does not explain 437 ms where the median is so low" in words
 
 
+def test_pauses_that_rise_with_the_heap_are_of_the_heap() -> None:
+    pauses = [int(13e6 * 1.07**n) for n in range(80)]
+    dump = {"HeapAlloc": 23 << 30, "NumGC": 81, "PauseNs": [*pauses, 5_060_000_000]}
+    shown = plain(document(read_text(json.dumps(dump)).report()))
+    assert "does not explain" not in " ".join(shown.split())
+
+
 def test_of_one_cycle_the_live_heap_has_no_median() -> None:
     notes = {each.label: each.note for each in overview.state(read_text(log_of(1)).report())}
     assert notes["Live heap"] == ""

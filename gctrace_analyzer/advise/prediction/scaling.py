@@ -30,7 +30,7 @@ from gctrace_analyzer.advise.subject import (
 )
 from gctrace_analyzer.analysis.metrics.intervals import observed_pauses
 from gctrace_analyzer.analysis.metrics.typical import summarize
-from gctrace_analyzer.analysis.settings.known import FIRST_WITH_LIMIT, go_version
+from gctrace_analyzer.analysis.settings.releases import may_limit
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import duration_text
@@ -454,7 +454,6 @@ def _baseline(
     if gogc == UNKNOWN:
         return UNKNOWN_GOGC
     ballast = float(settings.value("ballast_mib") or 0.0)
-    version = go_version(settings.value("go_version"))
     share = min(max(alloc / rate / room, LEAST_SHARE), MOST_SHARE)
     return Scaling(
         now=Setting(gogc, means["limit"], ballast),
@@ -472,7 +471,7 @@ def _baseline(
         rate=rate,
         procs=means["procs"],
         cpu_cores=means["cores"] or None,
-        has_limit=version is None or version >= FIRST_WITH_LIMIT,
+        has_limit=may_limit(settings.value("go_version")),
     )
 
 

@@ -40,6 +40,7 @@ def since_start(
     """
     ring = pauses.group_by("process").agg(
         ring_p50_ms=pl.col("pause_ms").median(),
+        ring_p90_ms=pl.col("pause_ms").quantile(0.9),
         ring_max_ms=pl.col("pause_ms").max(),
         in_ring=pl.len().cast(pl.Int64),
     )
@@ -86,6 +87,7 @@ def since_start(
         stw_mean_ms=pl.when(cycles > 0).then(stopped_ms / cycles),
         stw_min_ms=pl.col("pause_min_s") * 1000,
         stw_p50_ms=pl.coalesce("ring_p50_ms", pl.col("pause_p50_s") * 1000),
+        stw_p90_ms=pl.coalesce("ring_p90_ms", pl.col("pause_p90_s") * 1000),
         stw_max_ms=pl.coalesce(*remembered, only_one),
         last_pause_ms=pl.col("last_pause_ns") / 1e6,
         stw_is_least=pl.col("pause_total_ns").is_null() & stopped_ms.is_not_null(),

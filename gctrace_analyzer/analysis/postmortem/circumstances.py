@@ -10,7 +10,12 @@ import polars as pl
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR, THRESHOLD_KILLERS
 from gctrace_analyzer.analysis.postmortem.match import listed_tasks
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
-from gctrace_analyzer.ingest.evidence.message import NOT_ENDED
+from gctrace_analyzer.ingest.evidence.message import (
+    IMPOSSIBLE_SIZE,
+    LOCKED_MEMORY,
+    NOT_ENDED,
+    UNUSABLE_ADDRESS,
+)
 from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS
 from gctrace_analyzer.units import MIB, duration_text, size_text
 
@@ -228,14 +233,14 @@ def about_runtime(death: Death) -> Iterator[str]:
     asked_text = "memory" if asked is None else size_text(asked / MIB)
     used_text = "" if used is None else f", whose heap had {size_text(used / MIB)}"
     single = f"{',' * bool(used_text)} for one allocation" if death.is_of_one_allocation else ""
-    if death.is_impossible:
+    if death.refusal == IMPOSSIBLE_SIZE:
         yield (
             "The program asked for a block of a size that no memory has: negative, or more than a "
             f"machine can address{used_text.replace('whose', 'when its')}. Memory is not "
             "short: this is a bug, such as a length read from damaged data, or an overflow."
         )
         return
-    if death.is_unusable:
+    if death.refusal == UNUSABLE_ADDRESS:
         yield (
             f"The Go runtime{used_text}{',' if used_text else ''} asked for {asked_text}, and the "
             "operating system gave it "
@@ -248,7 +253,11 @@ def about_runtime(death: Death) -> Iterator[str]:
     )
     if death.is_of_windows:
         causes = "the commit limit of Windows (memory and page file together) was reached"
-    if death.is_of_32_bits:
+    if death.refusal == LOCKED_MEMORY:
+        causes = "the limit of locked memory (`ulimit -l`) is reached"
+    elif death.refused_at_start:
+        single = ", at the start of the program, before main"
+    elif death.is_of_32_bits:
         causes = f"the address space of a 32-bit program ({death.goarch}) is used up"
     elif death.may_be_of_32_bits:
         causes += "; or it is a 32-bit program whose address space is used up"

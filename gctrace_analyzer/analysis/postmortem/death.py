@@ -7,7 +7,12 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.evidence.message import NOT_ENDED
+from gctrace_analyzer.ingest.evidence.message import (
+    AT_START,
+    IMPOSSIBLE_SIZE,
+    NOT_ENDED,
+    UNUSABLE_ADDRESS,
+)
 from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS
 from gctrace_analyzer.units import MIB
 
@@ -106,8 +111,7 @@ class Death:
     is_listed: bool | None = None
     oom_killer_ran: bool | None = None
     is_at_start: bool | None = None
-    is_unusable: bool | None = None
-    is_impossible: bool | None = None
+    refusal: str | None = None
     goarch: str | None = None
     goos: str | None = None
     go_version: str | None = None
@@ -203,7 +207,7 @@ class Death:
             if self.is_not_oom and not self.stopped_by:
                 return "by SIGKILL, and the container's state records no OOM kill"
             return f"by {self.signal}{f' after {self.stopped_by}' if self.stopped_by else ''}"
-        if self.is_impossible:
+        if self.refusal == IMPOSSIBLE_SIZE:
             return "because it asked for a block of memory of an impossible size"
         if self.by_runtime:
             return "because it got no more memory"
@@ -240,6 +244,11 @@ class Death:
         return (self.requested_bytes or 0) > LARGEST_STEP_MIB * MIB
 
     @property
+    def refused_at_start(self) -> bool:
+        """Whether the runtime got no memory before main ran, and not for something large."""
+        return self.refusal == AT_START and not self.is_of_one_allocation
+
+    @property
     def is_of_32_bits(self) -> bool:
         """Whether the traceback is that of a 32-bit program."""
         return self.goarch in OF_32_BITS
@@ -252,7 +261,7 @@ class Death:
     @property
     def may_be_of_32_bits(self) -> bool:
         """Whether a death by the runtime may be the end of a 32-bit address space."""
-        if self.is_unusable or self.is_of_32_bits:
+        if self.refusal == UNUSABLE_ADDRESS or self.is_of_32_bits:
             return True
         if self.goarch is not None or self.errno is not None:
             return False

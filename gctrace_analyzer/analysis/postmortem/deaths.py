@@ -332,8 +332,7 @@ def _fatal(table: pl.DataFrame) -> Iterator[Death]:
         yield Death.of(
             row,
             kind=REFUSED,
-            is_unusable=row["kind"] == "unusable address",
-            is_impossible=row["kind"] == "impossible size",
+            refusal=row["kind"],
             proven=is_proven("runtime_fatal", row),
             killer="the Go runtime",
             comm=row["ident"],

@@ -16,6 +16,7 @@ from gctrace_analyzer.analysis.postmortem.remedies import MOST_OF_LIMIT, limit_w
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import FIND_GROWTH
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest.evidence.message import IMPOSSIBLE_SIZE, LOCKED_MEMORY
 from gctrace_analyzer.units import MIB, duration_text
 
 if TYPE_CHECKING:
@@ -162,11 +163,14 @@ def _cost(minute: LastMinute) -> str:
 def _whatever_the_heap(facts: Evidence) -> str | None:
     """Returns what to do about a death that the heap has no part in; None for others."""
     death = facts.death
+    maps_files = death.is_of_files and (facts.memory.resident_mib or 0.0) > remedies.SMALL_MIB
     actions = (
-        (death.is_impossible, remedies.FIND_SIZE),
+        (death.refusal == IMPOSSIBLE_SIZE, remedies.FIND_SIZE),
+        (death.refusal == LOCKED_MEMORY, remedies.UNLOCK),
+        (death.refused_at_start, remedies.CHECK_LIMITS),
         (death.is_at_start, remedies.RAISE_TO_START),
         (death.is_below, remedies.FIND_VICTIM),
-        (death.is_of_files and not remedies.is_small_part(facts), remedies.FIND_FILES),
+        (maps_files and not remedies.is_small_part(facts), remedies.FIND_FILES),
     )
     return next((action for is_so, action in actions if is_so), None)
 

@@ -28,11 +28,8 @@ from gctrace_analyzer.analysis.postmortem.match import (
     listed_tasks,
     match_all,
 )
-from gctrace_analyzer.analysis.settings.known import (
-    FIRST_WITH_LIMIT,
-    go_version,
-    known_of_container,
-)
+from gctrace_analyzer.analysis.settings.known import known_of_container
+from gctrace_analyzer.analysis.settings.releases import may_limit
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.spans import select
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -228,10 +225,7 @@ def _is_before_limits(process: int | None, processes: pl.DataFrame, settings: Se
     own = processes if process is None else processes.filter(process=process)
     given = settings.value("go_version")
     newest = [given] if given else own["go_version_max"].to_list()
-    versions = [go_version(version) for version in newest]
-    return bool(versions) and all(
-        version and version < FIRST_WITH_LIMIT for version in versions
-    )
+    return bool(newest) and not any(map(may_limit, newest))
 
 
 def _limit(death: Death, settings: Settings) -> Limit:

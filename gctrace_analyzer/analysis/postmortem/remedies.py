@@ -16,10 +16,11 @@ from gctrace_analyzer.analysis.postmortem.match import (
     of_neighbour,
     shared_place,
 )
-from gctrace_analyzer.analysis.settings.known import FIRST_WITH_LIMIT, go_version
 from gctrace_analyzer.analysis.settings.program_names import GO
+from gctrace_analyzer.analysis.settings.releases import may_limit
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import FIND_GROWTH
+from gctrace_analyzer.ingest.evidence.message import UNUSABLE_ADDRESS
 from gctrace_analyzer.units import size_text
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ LEAST_LIMIT_MIB = 4.0
 LEAST_HOST_MIB = 256.0
 """No host whose own memory is unknown has less."""
 
+SMALL_MIB = 64.0
+"""MiB. What has less is mostly the code of a program, and seldom what filled a limit."""
+
 REQUEST_MORE = (
     "Set the memory request of the container to what it needs at most, and GOMEMLIMIT to 90 % of "
     "the request: as long as it stays below, other pods are evicted first."
@@ -50,6 +54,10 @@ REQUEST_MORE = (
 CHECK_LIMITS = (
     "Check the address-space limit of the process (`ulimit -v`, /proc/PID/limits) and the "
     "host's vm.overcommit_memory."
+)
+UNLOCK = (
+    "Raise `ulimit -l` (LimitMEMLOCK= of systemd), or do not lock the memory of the program "
+    "(mlockall)."
 )
 FIND_ALLOCATION = (
     "Find what allocates that: of the whole traceback after the error, it is the goroutine that "
@@ -340,11 +348,9 @@ def of_runtime(death: Death) -> Iterator[str]:
     if death.may_be_of_32_bits:
         is_known = death.is_of_32_bits
         yield "Build the program for 64 bits." if is_known else BUILD_FOR_64_BITS
-    if not (death.is_of_32_bits or death.is_unusable):
-        version = go_version(death.go_version)
-        can_limit = version is None or version >= FIRST_WITH_LIMIT
+    if not (death.is_of_32_bits or death.refusal == UNUSABLE_ADDRESS):
         check = FREE_COMMIT if death.is_of_windows else CHECK_LIMITS
-        yield f"{check} {EARLIER_GC}" if can_limit else check
+        yield f"{check} {EARLIER_GC}" if may_limit(death.go_version) else check
 
 
 _SETTINGS_OF_GO = ("memory_limit_mib", "gogc", "go_version")
@@ -451,7 +457,7 @@ def _is_known_go(death: Death) -> bool:
 
 def _buy_time(facts: Evidence, *, may_limit: bool) -> Iterator[str]:
     """Yields what delays the next kill while its cause is not known, and on what condition."""
-    death, limit, had = facts.death, facts.limit.limit_mib, facts.memory.resident_mib
+    death, limit, had = facts.death, facts.limit.limit_mib, facts.memory.resident_mib or 0.0
     own = not (death.is_inside or facts.is_before_limits or facts.memory.largest)
     if death.killer == EVICTOR:
         yield REQUEST_MORE
@@ -460,7 +466,7 @@ def _buy_time(facts: Evidence, *, may_limit: bool) -> Iterator[str]:
             f"To buy time, raise the limit of {size_text(limit)}, and GOMEMLIMIT to 90 % of the "
             "new one, if the host has room for more."
         )
-    elif may_limit and had and own:
+    elif may_limit and own and had > SMALL_MIB:
         yield (
             f"To buy time, set GOMEMLIMIT={int(MOST_OF_LIMIT * had)}MiB (90 % of what it had at "
             "the kill), if its live heap is smaller, or give it more memory."

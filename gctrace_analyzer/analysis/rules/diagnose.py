@@ -27,7 +27,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     OverallFacts,
     ProcessFacts,
 )
-from gctrace_analyzer.analysis.settings.known import go_version
+from gctrace_analyzer.analysis.settings.releases import go_version
 from gctrace_analyzer.analysis.summary import too_coarse
 from gctrace_analyzer.ingest.rows import by_process, of_process
 

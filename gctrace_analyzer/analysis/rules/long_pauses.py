@@ -71,7 +71,9 @@ def long_mark_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the pauses after marking, and those that are whole collections."""
     column, cycles = "stw_mark_term_ms", facts.cycles
     advice = _OF_STACKS if _are_alike(cycles[column]) else None
-    advice = advice if facts.may_be_before(1, 8) else f"{CHECK_CPUS}."
+    advice = advice if facts.may_be_before(*_NEWER) else f"{CHECK_CPUS}."
+    if (facts.go_versions[1] or _NEWER) < _NEWER:
+        advice = _UPGRADE
     timed = cycles["stw_sweep_term_ms"].count() > 0
     which = "after marking" if timed else "for a whole collection"
     forced = stopping(cycles)
@@ -95,6 +97,13 @@ def _are_alike(pauses: pl.Series) -> bool:
     values = not_null(pauses)
     return len(values) >= _SEVERAL and minimum(values) > maximum(values) / 2
 
+
+_NEWER = (1, 8)
+"""The first Go release whose pause after marking does not scan stacks again."""
+
+_UPGRADE = (
+    "Upgrade Go: up to 1.7, the world stops for work that later releases do concurrently."
+)
 
 _SEVERAL = 5
 """Pauses that are enough to be alike."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -13,6 +12,12 @@ import polars as pl
 from gctrace_analyzer import units
 from gctrace_analyzer.analysis.settings.of_containers import container_of
 from gctrace_analyzer.analysis.settings.printed import as_lines
+from gctrace_analyzer.analysis.settings.releases import (
+    FIRST_LIMITS,
+    go_version,
+    keeps_returned,
+    newest_time,
+)
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.evidence.message import STATED
@@ -175,20 +180,6 @@ def _version(value: Any) -> str:
     return version
 
 
-FIRST_WITH_LIMIT = (1, 19)
-"""The first Go version with GOMEMLIMIT."""
-
-
-def go_version(text: str | None) -> tuple[int, int] | None:
-    """Returns major and minor of a Go version; None if the text is not a version.
-
-    >>> go_version("1.22.3"), go_version("devel")
-    ((1, 22), None)
-    """
-    version = re.match(r"(\d{1,3})\.(\d{1,3})(?!\d)", text or "", re.ASCII)
-    return (int(version[1]), int(version[2])) if version else None
-
-
 def _given(value: Any, parse: Callable[[Any], Any]) -> Known | None:
     if value is None:
         return None
@@ -221,9 +212,9 @@ def known(
         _off_heap(memstats, given.value("go_version")),
     ):
         found |= {name: each for name, each in source.items() if found[name] is None}
-    if contradicted_version(given, tables["processes"]) is not None:
-        found["go_version"] = None
-    return Settings(**found)
+    if contradicted_version(known := Settings(**found), tables["processes"]) is not None:
+        return replace(known, go_version=None)
+    return known
 
 
 def known_of_container(
@@ -279,6 +270,7 @@ def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
         "container_limit_mib": _mib(row["memory_limit_bytes"]),
         "cpu_limit": row["cpu_limit"],
         "gogc": as_set(row["gogc"], units.gogc_percent),
+        "go_version": row["go_version"],
     }
     return {name: Known(value, where) for name, value in values.items() if value is not None}
 
@@ -326,6 +318,8 @@ def _of_metrics(memstats: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Kn
         version = last["go_version"][-1]
         others = _of_others(memstats, own, "go_version", version, str)
         known["go_version"] = Known(version, METRICS + others)
+    elif (newest := newest_time(own)) and newest < FIRST_LIMITS:
+        known["go_version"] = Known("<1.19", f"{METRICS} of {newest:%Y-%m}")
     if len(last["gomemlimit_bytes"]):
         limit = last["gomemlimit_bytes"][-1]
         others = _of_others(
@@ -447,15 +441,6 @@ def _of_kill(kill: dict[str, Any], tasks: pl.DataFrame) -> dict[str, Known]:
         names = ", ".join(dict.fromkeys(others["comm"].drop_nulls()))
         known["beside_mib"] = Known(float(others["rss_bytes"].sum()) / MIB, f"{names}; {where}")
     return known
-
-
-def keeps_returned(version: str | None) -> bool | None:
-    """Returns whether memory that Go returned may still be resident; None if that is unknown.
-
-    Source: sysUnused of runtime/mem_linux.go, which uses MADV_FREE from Go 1.12 to 1.15.
-    """
-    known = go_version(version)
-    return None if known is None else (1, 12) <= known < (1, 16)
 
 
 def _off_heap(memstats: pl.DataFrame, go: str | None) -> dict[str, Known]:

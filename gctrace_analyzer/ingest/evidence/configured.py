@@ -39,6 +39,14 @@ _ENTRY = re.compile(
 _OF_VARIABLES = re.compile(_VARIABLE)
 _VALUE = r"^[\s>]{0,40}[\"']?value[\"']?: "
 
+_IS = r"[\"']?[ :=(]{1,3}[\"']?"
+_GO = (
+    rf"(?:(?:^|[^{{\w])[Vv]ersion{_IS}go|(?:[Bb]uilt|[Cc]ompiled) (?:with|by) [Gg]o ?|"
+    rf"[Gg]o[ _]?[Vv]ersion{_IS}(?:go)?)([0-9]\.[0-9]+[.0-9]*)|"
+    r"[Gg]o ?([0-9]\.[0-9]+[.0-9]*)[ .(-]+(?:linux|windows|darwin|freebsd)[-/]"
+)
+"""The release of Go that a program prints at its start, `go version`, and people."""
+
 _LIMIT = re.compile(
     r"^(?:[\s>-]{0,40}mem_limit: *[\"']?|.{0,200}?\b(?:"
     r"docker run .{0,500}?(?:-m|--memory)[ =]|MemoryMax=))"
@@ -56,7 +64,8 @@ _LEFT = "The input states {}, which may be of another run: specify what this pro
 
 HINT = (
     r"mem_limit:|MemoryMax=|docker run |[Ll]imits:|^[\s>]{0,40}(?:memory|cpu): |"
-    rf"(?:GOGC|GOMEMLIMIT)(?:[\"']?(?: ?[=:] ?| |, ?)[\"']?(?:off|-?\d|value)|[\"']?,?$)|{_VALUE}"
+    rf"{_GO}|{_VALUE}|"
+    r"(?:GOGC|GOMEMLIMIT)(?:[\"']?(?: ?[=:] ?| |, ?)[\"']?(?:off|-?\d|value)|[\"']?,?$)"
 )
 
 
@@ -73,6 +82,16 @@ class _Stated(NamedTuple):
     in_command: bool
 
 
+def go_versions(text: str) -> set[str]:
+    """Returns the releases of Go that a text names.
+
+    >>> go_versions('{"msg":"started","version":"go1.26.8"}'), go_versions("go1.6 linux/amd64")
+    ({'1.26.8'}, {'1.6'})
+    """
+    named = (next(filter(None, groups)) for groups in re.findall(_GO, text))
+    return {version.rstrip(".") for version in named}
+
+
 def _stated(messages: Iterable[Message]) -> Iterator[_Stated]:
     begun, (before_at, before) = -_LIMITS_LINES - 1, (0, "")
     for message in messages:
@@ -85,6 +104,8 @@ def _stated(messages: Iterable[Message]) -> Iterator[_Stated]:
             for column, number in given(go_settings({variable: value})).items():
                 yield _Stated(column, number, f"{variable}={value}", at, in_command)
         begun = at if _LIMITS.match(text) else begun
+        for version in go_versions(text):
+            yield _Stated("go_version", version, f"Go {version}", at, in_command=False)
         if match := _LIMIT.match(text):
             shown = f"a memory limit of {match['limit']}{match['limit_unit'] or ''}"
             size = size_bytes(match.groupdict(), "limit") or 0
@@ -158,7 +179,7 @@ def add(
         line_no = max((setting.line_no for setting in usable.values()), default=0)
         states += [{"line_no": line_no, "event": STATED, **facts}] if facts else []
         yield from [_LEFT.format(" and ".join(left))] if left else ()
-    if not rows and len({row.get("comm") for row in kills}) == 1:
+    if not rows and _LIMIT_BYTES in facts and len({row.get("comm") for row in kills}) == 1:
         for row in kills:
             if row.get("scope") == "memcg" and not row.get("limit_bytes"):
-                row["limit_bytes"] = facts.get(_LIMIT_BYTES)
+                row["limit_bytes"] = facts[_LIMIT_BYTES]

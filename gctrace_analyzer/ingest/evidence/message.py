@@ -28,6 +28,10 @@ BELOW = "oom below"
 STATED = "stated"
 """The event of a container of which an input states settings, and nothing has happened."""
 
+IMPOSSIBLE_SIZE, UNUSABLE_ADDRESS = "impossible size", "unusable address"
+LOCKED_MEMORY, AT_START = "locked memory", "at start"
+"""Kinds of `runtime_fatal`."""
+
 KILLED_AT_START = "container init was OOM-killed"
 """What runc says if the limit is too low to start a container: no program has run."""
 

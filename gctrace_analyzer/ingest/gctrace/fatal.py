@@ -10,18 +10,28 @@ import re
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.ingest import numbers
+from gctrace_analyzer.ingest.evidence.configured import go_versions
+from gctrace_analyzer.ingest.evidence.message import (
+    AT_START,
+    IMPOSSIBLE_SIZE,
+    LOCKED_MEMORY,
+    UNUSABLE_ADDRESS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row
 
+_HEADING = r"^(?:# )?[a-z0-9-]+\.[a-z]+/[^ :(]+$"
+"""What the go command prints above the errors of the compiler for a package."""
+
 HINT = (
     r"runtime: out of memory|fatal error: |runtime: VirtualAlloc|not in usable range|"
     r"runtime: address space conflict|runtime: cannot map pages|"
-    r"runtime\.sysMap\(|runtime\.largeAlloc\(|/asm_\w+\.s:|panic: |goroutine \d+ \[running|"
-    r"[A-Za-z]:[/\\][^\n]{0,99}[/\\]src[/\\]runtime[/\\]|\bcmd/(?:compile|link)/|"
-    r"\b[Gg]o ?(?:version go)?1\.\d+[^\s/-]{0,9}[ .(-](?:linux|windows|darwin)[-/]"
+    r"runtime\.(?:sysMap|largeAlloc|mallocgc|throw|schedinit|mallocinit|doInit1?)\(|/asm_\w+\.s:|"
+    rf"panic: |goroutine \d+ \[running|runtime: mmap: |{_HEADING}|"
+    r"[A-Za-z]:[/\\][^\n]{0,99}[/\\]src[/\\]runtime[/\\]|\bcmd/(?:compile|link)/"
 )
 
 _OUT_OF_MEMORY = re.compile(
@@ -34,6 +44,7 @@ _OUT_OF_MEMORY = re.compile(
     r"(?:: cannot allocate (?P<requested>-?\d{1,30})-byte block "
     r"\((?P<in_use>\d{1,30}) in use\)(?: fatal error: out of memory)?)?"
     # Windows: no memory, and no room in the paging file
+    r"|runtime: mmap: (?P<locked>too much locked memory).{0,30}"
     r"|runtime: VirtualAlloc of (?P<asked>\d{1,30}) bytes failed with errno=(?P<errno>8|1455)"
     r")[\s\"'`]*$"
 )
@@ -44,13 +55,21 @@ _UNUSABLE = re.compile(
 """The system gave the runtime memory at an address that it cannot use, in a 32-bit program."""
 
 _ARGUMENTS = re.compile(
-    r"runtime\.(?:sysMap\(0x[0-9a-f]{1,16}\??, |largeAlloc\()0x(?P<size>[0-9a-f]{1,16})\b"
+    r"runtime\.(?:sysMap\(0x[0-9a-f]{1,16}\??, |largeAlloc\(|mallocgc\()"
+    r"0x(?P<size>[0-9a-f]{1,16})[,)]"
 )
-"""The size is an argument of these functions in a traceback."""
+"""The size is an argument of these functions in a traceback, where its register was not reused."""
+
+_PAGE_BYTES = 4096
+_AT_START = re.compile(r"runtime\.(?:schedinit|mallocinit|doInit1?)\(|sysMap\(0xc000000000,")
+"""Functions that run before main, and the address of the first memory of a heap."""
+
+_OF_OLD_GO = re.compile(r"runtime\.throw\(0x")
+"""How Go prints a string that is an argument up to 1.16: from 1.17 on in braces."""
 
 _PLATFORM = re.compile(
     # `go version`, people's words, and the names of archives of Go
-    r"\b[Gg]o ?(?:version go)?(?P<go_version>1\.\d{1,2})[^\s/-]{0,9}[ .(-]"
+    r"\b[Gg]o ?1\.\d{1,2}[^\s/-]{0,9}[ .(-]"
     r"(?P<goos>linux|windows|darwin)[-/](?P<goarch>386|arm(?!64)|[a-z][a-z0-9]{2,8})"
 )
 _WINDOWS = re.compile(r"^\s*[A-Za-z]:[/\\].{0,99}[/\\]src[/\\]runtime[/\\]\w+\.go:\d")
@@ -75,8 +94,10 @@ def read(messages: Sequence[Message]) -> list[Row]:
     rows: list[Row] = []
     ended: Message | None = None
     before: Message | None = None
-    unusable_line = -_SAME_DEATH_LINES
+    unusable_line = headed_line = -_SAME_DEATH_LINES
     for message in messages:
+        if re.match(_HEADING, message.text):
+            headed_line = message.line_no
         if _UNUSABLE.search(message.text):
             unusable_line = message.line_no
         match = _OUT_OF_MEMORY.search(message.text)
@@ -89,15 +110,18 @@ def read(messages: Sequence[Message]) -> list[Row]:
             continue
         rows.append(_row(message, match))
         if message.line_no - unusable_line < _SAME_DEATH_LINES:
-            rows[-1]["kind"] = "unusable address"
+            rows[-1]["kind"] = UNUSABLE_ADDRESS
+        if message.line_no - headed_line < _SAME_DEATH_LINES:
+            rows[-1]["ident"] = "compile"
         before = message
         ended = message if match["fatal"] else ended
     stated = (_PLATFORM.search(message.text) for message in messages if rows)
     platforms = {match.groups() for match in stated if match}
     if len(platforms) == 1:
-        names = ("go_version", "goos", "goarch")
-        rows = [dict(zip(names, *platforms, strict=True)) | row for row in rows]
-    return rows
+        rows = [dict(zip(("goos", "goarch"), *platforms, strict=True)) | row for row in rows]
+    versions = set().union(*(go_versions(message.text) for message in messages if rows))
+    named = {"go_version": versions.pop()} if len(versions) == 1 else {}
+    return [row | named for row in rows]
 
 
 def crashes(messages: Sequence[Message]) -> Iterator[str]:
@@ -136,8 +160,9 @@ def _row(message: Message, match: re.Match[str]) -> Row:
     impossible = printed is not None and not (
         requested is not None and 0 <= requested <= _MOST_BYTES
     )
+    kind = LOCKED_MEMORY if match["locked"] else "out of memory"
     return message.identity() | {
-        "kind": "impossible size" if impossible else "out of memory",
+        "kind": IMPOSSIBLE_SIZE if impossible else kind,
         "requested_bytes": None if impossible else requested or None,
         "in_use_bytes": numbers.whole(match["in_use"]),
         "errno": numbers.whole(match["errno"]),
@@ -147,8 +172,12 @@ def _row(message: Message, match: re.Match[str]) -> Row:
 def _add_traceback(row: Row, text: str) -> None:
     if (call := _ARGUMENTS.search(text)) and row["requested_bytes"] is None:
         size = int(call["size"], 16)
-        if row["kind"] == "out of memory" and size <= _MOST_BYTES:
+        if row["kind"] != IMPOSSIBLE_SIZE and size <= _MOST_BYTES and size % _PAGE_BYTES == 0:
             row["requested_bytes"] = size
+    if row["kind"] == "out of memory" and _AT_START.search(text):
+        row["kind"] = AT_START
+    if _OF_OLD_GO.search(text):
+        row["go_version"] = "<1.17"
     if assembly := _ASSEMBLY.search(text):
         row.setdefault("goarch", assembly["goarch"])
     if _WINDOWS.match(text):

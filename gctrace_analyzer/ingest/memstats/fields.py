@@ -58,8 +58,8 @@ _OF_METRICS = {
 
 _NOT_OF_GO = {
     *schema.IDENTITY, "gogc_pct", "gomemlimit_bytes", "last_pause_ns", "makes", "pause_max_s",
-    "pause_min_s", "pause_p50_s", "pauses", "pool_bytes", "resolution_bytes", "rss_bytes",
-    "rss_peak_bytes",
+    "pause_min_s", "pause_p50_s", "pause_p90_s", "pauses", "pool_bytes", "resolution_bytes",
+    "rss_bytes", "rss_peak_bytes",
 }  # fmt: skip
 
 
@@ -278,8 +278,8 @@ def last_pause(lengths: Any, cycles: int | None) -> int | None:
 def pauses(lengths_ns: Iterable[object]) -> dict[str, float]:
     """Returns the columns that the pauses of the last cycles fill; 0 is a place without a cycle.
 
-    >>> pauses([3000000, 1000000, 2000000, 0])
-    {'pauses': 3, 'pause_min_s': 0.001, 'pause_p50_s': 0.002, 'pause_max_s': 0.003}
+    >>> list(pauses([3000000, 1000000, 0]).values())
+    [2, 0.001, 0.003, 0.003, 0.003]
     """
     known = sorted(filter(None, map(numbers.real, lengths_ns)))
     if not known:
@@ -288,6 +288,7 @@ def pauses(lengths_ns: Iterable[object]) -> dict[str, float]:
         "pauses": len(known),
         "pause_min_s": known[0] / 1e9,
         "pause_p50_s": known[len(known) // 2] / 1e9,
+        "pause_p90_s": known[len(known) * 9 // 10] / 1e9,
         "pause_max_s": known[-1] / 1e9,
     }
 

@@ -124,7 +124,7 @@ class _Columns:
     def _add_pauses(self, rows: list[int], rings: list[Any]) -> None:
         """Adds what the pauses show that have no times, and so are no rows of their own."""
         known = [fields.pauses(ring if isinstance(ring, list) else ()) for ring in rings]
-        for column in ("pauses", "pause_min_s", "pause_p50_s", "pause_max_s"):
+        for column in ("pauses", "pause_min_s", "pause_p50_s", "pause_p90_s", "pause_max_s"):
             self._put(column, rows, [of_ring.get(column) for of_ring in known])
 
     def _put(self, column: str, rows: list[int], values: list[Any]) -> None:

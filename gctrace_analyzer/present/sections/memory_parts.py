@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import programs
-from gctrace_analyzer.analysis.settings.known import keeps_returned
+from gctrace_analyzer.analysis.settings.releases import keeps_returned, may_limit
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
 from gctrace_analyzer.ingest.rows import distinct
 from gctrace_analyzer.present.document import Table
@@ -162,7 +162,7 @@ def _mib(row: Mapping[str, int | None], *names: str) -> float | None:
 
 def _parts(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
     """Yields the heap, the runtime's other memory, and what is not Go's."""
-    yield from _of_heap(row)
+    yield from _of_heap(row, may_limit=may_limit(go))
     of_runtime = [*_of_runtime(row)]
     yield from of_runtime
     sys, heap, in_use = (
@@ -205,7 +205,7 @@ def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]
         yield _Part(f"outside Go{name}", beyond, remedy)
 
 
-def _of_heap(row: Mapping[str, int | None]) -> Iterator[_Part]:
+def _of_heap(row: Mapping[str, int | None], *, may_limit: bool) -> Iterator[_Part]:
     """Yields what is in use, apart from objects if much of it is free, and what is idle."""
     in_use, idle, released, objects = (
         _mib(row, f"heap_{name}_bytes") for name in ("inuse", "idle", "released", "alloc")
@@ -214,7 +214,7 @@ def _of_heap(row: Mapping[str, int | None]) -> Iterator[_Part]:
         free = 0.0 if objects is None else in_use - objects
         is_much = free > MUCH * in_use
         name, size = (_OBJECTS, in_use - free) if is_much else (_IN_USE, in_use)
-        yield _Part(name, size, "fewer live objects, lower GOGC or GOMEMLIMIT")
+        yield _Part(name, size, f"fewer live objects, lower GOGC{' or GOMEMLIMIT' * may_limit}")
         if is_much:
             # Objects never move: one that stays keeps its whole span.
             yield _Part("free in used spans", free, "lower peaks; fewer objects that stay")
@@ -222,9 +222,10 @@ def _of_heap(row: Mapping[str, int | None]) -> Iterator[_Part]:
     if kept is None and idle is not None and released is not None:
         kept = idle - released
     if kept is not None:
-        yield _Part("idle heap", kept, "GOMEMLIMIT, debug.FreeOSMemory")
+        yield _Part("idle heap", kept, f"{'GOMEMLIMIT, ' * may_limit}debug.FreeOSMemory")
     elif idle is not None:
-        yield _Part("not in use", idle, "GOMEMLIMIT, as far as it is not returned already")
+        by = "GOMEMLIMIT" if may_limit else "debug.FreeOSMemory"
+        yield _Part("not in use", idle, f"{by}, as far as it is not returned already")
 
 
 def _of_runtime(row: Mapping[str, int | None]) -> Iterator[_Part]:

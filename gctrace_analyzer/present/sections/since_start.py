@@ -158,7 +158,8 @@ def _long_pause(row: Mapping[str, Any], report: Report) -> Iterator[str]:
     """Yields what a pause means that the size of the heap does not explain."""
     t, heap, longest = report.analysis.thresholds, row["heap_alloc_mib"], row["stw_max_ms"]
     median = row["stw_p50_ms"]
-    usual = median or row["stw_mean_ms"]
+    # Pauses that rise with the heap have no usual length but those of the longest cycles.
+    usual = row["stw_p90_ms"] or median or row["stw_mean_ms"]
     if longest is None or not usual or longest <= max(t.stw_bad_ms, t.outlier_times * usual):
         return
     if heap is not None and heap <= t.small_heap_mib:

@@ -336,7 +336,11 @@ def test_sizes_up_to_four_gib_may_be_the_end_of_32_bits(
 
 
 def test_an_address_that_the_runtime_cannot_use_is_no_lack_of_memory() -> None:
-    death = {"requested_bytes": 256 << 20, "in_use_bytes": 3 << 20, "is_unusable": True}
+    death = {
+        "requested_bytes": 256 << 20,
+        "in_use_bytes": 3 << 20,
+        "refusal": "unusable address",
+    }
     found = explain(evidence(**{**FACTS, **REFUSED, **death}))
     assert found.reading[0].startswith(
         "The Go runtime, whose heap had 3.0 MiB, asked for 256 MiB, and the operating system "
@@ -637,6 +641,16 @@ def test_pages_of_files_are_no_go_heap() -> None:
     assert death.resident_mib == 5120
     assert "pages of files" in death.reading[-1]
     assert death.preventable == "no"
+
+
+def test_the_code_of_a_small_victim_is_not_what_filled_a_limit() -> None:
+    (death,) = read_text(
+        "[ 1201.114502] Memory cgroup out of memory: Killed process 7 (node_exporter) "
+        "total-vm:900000kB, anon-rss:3400kB, file-rss:9400kB, shmem-rss:0kB\n"
+    ).post_mortems()
+    text = " ".join((*death.reading, *death.advice))
+    assert "pmap" not in text
+    assert "GOMEMLIMIT=" not in text
 
 
 def test_shared_memory_is_no_go_heap() -> None:

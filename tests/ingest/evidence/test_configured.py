@@ -55,6 +55,25 @@ def test_variables_that_are_set_above_the_cycles_are_the_settings_of_the_program
     assert "container" not in str(run.summary())
 
 
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("go version go1.22.1 linux/amd64", "1.22.1"),
+        ("go_version=go1.22.1", "1.22.1"),
+        ("Go version: 1.22", "1.22"),
+        ("started, built with go1.20.", "1.20"),
+        ("level=info version=go1.22.1 go1.22.1 linux/amd64", "1.22.1"),
+        ("built with go1.20\nbuilt with go1.21", None),
+        ("version 1.20 of api", None),
+        ("built with go1.17", None),
+    ],
+)
+def test_the_only_go_version_that_fits_the_lines_is_that_of_the_program(
+    text: str, version: str | None
+) -> None:
+    assert read_text(f"{text}\n{CYCLES}\n").settings.value("go_version") == version
+
+
 @pytest.mark.parametrize("text", ["{limits}\n{cycles}\n", "{cycles}\n\n{limits}\n"])
 def test_the_limits_of_a_manifest_are_those_of_the_container(text: str) -> None:
     limits = "resources:\n  limits:\n    cpu: 500m\n    memory: 256Mi"

@@ -47,6 +47,11 @@ def test_each_program_that_ended_counts_once(text: str, number: int) -> None:
         ("runtime.sysMap(0xc5b5b20000, 0x80000000, 0xc4204b2300, 0xf166f8)", 2 * GIB),
         ("runtime.sysMap(0xc000400000, 0x40000000, 0x1e?)", GIB),
         ("runtime.largeAlloc(0x80000000, 0x1, 0xc420)", 2 * GIB),
+        # Its register was used for something else; the page size shows that.
+        (
+            "runtime.sysMap(0xc021800000, 0x429960, 0x7ffc)\nruntime.mallocgc(0x80000000, 0x0)",
+            2 * GIB,
+        ),
     ],
 )
 def test_the_size_is_an_argument_in_the_traceback(line: str, size: int) -> None:
@@ -149,7 +154,17 @@ FATAL = "fatal error: runtime: out of memory\n\nruntime stack:\n"
             "the program compile",
             "go build -p 1",
         ),
+        (
+            f"go version 1.17\n\n# example.com/shop/api\n{FATAL}",
+            "the program compile",
+            "go build -p 1",
+        ),
         ("fatal error: failed to reserve page summary memory\n", "ulimit -v", "ulimit -v"),
+        (
+            "runtime: mmap: too much locked memory (check 'ulimit -l').\n",
+            "the limit of locked memory",
+            "LimitMEMLOCK",
+        ),
     ],
 )
 def test_what_refused_the_memory_depends_on_the_platform(
@@ -161,10 +176,37 @@ def test_what_refused_the_memory_depends_on_the_platform(
     assert advice in " ".join(death.advice)
 
 
-@pytest.mark.parametrize("go", ["go1.13.4", "go1.18"])
-def test_a_go_without_memory_limits_is_not_told_to_set_one(go: str) -> None:
-    (death,) = read_text(f"go version {go} linux/amd64\n{FATAL}").post_mortems()
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"go version go1.13.4 linux/amd64\n{FATAL}",
+        f"I am running Go 1.18 linux/amd64\n{FATAL}",
+        f"{FATAL}runtime.throw(0x26d9370, 0x16)\n",
+    ],
+)
+def test_a_go_without_memory_limits_is_not_told_to_set_one(text: str) -> None:
+    (death,) = read_text(text).post_mortems()
     assert "GOMEMLIMIT" not in " ".join((*death.reading, *death.advice))
+
+
+@pytest.mark.parametrize(
+    ("line", "at_start"),
+    [
+        ("runtime.schedinit()", True),
+        ("runtime.doInit1(0x1913fe8)\n\truntime/asm_arm.s:884 +0x4", True),
+        ("runtime.sysMap(0xc000000000, 0x4000000, 0x3afca58)", True),
+        ("runtime.mallocgc(0x80000000, 0x0)\nruntime.doInit(...)", False),
+        ("runtime.main()", False),
+    ],
+)
+def test_a_program_that_got_no_memory_before_main_had_no_heap(
+    line: str, at_start: bool
+) -> None:
+    (death,) = read_text(f"{FATAL}{line}\n").post_mortems()
+    text = " ".join((*death.reading, *death.advice))
+    assert ("before main" in text) is at_start
+    assert ("gctrace=1" in text) is not at_start
+    assert "32-bit" not in text
 
 
 def test_the_heap_at_a_refused_allocation_is_known() -> None:

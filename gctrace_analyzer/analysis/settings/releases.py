@@ -1,0 +1,47 @@
+"""Which release of Go a program may have, and what that release can do."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import polars as pl
+
+FIRST_LIMITS = datetime(2022, 8, 2, tzinfo=UTC)
+"""When Go 1.19 was released, the first with GOMEMLIMIT."""
+
+
+def go_version(text: str | None) -> tuple[int, int] | None:
+    """Returns major and minor of a Go version, or of the one before `<1.19`; None of others.
+
+    >>> go_version("1.22.3"), go_version("devel")
+    ((1, 22), None)
+    """
+    version = re.match(r"(<?)(\d{1,3})\.(\d{1,3})(?!\d)", text or "", re.ASCII)
+    return (int(version[2]), int(version[3]) - len(version[1])) if version else None
+
+
+def may_limit(version: str | None) -> bool:
+    """Returns whether a Go version has GOMEMLIMIT, or is unknown.
+
+    >>> may_limit("1.18.3"), may_limit("1.19"), may_limit("<1.19"), may_limit(None)
+    (False, True, False, True)
+    """
+    known = go_version(version)
+    return known is None or known >= (1, 19)
+
+
+def keeps_returned(version: str | None) -> bool | None:
+    """Returns whether memory that Go returned may still be resident; None if that is unknown.
+
+    Source: sysUnused of runtime/mem_linux.go, which uses MADV_FREE from Go 1.12 to 1.15.
+    """
+    known = None if (version or "").startswith("<") else go_version(version)
+    return None if known is None else (1, 12) <= known < (1, 16)
+
+
+def newest_time(memstats: pl.DataFrame) -> Any:
+    """Returns the time of the last cycle or dump; None if no time is known."""
+    last_gc = pl.from_epoch("last_gc_unix_ns", "ns").dt.replace_time_zone("UTC")
+    return memstats.select(pl.max_horizontal(last_gc, "logged_at").max()).item()
