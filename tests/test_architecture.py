@@ -224,6 +224,11 @@ def test_a_text_report_loads_no_library_it_does_not_show() -> None:
     assert not loaded_by(code) & {"pandas", "pyarrow", "matplotlib", "plotly", "hypothesis"}
 
 
+def test_a_word_is_explained_without_tables() -> None:
+    code = "from gctrace_analyzer.cli import main\nmain(['explain', 'mark', 'assist'])"
+    assert not loaded_by(code) & {"polars", "jinja2"}
+
+
 def test_a_report_of_gctrace_loads_no_reader_of_anything_else() -> None:
     code = "from gctrace_analyzer.cli import main\nmain(['samples/steady-go1.26.log'])"
     loaded = modules_loaded_by(code)

@@ -93,7 +93,8 @@ def _document(query: str) -> Document:
         text = line.joined or line.text
         note = "interrupted by another write; its parts are joined here"
         note = note if line.joined else line.problem
-        explanation = explain(text, note) or _death(text)
+        # A line of `kubectl describe` means something among those around it only.
+        explanation = explain(text, note) or _death(text) or _death(text, **place.groupdict())
     is_line = _LINE.match(query) is not None
     near = None if is_line else nearest(query, names())
     if explanation is None and (near or (_NAME.fullmatch(query) and not is_line)):
@@ -115,7 +116,7 @@ def _document(query: str) -> Document:
     return explanation
 
 
-def _death(text: str) -> Document | None:
+def _death(text: str, file: str | None = None, line: str = "1") -> Document | None:
     """Explains a line about a kill, or about another end of a program; None if it is none."""
     from gctrace_analyzer.api import read
     from gctrace_analyzer.present.explain import explain_death
@@ -123,6 +124,8 @@ def _death(text: str) -> Document | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GctraceWarning)
-            return explain_death(text, read(io.BytesIO(text.encode())).report())
+            return explain_death(
+                text, read(file or io.BytesIO(text.encode())).report(), int(line)
+            )
     except GctraceError:
         return None

@@ -161,23 +161,27 @@ def _cut_short(text: str) -> Document | None:
 _DEATHS = ("oom_kills", "oom_invocations", "unit_events", "container_states", "runtime_fatal")
 
 
-def explain_death(text: str, report: Report) -> Document | None:
+def explain_death(text: str, report: Report, line_no: int = 1) -> Document | None:
     """Explains a line about a kill, or another end of a program; None if it is none.
 
     Args:
         text: the line.
-        report: on an input that has only this line.
+        report: on an input that has this line.
+        line_no: which line of the input it is.
     """
-    tables = report.analysis.log.tables
-    table = next((name for name in _DEATHS if len(tables[name])), None)
-    return None if table is None else [*_death(text, table, report)]
+    for table in _DEATHS:
+        rows = report.analysis.log.tables[table].filter(line_no=line_no)
+        if len(rows):
+            return [*_death(text, table, rows.row(0, named=True), report)]
+    return None
 
 
-def _death(text: str, table: str, report: Report) -> Iterator[Block]:
+def _death(text: str, table: str, row: Mapping[str, Any], report: Report) -> Iterator[Block]:
     yield Title(f"A line about {schema.ABOUT[table]}", text)
     yield Paragraphs([f"{table}: {schema.ABOUT[table]}"], "dim")
     yield Gap()
-    row = report.analysis.log.tables[table].row(0, named=True)
+    if statement := verdict.shown(report).sentence:
+        yield from (Paragraphs([statement], "bold"), Gap())
     known = [
         column
         for column in schema.TABLES[table]
@@ -190,10 +194,6 @@ def _death(text: str, table: str, report: Report) -> Iterator[Block]:
             shown = f"{value:%Y-%m-%d %H:%M:%S} UTC"
         yield Sentences([Sentence(f"{shown}  ", column.meaning, "bold")], width=30)
         yield Sentences([Sentence("", f"{column.name} · {column.source}")], 30, style="dim")
-    if statement := verdict.shown(report).sentence:
-        yield Gap()
-        yield Heading("What it says of the program")
-        yield Paragraphs([statement], indent=2)
 
 
 def _explained(shape: Shape, match: re.Match[str], note: str | None) -> Iterator[Block]:

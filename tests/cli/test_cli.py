@@ -654,11 +654,28 @@ def test_one_scrape_gives_no_recommendation_but_says_what_to_add(
 
 def test_explain_knows_findings_by_id_and_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     printed = []
-    for query in ("GC016", "gc016", "limit-thrash"):
+    for query in ("GC016", "gc016", "limit-thrash", "limit thrash"):
         assert main(["explain", query]) == 0
         printed.append(capsys.readouterr().out)
     assert printed[0].startswith("GC016 limit-thrash\n")
     assert len(set(printed)) == 1
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        ("samples/thrash-go1.19.log:106", "Mark assists were 41.5 % of its GC CPU"),
+        ("samples/steady-go1.26.log:77", "Nothing unusual in this cycle."),
+        # The line names a container, of which those around it say how it ended.
+        ("samples/describe-pod.txt:7", "The program orders was killed"),
+        ("samples/oom-journal.jsonl:22", "The program leakd was killed"),
+    ],
+)
+def test_explain_says_first_what_a_line_means(
+    place: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", place]) == 0
+    assert says in " ".join(capsys.readouterr().out.split("\n\n")[1].split())
 
 
 @pytest.mark.parametrize("locale", ["C", "POSIX"])

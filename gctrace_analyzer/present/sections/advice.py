@@ -124,7 +124,7 @@ def predictions(rows: pl.DataFrame, predictor: Predictor) -> Table:
     for row in rows.iter_rows(named=True):
         name = name_of(row, predictor) + (" (now)" if is_measured(row) else "")
         body.append((f"{_mark(row)} {name}" if marks else name, *_figures(row, cpu, times)))
-    return _table(("What if", *_head(cpu, unit)), body)
+    return _table((f"What if{horizon_text(rows).replace(';', ',')}", *_head(cpu, unit)), body)
 
 
 def _table(head: tuple[str, ...], body: list[tuple[str, ...]]) -> Table:

@@ -91,8 +91,11 @@ def _notes_on_predictions(report: Report, rows: pl.DataFrame) -> Iterator[tuple[
     yield from _notes(report)
     for text in baseline.warnings:
         yield "Note", text
-    settings = list(map(Setting.of, rows.iter_rows(named=True)))
-    notes = [baseline.near_live_heap(setting) for setting in settings]
+    # The sign in front of a setting says that it thrashes, or may.
+    settings = [Setting.of(row) for row in rows.iter_rows(named=True) if row["thrash"] != "no"]
+    notes = [
+        (baseline.near_live_heap(setting) or "").partition(": ")[0] for setting in settings
+    ]
     for near in dict.fromkeys(filter(None, notes)):
         several = f" and {notes.count(near) - 1} more" if notes.count(near) > 1 else ""
         yield "Note", f"{advice.as_text(settings[notes.index(near)])}{several}: {near}"
