@@ -104,6 +104,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         go_1_21=version is None or version >= (1, 21),
         growth_mib=growth.mib_per_h * load.span_s / 3600 if growth else 0.0,
     )  # fmt: skip
+    refused = refused or _misfit(load, model)
     warnings = (
         *_change_warning(regime if changed else None),
         *_setting_warning(regime, settings),
@@ -173,9 +174,9 @@ def _warnings(load: Load, model: Model, *, refused: bool, is_part: bool) -> Iter
     if abs(drift) > max(DRIFT * load.true_live, DRIFT_MIB):
         first, last = (max(size, 0.0) for size in (load.true_live_first, load.true_live_last))
         yield (
-            f"the live heap went from {first:,.0f} to {last:,.0f} MiB in "
-            f"{'these cycles' if is_part else 'the log'}; the predictions are for "
-            f"{load.true_live:,.0f} MiB"
+            f"the live heap went from {first:,.0f} MiB in the first quarter of "
+            f"{'these' if is_part else 'the'} cycles to {last:,.0f} in the last (medians); the "
+            f"predictions are for {load.true_live:,.0f} MiB"
         )
     elif load.variation > UNSTEADY:
         yield (
@@ -195,6 +196,21 @@ def _warnings(load: Load, model: Model, *, refused: bool, is_part: bool) -> Iter
             f"for the present setting, the model predicts {1 / off:.2g} times the cycles of "
             f"{'this part of ' * is_part}the log: predictions far from it are rough"
         )
+
+
+def _misfit(load: Load, model: Model) -> str | None:
+    """Returns the refusal if the model does not even describe the log that it starts from."""
+    times = load.gap_mib / model.own.gap
+    if abs(math.log(times)) <= math.log(_MISFIT):
+        return None
+    return (
+        f"for the present setting, the model predicts {times:.2g} times the cycles of the log, so "
+        "it does not describe this program"
+    )
+
+
+_MISFIT = 3.0
+"""Times the cycles of the log. Real programs that did not thrash are within 2.3 times."""
 
 
 def _version_warning(load: Load, settings: Settings) -> Iterator[str]:

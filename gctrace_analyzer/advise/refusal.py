@@ -23,6 +23,7 @@ THRASHING = "the program was thrashing, so its normal allocation rate is unknown
 ALWAYS_RUNNING = (
     "GC was running nearly all the time, so the program's normal allocation rate is unknown"
 )
+STARVED = "the memory limit leaves too little room to show what GC costs with more of it"
 
 _TYPICAL_ALLOC, _TYPICAL_SPAN = 0.8, 0.1
 """Shares of the allocation rate and of the time of the whole log. A time without thrashing with
@@ -106,8 +107,9 @@ def refusal(
     if now.gogc is None and not now.limit:
         return f"GOGC is off, and an unknown memory limit sets the heap goal: {_STATE_LIMIT}"
     starved = (bool(now.limit) or by_limit) and load.effective_gogc < THRASH_GOGC
-    if load.gc_active_share > ALWAYS_MARKING or starved or not _is_typical(load, whole):
-        return ALWAYS_RUNNING if whole is None else THRASHING
+    always = load.gc_active_share > ALWAYS_MARKING
+    if always or starved or not _is_typical(load, whole):
+        return THRASHING if whole is not None else ALWAYS_RUNNING if always else STARVED
     if load.forced_share > 0.2:
         return f"the program forced {100 * load.forced_share:.0f} % of the cycles"
     if by_limit and not now.limit:

@@ -220,6 +220,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         return Verdict("info", sentence, growing.advice)
     if better := _better_input(analysis, short=short, idle=idle):
         return Verdict("info", sentence, better)
+    if busy := _busy(analysis):
+        return busy
     first = _advised(advice)
     level: Severity = "info" if _hidden(analysis) else "ok"
     if first is None:
@@ -227,6 +229,26 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         leave = _NEEDS_COSTS if is_unknown else "Leave the settings as they are."
         return Verdict("info" if is_unknown else level, sentence, leave)
     return Verdict(level, sentence, f"Optional: {with_effects(first, advice)}.")
+
+
+def _busy(analysis: Analysis) -> Verdict | None:
+    """Returns what a phase of load costs, if idle times hide it in the mean."""
+    t = analysis.thresholds
+    if not analysis.summary.is_in_bursts:
+        return None
+    is_load = (pl.col("kind") != "start-up") & (pl.col("cycles") >= t.min_cycles)
+    phases = analysis.segments.filter(is_load, pl.col("gc_cpu_share") > t.gc_cpu_warn)
+    if phases.is_empty():
+        return None
+    worst = phases.sort("gc_cpu_share", descending=True).row(0, named=True)
+    begin, end, share = (worst[name] for name in ("start_s", "end_s", "gc_cpu_share"))
+    return Verdict(
+        "warn",
+        f"Under load (for {duration_text(end - begin)}, at {duration_text(begin)}) GC takes "
+        f"{percent(share)} of the CPU; with idle times, the mean is "
+        f"{percent(analysis.summary.gc_cpu_share or 0.0)}.",
+        f"Look at the load alone: `--between {begin:.3f}s..{end:.3f}s`.",
+    )
 
 
 def _better_input(analysis: Analysis, *, short: bool, idle: bool) -> str:

@@ -11,7 +11,8 @@ Columns, besides those of the source:
 - `cycles forced_cycles counted_s first_gc gc_num`: the cycles, the time in which they were counted,
   the first and the last one. `steps steps_s`: cycles from one moment to another.
 - `gc_cpu_s` with its bounds `gc_cpu_low_s gc_cpu_high_s`, `idle_cpu_s assist_cpu_s`, and the
-  `capacity_s` that they are a share of, which is all CPUs in `capacity_time_s`.
+  `capacity_s` that they are a share of, which is all CPUs in `capacity_time_s`;
+  `capacity_between_s` is null for the first cycle of a late log, before which no time is known.
   `active_s pause_total_ms pause_max_ms`.
 - `in_cycle_mib between_mib allocated_mib rounding_mib`: allocated from the start of the cycle on,
   before it, both if known for all of the span, and by how much truncation may move the latter.
@@ -138,15 +139,14 @@ def _of_row() -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
         "first_gc": pl.col("gc_num"),
         "forced_cycles": pl.col("forced").cast(pl.Int64),
         "gc_cpu_s": gc_cpu_ms(pl.col("counted_pauses")) / 1000,
-        "gc_cpu_low_s": pl.when(~pl.col("_is_first"))
-        .then(gc_cpu_ms(pl.col("counted_pauses_low")) / 1000)
-        .otherwise(0.0),
+        "gc_cpu_low_s": gc_cpu_ms(pl.col("counted_pauses_low")) / 1000,
         "gc_cpu_high_s": gc_cpu_ms(pl.col("counted_pauses_high")) / 1000,
         "idle_cpu_s": pl.col("idle_cpu_ms").fill_null(0) / 1000,
         "assist_cpu_s": pl.col("assist_cpu_ms") / 1000,
         "counted_s": elapsed,
         "capacity_s": known * pl.col("cpus"),
         "capacity_time_s": known,
+        "capacity_between_s": pl.when(~pl.col("_is_first")).then(known * pl.col("cpus")),
         "pause_total_ms": pauses_ms(),
         "pause_max_ms": printed_ms(pl.max_horizontal("stw_sweep_term_ms", "stw_mark_term_ms")),
         "in_cycle_mib": alloc_while_marking_mib().cast(pl.Float64),

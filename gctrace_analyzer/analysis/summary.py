@@ -91,8 +91,8 @@ class Summary(Plain):
     def gc_cpu_range(self) -> tuple[float, float] | None:
         """The shares between which GC CPU is, if they are far apart; else None.
 
-        The cost of the first cycle may be of the time before the log, and the runtime may count
-        only a part of the time to stop the world.
+        A late log begins and ends with a cycle, so it has one more than there are intervals; and
+        the runtime may count only a part of the time to stop the world.
         """
         low, value, high = self.gc_cpu_share_low, self.gc_cpu_share, self.gc_cpu_share_high
         if low is None or high is None or not value:
@@ -177,6 +177,8 @@ def summarize(
         **growth_figures(cycles, DEFAULT),
         "log_check_points": check,
     }
+    if (low := figures["gc_cpu_share_low"]) is not None and (share := figures["gc_cpu_share"]):
+        figures["gc_cpu_share_low"] = min(low, share)
     warnings = [*caveats(cycles, processes, impossible or {}, check, DEFAULT)]
     summary = Summary(**figures, warnings=())
     if summary.gc_cpu_range is not None:
@@ -189,7 +191,7 @@ def _about_range(cycles: pl.DataFrame) -> str:
     why = (
         "Go 1.23 and later count only a part of the time to stop the world"
         if (cycles["gc_num"] == 1).any()
-        else "the first cycle's cost may be of the time before the log"
+        else "the log begins and ends with a cycle, so it holds one more cycle than intervals"
     )
     return f"GC CPU is a range: {why}."
 

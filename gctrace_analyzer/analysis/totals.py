@@ -27,7 +27,7 @@ RATES: dict[str, tuple[pl.Expr, pl.Expr]] = {
     "gc_per_s": (pl.col("steps"), pl.col("steps_s")),
     "counted_per_s": (pl.col("cycles").cast(pl.Float64), pl.col("counted_s")),
     "gc_cpu_share": (pl.col("gc_cpu_s"), pl.col("capacity_s")),
-    "gc_cpu_share_low": (pl.col("gc_cpu_low_s"), pl.col("capacity_s")),
+    "gc_cpu_share_low": (pl.col("gc_cpu_low_s"), pl.col("capacity_between_s")),
     "gc_cpu_share_high": (pl.col("gc_cpu_high_s"), pl.col("capacity_s")),
     "gc_cpu_with_idle_share": (_with_idle, pl.col("capacity_s")),
     "gc_cpu_nonidle_share": (pl.col("gc_cpu_s"), pl.col("capacity_s") - pl.col("idle_cpu_s")),
@@ -253,8 +253,8 @@ class Totals:
         Within a few milliseconds, truncated times hide how long it was.
         """
         above, below = self.rates[name]
-        gc_cpu_s, capacity_s = self.rates["gc_cpu_share"]
-        is_hidden = name in _OF_ALL_CPUS and gc_cpu_s > capacity_s
+        spent_s, capacity_s = self.rates["gc_cpu_with_idle_share"]
+        is_hidden = name in _OF_ALL_CPUS and spent_s > _ROUNDED * capacity_s
         return above / below if below > 0 and not is_hidden else None
 
     def figures(self) -> dict[str, Any]:
@@ -286,6 +286,9 @@ def _both(join: Any, one: float | None, other: float | None) -> float | None:
 _HIDES = 1 / 3
 """Share of the allocation by which truncated sizes may be off. From there on the interval of the
 sum has ends that differ more than twofold, and the allocation is unknown."""
+
+_ROUNDED = 1.02
+"""Times the time of all processors. Where GC took more, truncated times hide how long it was."""
 
 _OF_ALL_CPUS = frozenset(
     rate for rate in RATES if "cpu_" in rate or rate == "assist_share_of_cpu"

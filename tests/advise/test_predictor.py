@@ -180,13 +180,15 @@ def test_a_replay_that_does_not_fit_its_own_log_is_a_warning() -> None:
     baseline = steady_baseline(start=384, end=396)
     assert not any("the model predicts" in each for each in baseline.warnings)
     # The goals of GOGC=100, but each cycle starts far earlier than its pacer would.
-    early = steady_baseline(start=240, end=252)
+    early = steady_baseline(start=300, end=312)
     (warning,) = [each for each in early.warnings if "the model predicts" in each]
     assert early.model is not None
     assert early.load is not None
     times = early.load.gap_mib / early.model.own.gap
     assert f"{times:.2g} times the cycles of the log" in warning
     assert times < 1
+    refused = steady_baseline(start=240, end=252).refused
+    assert "so it does not describe this program" in (refused or "")
 
 
 def test_the_memory_of_the_process_is_the_heap_and_what_is_outside() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -345,3 +346,18 @@ def test_a_heap_above_the_limit_is_said(end: int, above: bool) -> None:
     (thrash,) = (found for found in run.report().analysis.findings if found.id == "GC016")
     said = "The heap reached 150 MiB, above GOMEMLIMIT (110 MiB), which is a soft limit."
     assert (said in thrash.evidence) is above
+
+
+def test_load_that_idle_times_hide_in_the_mean_is_judged_alone() -> None:
+    sizes: dict[str, Any] = {"live": 3, "start": 5, "end": 6, "goal": 6}
+    busy = {"every": 0.006, "mark": 2.2, "assist": 1.6, "background": 2.1}
+    calm = log_of(8, every=6.0, **sizes, mark=2, assist=0, background=1)
+    load = re.sub(
+        r"@([\d.]+)s", lambda at: f"@{50 + float(at[1]):.3f}s", log_of(40, **busy, **sizes)
+    )
+    lines = load.splitlines(keepends=True)[8:]
+    found = of(calm + "".join(lines))
+    assert found.level == "warn"
+    assert found.sentence.startswith("Under load (for ")
+    assert "--between 50." in found.action
+    assert "Under load" not in of(calm).sentence

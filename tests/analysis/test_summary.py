@@ -131,6 +131,17 @@ def test_the_processes_of_the_go_command_are_named(heading: str) -> None:
     assert not any("compile" in w for w in read_text(START).summary().warnings)
 
 
+def test_cycles_that_follow_each_other_at_once_leave_no_range() -> None:
+    line = (
+        "gc {0} @{0}.000s 25%: 0.010+1000+0.010 ms clock, 0.010+0/1000/3000+0.010 ms cpu, "
+        "90->90->90 MB, 180 MB goal, 4 P (forced)\n"
+    )
+    summary = read_text("".join(line.format(number) for number in range(6, 11))).summary()
+    assert summary.gc_cpu_share == pytest.approx(0.25, rel=0.01)
+    assert summary.gc_cpu_range is None
+    assert (summary.gc_cpu_share_low or 1) <= (summary.gc_cpu_share or 0)
+
+
 def test_the_first_cycle_of_a_late_log_is_of_an_unknown_time() -> None:
     line = (
         "gc {0} @{0}.000s 12%: 0.010+119+0.010 ms clock, 0.010+0/119/0+0.010 ms cpu, "
@@ -139,6 +150,17 @@ def test_the_first_cycle_of_a_late_log_is_of_an_unknown_time() -> None:
     late = read_text("".join(line.format(number) for number in range(7, 13))).summary()
     assert late.span_s == pytest.approx(5.12, abs=0.001)
     assert late.gc_cpu_share == pytest.approx(6 * 0.1195 / 5.12, rel=0.01)
-    assert late.gc_cpu_share_low == pytest.approx(5 * 0.1195 / 5.12, rel=0.01)
+    # Of five intervals, each from the end of one cycle to that of the next.
+    assert late.gc_cpu_share_low == pytest.approx(5 * 0.1195 / 5, rel=0.01)
     whole = read_text("".join(line.format(number) for number in range(1, 13))).summary()
     assert whole.gc_cpu_share_low == pytest.approx(12 * 0.1195 / 12.12, rel=0.02)
+
+
+def test_cycles_within_a_millisecond_have_no_share_of_the_cpu() -> None:
+    line = (
+        "gc {} @0.000s 5%: 0.007+0.14+0.001 ms clock, 0.007+0/0.032/0.10+0.001 ms cpu, "
+        "0->0->0 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 1 P (forced)\n"
+    )
+    summary = read_text(line.format(1) + line.format(2)).summary()
+    assert summary.gc_cpu_share is None
+    assert summary.gc_cpu_with_idle_share is None

@@ -274,6 +274,7 @@ def spans(intervals: pl.DataFrame) -> pl.DataFrame:
             ("gc_cpu_s", "gc_cpu_low_s", "gc_cpu_high_s"), pl.col("gc_cpu_share") * capacity
         ),
         capacity_s=capacity,
+        capacity_between_s=capacity,
         capacity_time_s=capacity / procs,
         active_s=nothing,
         pause_total_ms=pl.col("stw_total_ms"),

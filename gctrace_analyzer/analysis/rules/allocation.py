@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     "mutator-slowed-in-gc",
     meaning="The program runs at half its speed or less while GC is marking.",
     condition="The allocation rate while marking is under {t.slowed_rate:g} of the rate "
-    "between cycles, after the first {t.warm_up_s:g} s, and GC takes over "
+    "between cycles, even with the MiB that truncation may hide in each of at least "
+    "{t.min_cycles} cycles, after the first {t.warm_up_s:g} s, and GC takes over "
     "{t.slowed_gc_cpu:.0%} of the CPU.",
     advice="Make cycles less frequent (a higher GOGC or memory limit), because each one adds "
     "latency.",
@@ -40,12 +41,14 @@ def mutator_slowed_in_gc(facts: ProcessFacts) -> Iterator[Evidence]:
     if not marking_s or span_s <= marking_s or not allocated_mib:
         return
     between = (allocated_mib - while_marking_mib) / (span_s - marking_s)
-    ratio = (while_marking_mib / marking_s) / max(between, 1e-9)
-    if ratio < t.slowed_rate and (facts.summary.gc_cpu_share or 0) > t.slowed_gc_cpu:
+    # Each size may hide a MiB.
+    ratio = (while_marking_mib + len(cycles)) / marking_s / max(between, 1e-9)
+    is_costly = (facts.summary.gc_cpu_share or 0) > t.slowed_gc_cpu
+    if len(cycles) >= t.min_cycles and ratio < t.slowed_rate and is_costly:
         yield Evidence(
             "info",
             f"While GC is marking, the program allocates at {percent(ratio)} of its rate "
-            "between cycles.",
+            "between cycles, or less.",
             {"alloc_rate_ratio": ratio},
         )
 

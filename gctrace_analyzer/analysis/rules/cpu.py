@@ -89,7 +89,7 @@ def _why_often(facts: ProcessFacts) -> str:
         return ""
     return (
         f": the program allocates {size_text(s.alloc_mib_per_s)}/s, and "
-        f"{often_text(s.gc_interval_p50_ms)}"
+        f"{often_text(1000 / s.gc_per_s if s.gc_per_s else s.gc_interval_p50_ms)}"
     )
 
 

@@ -121,7 +121,7 @@ def goal_overshoot(facts: ProcessFacts) -> Iterator[Evidence]:
     """Compares the heap at the end of marking with its goal."""
     t, cycles = facts.thresholds, facts.warmed_up
     of_goal = cycles["heap_end_mib"] / cycles["heap_goal_mib"]
-    high = not_null(of_goal).quantile(t.overshoot_quantile, "linear")
+    high = not_null(of_goal).quantile(t.overshoot_quantile, "lower")
     if high is None or high <= t.overshoot or len(cycles) < t.min_cycles:
         return
     if facts.live_heap_mib >= t.gogc_min_live_mib:

@@ -222,8 +222,7 @@ def _effective_gogc(facts: ProcessFacts) -> float | None:
 @rule(
     _TIGHT,
     "limit-tight",
-    meaning="The memory limit leaves the heap little room, so GC runs more often than GOGC "
-    "asks for.",
+    meaning="The memory limit leaves the heap little room, so GC runs often.",
     condition="In the cycles whose goal was set by the memory limit (at least "
     "{t.level_cycles}), the median effective GOGC is under {t.limit_gogc_warn:.0f}; bad under "
     "{t.limit_gogc_bad:.0f}. Only a note if the program did not thrash and the limit was "
@@ -249,11 +248,8 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
                 advice="No action needed: the limit was raised.",
             )
             return
-        more = f"{max(gogc, 0):.0f}"
-        room = "hardly any room" if more == "0" else f"room for only {more} % more"
         close = (
-            f"GOMEMLIMIT is close to the live heap: it leaves {room}, so GC runs more often than "
-            "GOGC asks for."
+            f"GOMEMLIMIT is close to the live heap: it leaves {_room(facts)}, so GC runs often."
         )
         yield Evidence(
             "bad" if gogc < t.limit_gogc_bad else "warn",
@@ -265,6 +261,21 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
             headline=close,
             explained_by=_causes(facts, () if _thrashed_in_passing(facts) else ("GC016",)),
         )
+
+
+def _room(facts: ProcessFacts) -> str:
+    """Returns how much room the limit leaves above the live heap, and at the end if it differs."""
+    each = not_null(facts.limited_cycles["effective_gogc"])
+    usual, last = (
+        f"{max(median(some), 0):.0f}"
+        for some in (each, each.tail(facts.thresholds.level_cycles))
+    )
+    room = "hardly any room" if usual == "0" else f"room for only {usual} % more"
+    return f"{room} ({last} % at the end)" if float(last) < _HALF * float(usual) else room
+
+
+_HALF = 0.5
+"""Of the usual room: with less at the end, both are said."""
 
 
 def _raised_s(facts: ProcessFacts) -> float | None:

@@ -29,9 +29,10 @@ _ROUNDING = 0.02
 _BELOW = 1 - 2**-53
 """Times an end that does not belong to an interval: the number below it."""
 
-_RAISED_ROOM_MIB, _RAISED_TO_START_MIB = 42, 24
-"""MiB between live heap and goal. From there on the trigger is over 2 MiB, or over 1, below the
-goal, because it is at most 95 % of the way: the printed heap shows whether it was passed."""
+_RAISED_ROOM_MIB, _RAISED_TO_START_MIB = 42, 16
+"""MiB between live heap and goal. From there on the trigger is over 2 MiB, or 0.8, below the goal,
+because it is at most 95 % of the way: the printed heap shows whether it was passed. 0.8 is enough
+for the heap minimum of a usual GOGC, which is a whole number of MiB."""
 
 _FIRST_LIVE_MIB = HEAP_MINIMUM_MIB / (1 + 7 / 8)
 """MiB that count as marked before the first cycle, up to Go 1.18 (gcinit, runtime/mgc.go)."""

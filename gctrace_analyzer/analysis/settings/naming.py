@@ -100,6 +100,20 @@ def most_gogc(regime: Regime | None) -> float | None:
     return high if _FAR * gogc < high < math.inf else None
 
 
+def gogc_name(regime: Regime) -> str:
+    """Returns what is known of a GOGC, in short: `GOGC=50`, `GOGC=33–51`, `GOGC≤51`."""
+    if (most := most_gogc(regime)) is not None:
+        return f"GOGC≤{most:.0f}"
+    if (known := gogc_range(regime)) is not None:
+        return f"GOGC{range_name(*known)}"
+    return "GOGC=?" if regime.gogc_pct is None else f"GOGC={percent_text(regime.gogc_pct)}"
+
+
+def range_name(low: float | None, high: float | None) -> str:
+    """Returns an interval of an inferred setting: `=33–51`, `≤51`."""
+    return f"={low:,.0f}–{high:,.0f}" if low and low >= 1 else f"≤{high:,.0f}"
+
+
 _FAR = 1.5
 """Ratio to the inferred GOGC. A goal of a few MiB may be that of a GOGC twice as high."""
 

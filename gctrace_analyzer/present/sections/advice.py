@@ -10,7 +10,12 @@ from gctrace_analyzer.advise.candidates import without_ballast
 from gctrace_analyzer.advise.phrases import to_set
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.whatif import grid, is_measured
-from gctrace_analyzer.analysis.settings.naming import gogc_range, most_gogc
+from gctrace_analyzer.analysis.settings.naming import (
+    gogc_name,
+    gogc_range,
+    most_gogc,
+    range_name,
+)
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import NONE, duration, mib, share
 from gctrace_analyzer.units import IN_GIB_FROM_MIB, MIB
@@ -58,25 +63,20 @@ def name_of(row: Row, predictor: Predictor) -> str:
         return name.replace(str(Setting.of(row)), to_set(row, predictor))
     if predictor.gogc_is_assumed:
         return f"{name} (assumed)"
-    if (most := most_gogc(regime)) is not None and not row["memory_limit_mib"]:
-        return f"GOGC≤{most:.0f}"
     if regime is None:
         return name
+    if most_gogc(regime) is not None and not row["memory_limit_mib"]:
+        return gogc_name(regime)
     gogc, *others = name.split(" ")
     if row["memory_limit_mib"] and regime.memory_limit_source == "inferred":
-        limit = _range(regime.memory_limit_mib_low, regime.memory_limit_mib_high)
+        limit = range_name(regime.memory_limit_mib_low, regime.memory_limit_mib_high)
         others = [f"GOMEMLIMIT{limit}MiB"]
         if regime.gogc_pct is None:
             least = regime.gogc_pct_low
             gogc = f"GOGC≥{least:.0f}" if least else "GOGC=?"
-    if (known := gogc_range(regime)) is not None:
-        gogc = f"GOGC{_range(*known)}"
+    if gogc_range(regime) is not None:
+        gogc = gogc_name(regime)
     return " ".join([gogc, *others])
-
-
-def _range(low: float | None, high: float | None) -> str:
-    """Returns an interval of an inferred setting: `=33–51`, `≤51`."""
-    return f"={low:,.0f}–{high:,.0f}" if low and low >= 1 else f"≤{high:,.0f}"
 
 
 def advice(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis.settings.naming import (
     distinct,
+    gogc_name,
     gogc_text,
     percent_text,
     present,
@@ -412,6 +413,9 @@ def _setter(report: Report) -> str:
     # The first cycles of most programs start from the heap minimum.
     mostly = "mostly " if cycles < _NEARLY_ALL * sum(setters.values()) else ""
     limit = _limit(report) if setter == "memory-limit" else ""
+    if setter == "gogc" and len(regimes) == 1:
+        # The quotient of sizes in whole MiB is near it, and would look like another one.
+        return f"set {mostly}by {gogc_name(regimes[0])}"
     # GOGC does not show at the minimum.
     effective = [] if setter == "heap-minimum" else effective
     return "; ".join([f"set {mostly}by {limit or _SETTERS[setter]}", *effective])

@@ -161,6 +161,12 @@ def test_up_to_go_1_17_a_goal_of_5_mib_is_that_of_the_heap_minimum() -> None:
     assert setters == ["heap-minimum"] * 3 + ["gogc"]
 
 
+def test_blocks_of_16_mib_on_an_empty_heap_are_no_heap_minimum_of_a_gogc_of_400() -> None:
+    run = read_text(log_of(7, every=3.0, live=0, start=16, end=16, goal=16))
+    assert "heap-minimum" not in set(run.cycles.pipe(gca.add_metrics)["goal_set_by"])
+    assert "GOGC=400" not in str(run.report())
+
+
 def test_the_goal_that_one_large_allocation_raised_is_set_by_nothing() -> None:
     text = (
         "gc 1 @0.001s 5%: 0.1+61+0.1 ms clock, 0.2+0/80/9+0.2 ms cpu, 381->382->381 MB, "
