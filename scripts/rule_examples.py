@@ -145,7 +145,7 @@ EXAMPLES = {
     ),
     "GC031": Example(f"{_WILD}/go44554-syslog-ms-timestamps.log", chart=("timeline gc_cpu",)),
     "GC032": Example(f"{_WILD}/kubeflow4793-mixer-190ms-mark.log"),
-    "GC033": Example(f"{_GC}/go1.27-near-limit/run.log", chart=("timeline allocation",)),
+    "GC033": Example("samples/assists-go1.16.log", chart=("timeline allocation",)),
     "GC034": Example(
         f"{_WILD}/go18896-fragmentation-two-runs.log",
         columns=("heap_end_mib", "heap_live_mib"),
