@@ -407,4 +407,10 @@ def settings(report: Report) -> str | None:
         if known["value"] is not None:
             text = f"{names[name]} {written(name, known['value'])}"
             of.setdefault(known["source"], []).append(text)
-    return "; ".join(f"{', '.join(parts)} ({source})" for source, parts in of.items()) or None
+    return (
+        "; ".join(
+            ", ".join(parts) + (f" ({source})" if source != "given" else "")
+            for source, parts in of.items()
+        )
+        or None
+    )
