@@ -15,7 +15,7 @@ from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.gctrace.columns import stopping
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
-from gctrace_analyzer.ingest.rows import distinct, is_one_process, since
+from gctrace_analyzer.ingest.rows import by_process, distinct, is_one_process, since
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -352,20 +352,39 @@ _SMALL_PART = 0.1
 
 
 def _about_part(cycles: pl.DataFrame) -> Iterator[str]:
-    """Yields what GC took since the start of a process, of which the log has a small part."""
-    printed = cycles["gc_cpu_since_start_pct"]
-    if printed.null_count() or not is_one_process(cycles) or cycles["gc_num"].min() == 1:
+    """Yields what GC took since the start of processes, of which the log has a small part."""
+    if is_one_process(cycles):
+        for begin_s, gc_num, share in _since_start(cycles):
+            yield (
+                f"The log begins {duration_text(begin_s)} after the start of the process, at "
+                f"cycle {gc_num:,}; since the start, GC has taken {share} of the CPU, "
+                "as the runtime prints."
+            )
+    elif cycles["process"].n_unique() <= _FEW_PROCESSES:
+        taken = [
+            f"{share} in process {own['process'][0]} ({duration_text(begin_s)})"
+            for own in by_process(cycles)
+            for begin_s, _, share in _since_start(own)
+        ]
+        if taken:
+            yield (
+                "Since the start, GC has taken this share of the CPU, as the runtime prints: "
+                f"{', '.join(taken)}."
+            )
+
+
+_FEW_PROCESSES = 4
+"""Of more processes, a note would say too much."""
+
+
+def _since_start(own: pl.DataFrame) -> Iterator[tuple[float, int, str]]:
+    """Yields the first time and number of a process's cycles, and its share, if they are few."""
+    printed = own["gc_cpu_since_start_pct"]
+    if printed.null_count() or own["gc_num"].min() == 1:
         return
-    (begin, first), (end, last) = (cycles["start_s", "gc_num"].row(at) for at in (0, -1))
-    if begin is not None and (
-        last - first >= 2 * len(cycles) or end - begin < _SMALL_PART * end
-    ):
-        share = f"{printed[-1]:.0f} %" if printed[-1] else "less than 1 %"
-        yield (
-            f"The log begins {duration_text(begin)} after the start of the process, at "
-            f"cycle {first:,}; since the start, GC has taken {share} of the CPU, "
-            "as the runtime prints."
-        )
+    (begin, first), (end, last) = (own["start_s", "gc_num"].row(at) for at in (0, -1))
+    if begin is not None and (last - first >= 2 * len(own) or end - begin < _SMALL_PART * end):
+        yield begin, first, f"{printed[-1]:.0f} %" if printed[-1] else "less than 1 %"
 
 
 _CPU_TIMES = (

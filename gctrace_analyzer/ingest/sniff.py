@@ -300,9 +300,10 @@ def of_toolchain(text: str) -> str | None:
     if not commands:
         return None
     quoted = " and ".join(f"`{command}`" for command in commands[:_MOST_COMMANDS])
+    is_test = any("go test" in command for command in commands)
     return (
         f"Cycles may be those of {quoted}: go, compile and link print gctrace too. Build the "
-        "program first (`go build`), and run it alone."
+        f"program first (`go {'test -c' if is_test else 'build'}`), and run it alone."
     )
 
 

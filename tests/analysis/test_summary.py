@@ -129,6 +129,8 @@ def test_the_processes_of_the_go_command_are_named(heading: str) -> None:
     run = read_text(f"{heading}\n{START}")
     assert any("go, compile and link print gctrace too" in w for w in run.summary().warnings)
     assert not any("compile" in w for w in read_text(START).summary().warnings)
+    tested = read_text(f"$ GODEBUG=gctrace=1 go test -bench .\n{START}").summary().warnings
+    assert any("first (`go test -c`), and run it" in each for each in tested)
 
 
 def test_cycles_that_follow_each_other_at_once_leave_no_range() -> None:
