@@ -18,7 +18,7 @@ from gctrace_analyzer.ingest.evidence.oom_lines import REPORTS
 from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
 
     import polars as pl
 
@@ -309,7 +309,7 @@ def _of_one_unit(incidents: list[Death], states: list[Death]) -> Iterator[Death]
     for incident in incidents:
         same = of_unit.setdefault((incident.unit, incident.logged_at), incident)
         if (
-            (incident.unit or "").endswith(".slice")
+            (_is_slice(incident) and not _is_another(incident, incidents))
             or (incident.container_id and incident.container_id in containers)
             or (_is_around(incident) and any(_are_at_once(each, incident) for each in inner))
             or (incident.logged_at and _is_of_another_input(same, incident))
@@ -323,8 +323,21 @@ def _are_at_once(one: Death, other: Death) -> bool:
 
 
 def _is_around(incident: Death) -> bool:
-    unit = incident.unit or ""
-    return unit.startswith("user@") or unit.endswith(".slice")
+    return (incident.unit or "").startswith("user@") or _is_slice(incident)
+
+
+def _is_slice(incident: Death) -> bool:
+    return (incident.unit or "").endswith(".slice")
+
+
+def _is_another(incident: Death, incidents: Iterable[Death]) -> bool:
+    """Returns whether a slice of the system has a kill of its own at the time of a user's."""
+    at_once = [each for each in incidents if _are_at_once(each, incident)]
+    name = (incident.unit or "").removesuffix(".slice")
+    units = [each.unit or "" for each in at_once if not _is_slice(each)]
+    is_innermost = not any((each.unit or "").startswith(f"{name}-") for each in at_once)
+    of_users = bool(units) and all(unit.startswith("user@") for unit in units)
+    return of_users and is_innermost and not name.startswith("user")
 
 
 def _fatal(table: pl.DataFrame) -> Iterator[Death]:

@@ -250,7 +250,8 @@ class _Reader:
         self.by_others.append(about | {"killer": "kernel"} | known)
 
     def reported(self, who: str, match: re.Match[str], about: Row) -> None:
-        scope = "global" if who == "kubelet" else None
+        of_group = "memcg" if match[0].startswith("Cgroup") else "global"
+        scope = of_group if who == "kubelet" else None
         known = {"killer": "kernel", "reported_by": who, "scope": scope}
         self.by_others.append(about | known | columns(match))
 

@@ -96,7 +96,7 @@ GROUP = re.compile(r"going to be killed due to memory\.oom\.group")
 WRAPPED = re.compile(r"^\s*(?:total-vm|anon-rss|oom_score_adj):")
 REPORTS = {
     "kubelet": re.compile(
-        r"System OOM encountered, victim process: (?P<comm>.{0,64}), pid: (?P<pid>\d+)"
+        r"(?:System|Cgroup) OOM encountered, victim process: (?P<comm>.{0,64}), pid: (?P<pid>\d+)"
     ),
     "oomkill": re.compile(r"OOM kill of PID (?P<pid>\d+) \(\"(?P<comm>.{0,64}?)\"\)"),
     "Datadog": re.compile(
@@ -104,8 +104,8 @@ REPORTS = {
     ),
 }
 """The kernel's kills, without sizes, as others print them: oomkill is of bcc and bpftrace."""
-KUBELET_ALONE = re.compile(r"System OOM encountered(?!,)")
-"""What the kubelet said before Kubernetes 1.17, which did not name the victim."""
+KUBELET_ALONE = re.compile(r"System OOM encountered(?!,)|Created an OOM event in contain")
+"""What the kubelet says of a kill that it reads in the kernel's log, without the victim."""
 NOTHING_KILLABLE = ("no killable processes", "deadlocked on memory")
 CONSTRAINED = {"CONSTRAINT_CPUSET": "cpuset", "CONSTRAINT_MEMORY_POLICY": "mempolicy"}
 OLD_TABLE = ["uid", "tgid", "total_vm", "rss", "cpu", "oom_adj", "oom_score_adj", "name"]

@@ -382,3 +382,14 @@ def test_a_word_with_a_colon_names_a_container_only_if_its_fields_follow(
         (tmp_path / "pod.txt").write_text(f"api:\n{between}{ended}")
         states = gca.read(tmp_path / "pod.txt").container_states
         assert states["container"].to_list() == [name]
+
+
+def test_the_kubelet_reports_kills_of_the_kernel() -> None:
+    line = (
+        "Warning  CgroupOOM  28s  kubelet  Cgroup OOM encountered, victim process: api, pid: 7"
+    )
+    kills = read_text(f"{line}\n").oom_kills
+    assert kills.select("comm", "pid", "scope").row(0) == ("api", 7, "memcg")
+    line = "kubelet[4991]: manager.go:1126] Created an OOM event in container"
+    (death,) = read_text(f"api exited with code 137\n{line}\n").post_mortems()
+    assert "Memory most likely ran out" in str(death)
