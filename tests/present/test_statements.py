@@ -982,3 +982,11 @@ def test_settings_are_written_as_they_are_set() -> None:
     """Go reads no commas in GOGC and GOMEMLIMIT."""
     for module in sorted((CORPUS.parents[1] / "gctrace_analyzer").rglob("*.py")):
         assert not re.search(r"(?:GOGC|GOMEMLIMIT)=\{[^}]*:,", module.read_text()), module
+
+
+def test_the_longest_pause_may_be_in_a_line_that_is_cut_after_it() -> None:
+    whole = log_of(3)
+    for pause, is_longest in (("9.1", True), ("0.01", False)):
+        cut = f"gc 4 @0.924s 0%: 0.008+8.6+{pause} ms clock, 0.071+1.8/15/38+1.3 ms cpu, 1"
+        shown = plain(document(read_text(whole + cut).report()))
+        assert ("has a pause of 9.1 ms" in shown) is is_longest

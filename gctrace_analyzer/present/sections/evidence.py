@@ -17,6 +17,7 @@ from gctrace_analyzer.present.format import (
     duration,
     mib,
     mib_per_s,
+    milliseconds,
     place,
     printable,
     share,
@@ -185,10 +186,30 @@ def damage(report: Report) -> list[str]:
         for source in report.analysis.log.sources
         if not source.ends_in_newline and (source.name, source.lines) in cut
     ]
+    sentences += _pause_of_cut_lines(report)
     lines = sum(report.analysis.log.runtime_lines.values())
     if lines and not report.analysis.summary.cycles:
         sentences.append(f"{count(lines, 'other line')} from the Go runtime.")
     return sentences
+
+
+def _pause_of_cut_lines(report: Report) -> Iterator[str]:
+    """Yields the longest pause of lines that are cut short after it, if it is the longest."""
+    before, after = (
+        pl.col("text").str.extract(rf"{pause} ms clock, ").cast(pl.Float64)
+        for pause in (r" ([0-9.]+)\+[0-9.]+\+[0-9.]+", r"\+[0-9.]+\+([0-9.]+)")
+    )
+    cut = report.analysis.rejected.filter(reason="cut short").select(
+        "line_no", ms=pl.max_horizontal(before, after)
+    )
+    longest = cut.drop_nulls().sort("ms").tail(1)
+    for line_no, ms in longest.filter(
+        pl.col("ms") > (report.analysis.summary.stw_max_ms or 0.0)
+    ).rows():
+        yield (
+            f"Line {line_no:,}, which is cut short, has a pause of {milliseconds(ms)}: none of "
+            "those in the figures is as long."
+        )
 
 
 def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
