@@ -112,6 +112,7 @@ class Death:
     oom_killer_ran: bool | None = None
     is_at_start: bool | None = None
     refusal: str | None = None
+    error: str | None = None
     goarch: str | None = None
     goos: str | None = None
     go_version: str | None = None

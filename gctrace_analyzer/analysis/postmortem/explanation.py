@@ -140,6 +140,8 @@ def _unproven(facts: Evidence) -> Explanation:
             reading += _cost(facts.minute)
     elif death.oom_killer_ran:
         advice, reading = remedies.KEEP_KERNEL_LOG, _MOST_LIKELY
+    elif "Runtime exited" in (death.error or ""):
+        advice, reading = remedies.COMPARE_SIZE, _ANYONE
     elif death.is_not_oom:
         advice, reading = remedies.FIND_SENDER, _NOT_OOM
     else:

@@ -117,6 +117,10 @@ FIND_SENDER = (
 KEEP_KERNEL_LOG = (
     "Read the kernel's log of that minute (`journalctl -k`, `dmesg`), and keep it."
 )
+COMPARE_SIZE = (
+    "Compare `Max Memory Used` in its REPORT line with the memory size of the function: if they "
+    "are near each other, AWS Lambda killed it for memory, and it needs a larger size."
+)
 ADD_STATE = (
     "Add the output of `docker inspect NAME` (`docker ps -a` has the names): it shows whether "
     "memory ran out (OOMKilled) and the memory limit. If the container is gone, read the kernel's "

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.evidence import kubernetes
 from gctrace_analyzer.ingest.evidence.docker import go_settings
-from gctrace_analyzer.ingest.evidence.message import STATED, given, size_bytes
+from gctrace_analyzer.ingest.evidence.message import STATED, size_bytes
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ HINT = (
 
 
 class _Stated(NamedTuple):
-    """A setting: its column of `container_states`, its value, its text, and its line.
+    """A setting: its column of `container_states`, its value, and its line.
 
     That of a command is of what comes after it.
     """
@@ -80,6 +79,10 @@ class _Stated(NamedTuple):
     text: str
     line_no: int
     in_command: bool
+
+
+_SHOWN = 60
+"""Characters of a line that are quoted."""
 
 
 def go_versions(text: str) -> set[str]:
@@ -99,21 +102,19 @@ def _stated(messages: Iterable[Message]) -> Iterator[_Stated]:
         if before_at == at - 1 and re.match(_VALUE, text):
             text = f"{before}, {text.lstrip(' >')}"
         before_at, before, in_command = at, text, _COMMAND.search(text) is not None
-        sets = in_command or _ENTRY.search(text)
-        for variable, value in _OF_VARIABLES.findall(text) if sets else ():
-            for column, number in given(go_settings({variable: value})).items():
-                yield _Stated(column, number, f"{variable}={value}", at, in_command)
         begun = at if _LIMITS.match(text) else begun
-        for version in go_versions(text):
-            yield _Stated("go_version", version, f"Go {version}", at, in_command=False)
+        variables = _OF_VARIABLES.findall(text) if in_command or _ENTRY.search(text) else ()
+        limits = _OF_LIMITS.findall(text) if at - begun <= _LIMITS_LINES else ()
+        values = [
+            *go_settings(dict(variables)).items(),
+            *(("go_version", version) for version in go_versions(text)),
+            *((_COLUMNS[name], kubernetes.quantity(size)) for name, size in limits),
+        ]
         if match := _LIMIT.match(text):
-            shown = f"a memory limit of {match['limit']}{match['limit_unit'] or ''}"
-            size = size_bytes(match.groupdict(), "limit") or 0
-            yield _Stated(_LIMIT_BYTES, size, shown, at, in_command)
-        for name, value in _OF_LIMITS.findall(text) if at - begun <= _LIMITS_LINES else ():
-            if number := kubernetes.quantity(value):
-                number, shown = numbers.whole(number) or number, f"a {name} limit of {value}"
-                yield _Stated(_COLUMNS[name], number, shown, at, in_command=False)
+            values.append((_LIMIT_BYTES, size_bytes(match.groupdict(), "limit")))
+        for column, value in values:
+            if value:
+                yield _Stated(column, value, text.strip()[:_SHOWN], at, in_command)
 
 
 def _usable(
@@ -133,7 +134,7 @@ def _usable(
         (first, *others) = values.values()
         is_late = first.in_command and 0 < first_cycle < first.line_no
         if others or is_late or (column == _LIMIT_BYTES and float(first.value) < live_bytes):
-            left += [f"{each.text} (line {each.line_no})" for each in values.values()]
+            left += [f"`{each.text}` (line {each.line_no})" for each in values.values()]
         else:
             usable[column] = first
     return usable, left

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 HINT = (
     r"OOM killer|[Mm]ain process exited|entered failed|failed\.$|Failed with result|Consumed |"
-    r"cheduled restart|holdoff|scheduling restart|systemd-oomd killed|due to (?:memory|swap)|"
-    r"SIGKILL to cgroup|(?:Killed|Marked) /\S|% > [0-9]|"
+    r"cheduled restart|holdoff|scheduling restart|systemd-oomd killed|oomd attempting|"
+    r"due to (?:memory|swap)|SIGKILL to cgroup|(?:Killed|Marked) /\S|% > [0-9]|"
     r"Result: oom-kill|[ (]peak: \d|\.service - "
 )
 
@@ -101,12 +101,17 @@ _PEAK = re.compile(
 _BINARY = {letter: 1024**power for power, letter in enumerate("BKMGTP")} | {"": 1}
 
 
+_NEAR_LINES = 4
+"""Lines. A main process that gets SIGKILL so soon after an attempt of systemd-oomd is of it."""
+
+
 def read(messages: Sequence[Message]) -> Rows:
     """Returns the events of units, and kills by systemd-oomd."""
     events: list[Row] = []
     kills: list[Row] = []
     failed: dict[tuple[str | None, str], int] = {}
     cut: tuple[int, str] = (-1, "")
+    attempted = -_NEAR_LINES
     for message in messages:
         text = message.text
         if message.line_no == cut[0] + 1 and kills and (row := _oomd_kill(f"{cut[1]} {text}")):
@@ -121,7 +126,11 @@ def read(messages: Sequence[Message]) -> Rows:
         elif match := _TALOS.search(text):
             facts = {"killer": "Talos", "reason": "memory_pressure"}
             kills.append(message.place() | facts | cgroups.identity(match["cgroup"]))
+        elif "oomd attempting to kill" in text:
+            attempted = message.line_no
         elif row := _event(text):
+            by_oomd = message.line_no - attempted < _NEAR_LINES and row.get("signal") == "KILL"
+            row["event"] = "oomd_killed_processes" if by_oomd else row["event"]
             key = (message.host, row["unit"])
             if row.pop("again", False):
                 if failed.get(key) == len(events) - 1 and events:

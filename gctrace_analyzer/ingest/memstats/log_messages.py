@@ -360,7 +360,7 @@ _COCKROACH = re.compile(
         r"\d{1,30}(?:\.\d{1,30})? (?:[KMGT]i?)?B"
     )
 )
-_OF_LAST_TIME = re.compile(r" (\d{1,3}\.\d) ?%gc \((\d{1,9})x\)")
+_OF_LAST_TIME = re.compile(r" (\d{1,3}\.\d{1,2}) ?%gc \((\d{1,9})x\)")
 """Pauses and cycles since the line before, every ten seconds (GCPausePercent, GCRunCount)."""
 
 

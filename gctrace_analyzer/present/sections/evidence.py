@@ -361,10 +361,17 @@ def memory(report: Report) -> Table | None:
     ]
     if not known:
         return None
-    of = (
-        ("Memory (metrics)", "scrapes") if report.is_scraped else ("Memory (MemStats)", "dumps")
+    of, each = ("metrics", "scrapes") if report.is_scraped else ("MemStats", "dumps")
+    most = ", the most" if any(memory.dumps > 1 for memory in known) else ""
+    head = (
+        f"Memory ({of}){most}",
+        each,
+        "heap from OS",
+        "in use",
+        "allocated",
+        "all from OS",
+        "GCs",
     )
-    head = (*of, "heap from OS", "in use", "allocated", "all from OS", "GCs")
     return Table(head, "lrrrrrr", [_memory(memory) for memory in known])
 
 

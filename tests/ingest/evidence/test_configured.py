@@ -92,10 +92,10 @@ def test_a_setting_that_the_goals_contradict_is_not_believed() -> None:
     [
         (
             f"$ GOGC=100 ./a\n$ GOGC=200 ./b\n{CYCLES}\n",
-            "GOGC=100 (line 1) and GOGC=200 (line 2)",
+            "`$ GOGC=100 ./a` (line 1) and `$ GOGC=200 ./b` (line 2)",
         ),
-        (f"{CYCLES}\nexport GOGC=50\n", "GOGC=50 (line 4)"),
-        (f"limits:\n  memory: 3Mi\n{CYCLES}\n", "a memory limit of 3Mi (line 2)"),
+        (f"{CYCLES}\nexport GOGC=50\n", "`export GOGC=50` (line 4)"),
+        (f"limits:\n  memory: 3Mi\n{CYCLES}\n", "`memory: 3Mi` (line 2)"),
     ],
 )
 def test_a_setting_that_may_be_of_another_run_is_named_and_not_used(

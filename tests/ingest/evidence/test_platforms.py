@@ -877,3 +877,10 @@ def test_what_nomad_says_of_a_task_is_no_name() -> None:
     text = "2022-04-21T15:32:50Z  Killed      Task successfully killed\n"
     with pytest.raises(NoDataError):
         read_text(text)
+
+
+def test_a_runtime_of_aws_lambda_has_no_log_of_a_kernel() -> None:
+    line = "RequestId: 4f Error: Runtime exited with error: signal: killed"
+    (death,) = read_text(f"{line}\nRuntime.ExitError\n").post_mortems()
+    assert "journalctl" not in str(death)
+    assert "Max Memory Used" in " ".join(death.advice)

@@ -300,3 +300,12 @@ def test_a_unit_whose_cycles_are_there_got_sigkill_from_somebody(
     others = [line.replace("api.service", "web.service") for line in ends]
     deaths = read_text("\n".join([*lines, *others, ""])).post_mortems()
     assert len(deaths) == (result == "oom-kill")
+
+
+def test_an_attempt_of_systemd_oomd_is_why_a_main_process_got_sigkill() -> None:
+    exited = "systemd[34]: bloat.service: Main process exited, code=killed, status=9/KILL"
+    attempt = "systemd-oomd[70]: oomd attempting to kill 113 with KILL"
+    (death,) = read_text(f"{attempt}\n{exited}\n").post_mortems()
+    assert (death.victim, death.killer) == ("bloat.service", "systemd-oomd")
+    (death,) = read_text(f"{exited}\n{attempt}\n").post_mortems()
+    assert death.killer is None

@@ -189,7 +189,7 @@ def test_cockroachdb_counts_gc_of_the_last_ten_seconds_not_since_the_start() -> 
         "1.5 GiB), 5.9 GiB/6.6 GiB CGO alloc/total (1.0 CGO/sec), 1.0/2.0 %(u/s)time, "
         "{} %gc ({}x), 18 MiB/22 MiB (r/w)net\n"
     )
-    lines = [line.format("", 0.4, 9), line.format("(stale)", 0.2, 12)]
+    lines = [line.format("", "0.40", 9), line.format("(stale)", 0.2, 12)]
     row = read_text("".join(lines)).memstats.row(0, named=True)
     assert (row["sys_bytes"], row["mapped_bytes"]) == (5 << 30, 7 << 29)
     assert (row["num_gc"], row["stack_sys_bytes"]) == (None, 22 * MIB)
