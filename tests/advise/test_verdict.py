@@ -361,3 +361,10 @@ def test_load_that_idle_times_hide_in_the_mean_is_judged_alone() -> None:
     assert found.sentence.startswith("Under load (for ")
     assert "--between 50." in found.action
     assert "Under load" not in of(calm).sentence
+
+
+def test_one_late_cycle_is_no_reason_to_doubt_what_the_runtime_prints_since_the_start() -> None:
+    line = log_of(20, every=60.0, mark=50, background=30).splitlines(keepends=True)[-1]
+    assert of(line).sentence.startswith("The log is short, but shows no problem: GC takes")
+    costly = line.replace("s 0%:", "s 30%:")
+    assert of(costly).sentence.startswith("The log is too short to judge")
