@@ -279,7 +279,7 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
     if short:
         before = not_null(analysis.cycles["gc_cpu_since_start_pct"]).tail(1)
         was_costly = (before > 100 * t.gc_cpu_warn).any()
-        costly = headline_levels.costly(analysis.summaries.values(), t)
+        costly = bool(headline_levels.costly(analysis.summaries.values(), t))
         if s.is_of_one_cycle and (analysis.cycles["start_s"] > t.short_log_s).all():
             # The runtime's share since the start says more than the time of a single cycle.
             costly = costly and was_costly
