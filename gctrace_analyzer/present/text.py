@@ -113,6 +113,8 @@ def _statement(statement: Statement) -> Iterator[Line]:
 def _figures(block: Figures) -> Iterator[Line]:
     if block.of:
         yield ((block.of, "bold"),)
+    longest = max((len(each.trend) + len(each.note) for each in block.figures), default=0)
+    columns = min(width(), max(WIDTH, _LEFT + longest))
     for figure in block.figures:
         if block.wide:
             first, *others = wrap(figure.note, width() - _LABEL)
@@ -123,13 +125,17 @@ def _figures(block: Figures) -> Iterator[Line]:
             )
             yield from (((f"{'':{_LABEL}}{text}", ""),) for text in others)
         else:
-            yield _figure(figure)
+            yield _figure(figure, columns)
 
 
-def _figure(figure: KeyFigure) -> Line:
+_LEFT = 33
+"""Columns of a row of figures without its trend and note."""
+
+
+def _figure(figure: KeyFigure, columns: int) -> Line:
     left = f"  {figure.label:<11}"
     value = f"{figure.value:>9}  "
-    room = width() - len(left) - len(value) - 5
+    room = columns - len(left) - len(value) - 5
     # Below 80 columns, only some rows would have room for a trend.
     has_trend = figure.trend and width() >= WIDTH
     note = f"{sparkline(figure.trend)}  {figure.note}" if has_trend else figure.note
