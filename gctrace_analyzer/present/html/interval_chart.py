@@ -116,6 +116,8 @@ def _of_rows(title: str, baseline: str, several: Sequence[tuple[str, Change]]) -
         for label, change in several
         if (part := change.relative) is not None
     ]
+    # The table has those without an interval, too.
+    known = [each for each in known if each[1].ends is not None] or known
     ends = [
         _factor(share) for _, change, part in known for share in (part, *(change.ends or ()))
     ]
@@ -163,6 +165,6 @@ def _apart(several: Sequence[tuple[float, str]], zero: float) -> list[tuple[floa
             abs(at - other) >= half + _LETTER * len(word) / 2 + _BETWEEN
             for other, word in chosen
         )
-        if is_free and 1 < at < 99:
+        if is_free and half < at < 100 - half:
             chosen.append((at, text))
     return sorted(chosen)

@@ -593,7 +593,7 @@ def test_a_comparison_opens_clean_with_its_charts(
     with opened(browser, path, color_scheme=scheme) as (page, wrong):
         names = drawn_whole(page)
         assert len(names) == 4
-        assert page.locator(".lane").count() == 18
+        assert page.locator(".lane").count() == 14
         assert page.locator(".lane.worse").count() == 2
         words = page.locator(".lanes").get_attribute("aria-label")
         assert "GC CPU -60\u00a0% (" in words
