@@ -55,10 +55,7 @@ CHECK_LIMITS = (
     "Check the address-space limit of the process (`ulimit -v`, /proc/PID/limits) and the "
     "host's vm.overcommit_memory."
 )
-UNLOCK = (
-    "Raise `ulimit -l` (LimitMEMLOCK= of systemd), or do not lock the memory of the program "
-    "(mlockall)."
-)
+UNLOCK = "Raise `ulimit -l` (LimitMEMLOCK= of systemd), or do not lock memory (mlockall)."
 FIND_ALLOCATION = (
     "Find what allocates that: of the whole traceback after the error, it is the goroutine that "
     "was running (`goroutine N [running]`)."
@@ -322,7 +319,8 @@ def without_size(facts: Evidence) -> Iterator[str]:
 
 def _add_limit(death: Death) -> str:
     """Returns where the memory limit stands that is not in the input."""
-    of_state = death.kind.startswith("Container OOMKilled") and not death.container_id
+    of_pod = death.is_restarted or death.reason or not death.container_id
+    of_state = death.kind.startswith("Container OOMKilled") and of_pod
     shown = {
         "kubectl describe pod": death.pod or death.pod_uid or of_state,
         "systemctl show": death.is_unit,

@@ -58,7 +58,10 @@ TRACE = re.compile(
 )
 """Functions of the kernel in its call trace: the second says that a memory cgroup's limit was
 reached."""
-STATS = re.compile(r"Memory cgroup stats for (?P<oom_memcg>/[^\s:]{0,1000})")
+STATS = re.compile(
+    r"(?:Memory cgroup stats for |constraint=CONSTRAINT_MEMCG, oom_memcg=)"
+    r"(?P<oom_memcg>/[^\s:]{0,1000})"
+)
 """The group whose limit was reached comes first, then those below it."""
 USAGE = re.compile(
     r"(?P<what>memory\+swap|memory|swap): usage (?P<usage_kb>\d+)kB, limit (?P<limit_kb>\d+)kB, "

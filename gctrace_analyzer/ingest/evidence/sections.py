@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _DOCUMENTS = (
-    r"(?P<json>[\[{][ \t]*(?:\{[ \t]*)?$|\[\{\"|\{\"(?:memstats|cmdline|kind|apiVersion|Id)\")"
+    r"(?P<json>[\[{][ \t]*(?:\{[ \t]*)?(?:> )?$|\[\{\"|"
+    r"\{\"(?:memstats|cmdline|kind|apiVersion|Id)\")"
     r"|(?P<fragment>\"[A-Za-z]\w*\"[ \t]*:[ \t])"
     rf"|(?P<yaml>(?:- )?(?:{YAML_FIRST})[ \t]*$)"
     r"|(?P<describe>Name:[ \t]+\S|(?:Init )?Containers:[ \t]*$|(?:Last )?State:[ \t]|"
@@ -175,7 +176,8 @@ def _documents(text: str, lines: list[str]) -> Iterator[tuple[str, int, list[str
 def _unquoted(lines: Iterable[str], quote: str) -> Iterator[str]:
     """Yields lines without a quote, up to the first that has none."""
     for line in takewhile(lambda line: line.startswith(quote), lines):
-        yield line[len(quote) :].removeprefix(" ")
+        # Some programs that quote wrap each line, and begin the next with its mark.
+        yield line[len(quote) :].removeprefix(" ").removesuffix("> ")
 
 
 def _lines_of_json(text: str, at: int) -> int:

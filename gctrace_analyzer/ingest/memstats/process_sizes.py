@@ -38,7 +38,9 @@ _OF_STAT = {
     "anon": "anonymous", "rss": "anonymous", "file": "cache", "cache": "cache",
     "shmem": "shared", "slab": "slab", "kernel": "kernel", "inactive_file": "inactive",
 }  # fmt: skip
-_IN_STAT = "(?:total_)?(?:" + "|".join(_OF_STAT).replace("rss", r"rss(?= \d{1,20}$)") + ")"
+_IN_STAT = (
+    "(?:total_)?(?:" + "|".join(_OF_STAT).replace("rss", r"rss(?= \d{1,20} *(?:#|$))") + ")"
+)
 """Names in `memory.stat`, whose totals include the groups below."""
 _NAMES: tuple[tuple[str, str, int], ...] = (
     # Resident: of a process, and of the processes in a container
@@ -220,6 +222,10 @@ def added_to(part: Part) -> list[str]:
         if of and "charged" in known:
             row = {"memory_used_bytes": known["charged"], _OF[of]: known[of]}
             part.rows["container_states"] = [{"line_no": 1, "status": "running", **row}]
+    states = part.rows.get("container_states", [])
+    limit = len(states) == 1 and states[0].get("memory_limit_bytes")
+    if limit and "anonymous" in known and known.get("charged", 0) > (1 - _MUCH) * limit:
+        states[0].setdefault("anon_rss_bytes", known["anonymous"])
     if frame is None and dumps and (len(dumps) == 1 or _is_after(text, dumps[-1], rss)):
         last = dumps[-1]
         last |= {name: size for name, size in own.items() if last.get(name) is None}

@@ -676,3 +676,12 @@ def test_the_sizes_of_a_group_say_that_its_limit_was_reached() -> None:
     )
     (row,) = rows["oom_invocations"]
     assert (row["scope"], row["oom_memcg"]) == ("memcg", "/kubepods/pod1")
+
+
+def test_the_group_of_a_context_that_somebody_shortened_is_read() -> None:
+    context = (
+        "kernel: oom-kill:constraint=CONSTRAINT_MEMCG, oom_memcg=/system.slice/api.service"
+    )
+    kill = "kernel: Killed process 7 (api) total-vm:900000kB anon-rss:200000kB"
+    (row,) = read_text(f"{context}\n{kill}\n").oom_kills.to_dicts()
+    assert (row["scope"], row["oom_memcg"]) == ("memcg", "/system.slice/api.service")

@@ -248,3 +248,11 @@ def test_a_part_of_a_state_in_text_is_read_by_its_exit_code() -> None:
     )
     (state,) = read(text).container_states.to_dicts()
     assert (state["exit_code"], state["oom_killed"]) == (137, False)
+
+
+def test_json_in_a_mail_whose_lines_end_with_the_mark_of_the_next_is_read() -> None:
+    value = {"Id": "a" * 64, "State": {"Status": "exited", "OOMKilled": False, "ExitCode": 137}}
+    lines = ["As asked:", *json.dumps([value], indent=4).split("\n")]
+    text = "".join(f"> {line}> \n" for line in lines)
+    (state,) = gca.read(io.BytesIO(text.encode())).container_states.to_dicts()
+    assert (state["exit_code"], state["oom_killed"]) == (137, False)
