@@ -312,19 +312,6 @@ def _cpu(number: dict[str, float], mark_ms: float) -> Iterator[tuple[str, str]]:
             f"{100 * busy:.0f} % of the CPU without idle marking; the pacer aims at 25 %"
             f"{'' if 'stacks_mib' in number else ' (Go 1.10 to 1.17: 30 %)'}",
         )
-    stopped = (
-        number["stw_sweep_term_cpu_ms"] / number["stw_sweep_term_ms"]
-        if number["stw_sweep_term_ms"] >= DEFAULT.stopped_min_ms
-        else None
-    )
-    if stopped and stopped < 0.9 * number["procs"]:
-        if "stacks_mib" in number:
-            yield "CPUs", f"about {stopped:.0f}, fewer than GOMAXPROCS {number['procs']:.0f}"
-        else:
-            # gcprocs in runtime/proc.go
-            procs = number["procs"]
-            charged = "all CPUs or, up to Go 1.9, idle threads and at most 32"
-            yield "Stopped", f"about {stopped:.0f} of {procs:.0f}: {charged}"
 
 
 def _heap(number: dict[str, float]) -> Iterator[tuple[str, str]]:
