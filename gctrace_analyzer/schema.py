@@ -526,7 +526,7 @@ RUNTIME_FATAL = (
     _PRINTED_AT,
     Column("kind", "String", "", "`out of memory`; `unusable address`: the system gave memory where a 32-bit program cannot use it; `impossible size`: a size that no allocation can have; `at start`: before main; `locked memory`: ulimit -l", "runtime.throw"),
     Column("requested_bytes", "Int64", "B", "size of the allocation that failed", "runtime: out of memory, or the traceback"),
-    Column("goarch", "String", "", "architecture of the program", "asm_GOARCH.s in the traceback, or go version"),
+    Column("goarch", "String", "", "architecture of the program; `64-bit`: by its addresses", "asm_GOARCH.s in the traceback, or go version"),
     Column("goos", "String", "", "its operating system", "paths in the traceback, or go version"),
     Column("go_version", "String", "", "the Go release that the input names; `<1.17`: an older one, by the traceback", "go version"),
     Column("errno", "Int64", "", "error number of Windows", "VirtualAlloc failed with errno"),

@@ -47,7 +47,8 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
         what = what.removesuffix(" was killed")
     first = f", first{at}" if len(deaths) > 1 and at else at
     if len(deaths) == 1 and death.ran_s is not None:
-        ran = duration_text(death.ran_s)
+        # Kubernetes prints whole seconds.
+        ran = duration_text(death.ran_s) if death.ran_s else "less than a second"
         # Of another process than the container's first one, only the container's end is known.
         is_child = death.subject.startswith("A process in")
         first = (

@@ -132,9 +132,10 @@ _MAGIC_BYTES = 8
 
 _ASCII_RECORD = re.compile(rb"gc \d+ @\d")
 
-# CSI sequences (colours, cursor), OSC sequences (titles, links) and two-byte escapes.
+# CSI sequences (colours, cursor), OSC sequences (titles, links) and two-byte escapes; of those that
+# a terminal showed as text, colours.
 _ESCAPES = re.compile(
-    rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])"
+    rb"\^\[\[[0-9;]{0,20}m|\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])"
 )
 
 
@@ -464,11 +465,12 @@ def _encoding(head: bytes) -> str:
 
 def _cleaned(data: bytes) -> bytes:
     """Returns the data as valid UTF-8 with Unix line ends and without terminal escapes."""
-    if core.is_plain(data):
+    is_shown = b"^[[" in data
+    if core.is_plain(data) and not is_shown:
         return data
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
-    if b"\x1b" in data:
+    if b"\x1b" in data or is_shown:
         data = _ESCAPES.sub(b"", data)
     if not data.isascii():
         try:

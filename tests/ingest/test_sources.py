@@ -309,6 +309,7 @@ def test_a_first_line_over_120_characters_is_shortened(length: int) -> None:
 @pytest.mark.parametrize(
     ("escaped", "clean"),
     [
+        (b"^[[0;1;39mred^[[0m", b"red"),
         (b"\x1b[0;31mred\x1b[0m", b"red"),
         (b"\x1b[2K\x1b[1Gprogress", b"progress"),
         (b"\x1b[?25lhidden\x1b[?25h", b"hidden"),

@@ -144,7 +144,7 @@ class Death:
         if self.logged_at is None or self.started_at is None:
             return None
         lived_s = (self.logged_at - self.started_at).total_seconds()
-        return lived_s if lived_s > 0 else None
+        return lived_s if lived_s >= 0 else None
 
     @property
     def victim(self) -> str | None:

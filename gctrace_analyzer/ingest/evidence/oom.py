@@ -216,8 +216,8 @@ class _Reader:
 
     def traced(self, match: re.Match[str], about: Row) -> None:
         facts = self.at("traced", about).facts
-        if match["memcg"]:
-            facts["scope"] = "memcg"
+        if scope := match.lastgroup:
+            facts.setdefault("scope", scope)
 
     def usage(self, match: re.Match[str], about: Row) -> None:
         # Without a limit the kernel prints PAGE_COUNTER_MAX, which is no possible number.

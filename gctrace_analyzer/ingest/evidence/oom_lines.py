@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HINT = (
     r"oom[-_]|ut of memory|ut Of Memory|[Kk]ill(?:ed)? process |memory: usage|swap: usage|"
     r"\] +\d+ +\d+ +\d+ +\d+|\[ *pid *\]|killed as a result|total-vm:|anon-rss:|OOM|"
-    r"up_out_of_memory|cgroup stats for /|"
+    r"up_out_of_memory|alloc_pages_slowp|cgroup stats for /|"
     r"PID: \d+ Comm|Pid: \d+, comm|No available memory|oom_kill_process called"
 )
 
@@ -53,11 +53,12 @@ TASK_IN = re.compile(
     r"(?P<oom_memcg>.*\S)\s*$"
 )
 TRACE = re.compile(
-    r"\b(?:oom_kill_process|(?P<memcg>mem_cgroup_out_of_memory))(?:\.\w{1,20}){0,3}"
+    r"\b(?:oom_kill_process|(?P<memcg>mem_cgroup_out_of_memory)|"
+    r"(?P<global>__alloc_pages_(?:slowpath|may_oom)))(?:\.\w{1,20}){0,3}"
     r"(?:\+0x| from )"
 )
 """Functions of the kernel in its call trace: the second says that a memory cgroup's limit was
-reached."""
+reached, the third that the host had no free page."""
 STATS = re.compile(
     r"(?:Memory cgroup stats for |constraint=CONSTRAINT_MEMCG, oom_memcg=)"
     r"(?P<oom_memcg>/[^\s:]{0,1000})"

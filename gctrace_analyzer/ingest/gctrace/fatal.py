@@ -55,10 +55,14 @@ _UNUSABLE = re.compile(
 """The system gave the runtime memory at an address that it cannot use, in a 32-bit program."""
 
 _ARGUMENTS = re.compile(
-    r"runtime\.(?:sysMap\(0x[0-9a-f]{1,16}\??, |largeAlloc\(|mallocgc\()"
+    r"runtime\.(?:sysMap\(0x(?P<at>[0-9a-f]{1,16})\??, |largeAlloc\(|mallocgc\()"
     r"0x(?P<size>[0-9a-f]{1,16})[,)]"
 )
 """The size is an argument of these functions in a traceback, where its register was not reused."""
+
+_ARENA, _MOST_ARENA_BYTES = 0xC000000000, 1 << 38
+_OLD_ARENAS = (0xC042000000, 0xC208000000, 0xC420000000, 0xC820000000)
+"""Where the heap of a 64-bit program begins, from Go 1.11 on and before (arenaHint, malloc.go)."""
 
 _PAGE_BYTES = 4096
 _AT_START = re.compile(r"runtime\.(?:schedinit|mallocinit|doInit1?)\(|sysMap\(0xc000000000,")
@@ -170,7 +174,8 @@ def _row(message: Message, match: re.Match[str]) -> Row:
 
 
 def _add_traceback(row: Row, text: str) -> None:
-    if (call := _ARGUMENTS.search(text)) and row["requested_bytes"] is None:
+    call = _ARGUMENTS.search(text)
+    if call and row["requested_bytes"] is None:
         size = int(call["size"], 16)
         if row["kind"] != IMPOSSIBLE_SIZE and size <= _MOST_BYTES and size % _PAGE_BYTES == 0:
             row["requested_bytes"] = size
@@ -178,8 +183,14 @@ def _add_traceback(row: Row, text: str) -> None:
         row["kind"] = AT_START
     if _OF_OLD_GO.search(text):
         row["go_version"] = "<1.17"
+    if call and call["at"]:
+        # The function had a fourth argument up to Go 1.10.
+        bases = _OLD_ARENAS if text.count(", ") == 3 else (_ARENA,)
+        below = [int(call["at"], 16) - base for base in bases]
+        if sizes := [size for size in below if 0 < size < _MOST_ARENA_BYTES]:
+            row |= {"in_use_bytes": min(sizes), "goarch": row.get("goarch") or "64-bit"}
     if assembly := _ASSEMBLY.search(text):
-        row.setdefault("goarch", assembly["goarch"])
+        row["goarch"] = assembly["goarch"]
     if _WINDOWS.match(text):
         row["goos"] = "windows"
     if tool := _TOOLCHAIN.match(text):

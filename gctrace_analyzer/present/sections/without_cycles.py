@@ -214,6 +214,12 @@ def _used_of_limits(states: pl.DataFrame) -> Iterator[str]:
             )
 
 
+_BY_SCOPE = {
+    "memcg": ", because a container or unit reached its memory limit",
+    "global": ", because the host ran out of memory",
+}
+
+
 def without_victim(invocations: pl.DataFrame) -> tuple[str, str]:
     """Returns that the OOM killer ran, of which no victim is in the input, and what to add."""
     nothing = invocations["nothing_killable"].fill_null(value=False).all()
@@ -226,8 +232,8 @@ def without_victim(invocations: pl.DataFrame) -> tuple[str, str]:
     limits = invocations["limit_bytes"].unique()
     limit = limits[0] if len(limits) == 1 else None
     of = "" if limit is None else f", at a limit of {mib(limit / MIB)}"
-    if limit is None and set(invocations["scope"]) == {"memcg"}:
-        of = ", because a container or unit reached its memory limit"
+    if limit is None and len(scopes := {*invocations["scope"]}) == 1:
+        of = _BY_SCOPE.get(scopes.pop(), "")
     times = f" {len(invocations):,} times, first" if len(invocations) > 1 else ""
     killed = " and found no process that it may kill" if nothing else ""
     if panicked:

@@ -13,6 +13,8 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.ingest.evidence import oom
 from gctrace_analyzer.ingest.evidence.message import Message, Row
 from gctrace_analyzer.ingest.evidence.oom_lines import scope
+from gctrace_analyzer.present.sections.report import document
+from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
 from tests.helpers.logs import KILL, RECORDS, read_lines
 
@@ -685,3 +687,24 @@ def test_the_group_of_a_context_that_somebody_shortened_is_read() -> None:
     kill = "kernel: Killed process 7 (api) total-vm:900000kB anon-rss:200000kB"
     (row,) = read_text(f"{context}\n{kill}\n").oom_kills.to_dicts()
     assert (row["scope"], row["oom_memcg"]) == ("memcg", "/system.slice/api.service")
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (
+            "__alloc_pages_slowpath.constprop.0+0xc86/0xd50",
+            "because the host ran out of memory",
+        ),
+        (
+            "mem_cgroup_out_of_memory+0xe1/0x100",
+            "because a container or unit reached its memory",
+        ),
+    ],
+)
+def test_the_call_trace_shows_whose_memory_ran_out(function: str, why: str) -> None:
+    text = (
+        "[ 3449.2] api invoked oom-killer: gfp_mask=0x100cca(GFP_USER), order=0, "
+        f"oom_score_adj=0\n[ 3449.3]  out_of_memory+0x1cf/0x520\n[ 3449.4]  {function}\n"
+    )
+    assert why in " ".join(plain(document(read_text(text).report())).split())

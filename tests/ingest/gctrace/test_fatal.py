@@ -214,3 +214,21 @@ def test_the_heap_at_a_refused_allocation_is_known() -> None:
     run = read_text(f"{line} fatal error: out of memory\n")
     assert run.runtime_fatal["in_use_bytes"].to_list() == [1 << 20]
     assert "unknown" not in " ".join(run.post_mortems()[0].reading)
+
+
+@pytest.mark.parametrize(
+    ("line", "heap"),
+    [
+        ("runtime.sysMap(0xc1e0000000, 0x4000000, 0x16b3e18)", "7,680 MiB"),
+        ("runtime.sysMap(0xc49d7c0000, 0x11ee0000, 0xc485f9c000, 0xefb058)", "2,008 MiB"),
+        ("runtime.sysMap(0xd800000, 0xc00000, 0x399208)", None),
+    ],
+)
+def test_the_address_of_refused_memory_shows_the_size_of_the_heap(
+    line: str, heap: str | None
+) -> None:
+    (death,) = read_text(f"{FATAL}{line}\n").post_mortems()
+    text = " ".join(death.reading)
+    assert ("whose heap had" in text) is (heap is not None)
+    assert (heap or "") in text
+    assert "32-bit" not in text
