@@ -315,14 +315,14 @@ def interval(change: Change) -> str:
         return NONE
     if (change.relative or 0.0) >= _TENFOLD:
         return " to ".join(f"×{digits(1 + part, 2)}" for part in change.ends)
-    low, high = (_end(part, exact=change.is_significant) for part in change.ends)
+    low, high = (end_text(part, exact=change.is_significant) for part in change.ends)
     return f"{low.removesuffix(' %')} to {high}"
 
 
-def _end(part: float, *, exact: bool) -> str:
+def end_text(part: float, *, exact: bool) -> str:
     """Formats the end of an interval; an `exact` one is not rounded to no change.
 
-    >>> _end(-0.0003, exact=True), _end(-0.0003, exact=False), _end(-0.069, exact=True)
+    >>> end_text(-0.0003, exact=True), end_text(-0.0003, exact=False), end_text(-0.069, exact=True)
     ('-0.03 %', '0 %', '-6.9 %')
     """
     shown = _percent(part)

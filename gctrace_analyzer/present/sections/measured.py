@@ -8,8 +8,13 @@ from gctrace_analyzer.analysis.compare.rounds import CPU, RSS, WALL
 from gctrace_analyzer.analysis.compare.sequential import SAME_SHARE
 from gctrace_analyzer.present.document import Gap, Paragraphs
 from gctrace_analyzer.present.format import count, duration, mib, printable
-from gctrace_analyzer.present.sections.changes import held, interval, label_of, percent
-from gctrace_analyzer.units import digits
+from gctrace_analyzer.present.sections.changes import (
+    end_text,
+    held,
+    interval,
+    label_of,
+    percent,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -73,7 +78,7 @@ def _how_much(change: Change, metric: str) -> str:
 
 
 def _number(part: float) -> str:
-    return digits(100 * abs(part), 2)
+    return end_text(part, exact=True).strip("+-").removesuffix(" %")
 
 
 def _noun(metric: str) -> str:
