@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -371,3 +372,17 @@ def test_a_go_version_that_never_printed_these_lines_is_ignored(
 def test_a_go_version_that_one_of_the_programs_may_have_is_kept() -> None:
     logs = (SAMPLES / f"steady-go{version}.log" for version in ("1.9", "1.26"))
     assert gca.read(*logs, go_version="1.9").settings.value("go_version") == "1.9"
+
+
+@pytest.mark.parametrize(
+    ("rss", "total", "is_known"),
+    [("1.4 GiB", "1.1 GiB", False), ("1434 MiB", "1126 MiB", True)],
+)
+def test_memory_outside_the_heap_is_known_only_from_exact_sizes(
+    rss: str, total: str, is_known: bool
+) -> None:
+    line = f"runtime stats: {rss} RSS, 139 goroutines, 952 MiB/44 MiB/{total} GO alloc/idle/total, "
+    line += "103 MiB/126 MiB CGO alloc/total, 40.20cgo/sec, 0.28/0.17 %(u/s)time, 0.00 %gc (0x)"
+    assert (
+        gca.read(io.BytesIO(f"{line}\n".encode())).settings.off_heap_mib is not None
+    ) is is_known

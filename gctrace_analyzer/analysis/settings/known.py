@@ -41,6 +41,10 @@ OFF_HEAP_MIN_MIB = 32.0
 code of the program, or the two values are from different moments."""
 
 
+_LEAST_STEPS = 4
+"""Steps of the sizes as printed, each of which is half a step off. Fewer show no size."""
+
+
 MEMORY_LIMITS = {"memory_limit_mib": "GOMEMLIMIT", "container_limit_mib": "container"}
 """The settings that limit the heap, and their names in a sentence."""
 
@@ -459,7 +463,8 @@ def _off_heap(memstats: pl.DataFrame, go: str | None) -> dict[str, Known]:
     if known.is_empty():
         return {}
     beyond = median(known.tail((len(known) + 1) // 2))
-    if beyond < OFF_HEAP_MIN_MIB * MIB:
+    step: Any = memstats["resolution_bytes"].max() or 0
+    if beyond < max(OFF_HEAP_MIN_MIB * MIB, _LEAST_STEPS * step):
         return {}
     return {"off_heap_mib": Known(beyond / MIB, "MemStats, resident beyond Go's mapped memory")}
 

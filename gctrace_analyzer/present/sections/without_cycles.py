@@ -269,7 +269,8 @@ def _sizes(report: Report) -> Iterator[str]:
             of_others = (
                 f", at least {mib(beyond)} of it not in Go's count" if beyond > 0 else ""
             )
-            parts.append(f"{mib(memory.rss_mib)} were resident{of_others}")
+            last = " at the end" if memory.dumps > 1 else ""
+            parts.append(f"{mib(memory.rss_mib)} were resident{last}{of_others}")
     if text := "; ".join(parts):
         yield f"{text[0].upper()}{text[1:]}."
     for memory in known:
