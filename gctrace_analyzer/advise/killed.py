@@ -30,6 +30,8 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     reasons = list(dict.fromkeys((*death.reading[:1], *doubts, *death.reading[-1:])))
     victims = {death.victim for death in deaths}
     name = f" {death.victim}" if death.victim and len(victims) == 1 else ""
+    if death.subject.endswith(" container"):
+        name = name.removeprefix(" container")
     if (which := which_of(death, deaths)) and reasons:
         is_it = reasons[0].startswith("It ")
         reasons[0] = reasons[0].replace("It ", f"{which} ", 1)

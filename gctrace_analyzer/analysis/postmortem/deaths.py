@@ -138,7 +138,9 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
     ended = {
         _identifier(row)
         for row in rows
-        if row["exit_code"] is not None or row["status"] in ("exited", "dead", "terminated")
+        if row["exit_code"] is not None
+        or row["event"] == "die"
+        or row["status"] in ("exited", "dead", "terminated")
     }
     pods = {row["pod"] for row in rows if row["pod"]}
     for row in rows:

@@ -25,8 +25,15 @@ _EVENT = re.compile(
     r"(?P<id>[0-9a-f]{6,64})"
     r"(?: \((?P<attributes>.*)\))?"
 )
+_OLD_EVENT = re.compile(
+    r"^(?P<id>[0-9a-f]{4,64}(?:\.{3}[0-9a-f]{1,60})?): \(from \S{1,200}\) "
+    r"(?P<event>oom|die|kill|start|stop|restart|destroy|create)$"
+)
+"""Up to Docker 1.9."""
+
 HINT = (
-    r"container (?:oom|died?|kill|start|stop|restart) [0-9a-f]|\"Type\": ?\"container\"|"
+    r"\(from [^ ]+\) (?:oom|die|kill)|container (?:oom|died?|kill|start|stop|restart) [0-9a-f]|"
+    r"\"Type\": ?\"container\"|"
     r"\"status\": ?\"(?:oom|die)\"|\"OOMKilled\"|Exited \(137\)|exited with code 137"
 )
 
@@ -183,6 +190,8 @@ def read(messages: Iterable[Message]) -> list[Row]:
             pairs = (match["attributes"] or "").split(", ")
             attributes = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
             row = _event(match["event"], match["id"], attributes)
+        elif match := _OLD_EVENT.match(message.text.strip()):
+            row = _event(match["event"], match["id"], {})
         elif match := _LISTED.match(message.text) or _EXITED.match(message.text):
             named = match.groupdict()
             name = named.get("last") or named["name"]

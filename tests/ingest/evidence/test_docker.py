@@ -243,3 +243,10 @@ def test_of_a_service_that_compose_started_again_the_first_process_was_killed() 
     lines = [*worker, *api, "worker-1 exited with code 137", *worker, ""]
     (death,) = read_text("\n".join(lines)).post_mortems()
     assert (death.process, death.victim, death.match_by) == (0, "worker-1", ("container",))
+
+
+def test_events_of_an_old_docker_are_those_of_a_container() -> None:
+    at = "2015-09-03T16:20:42.000000000-07:00 2424f0...a892: (from ubuntu) "
+    text = f"docker run -m 100M ubuntu\n{at}oom\n{at}die\n"
+    (death,) = read_text(text).post_mortems()
+    assert (death.victim, death.limit_mib) == ("container 2424f0...a89", 100)
