@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 _SURROGATE = re.compile(r"\\u[dD]")
 _DECODER = json.JSONDecoder()
 TOO_DEEP = "nested too deeply"
-LAST_NUMBER = re.compile(r",\s?\"(?![Ee]xitCode)\w{1,40}\":\s?[\d.eE+-]{1,40}\s*$")
-"""The end of JSON that was cut: the number may have had more digits, but no exit code has."""
-
 CUT = "JSON that ends inside a value"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -258,9 +258,9 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
         problem = f"this looks like {seen}. It has {problem}"
     elif not is_structured:
         hint += (
-            "\n  If it ran with GODEBUG=gctrace=1 and this is its standard error, GC never ran:"
-            "\n  it never does with GOGC=off and no memory limit, and otherwise starts at a heap"
-            "\n  of 4 MiB (with GOGC=100)."
+            "\n  If it ran with GODEBUG=gctrace=1 and this is its standard error, GC never ran: it "
+            "never does with GOGC=off and no memory limit, and otherwise starts at a heap of 4 MiB "
+            "(with GOGC=100)."
         )
     return NoDataError(facts.name, problem, hint, lines=lines, first=first)
 

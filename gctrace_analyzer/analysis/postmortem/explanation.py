@@ -199,7 +199,8 @@ def _preventable(
     limit, ceiling = facts.limit.limit_mib, heap.ceiling_mib or 0.0
     if heap.needed_mib > MOST_OF_LIMIT * ceiling:
         return "no"
-    if in_spite or remedies.is_small(facts):
+    held = limit is None and facts.minute.limited and not remedies.is_mostly_live(heap)
+    if in_spite or held or remedies.is_small(facts):
         return "cannot tell"
     has_room = limit is not None and limit_with_room(heap, limit) is not None
     is_known = heap.is_outside or heap.outside_most_mib <= NOTABLE * ceiling

@@ -235,8 +235,7 @@ def _limits(
     if facts.death.killer == EVICTOR:
         yield REQUEST_MORE
     elif limit is None and facts.minute.limited:
-        # A limit was set and has made GC run; what the heap needs is above it.
-        yield from () if facts.minute.grew else (MORE_MEMORY,)
+        yield from _above_limit(facts, heap)
     elif limit is None and facts.death.scope == "memcg":
         yield (
             "Set GOMEMLIMIT to 90 % of the limit of its cgroup, which `docker inspect`, `kubectl "
@@ -259,6 +258,23 @@ def _limits(
             f"not count below the limit of {limit:,.0f} MiB."
         )
         yield f"Set GOMEMLIMIT={int(MOST_OF_LIMIT * limit)}MiB{why}"
+
+
+def _above_limit(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
+    """Yields what to do where a memory limit was set, and has made GC run."""
+    if not is_mostly_live(heap):
+        yield _on_host(facts) if facts.death.scope != "memcg" else _FIND_OUTSIDE.format("")
+    elif not facts.minute.grew:
+        yield MORE_MEMORY
+
+
+def is_mostly_live(heap: HeapAtDeath) -> bool:
+    """Returns whether the live heap is so much of the memory that no setting makes it fit."""
+    return (heap.live_mib or 0.0) > _MOSTLY_LIVE * (heap.ceiling_mib or 0.0)
+
+
+_MOSTLY_LIVE = 0.5
+"""Share of the memory."""
 
 
 def is_small(facts: Evidence) -> bool:

@@ -67,8 +67,6 @@ def read(text: str, name: str) -> Values:
     values = Values()
     if JSON_FRAGMENT.match(text):
         begin = len(text) - len(text.lstrip())
-        is_cut = "{" in text and "}" not in text
-        text = json_values.LAST_NUMBER.sub("", text) if is_cut else text
         text = (
             text[:begin]
             + "{"

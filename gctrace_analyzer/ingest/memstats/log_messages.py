@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.ingest import clock, json_values, numbers
+from gctrace_analyzer.ingest import clock, numbers
 from gctrace_analyzer.ingest.memstats import fields, json_records
 
 if TYPE_CHECKING:
@@ -160,8 +160,6 @@ def _record(text: str) -> Row | None:
 
 def _line(text: str, prefixes: Mapping[str, int]) -> Row:
     """Returns the fields on a line, with the list of pauses that it has or begins."""
-    if '{"' in text and "}" not in text:
-        text = json_values.LAST_NUMBER.sub("", text)
     row: Row = dict(_cockroach(text) or _both_sizes(text) or _pairs(text, prefixes))
     if _SINCE_LAST in text:
         row.pop("sys_bytes", None)

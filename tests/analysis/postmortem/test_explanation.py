@@ -367,6 +367,10 @@ def test_a_limit_that_already_makes_gc_run_is_not_to_be_set() -> None:
     }
     assert not any("GOMEMLIMIT" in each for each in explained(**own, live_before_mib=90).advice)
     assert explained(**own, live_before_mib=440).advice[0].startswith("Give the program more")
+    # Most of the memory was not live: the host lacked memory for another reason.
+    small = explained(**{**own, "scope": "host", "live_mib": 84, "live_before_mib": 80})
+    assert small.advice[0].startswith("Find out which program has the most memory")
+    assert small.preventable == "cannot tell"
 
 
 @pytest.mark.parametrize(

@@ -445,10 +445,3 @@ def test_the_heap_may_be_printed_without_its_name() -> None:
     # Those of a pool of connections are none.
     assert not log_messages.read([Message(1, "alloc=5 idle=3 inuse=4 wait=10 released=2")])
 
-
-@pytest.mark.parametrize("last", ['"NextGC":48156480', '"GCCPUFraction":1.2e+0'])
-def test_the_last_number_of_json_that_is_cut_may_lack_digits(last: str) -> None:
-    dump = '"memstats": {"HeapAlloc":26229648,"HeapSys":53739520,"HeapInuse":36798464,'
-    (row,) = read_text(f"{dump}{last}\n").memstats.to_dicts()
-    assert (row["heap_sys_bytes"], row["heap_inuse_bytes"]) == (53739520, 36798464)
-    assert (row["next_gc_bytes"], row["gc_cpu_fraction"]) == (None, None)
