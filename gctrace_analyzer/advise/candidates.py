@@ -222,7 +222,7 @@ def _why_within(predictor: Predictor, _: Setting) -> str:
     if _limit_sets_goal(predictor):
         within = _ninety_percent(predictor)
         return f"a higher limit makes GC less frequent and stays within {within}"
-    return f"{STEP}, limited to {_ninety_percent(predictor)}"
+    return f"{STEP}, with GOMEMLIMIT at {_ninety_percent(predictor)}"
 
 
 def _ninety_percent(predictor: Predictor) -> str:

@@ -365,7 +365,8 @@ def _add_risks(first: Row, present: Row, predictor: Predictor) -> None:
             f"at {predictor.growth.mib_per_h:,.0f} MiB/h this setting lasts {lasts_text(first)}"
         )
         if present["lasts_h"] is not None and present is not first:
-            still += f", the present setting {lasts_text(present)}"
+            over = present["lasts_h"] == 0
+            still += f"; the present setting {'has no room left' if over else 'lasts ' + lasts_text(present)}"
         risks.append(still)
     if reason := why_no_limit(predictor):
         risks.append(reason)

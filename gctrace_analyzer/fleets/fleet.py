@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.fleets.inputs import Item
 
+_FEW, _FEW_BYTES = 16, 16 << 20
+"""Files and bytes. To start processes for them takes longer than to read them."""
+
 WORST = 3
 """Processes of a server whose samples are read."""
 
@@ -74,7 +77,7 @@ def fleet(
     In place of files it takes the address of a Prometheus server, which computes the rows.
 
     Without `client` and `scheduler`, a local Dask cluster of processes is started and stopped.
-    Where Dask is not installed, the files are read in this process, one after another.
+    A few small files, and all where Dask is not installed, are read in this process one by one.
 
     Args:
         paths: files, folders, globs and URLs (`s3://`, `gs://`, `abfs://`, `http(s)://`), or
@@ -156,7 +159,8 @@ def fleet(
     if all(item.name in target.done for item in items):
         return _finished(target, items, how)
     asks_for_workers = any(given is not None for given in (client, scheduler, workers, memory))
-    if not asks_for_workers and find_spec("distributed") is None:
+    few = len(items) <= _FEW and sum(item.size or 0 for item in items) <= _FEW_BYTES
+    if not asks_for_workers and (few or find_spec("distributed") is None):
         RunHere(None, target, items, how, progress).run()
         return _finished(target, items, how)
     with connected(client, scheduler, workers, memory) as connection:
