@@ -444,4 +444,3 @@ def test_the_heap_may_be_printed_without_its_name() -> None:
     assert [dump[name] >> 20 for name in names] == [103, 103, 6103]
     # Those of a pool of connections are none.
     assert not log_messages.read([Message(1, "alloc=5 idle=3 inuse=4 wait=10 released=2")])
-
