@@ -365,8 +365,8 @@ def _add_risks(first: Row, present: Row, predictor: Predictor) -> None:
             f"at {predictor.growth.mib_per_h:,.0f} MiB/h this setting lasts {lasts_text(first)}"
         )
         if present["lasts_h"] is not None and present is not first:
-            over = present["lasts_h"] == 0
-            still += f"; the present setting {'has no room left' if over else 'lasts ' + lasts_text(present)}"
+            lasts = f"lasts {lasts_text(present)}" if present["lasts_h"] else "has no room left"
+            still += f", the present setting {lasts}"
         risks.append(still)
     if reason := why_no_limit(predictor):
         risks.append(reason)
