@@ -172,7 +172,7 @@ def _whatever_the_heap(facts: Evidence) -> str | None:
         (death.refused_at_start, remedies.CHECK_LIMITS),
         (death.is_at_start, remedies.RAISE_TO_START),
         (death.is_below, remedies.FIND_VICTIM),
-        (maps_files and not remedies.is_small_part(facts), remedies.FIND_FILES),
+        (maps_files and not facts.is_small_part, remedies.FIND_FILES),
     )
     return next((action for is_so, action in actions if is_so), None)
 
@@ -199,8 +199,8 @@ def _preventable(
     limit, ceiling = facts.limit.limit_mib, heap.ceiling_mib or 0.0
     if heap.needed_mib > MOST_OF_LIMIT * ceiling:
         return "no"
-    held = limit is None and facts.minute.limited and not remedies.is_mostly_live(heap)
-    if in_spite or held or remedies.is_small(facts):
+    held = limit is None and facts.minute.limited and not heap.is_mostly_live
+    if in_spite or held or facts.is_small:
         return "cannot tell"
     has_room = limit is not None and limit_with_room(heap, limit) is not None
     is_known = heap.is_outside or heap.outside_most_mib <= NOTABLE * ceiling

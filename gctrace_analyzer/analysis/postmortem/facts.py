@@ -86,6 +86,16 @@ class Resident:
     largest: tuple[str, float] | None = None
 
 
+MOST_OF_ALL = 0.5
+"""Share of the memory of a host or group. A program that had less is not why it was short."""
+
+LEAST_LIMIT_MIB = 4.0
+"""Less than this is not enough for the code, stacks and tables of the smallest Go program."""
+
+LEAST_HOST_MIB = 256.0
+"""No host whose own memory is unknown has less."""
+
+
 @frozen
 class Evidence:
     """Everything that is known about one death.
@@ -103,3 +113,15 @@ class Evidence:
     is_before_limits: bool = False
     new_run_s: float | None = None
     is_new_run: bool = False
+
+    @property
+    def is_small(self) -> bool:
+        """Whether other programs had most of the memory of a host that ran short of it."""
+        return (self.memory.host_share or 1.0) < MOST_OF_ALL
+
+    @property
+    def is_small_part(self) -> bool:
+        """Whether a process had so little of its limit that something else has the rest."""
+        least = LEAST_HOST_MIB if self.death.scope == "global" else 0.0
+        limit, own = self.limit.limit_mib or least, self.memory.resident_mib or 0.0
+        return limit >= LEAST_LIMIT_MIB and 0 < own < MOST_OF_ALL * limit

@@ -94,6 +94,11 @@ class HeapAtDeath:
         return (self.off_heap_mib or 0.0) + self.beside_mib > self.go_most_mib
 
     @property
+    def is_mostly_live(self) -> bool:
+        """Whether half of the memory was live, so that a setting hardly makes the heap fit."""
+        return 2 * (self.live_mib or 0.0) > (self.ceiling_mib or 0.0)
+
+    @property
     def outside_most_mib(self) -> float:
         """The most of the limit that GOMEMLIMIT does not count."""
         return (self.off_heap_most_mib or 0.0) + self.beside_mib

@@ -9,6 +9,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
 from gctrace_analyzer.analysis.postmortem.dumps_at_death import is_not_go
+from gctrace_analyzer.analysis.postmortem.facts import LEAST_LIMIT_MIB
 from gctrace_analyzer.analysis.postmortem.match import (
     is_of,
     is_of_another,
@@ -34,15 +35,6 @@ if TYPE_CHECKING:
 MOST_OF_LIMIT = 0.9
 """Share of the limit. A live heap above it leaves less than a tenth to everything else, and a
 higher GOMEMLIMIT leaves too little to memory that Go does not count."""
-
-MOST_OF_ALL = 0.5
-"""Share of the memory of a host or group. A program that had less is not why it was short."""
-
-LEAST_LIMIT_MIB = 4.0
-"""Less than this is not enough for the code, stacks and tables of the smallest Go program."""
-
-LEAST_HOST_MIB = 256.0
-"""No host whose own memory is unknown has less."""
 
 SMALL_MIB = 64.0
 """MiB. What has less is mostly the code of a program, and seldom what filled a limit."""
@@ -241,7 +233,7 @@ def _limits(
             "Set GOMEMLIMIT to 90 % of the limit of its cgroup, which `docker inspect`, `kubectl "
             "describe pod` or `systemctl show` names, so that GC runs before memory reaches it."
         )
-    elif is_small(facts):
+    elif facts.is_small:
         yield _on_host(facts)
     elif limit is None:
         yield "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."
@@ -262,31 +254,10 @@ def _limits(
 
 def _above_limit(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
     """Yields what to do where a memory limit was set, and has made GC run."""
-    if not is_mostly_live(heap):
+    if not heap.is_mostly_live:
         yield _on_host(facts) if facts.death.scope != "memcg" else _FIND_OUTSIDE.format("")
     elif not facts.minute.grew:
         yield MORE_MEMORY
-
-
-def is_mostly_live(heap: HeapAtDeath) -> bool:
-    """Returns whether the live heap is so much of the memory that no setting makes it fit."""
-    return (heap.live_mib or 0.0) > _MOSTLY_LIVE * (heap.ceiling_mib or 0.0)
-
-
-_MOSTLY_LIVE = 0.5
-"""Share of the memory."""
-
-
-def is_small(facts: Evidence) -> bool:
-    """Returns whether other programs had most of the memory of a host that ran short of it."""
-    return (facts.memory.host_share or 1.0) < MOST_OF_ALL
-
-
-def is_small_part(facts: Evidence) -> bool:
-    """Returns whether a process had so little of its limit that something else has the rest."""
-    least = LEAST_HOST_MIB if facts.death.scope == "global" else 0.0
-    limit, own = facts.limit.limit_mib or least, facts.memory.resident_mib or 0.0
-    return limit >= LEAST_LIMIT_MIB and 0 < own < MOST_OF_ALL * limit
 
 
 def _find_rest(facts: Evidence) -> str:
@@ -407,7 +378,7 @@ def without_cycles(
         yield without_limits(limit)
     elif limit is not None and limit < LEAST_LIMIT_MIB:
         yield f"Raise the limit: no Go program fits into {size_text(limit)}."
-    elif is_small_part(facts):
+    elif facts.is_small_part:
         yield _find_rest(facts)
     elif limit is not None and (given is None or given > MOST_OF_LIMIT * limit):
         mib = int(MOST_OF_LIMIT * limit)
@@ -434,7 +405,7 @@ def _not_of_go(facts: Evidence, with_go: str | None) -> Iterator[str]:
             f"Find out which work of the Go program needs {victim}, and run fewer {victim} "
             f"processes at a time, or give the {with_go} more memory."
         )
-    elif is_small_part(facts):
+    elif facts.is_small_part:
         yield _find_rest(facts)
     else:
         what = "host" if facts.death.scope == "global" else "container or unit"
