@@ -318,7 +318,7 @@ def test_the_table_of_services_by_hand() -> None:
     assert api["gc_cpu_h"] == pytest.approx(100 / 3600)
     # Only the last process of a file is what runs now.
     assert (api["live_heap_p50_mib"], api["heap_peak_mib"], api["stw_p99_ms"]) == (200, 500, 3)
-    assert (api["advised"], api["without_advice"], api["saved_cores"]) == (1, 1, 0.2)
+    assert (api["advised"], api["saved_cores"]) == (1, 0.2)
     totals = found.totals
     assert (totals.files, totals.processes, totals.short, totals.killed) == (4, 5, 1, 1)
     assert (totals.services, totals.unnamed, totals.cycles) == (3, 0, 500)
@@ -381,6 +381,27 @@ def test_settings_are_counted_the_most_common_first() -> None:
     assert found.settings.select("gogc", "processes", "services", "gc_cores").rows() == [
         ("100", 2, 2, 1.0), ("25", 1, 1, None), ("50", 1, 1, 0.5),
     ]  # fmt: skip
+
+
+def test_every_process_is_counted_and_the_cores_add_up_to_the_total() -> None:
+    restarted = {"file": "a.log", "gogc": "50", "saved_cores": 0.0}
+    found = answers(
+        rows(
+            {**restarted, "gc_cpu_s": 10.0}, {**restarted, "process": 1, "span_s": 300.0},
+            {"gc_cpu_s": None}, {"go_version_max": "1.19", "thrashes_at_end": True},
+        )
+    )  # fmt: skip
+    totals = found.totals
+    for table in (found.versions, found.settings):
+        assert table["processes"].sum() == totals.processes == 4
+        assert table["gc_cores"].sum() == pytest.approx(totals.gc_cores)
+    assert dict(found.settings.select("gogc", "gc_cores").rows())["50"] == (10 + 50) / 400
+    assert (totals.to_fix, totals.unchanged) == (1, 2)
+    assert fleet.state(found)[-1] == (
+        "Advice",
+        "1 process",
+        "to fix first; 2 processes need no change; no recommendation for 1",
+    )
 
 
 def test_a_run_after_several_others_has_changes_and_a_history() -> None:

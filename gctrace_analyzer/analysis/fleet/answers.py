@@ -56,6 +56,7 @@ class FleetTotals(Plain):
     """Counts and sums over the whole fleet; None if no file has the figure.
 
     `files` is 0 if a server gave the rows. `unmeasured` processes do not show their GC CPU.
+    `to_fix` processes have a problem; `unchanged` ones have none, and need no other setting.
     `gc_cores` are the cores spent on GC, without idle marking. `saved_*` is what applying the
     recommendations saves, with 80 % intervals. For these intervals, the prediction errors of a
     service's replicas are assumed to be equal, and those of different services independent.
@@ -74,6 +75,8 @@ class FleetTotals(Plain):
     unmeasured: int
     thrashing: int
     advised: int
+    to_fix: int
+    unchanged: int
     gc_cores: float | None
     gc_with_idle_cores: float | None
     cores: float | None
@@ -145,16 +148,17 @@ def answers(rows: pl.DataFrame) -> Answers:
     last, killed = _latest(processes), known.filter(is_counted & (pl.col("oom_kills") > 0))
     ranked = services(processes, last)
     thrash, kills = _thrash(last), _kills(killed)
+    looked_at = pl.concat([last, killed]).unique(("file", "process"))
     return Answers(
-        totals=_totals(rows, processes, ranked, thrash, kills),
+        totals=_totals(rows, processes, looked_at, ranked, thrash, kills),
         processes=_processes(last),
-        problems=problems(pl.concat([last, killed]).unique(("file", "process"))),
+        problems=problems(looked_at),
         services=ranked,
         kills=kills,
         thrash=thrash,
         limits=_limits(last, DEFAULT),
-        versions=_counted(last, _version().alias("go")),
-        settings=_counted(last, _gogc().alias("gogc"), _limit().alias("limit")),
+        versions=_counted(processes, _version().alias("go")),
+        settings=_counted(processes, _gogc().alias("gogc"), _limit().alias("limit")),
         memory=_memory(last),
         outliers=outliers(last.filter("named"), DEFAULT),
         sites=_sites(known, ranked),
@@ -211,12 +215,14 @@ def _kills(killed: pl.DataFrame) -> pl.DataFrame:
 def _totals(
     rows: pl.DataFrame,
     known: pl.DataFrame,
+    looked_at: pl.DataFrame,
     services: pl.DataFrame,
     thrash: pl.DataFrame,
     kills: pl.DataFrame,
 ) -> FleetTotals:
     unread = rows.filter(pl.col("error_kind").is_not_null())
     files = rows.filter(pl.col("server").is_null())["file"].n_unique()
+    has_advice = pl.col("saved_cores").is_not_null()
     sums = {
         name: _sum(services[name])
         for name in ("gc_cores", "gc_with_idle_cores", "cores", "gc_cpu_h")
@@ -237,6 +243,8 @@ def _totals(
         unmeasured=len(known.filter(pl.col("gc_cpu_s").is_null() & (pl.col("cycles") > 0))),
         thrashing=int(thrash["state"].eq("thrashes").sum()),
         advised=int(services["advised"].sum()),
+        to_fix=len(looked_at.filter(rank().is_not_null(), pl.col("process").is_not_null())),
+        unchanged=len(known.filter(rank().is_null(), ~pl.col("advice_changes"), has_advice)),
         **sums,  # type: ignore[arg-type]  # the four that may be None
         **_interval(services, "saved_cores"),
         **_interval(services, "saved_heap_mib"),
@@ -406,11 +414,15 @@ def _limit() -> pl.Expr:
     )
 
 
-def _counted(last: pl.DataFrame, *by: pl.Expr) -> pl.DataFrame:
-    """Counts the processes by the values of `by`; adds their services and GC cores."""
-    keys = last.with_columns(by)
+def _counted(processes: pl.DataFrame, *by: pl.Expr) -> pl.DataFrame:
+    """Counts the processes by the values of `by`; adds their services and GC cores.
+
+    The GC cores of a stream are shared out among its processes, so that they add up to the total.
+    """
+    keys = processes.with_columns(by)
     by_name = [key.meta.output_name() for key in by]
-    cores = pl.col("gc_cores")
+    measured_s = pl.when(pl.col("gc_cores").is_not_null()).then("span_s")
+    cores = pl.col("gc_cpu_s") / measured_s.sum().over(STREAM)
     counts = keys.group_by(by_name).agg(
         processes=pl.len(),
         services=pl.col("service").n_unique(),

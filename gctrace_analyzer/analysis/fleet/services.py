@@ -37,7 +37,6 @@ def services(rows: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
         advised=pl.col("advice_changes").sum(),
         advised_setting=usual_setting(),
         advised_settings=advised_setting().drop_nulls().n_unique(),
-        without_advice=pl.col("saved_cores").is_null().sum(),
         **{name: pl.col(name).sum() for name in saved},
     )
     whole = counted.join(_gc_cpu(rows), on="service", how="left")

@@ -175,13 +175,25 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
         same = "of heap for the same processes"
         figures.append(_change(t.saved_heap_mib, heap, unit, written, same))
     elif t.processes:
-        unknown = int(answers.services["without_advice"].sum())
-        unchanged = len(answers.processes) - unknown
-        note = f"{count(unchanged, 'process needs', 'processes need')} no change" + (
-            f", no recommendation for {unknown:,}" if unknown else ""
-        )
-        figures.append(("Advice", "none", note))
+        figures.append(_without_settings(answers))
     return figures
+
+
+def _without_settings(answers: Answers) -> tuple[str, str, str]:
+    """Returns what each process needs where no other setting is recommended."""
+    t = answers.totals
+    unknown = t.processes - t.to_fix - t.unchanged
+    parts = [
+        *(["to fix first"] if t.to_fix else []),
+        *(
+            [f"{count(t.unchanged, 'process needs', 'processes need')} no change"]
+            if t.unchanged
+            else []
+        ),
+        *([f"no recommendation for {unknown:,}"] if unknown else []),
+    ]
+    value = count(t.to_fix, "process", "processes") if t.to_fix else "none"
+    return ("Advice", value, "; ".join(parts))
 
 
 def _change(
