@@ -120,6 +120,13 @@ CYCLES = (
            "gcController.idleMarkTime"),
     Column("stw_mark_term_cpu_ms", "Float64", "ms", "pause 2 × processors stopped",
            "stwprocs × pause, stwprocs = min(GOMAXPROCS, CPUs); up to Go 1.9 also at most 32, and idle threads + 1"),
+    Column("heap_start_mib", "Int64", "MiB", "heap size at the start of the cycle", "work.heap0 >> 20"),
+    Column("heap_end_mib", "Int64", "MiB", "heap size at mark termination, including allocations during marking",
+           "work.heap1 >> 20"),
+    Column("heap_live_mib", "Int64", "MiB", "marked live heap: reachable, or allocated during the cycle",
+           "work.heap2 >> 20, bytes marked"),
+    Column("heap_goal_mib", "Int64", "MiB", "heap goal of this cycle; null: no goal (GOGC=off)",
+           "work.heapGoal; from Go 1.19 lastHeapGoal"),
     Column("stacks_mib", "Int64", "MiB", "goroutine stacks that count towards the goal", "from Go 1.18"),
     Column("globals_mib", "Int64", "MiB", "scannable global variables", "globalsScan, from Go 1.18"),
     Column("gc_cpu_since_start_pct", "Int64", "%",
@@ -130,14 +137,6 @@ CYCLES = (
     Column("repaired", "Boolean", "", "the line was torn by another write and rejoined, a tool had changed its characters, or its damaged number was inferred from its neighbours", _LINE),
     *WHERE,
     _MONOTONIC,
-    # Last, where a printed frame shows them.
-    Column("heap_start_mib", "Int64", "MiB", "heap size at the start of the cycle", "work.heap0 >> 20"),
-    Column("heap_end_mib", "Int64", "MiB", "heap size at mark termination, including allocations during marking",
-           "work.heap1 >> 20"),
-    Column("heap_live_mib", "Int64", "MiB", "marked live heap: reachable, or allocated during the cycle",
-           "work.heap2 >> 20, bytes marked"),
-    Column("heap_goal_mib", "Int64", "MiB", "heap goal of this cycle; null: no goal (GOGC=off)",
-           "work.heapGoal; from Go 1.19 lastHeapGoal"),
 )  # fmt: skip
 
 METRICS = (

@@ -113,7 +113,7 @@ def _statement(statement: Statement) -> Iterator[Line]:
 def _figures(block: Figures) -> Iterator[Line]:
     if block.of:
         yield ((block.of, "bold"),)
-    longest = max((len(each.trend) + len(each.note) for each in block.figures), default=0)
+    longest = max((len(figure.trend) + len(figure.note) for figure in block.figures), default=0)
     columns = min(width(), max(WIDTH, _LEFT + longest))
     for figure in block.figures:
         if block.wide:

@@ -334,10 +334,10 @@ def _is_slice(incident: Death) -> bool:
 
 def _is_another(incident: Death, incidents: Iterable[Death]) -> bool:
     """Returns whether a slice of the system has a kill of its own at the time of a user's."""
-    at_once = [each for each in incidents if _are_at_once(each, incident)]
+    at_once = [other for other in incidents if _are_at_once(other, incident)]
     name = (incident.unit or "").removesuffix(".slice")
-    units = [each.unit or "" for each in at_once if not _is_slice(each)]
-    is_innermost = not any((each.unit or "").startswith(f"{name}-") for each in at_once)
+    units = [other.unit or "" for other in at_once if not _is_slice(other)]
+    is_innermost = not any((other.unit or "").startswith(f"{name}-") for other in at_once)
     of_users = bool(units) and all(unit.startswith("user@") for unit in units)
     return of_users and is_innermost and not name.startswith("user")
 

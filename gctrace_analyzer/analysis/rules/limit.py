@@ -265,10 +265,10 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
 
 def _room(facts: ProcessFacts) -> str:
     """Returns how much room the limit leaves above the live heap, and at the end if it differs."""
-    each = not_null(facts.limited_cycles["effective_gogc"])
+    left = not_null(facts.limited_cycles["effective_gogc"])
     usual, last = (
         f"{max(median(some), 0):.0f}"
-        for some in (each, each.tail(facts.thresholds.level_cycles))
+        for some in (left, left.tail(facts.thresholds.level_cycles))
     )
     room = "hardly any room" if usual == "0" else f"room for only {usual} % more"
     return f"{room} ({last} % at the end)" if float(last) < _HALF * float(usual) else room

@@ -97,4 +97,4 @@ def find_rule(text: str) -> Rule[Any] | None:
     """Returns the rule with this id or name, however it is written; None if there is none."""
     name = "-".join(text.lower().split())
     by_id = RULES.get(text.upper())
-    return by_id or next((each for each in RULES.values() if each.name == name), None)
+    return by_id or next((rule for rule in RULES.values() if rule.name == name), None)

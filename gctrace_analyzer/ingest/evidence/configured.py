@@ -134,7 +134,7 @@ def _usable(
         (first, *others) = values.values()
         is_late = first.in_command and 0 < first_cycle < first.line_no
         if others or is_late or (column == _LIMIT_BYTES and float(first.value) < live_bytes):
-            left += [f"`{each.text}` (line {each.line_no})" for each in values.values()]
+            left += [f"`{stated.text}` (line {stated.line_no})" for stated in values.values()]
         else:
             usable[column] = first
     return usable, left

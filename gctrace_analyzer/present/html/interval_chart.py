@@ -117,7 +117,7 @@ def _of_rows(title: str, baseline: str, several: Sequence[tuple[str, Change]]) -
         if (part := change.relative) is not None
     ]
     # The table has those without an interval, too.
-    known = [each for each in known if each[1].ends is not None] or known
+    known = [row for row in known if row[1].ends is not None] or known
     ends = [
         _factor(share) for _, change, part in known for share in (part, *(change.ends or ()))
     ]
