@@ -80,7 +80,7 @@ MOST_TIMES = 4.0
 """GOGC is raised at most this many times; more was not measured."""
 
 UNKNOWN = -1.0
-UNKNOWN_GOGC = "GOGC is unknown, and these samples do not show it: specify GOGC"
+UNKNOWN_GOGC = "GOGC is unknown, and these samples {}: specify GOGC"
 
 NON_HEAP_MIB = 12.0
 """Memory outside the heap if it is not measured: stacks, spans, GC metadata of a small server."""
@@ -396,6 +396,7 @@ def baseline_of(analysis: Analysis, traced_gogc: float | None = None) -> Scaling
         procs=pl.col("procs").last(),
         limit=pl.col("memory_limit_mib").drop_nulls().last(),
         gogc=pl.coalesce("gogc_pct", "assumed_gogc").drop_nulls().last(),
+        fits=pl.col("usual_gogc").drop_nulls().last(),
         limited=pl.col("by_limit").mean(),
     ).row(0, named=True)
     means |= {
@@ -452,7 +453,8 @@ def _baseline(
     settings = analysis.settings if process is None else analysis.settings_of(process)
     gogc = _gogc(means, settings)
     if gogc == UNKNOWN:
-        return UNKNOWN_GOGC
+        fits = "do not show it" if means["fits"] is None else f"only fit {means['fits']:g}"
+        return UNKNOWN_GOGC.format(fits)
     ballast = float(settings.value("ballast_mib") or 0.0)
     share = min(max(alloc / rate / room, LEAST_SHARE), MOST_SHARE)
     return Scaling(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.metrics import outside
+from gctrace_analyzer.analysis.metrics.live_from_goal import DEFAULT_GOGC
 from gctrace_analyzer.analysis.summary import Summary, growth_figures
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import Totals
@@ -205,7 +206,8 @@ def _how_estimated(intervals: pl.DataFrame) -> str:
     assumed = intervals["usual_gogc"].drop_nulls().unique().sort()
     if len(assumed):
         values = " or ".join(f"{gogc:g}" for gogc in assumed)
-        return f" as if GOGC were {values}, which fits what a cycle allocates but is not proven"
+        default = ", the default" if assumed.to_list() == [DEFAULT_GOGC] else ""
+        return f" as if GOGC were {values}{default}: it fits what a cycle allocates"
     known = intervals["live_row_mib"].count()
     return " and GOGC" if known else " and from what a cycle allocates: it is a rough value"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,7 +31,11 @@ def now(run: gca.Run) -> float | None:
     row = run.recommend().filter(now=True).row(0, named=True)
     if row["refused"]:
         assert "GOGC is unknown" in row["refused"]
-        assert run.summary().effective_gogc_p50 is None
+        summary = run.summary()
+        assert summary.effective_gogc_p50 is None
+        # The report says once what the live heap is estimated from.
+        if assumed := re.search(r"as if GOGC were (\d+)", " ".join(summary.warnings)):
+            assert f"only fit {assumed[1]}:" in row["refused"]
         return None
     assert "from the allocation per cycle" in row["warnings"]
     return float(row["gogc"])

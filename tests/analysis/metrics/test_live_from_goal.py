@@ -196,6 +196,11 @@ def with_live(*changed: dict[str, Any]) -> list[dict[str, Any]]:
     [
         # 40 MiB per cycle are 80 % of the 50 MiB up to the goal: GOGC is probably 100.
         ({"alloc_mib": 400.0}, 50.0),
+        # 47 MiB are nearer to GOGC=200, but up to the whole room it is the default,
+        ({"alloc_mib": 470.0}, 50.0),
+        ({"alloc_mib": 499.0}, 50.0),
+        # which more than that refutes.
+        ({"alloc_mib": 520.0}, 100 / 3),
         # 26 MiB of 32.5: the live heap would be 67.5 MiB, so GOGC is 48, probably 50.
         ({"alloc_mib": 260.0}, 100 / 1.5),
         # 20 of 25: GOGC would be 33, which is far from 50.

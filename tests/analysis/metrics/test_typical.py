@@ -174,11 +174,8 @@ def test_figures_that_rest_on_an_assumption_are_named() -> None:
     ("assumed", "live_row", "how"),
     [
         (None, 10.0, " and GOGC"),
-        (
-            100.0,
-            10.0,
-            " as if GOGC were 100, which fits what a cycle allocates but is not proven",
-        ),
+        (100.0, 10.0, " as if GOGC were 100, the default: it fits what a cycle allocates"),
+        (200.0, 10.0, " as if GOGC were 200: it fits what a cycle allocates"),
         (None, None, " and from what a cycle allocates: it is a rough value"),
     ],
 )
