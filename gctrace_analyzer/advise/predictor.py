@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.advise.prediction.load import Load
     from gctrace_analyzer.advise.prediction.model import Model
+    from gctrace_analyzer.advise.subject import OtherCause
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.analysis.trend import LiveGrowth
@@ -97,7 +98,7 @@ class Baseline(Predictor):
     heaviest: Model | None = None
     factors: Mapping[str, float] = field(default_factory=lambda: FACTORS)
     evidence: tuple[Baseline, ...] = ()
-    other_cause: str | None = None
+    other_cause: OtherCause | None = None
     may_lack_memory: bool = False
     most_times: float = math.inf
     regime: Regime | None = None

@@ -15,6 +15,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import since
 from gctrace_analyzer.units import digits
 
@@ -110,7 +111,20 @@ def process_of_verdict(analysis: Analysis) -> int | None:
     return None if root is None else root.process
 
 
-def other_cause(analysis: Analysis, process: int | None) -> str | None:
+@frozen
+class OtherCause:
+    """What makes GC CPU high besides GOGC and the memory limit.
+
+    Attributes:
+        first: what to do first, or why.
+        is_long_pauses: whether it is the length of the pauses, which other work may cause.
+    """
+
+    first: str
+    is_long_pauses: bool = False
+
+
+def other_cause(analysis: Analysis, process: int | None) -> OtherCause | None:
     """Returns the cause of a high GC CPU that comes before GOGC and the memory limit, if any.
 
     The verdict leads to it. Until it is mended, GC CPU does not show what another setting saves.
@@ -119,7 +133,7 @@ def other_cause(analysis: Analysis, process: int | None) -> str | None:
     if root is None or process is None or root.process not in (process, None):
         return None
     if root.id in _TOO_MANY_PROCS:
-        return (
+        return OtherCause(
             "while GOMAXPROCS is above the number of CPUs, threads that wait for a CPU count as GC "
             "CPU; set GOMAXPROCS first"
         )
@@ -128,7 +142,10 @@ def other_cause(analysis: Analysis, process: int | None) -> str | None:
         root.id in _STOPS
         and (own.stopped_gc_share or 0.0) > analysis.thresholds.stopped_gc_share
     ):
-        return f"find out first why pauses take {percent(own.stw_share or 0.0)} of the time"
+        share = percent(own.stw_share or 0.0)
+        return OtherCause(
+            f"find out first why pauses take {share} of the time", is_long_pauses=True
+        )
     return None
 
 

@@ -93,7 +93,9 @@ def run(args: argparse.Namespace) -> Result:
         steps = [Code(text) for path in folder for text in _next(comparison, str(path))]
         said = [verdict(comparison.pairs)]
     except NoChangeError as err:
-        result, steps, said = _no_change(err, args), [], []
+        result, said = _no_change(err, args), []
+        logs = sorted(log for path in folder for log in path.glob("*.log"))
+        steps = [Code(shlex.join(["gctrace-analyze", str(log)])) for log in logs]
     if not folder or not folder[0].exists():
         return result
     where = f"Logs: {folder[0]}"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from gctrace_analyzer.advise.expectation import expectation
+from gctrace_analyzer.advise.policy import recommend
 from gctrace_analyzer.advise.whatif import PRESENT
 from gctrace_analyzer.analysis.settings.known import given_settings
 from gctrace_analyzer.errors import BadSettingError, NoDataError, ProgramError
@@ -294,15 +295,21 @@ class _Experiment:
             NoChangeError: none is recommended.
         """
         kept = self._kept
-        run = kept.read(kept.runs[0])
-        rows = run.recommend()
-        first = rows.row(0, named=True)
-        baseline = run.advice.baseline
+        warm_up = kept.runs[0]
+        baseline = kept.read(warm_up).advice.baseline
+        cause = baseline.other_cause
+        is_disturbed = warm_up.disturbed and cause is not None and cause.is_long_pauses
+        if is_disturbed:
+            # Its pauses say nothing: the rounds decide.
+            baseline = replace(baseline, other_cause=None)  # type: ignore[type-var]  # a dataclass
+        first = recommend(baseline).row(0, named=True)
         if first["now"] or baseline.refused:
             present = baseline.now.gogc or 100.0
             reason = baseline.refused or first["why"] or "the present setting is the best"
-            if baseline.refused and (wall_s := kept.runs[0].wall_s) is not None:
+            if baseline.refused and (wall_s := warm_up.wall_s) is not None:
                 reason = f"{baseline.refused.rstrip('.')}; the run took {duration(wall_s)}"
+            if is_disturbed:
+                reason = f"{reason}. {_other_work(warm_up)}"
             raise NoChangeError(
                 kept.trials[0].words[0],
                 str(reason),
@@ -388,6 +395,13 @@ class _Experiment:
 def _disturbance(run: TrialRun) -> float:
     foreign = run.foreign_cpus
     return math.inf if run.error is not None or foreign is None else foreign
+
+
+def _other_work(run: TrialRun) -> str:
+    return (
+        f"Pauses were long, because other work took {run.foreign_cpus or 0.0:.1f} of "
+        f"{os.cpu_count() or 1} CPUs meanwhile: measure on a quiet machine to be sure"
+    )
 
 
 def _setting(trial: Trial, baseline: Predictor) -> Setting:

@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.analysis.compare.rounds import TrialRun
 from gctrace_analyzer.cli import main
+from gctrace_analyzer.trials import experiment
 from tests.helpers.go_programs import built, needs_go
+from tests.helpers.loads import LINE, STEADY
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from gctrace_analyzer.trials.plan import Trial
 
 BATCH = ("-mode", "batch", "-live", "10", "-total", "80")
 
@@ -256,6 +261,49 @@ def test_a_result_ends_with_the_command_that_continues_and_leaves_no_empty_folde
         "  gctrace-analyze compare measured-1 --all",
         "  gctrace-analyze measure --logs measured-1 --runs 6    # continue",
     ]
+
+
+STOPPED = {"sweep_term": 12, "sweep_cpu": 24, "assist": 3, "background": 20, "mark": 20}
+"""12 % of the time is in pauses."""
+SMALL = STOPPED | {"start": 3, "end": 4, "live": 1, "goal": 4}
+"""A larger heap costs little, so GOGC=200 is better."""
+
+
+@pytest.mark.parametrize(
+    ("values", "disturbed", "said"),
+    [
+        (SMALL, False, "find out first why pauses take 12 % of the time. To try one:"),
+        (SMALL, True, None),
+        (STOPPED, True, "Pauses were long, because other work took 1.5 of"),
+    ],
+    ids=["quiet", "disturbed", "disturbed without a gain"],
+)
+def test_long_pauses_that_other_work_caused_do_not_end_a_measurement(
+    values: dict[str, float],
+    disturbed: bool,
+    said: str | None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def run_trial(trial: Trial, _: object, number: int, log: Path, *__: object) -> TrialRun:
+        text = [LINE.format(n=n, s=n / 10, **{**STEADY, **values}) for n in range(1, 61)]
+        log.write_text("\n".join([*text, ""]))
+        return TrialRun(
+            trial.label, number, wall_s=6.0, cpu_s=3.0, foreign_cpu_s=9.0,
+            log=log.name, disturbed=disturbed,
+        )  # fmt: skip
+
+    monkeypatch.setattr(experiment, "run_trial", run_trial)
+    monkeypatch.chdir(tmp_path)
+    assert main(["measure", "--runs", "1", "--", sys.executable, "-c", "0"]) == 0
+    printed = capsys.readouterr().out
+    if said is None:
+        assert "GOGC=200 · " in printed
+    else:
+        assert said in " ".join(printed.split())
+        # The folder is no log: the command that reads the one in it.
+        assert printed.endswith("Logs: measured-1\n  gctrace-analyze measured-1/now-00.log\n")
 
 
 @needs_go

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.prediction.gain import Gain
     from gctrace_analyzer.advise.prediction.load import Load
     from gctrace_analyzer.advise.prediction.model import Prediction, Setting
+    from gctrace_analyzer.advise.subject import OtherCause
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.analysis.trend import LiveGrowth
@@ -68,7 +69,7 @@ class Predictor:
     now: Setting
     settings: Settings
     refused: str | None
-    other_cause: str | None
+    other_cause: OtherCause | None
     may_lack_memory: bool = False
     load: Load | None
     whole: Load | None

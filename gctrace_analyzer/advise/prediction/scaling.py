@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.advise.prediction.gain import Gain
     from gctrace_analyzer.advise.prediction.load import Load
     from gctrace_analyzer.advise.predictor import Baseline
+    from gctrace_analyzer.advise.subject import OtherCause
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.settings.known import Settings
     from gctrace_analyzer.analysis.summary import Summary
@@ -117,7 +118,7 @@ class Scaling(Predictor):
     traced_s: float | None = None
     since_s: float | None = None
     notes: tuple[str, ...] = ()
-    other_cause: str | None = None
+    other_cause: OtherCause | None = None
     refused: str | None = None
     load: Load | None = None
     whole: Load | None = None

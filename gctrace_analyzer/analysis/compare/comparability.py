@@ -118,7 +118,9 @@ def differences(
         if old != new and (old or new):
             yield Difference("changed", what, f"{name} {old or 'none'} → {new or 'none'}")
     yield from _mixed_gogc(was, now)
-    yield from _live_heap_difference(changes["true_live_heap_mib"])
+    # The one that is shown: what chance explains there is no change here.
+    if changes["live_heap_p50_mib"].is_significant:
+        yield from _live_heap_difference(changes["true_live_heap_mib"])
     yield from _contention(before, after)
     for label, side in ((was.label, before[1]), (now.label, after[1])):
         yield from _notes_on_side(label, side)

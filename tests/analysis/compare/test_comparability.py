@@ -41,6 +41,7 @@ AFTER = replace(BEFORE, label="after")
 SAME = {"before": 100.0, "after": 100.0, "delta": 0.0, "delta_low": -1.0, "delta_high": 1.0}
 ROWS: dict[str, dict[str, Any]] = {
     "alloc_mib_per_s": SAME | {"verdict": "~"},
+    "live_heap_p50_mib": SAME | {"delta_low": 0.5, "verdict": "worse"},
     "true_live_heap_mib": SAME | {"verdict": "~"},
 }
 
@@ -136,6 +137,7 @@ def test_another_live_heap_is_noted_if_it_is_certain() -> None:
     assert "(100 → 120 MiB)" in each.sentence
     assert found(true_live_heap_mib=row | {"delta_low": -1.0}) == []
     assert found(true_live_heap_mib=row | {"delta": 10.0}) == []
+    assert found(true_live_heap_mib=row, live_heap_p50_mib=SAME) == []
 
 
 def test_notes_on_a_side() -> None:
