@@ -341,3 +341,17 @@ def wrap(
         break_on_hyphens=False,
     )
     return [line.replace(_UNBROKEN, " ") for line in lines]
+
+
+def words(name: str) -> str:
+    """Returns the name of a finding as words, as pages and charts show it.
+
+    >>> words("high-gc-cpu"), words("limit-thrash"), words("gogc-off-idle")
+    ('High GC CPU', 'Limit thrash', 'GOGC off idle')
+    """
+    parts = [part.upper() if part in _ACRONYMS else part for part in name.split("-")]
+    text = " ".join(parts).replace("GOMAXPROCS over CPUS", "GOMAXPROCS over CPUs")
+    return text[:1].upper() + text[1:]
+
+
+_ACRONYMS = ("gc", "cpu", "cpus", "stw", "gogc", "oom", "gomaxprocs")

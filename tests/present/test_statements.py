@@ -808,7 +808,7 @@ def test_what_the_verdict_or_the_title_says_is_not_a_minor_finding() -> None:
     assert report.verdict is not None
     assert "The log is short" in report.verdict.sentence
     assert "The live heap grew from 2 to 24 MiB" in report.verdict.sentence
-    assert findings.minor(report) is None
+    assert findings.minor_text(report) is None
 
 
 def test_an_idle_live_heap_is_less_than_the_unit_of_the_log_not_nothing() -> None:
@@ -957,10 +957,10 @@ def test_a_finding_that_the_verdict_says_already_is_listed_with_what_it_means() 
 
 def test_a_single_minor_finding_is_said_and_several_are_named() -> None:
     ballast = gca.read(SAMPLES / "ballast-go1.26.log").report()
-    assert "a ballast is not needed" in str(findings.minor(ballast))
-    assert "a ballast is not needed: GOGC and GOMEMLIMIT" in str(findings.minor(ballast))
+    assert "a ballast is not needed" in str(findings.minor_text(ballast))
+    assert "a ballast is not needed: GOGC and GOMEMLIMIT" in str(findings.minor_text(ballast))
     several = gca.read(SAMPLES / "together-go1.22.log").report()
-    assert str(findings.minor(several)).endswith("stw-outliers (explain NAME)")
+    assert str(findings.minor_text(several)).endswith("stw-outliers (explain NAME)")
 
 
 def test_settings_of_one_of_several_processes_say_of_which_and_why() -> None:

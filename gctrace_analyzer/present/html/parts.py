@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from gctrace_analyzer.present.format import unbroken
+from gctrace_analyzer.present.format import unbroken, words
 
 if TYPE_CHECKING:
     from jinja2.bccache import Bucket
@@ -97,20 +97,6 @@ def led(text: str) -> Markup:
     clause = _CLAUSE.match(text)
     end = clause.end() if clause else 0
     return Markup("<b>") + code(text[:end]) + Markup("</b>") + code(text[end:])
-
-
-def words(name: str) -> str:
-    """Returns the name of a finding as a heading.
-
-    >>> words("high-gc-cpu"), words("limit-thrash"), words("gogc-off-idle")
-    ('High GC CPU', 'Limit thrash', 'GOGC off idle')
-    """
-    parts = [part.upper() if part in _ACRONYMS else part for part in name.split("-")]
-    text = " ".join(parts).replace("GOMAXPROCS over CPUS", "GOMAXPROCS over CPUs")
-    return text[:1].upper() + text[1:]
-
-
-_ACRONYMS = ("gc", "cpu", "cpus", "stw", "gogc", "oom", "gomaxprocs")
 
 
 def spark(figure: KeyFigure) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.present.document import Table, TimeRange
-from gctrace_analyzer.present.format import NONE, duration
+from gctrace_analyzer.present.format import NONE, duration, words
 from gctrace_analyzer.present.plots import ticks
 from gctrace_analyzer.present.sections import overview
 from gctrace_analyzer.units import DAY_S
@@ -81,7 +81,11 @@ def _titled(
     """Returns rows that lead to their ranges, each with its kind, and its process of several."""
     several = len(report.analysis.tables["processes"]) > 1
     rows = [
-        (kind, *([NONE if process is None else f"{process}"] if several else ()), *others)
+        (
+            words(kind),
+            *([NONE if process is None else f"{process}"] if several else ()),
+            *others,
+        )
         for kind, process, others in zip(listed["kind"], listed["process"], cells, strict=True)
     ]
     ends = listed.select("process", "start_s", "end_s").iter_rows()

@@ -10,7 +10,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.analysis.settings.naming import changes
-from gctrace_analyzer.present.format import printable
+from gctrace_analyzer.present.format import printable, words
 from gctrace_analyzer.present.plots.axis import limits
 from gctrace_analyzer.present.plots.figure import (
     Event,
@@ -37,12 +37,12 @@ _MANY_THIN = 12
 """More lines than this would stripe every panel."""
 
 _PANELS = {
-    "pause-outlier": ("pauses", "when"),
-    "allocation-surge": ("allocation",),
-    "gc-burst": ("gc_cpu", "frequency", "interval"),
-    "assist-storm": ("assist",),
-    "forced-loop": ("heap",),
-    "limit-thrash": ("heap", "gc_cpu", "goal", "gogc", "live"),
+    "Pause outlier": ("pauses", "when"),
+    "Allocation surge": ("allocation",),
+    "GC burst": ("gc_cpu", "frequency", "interval"),
+    "Assist storm": ("assist",),
+    "Forced loop": ("heap",),
+    "Limit thrash": ("heap", "gc_cpu", "goal", "gogc", "live"),
 }
 """The panels that show what an episode is about; if there are many lines, each is only there."""
 
@@ -177,7 +177,7 @@ def _bands(report: Report, axis: Axis, ends: tuple[Any, Any]) -> Iterator[Event]
         ]
         known = [(begin, end) for begin, end in places if None not in (begin, end)]
         for index, (begin, end) in enumerate(known):
-            yield Event(begin, end, row["kind"], row["severity"], None if index else 0)
+            yield Event(begin, end, words(row["kind"]), row["severity"], None if index else 0)
 
 
 def _joined(lasted: pl.DataFrame, near_s: float) -> list[tuple[float, float]]:

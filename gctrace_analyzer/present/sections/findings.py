@@ -49,20 +49,23 @@ def _together(findings: list[Finding]) -> Finding:
     return replace(first, evidence=f"{len(findings):,} times: {first.evidence}")
 
 
-def minor(report: Report) -> str | None:
-    """Returns the findings that need no action and are not said above; None if there is none."""
+def minor(report: Report) -> list[Problem]:
+    """Returns the findings that need no action and are not said above, each rule once."""
     said = report.verdict.sentence if report.verdict else ""
-    ids = dict.fromkeys(
-        finding.id
-        for finding in report.analysis.findings
-        if finding.severity == "info" and finding.because_of is None
-        if finding.id not in _IN_TITLE and finding.evidence not in said
-    )
-    if len(ids) == 1:
-        (rule,) = (RULES[id_] for id_ in ids)
-        return f"{rule.name}. {rule.meaning.removesuffix('.')}"
-    names = ", ".join(RULES[id_].name for id_ in ids)
-    return f"{names} (explain NAME)" if names else None
+    by_rule: dict[str, Finding] = {}
+    for finding in report.analysis.findings:
+        is_minor = finding.severity == "info" and finding.because_of is None
+        if is_minor and finding.id not in _IN_TITLE and finding.evidence not in said:
+            by_rule.setdefault(finding.id, finding)
+    return [_problem(finding, report, several=False) for finding in by_rule.values()]
+
+
+def minor_text(report: Report) -> str | None:
+    """Returns the minor findings as one line; None if there is none."""
+    rules = [RULES[problem.id] for problem in minor(report)]
+    if len(rules) == 1:
+        return f"{rules[0].name}. {rules[0].meaning.removesuffix('.')}"
+    return f"{', '.join(rule.name for rule in rules)} (explain NAME)" if rules else None
 
 
 def healthy(report: Report) -> str | None:

@@ -116,7 +116,7 @@ def title(report: Report) -> Title:
 
 def _what_happened(report: Report, said: str) -> Iterator[Block]:
     """Yields each problem with its evidence, further effects and advice, which is given once."""
-    problems, minor = findings.problems(report), findings.minor(report)
+    problems, minor = findings.problems(report), findings.minor_text(report)
     for at, problem in enumerate(problems):
         if problem.advice in said:
             problems[at] = replace(problem, advice="")

@@ -324,7 +324,7 @@ def test_no_label_of_an_episode_covers_the_name_of_a_limit() -> None:
     report = gca.read(log, memory_limit="72MiB", gogc="off").report()
     events = described(report, "timeline").events
     first = [each for each in events if each.row is not None][:2]
-    assert [each.name for each in first] == ["limit-thrash", "assist-storm"]
+    assert [each.name for each in first] == ["Limit thrash", "Assist storm"]
     assert [each.row for each in first] == [0, 2]
 
 
@@ -367,7 +367,7 @@ def test_bands_show_when_a_state_that_comes_and_goes_lasted(tmp_path: Path) -> N
     (episode,) = report.analysis.episodes.filter(kind="pause-outlier").iter_rows(named=True)
     assert episode["end_s"] - episode["start_s"] > 100
     bands = [
-        each for each in described(report, "timeline").events if each.name == "pause-outlier"
+        each for each in described(report, "timeline").events if each.name == "Pause outlier"
     ]
     assert len(bands) == 20
     widths: list[Any] = [each.end - each.begin for each in bands]  # type: ignore[operator]
