@@ -81,12 +81,8 @@ def _titled(
     """Returns rows that lead to their ranges, each with its kind, and its process of several."""
     several = len(report.analysis.tables["processes"]) > 1
     rows = [
-        (
-            words(kind),
-            *([NONE if process is None else f"{process}"] if several else ()),
-            *others,
-        )
-        for kind, process, others in zip(listed["kind"], listed["process"], cells, strict=True)
+        (words(kind), *([NONE if process is None else f"{process}"] if several else ()), *row)
+        for kind, process, row in zip(listed["kind"], listed["process"], cells, strict=True)
     ]
     ends = listed.select("process", "start_s", "end_s").iter_rows()
     table = Table(

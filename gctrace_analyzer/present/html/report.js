@@ -513,17 +513,19 @@
       const room = (chart.timed ? chart.view[1] - chart.view[0] : Infinity) / 20;
       const found = chart.series.map((series) => [series, nearest(series, x)]).filter(([series, at]) => at >= 0 && (series.step && x >= series.x[0] && x <= (series.until?.[at] ?? series.x[series.x.length - 1]) || Math.abs(series.x[at] - x) <= room));
       chart.cross.hidden = false;
-      chart.cross.style.left = `${100 * share}%`;
-      if (chart.timed) {
-        for (const [series, at] of found) all(".now", chart.figure)[chart.series.indexOf(series)].textContent = shown(series.y[at], chart);
-      }
+      // Without a time axis, the tooltip is about the nearest place that has values.
+      const width = chart.timed || chart.logX || !found.length ? 0 : chart.x[1] - chart.x[0];
+      const near = width ? found.map(([series, at]) => series.x[at]).reduce((a, b) => (Math.abs(b - x) < Math.abs(a - x) ? b : a)) : x;
+      if (width) found.splice(0, Infinity, ...found.filter(([series, at]) => Math.abs(series.x[at] - near) <= width / 100));
+      chart.cross.style.left = `${100 * (width ? (near - chart.x[0]) / width : share)}%`;
+      if (chart.timed) for (const [series, at] of found) all(".now", chart.figure)[chart.series.indexOf(series)].textContent = shown(series.y[at], chart);
       if (chart !== chosen || !found.length) continue;
       // One cycle is named once, above its values.
       const places = new Set(found.map(([series, at]) => series.where?.[at]));
       const alone = places.size === 1 ? [...places][0] : null;
       const head = chart.timed ? moment(x, (chart.view[1] - chart.view[0]) / 500) : `${number(found[0][0].x[found[0][1]], 4)} ${chart.xUnit}`;
       chart.tip.replaceChildren(made("b", { textContent: head }), alone ? ` · ${alone}` : "", ...found.map(([series, at]) => made("div", {
-        textContent: `${series.name}: ${shown(series.y[at], chart)}${series.high && series.high[at] > series.y[at] ? ` (up to ${shown(series.high[at], chart)})` : ""}${series.where && !alone ? ` · ${series.where[at]}` : ""}`,
+        textContent: `${series.name}: ${shown(series.y[at], chart)}${series.high && series.high[at] > series.low[at] ? ` (${shown(series.low[at], chart)} to ${shown(series.high[at], chart)})` : ""}${series.where && !alone ? ` · ${series.where[at]}` : ""}`,
       })));
       chart.tip.hidden = false;
       chart.tip.classList.toggle("flip", share > 0.5);

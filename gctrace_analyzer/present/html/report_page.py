@@ -150,7 +150,9 @@ def dumps(
         "tabs": _TABS,
         "has_timed": any(chart.timed for chart in charts["timeline"]),
         "notes": notes,
-        "marks": list(dict.fromkeys(_marks(plots["timeline"]))),
+        "marks": {
+            (event.name, event.kind, event.severity): 0 for event in plots["timeline"].events
+        },
         **_advice(report),
         "tables": list(_tables(report)),
         "memory_notes": evidence.memory_notes(report),
@@ -375,12 +377,6 @@ def _notes_on_memory(plots: dict[str, Figure]) -> Iterator[str]:
             "and the dumps do not count the same cycles. The start of the program, if you give it, "
             "puts both on one axis."
         )
-
-
-def _marks(figure: Figure) -> Iterator[tuple[str, str, str]]:
-    """Yields what is marked in the charts: kinds of episodes, events and limits."""
-    for event in figure.events:
-        yield event.name, event.kind, event.severity
 
 
 def _tables(report: Report) -> Iterator[Table]:

@@ -221,8 +221,7 @@ def _death_at(axis: Axis, process: int | None, gap_s: float | None) -> Any:
 
 def _restarts(axis: Axis) -> Iterator[Event]:
     for process in axis.processes[1:]:
-        at = axis.at(process, 0.0)
-        if at is not None:
+        if (at := axis.at(process, 0.0)) is not None:
             yield Event(at, None, "restart", "info")
 
 

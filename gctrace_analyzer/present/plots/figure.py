@@ -78,9 +78,9 @@ class Mark:
 
     @property
     def counts(self) -> list[float]:
-        """The labels of the colours of heat: 1 to the highest count."""
-        most = max((n for row in self.cells for n in row if n), default=1)
-        return [n for n in ticks.logarithmic(1, max(most, 2)) if n.is_integer()]
+        """The labels of the colours of heat: round numbers, and the highest count at the top."""
+        most = max(2, *(n or 0 for row in self.cells for n in row))
+        return [n for n in ticks.logarithmic(1, most / 1.3) if n.is_integer()] + [most]
 
     @property
     def band(self) -> tuple[pl.Series, pl.Series] | None:

@@ -260,8 +260,10 @@ def _mark(mark: Mark, ax: Any, colors: dict[str, str]) -> None:
         return
     if mark.kind == "heat":
         cells = [[math.nan if n is None else n for n in row] for row in mark.cells]
-        mesh = ax.pcolormesh(x, y, cells, norm="log", cmap="viridis", rasterized=True)
-        mesh.set_clim(1, max(n for row in mark.cells for n in (*row, 2) if n))
+        # Most is what differs most from the ground.
+        cmap = "viridis_r" if min(ax.get_facecolor()[:3]) > 0.5 else "viridis"
+        mesh = ax.pcolormesh(x, y, cells, norm="log", cmap=cmap, rasterized=True)
+        mesh.set_clim(1, mark.counts[-1])
         _ticks(ax.figure.colorbar(mesh, ax=ax, label=mark.name).ax.yaxis, mark.counts)
         return
     if mark.has_stems:

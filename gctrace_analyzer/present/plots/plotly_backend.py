@@ -371,7 +371,7 @@ def _heat(mark: Mark, panel: Panel, place: dict[str, object]) -> dict[str, objec
         "y": _values(mark.y),
         "z": [[n and math.log10(n) for n in row] for row in mark.cells],
         "text": mark.cells,
-        "colorscale": "Viridis",
+        "colorscale": "Viridis_r",  # most is darkest, on a light ground
         "colorbar": {
             "title": {"text": mark.name},
             "tickvals": [math.log10(n) for n in mark.counts],

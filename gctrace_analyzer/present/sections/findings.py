@@ -43,10 +43,8 @@ def problems(report: Report) -> list[Problem]:
 
 def _together(findings: list[Finding]) -> Finding:
     """Returns one finding for several with the same evidence, such as the kills of a loop."""
-    first = findings[0]
-    if len(findings) == 1:
-        return first
-    return replace(first, evidence=f"{len(findings):,} times: {first.evidence}")
+    first, times = findings[0], f"{len(findings):,} times: "
+    return replace(first, evidence=times + first.evidence) if findings[1:] else first
 
 
 def minor(report: Report) -> list[Problem]:

@@ -209,6 +209,23 @@ def test_a_crosshair_is_shared_by_all_time_charts(browser: Any, tmp_path: Path) 
         assert wrong == []
 
 
+def test_a_tooltip_has_both_ends_of_an_interval_and_only_what_is_there(
+    browser: Any, tmp_path: Path
+) -> None:
+    log = SAMPLES / "refill" / "service.log.gz"
+    run = gca.read(log, memory_limit="104MiB", container_limit="256MiB")
+    with opened(browser, saved(run, tmp_path)) as (page, wrong):
+        drawn_whole(page)
+        chart = "#trade_off-trade_off"
+        box, y = middle(page, f"{chart} .area")
+        page.mouse.move(box["x"] + 0.3 * box["width"], y, steps=2)
+        said = page.inner_text(f"{chart} .tip").replace("\u00a0", " ")
+        assert "interval: 7.7 % (5.6 % to 10.7 %)" in said
+        assert "now" not in said
+        assert "try" not in said
+        assert wrong == []
+
+
 def test_an_address_with_a_range_opens_there(browser: Any, tmp_path: Path) -> None:
     path = saved(gca.read(SAMPLES / "spike-go1.26.log"), tmp_path)
     with opened(browser, path, "#t=0.5-1.5") as (page, wrong):

@@ -453,6 +453,19 @@ def test_a_heat_map_counts_every_pause(log: str) -> None:
     assert (trace.type, len(trace.x), len(trace.y)) == ("heatmap", len(mark.x), len(mark.y))
     axes = run.plot.pause_heatmap(backend="matplotlib").axes
     assert [each.get_ylabel() for each in axes] == ["", "pauses"]
+    # Many pauses differ most from the ground, and the highest count has a label.
+    assert (trace.colorscale[0][1], trace.colorscale[-1][1]) == ("#fde725", "#440154")
+    assert axes[0].collections[0].get_cmap().name == "viridis_r"
+    assert max(n for row in mark.cells for n in row if n) == mark.counts[-1]
+
+
+def test_the_trade_off_says_from_where_on_the_limit_sets_the_peak() -> None:
+    log = SAMPLES / "refill" / "service.log.gz"
+    run = gca.read(log, memory_limit="104MiB", container_limit="256MiB")
+    said = "From GOGC=140 on, the limit sets the peak, and only GC CPU changes."
+    assert said in described(run.report(), "trade_off").notes
+    free = described(gca.read(SAMPLES / "steady-go1.26.log").report(), "trade_off").notes
+    assert "sets the peak" not in " ".join(free)
 
 
 def test_a_heat_map_of_dumps_has_the_pauses_that_they_remember() -> None:

@@ -60,7 +60,15 @@ def trade_off(report: Report, _axis: Axis) -> Figure:
         x_unit="MiB",
         labels=tuple(labels),
     )
-    return Figure("trade_off", _TITLE, (panel,), shared_x=False, notes=(_NOTE,))
+    notes = _NOTE, *_on_limit(rows)
+    return Figure("trade_off", _TITLE, (panel,), shared_x=False, notes=notes)
+
+
+def _on_limit(rows: pl.DataFrame) -> Iterator[str]:
+    """Yields from which GOGC on the memory limit sets the peak, and the curve is vertical."""
+    if rows["goal_set_by"][-1] == "memory-limit":
+        gogc = rows.filter(rows[_PEAK] * _LEAST_WIDTH >= rows[_PEAK].max())["gogc"][0]
+        yield f"From GOGC={gogc:.0f} on, the limit sets the peak, and only GC CPU changes."
 
 
 def _no_curve(report: Report) -> str | None:
