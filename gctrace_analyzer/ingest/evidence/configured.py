@@ -61,10 +61,13 @@ _LIMIT_BYTES = "memory_limit_bytes"
 _COLUMNS = {"memory": _LIMIT_BYTES, "cpu": "cpu_limit"}
 _LEFT = "The input states {}, which may be of another run: specify what this program ran with."
 
+# Without counted repetitions: with many of them, a search over all patterns takes a hundred times
+# as long.
 HINT = (
-    r"mem_limit:|MemoryMax=|docker run |[Ll]imits:|^[\s>]{0,40}(?:memory|cpu): |"
-    rf"{_GO}|{_VALUE}|"
-    r"(?:GOGC|GOMEMLIMIT)(?:[\"']?(?: ?[=:] ?| |, ?)[\"']?(?:off|-?\d|value)|[\"']?,?$)"
+    r"mem_limit:|MemoryMax=|docker run |[Ll]imits:|^[ >]*(?:memory|cpu|[\"']?value[\"']?): |"
+    r"[Vv]ersion[\"']?[ :=(]+[\"']?go|(?:uilt|ompiled) (?:with|by) [Gg]o|[Gg]o[ _]?[Vv]ersion|"
+    r"[Gg]o ?[0-9]\.[0-9.]+[ .(-]+(?:linux|windows|darwin|freebsd)|"
+    r"(?:GOGC|GOMEMLIMIT)(?:[\"']?(?: ?[=:] ?| |, ?)[\"']?(?:off|-?[0-9]|value)|[\"']?,?$)"
 )
 
 
