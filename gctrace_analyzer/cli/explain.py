@@ -93,8 +93,8 @@ def _document(query: str) -> Document:
         text = line.joined or line.text
         note = "interrupted by another write; its parts are joined here"
         note = note if line.joined else line.problem
-        # A line of `kubectl describe` means something among those around it only.
-        explanation = explain(text, note) or _death(text) or _death(text, **place.groupdict())
+        # Those around it may have the memory limit, or all of what happened.
+        explanation = explain(text, note) or _death(text, **place.groupdict()) or _death(text)
     is_line = _LINE.match(query) is not None
     near = None if is_line else nearest(query, names())
     if explanation is None and (near or (_NAME.fullmatch(query) and not is_line)):

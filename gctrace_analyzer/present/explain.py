@@ -22,7 +22,7 @@ from gctrace_analyzer.present.document import (
     Sentences,
     Title,
 )
-from gctrace_analyzer.present.format import mib, sentences, share
+from gctrace_analyzer.present.format import mib, printable, sentences, share
 from gctrace_analyzer.present.glossary import words
 from gctrace_analyzer.present.sections import verdict
 from gctrace_analyzer.units import MIB
@@ -180,7 +180,7 @@ def _death(text: str, table: str, row: Mapping[str, Any], report: Report) -> Ite
     yield Title(f"A line about {schema.ABOUT[table]}", text)
     yield Paragraphs([f"{table}: {schema.ABOUT[table]}"], "dim")
     yield Gap()
-    if statement := verdict.shown(report).sentence:
+    if statement := _what_happened(report, row):
         yield from (Paragraphs([statement], "bold"), Gap())
     known = [
         column
@@ -194,6 +194,17 @@ def _death(text: str, table: str, row: Mapping[str, Any], report: Report) -> Ite
             shown = f"{value:%Y-%m-%d %H:%M:%S} UTC"
         yield Sentences([Sentence(f"{shown}  ", column.meaning, "bold")], width=30)
         yield Sentences([Sentence("", f"{column.name} · {column.source}")], 30, style="dim")
+
+
+def _what_happened(report: Report, row: Mapping[str, Any]) -> str:
+    """Returns what happened there; of several deaths in an input, the verdict is on one only."""
+    deaths = report.analysis.post_mortems
+    if len(deaths) <= 1:
+        return verdict.shown(report).sentence
+    own = next((death for death in deaths if death.line_no == row["line_no"]), None)
+    if own is None:
+        return ""
+    return printable(" ".join((f"{own.kind}: {own.victim or own.subject}.", *own.reading)))
 
 
 def _explained(shape: Shape, match: re.Match[str], note: str | None) -> Iterator[Block]:
@@ -259,7 +270,9 @@ def _unusual(number: Mapping[str, float]) -> Iterator[str]:
         yield f"Long pause: the program stood still for {longest:g} ms."
     costs = ["assist_cpu_ms", "background_cpu_ms", *(f"{n[:-2]}cpu_ms" for n in names)]
     all_ms = sum(number.get(name, 0.0) for name in costs)
-    if all_ms and (part := number["assist_cpu_ms"] / all_ms) >= t.assist_warn:
+    part = number["assist_cpu_ms"] / all_ms if all_ms else 0.0
+    # Of little GC CPU, a large part costs little.
+    if part >= t.assist_warn and _assisting(number) >= t.assist_min_cpu_share:
         yield f"Mark assists were {share(part)} of its GC CPU: they slow goroutines that allocate."
     if (percent := number.get("gc_cpu_since_start_pct", 0.0)) >= 100 * t.gc_cpu_warn:
         yield f"GC has taken {percent:.0f} % of the CPU since the program started."
@@ -267,6 +280,18 @@ def _unusual(number: Mapping[str, float]) -> Iterator[str]:
     if live >= goal > HEAP_MINIMUM_MIB:
         why = "the heap grows, or a memory limit leaves it no room"
         yield f"{live:.0f} MiB are live at a goal of {goal:.0f}: {why}."
+
+
+def _assisting(number: Mapping[str, float]) -> float:
+    """Returns the part of all CPU that assists took while marking; all of it if that is unknown."""
+    marking_ms = _mark_ms(number) * number["procs"]
+    return number["assist_cpu_ms"] / marking_ms if marking_ms else 1.0
+
+
+def _mark_ms(number: Mapping[str, float]) -> float:
+    return number.get("concurrent_mark_ms") or sum(
+        number.get(name, 0.0) for name in ("scan_ms", "install_barrier_ms", "mark_ms")
+    )
 
 
 def _derived(number: dict[str, float]) -> Iterator[tuple[str, str]]:
@@ -281,9 +306,7 @@ def _derived(number: dict[str, float]) -> Iterator[tuple[str, str]]:
         "Pauses",
         f"{pauses:.3g} ms in two parts (the runtime truncates what it prints)",
     )
-    mark = number.get("concurrent_mark_ms") or sum(
-        number.get(name, 0.0) for name in ("scan_ms", "install_barrier_ms", "mark_ms")
-    )
+    mark = _mark_ms(number)
     yield (
         "Ended",
         f"about {number['start_s'] + (pauses + mark) / 1000:.3f} s after the start of the process",

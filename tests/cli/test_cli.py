@@ -29,6 +29,7 @@ from gctrace_analyzer.cli.main import is_debugging
 from gctrace_analyzer.cli.report import TABLES
 from gctrace_analyzer.cli.screen import to_ascii
 from gctrace_analyzer.present.plots.palette import PAGE
+from tests.conftest import CORPUS
 from tests.helpers.lines import LINES
 
 if TYPE_CHECKING:
@@ -669,6 +670,18 @@ def test_explain_knows_findings_by_id_and_by_name(capsys: pytest.CaptureFixture[
         # The line names a container, of which those around it say how it ended.
         ("samples/describe-pod.txt:7", "The program orders was killed"),
         ("samples/oom-journal.jsonl:22", "The program leakd was killed"),
+        # The limit is on another line.
+        (
+            "samples/oom-journal.jsonl:22",
+            "It reached the limit of /system.slice/leakd.service: 512 MiB.",
+        ),
+        # Of several kills, the one of the line.
+        (
+            f"{CORPUS}/inputs/kernel_oom/k5.x-parenthesised-comm.log:3",
+            "OOM kill: (resolved). The",
+        ),
+        # Assists were 40 % of GC CPU, but 0.7 % of the CPU while marking.
+        ("samples/steady-go1.26.log:5", "Nothing unusual in this cycle."),
     ],
 )
 def test_explain_says_first_what_a_line_means(

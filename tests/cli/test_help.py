@@ -164,6 +164,13 @@ def test_a_line_about_a_kill_is_explained_field_by_field(
         ("GC CPU*", "idle marking"),
         ("effective_gogc_p50", "effective_gogc_p50"),
         ("GOGC", "GOGC"),
+        ("mmu", "MMU"),
+        ("RSS", "resident memory"),
+        ("80 % interval", "80 % interval"),
+        ("sweep", "sweep"),
+        ("leak", "leak"),
+        ("off-heap", "memory outside the heap"),
+        ("write barrier", "write barrier"),
     ],
 )
 def test_the_words_of_a_report_are_explained(
