@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -202,7 +203,7 @@ def _table(shown: Table) -> Iterator[Line]:
     below = [""] * len(shown.rows)
     if _is_prose(shown) and width() < WIDTH:
         shown, below = _without(shown, len(shown.head) - 1), [row[-1] for row in shown.rows]
-    shown = _without_spare(shown)
+    whole, shown = shown, _without_spare(shown)
     rows = _cut(shown)
     cells = [shown.head, *rows]
     widths = [max(len(row[column]) for row in cells) for column in range(len(shown.head))]
@@ -232,10 +233,18 @@ def _table(shown: Table) -> Iterator[Line]:
         yield from (((text, ""),) for text in wrap(sentence, width(), "    ", "    "))
     if shown.more:
         yield (("  " + shown.more, ""),)
+    if left_out := [head for head in whole.head if head not in shown.head]:
+        yield ((f"  (no room for: {', '.join(left_out)})", "dim"),)
+
+
+_INTERVAL = re.compile(r" \(\S{1,20}–\S{1,20}\)$")
 
 
 def _without_spare(shown: Table) -> Table:
-    """Returns the table without the columns that it can spare, where a row has no room."""
+    """Returns the table without the columns that it can spare, where a row has no room.
+
+    The intervals in such a column go first.
+    """
     cells = [("", *shown.head[1:]), *(("  " + row[0], *row[1:]) for row in shown.rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     if shown.least and shown.least[0]:
@@ -247,6 +256,11 @@ def _without_spare(shown: Table) -> Table:
     if not shown.spare or sum(widths) + gaps <= width():
         return shown
     out, *others = shown.spare
+    if any(_INTERVAL.search(row[out]) for row in shown.rows):
+        rows = [
+            (*row[:out], _INTERVAL.sub("", row[out]), *row[out + 1 :]) for row in shown.rows
+        ]
+        return _without_spare(replace(shown, rows=rows))
     spare = tuple(at - (at > out) for at in others)
     return _without_spare(replace(_without(shown, out), spare=spare))
 

@@ -14,7 +14,8 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer.ingest.sniff import of_toolchain
 from gctrace_analyzer.present import markdown
-from gctrace_analyzer.present.format import live_heap
+from gctrace_analyzer.present.document import Table
+from gctrace_analyzer.present.format import as_wide_as, live_heap
 from gctrace_analyzer.present.html import cycle_table, interval_chart, ranges, report_page
 from gctrace_analyzer.present.html.captions import statements
 from gctrace_analyzer.present.html.methodology import methodology
@@ -582,6 +583,20 @@ def test_predictions_show_the_gc_cpu_that_memstats_have() -> None:
         "cycles/s",
         "heap peak MiB",
     )
+
+
+def test_a_narrow_table_keeps_the_frequency_or_says_that_it_is_left_out() -> None:
+    cells = ("GOGC=140 GOMEMLIMIT=230MiB", "1.9 (1.3–2.7)", "1.6 (1.2–2.1)", "187 (154–225)")
+    table = Table(
+        ("What if", "GC CPU* %", "cycles/s", "heap peak MiB"), "lrrr", [cells], spare=(2,)
+    )
+    assert "1.6 (1.2–2.1)" in plain([table])
+    for columns, last in ((66, cells[3]), (62, "(no room for: cycles/s)")):
+        with as_wide_as(columns):
+            shown = plain([table])
+        assert (" 1.6 " in shown) == (columns == 66)
+        assert "1.2–2.1" not in shown
+        assert shown.rstrip().endswith(last)
 
 
 def test_a_total_of_pauses_is_not_shown_as_a_pause() -> None:
