@@ -149,7 +149,7 @@ untyped: Any = gca
             OSError,
             r"read\(\*sorted\(glob\.glob\('samp",
         ),
-        (lambda _: gca.read("samples"), OSError, r"in Python: fleet\('samples'\)"),
+        (lambda _: gca.read("samples"), OSError, r"in Python, fleet\('samples'\)"),
         (lambda _: gca.read(""), ValueError, "origins is missing or empty"),
         (lambda _: gca.read("nosuch-*.log"), OSError, "no file matches this pattern"),
         (lambda run: run.plot.heap(), AttributeError, r"no plot 'heap'\. Plots: live_heap, "),

@@ -213,7 +213,7 @@ def _off_the_limit(scored: list[Row], predictor: Predictor) -> tuple[Row | None,
 def _none_fits(predictor: Predictor) -> str:
     """Returns that every other setting is turned down, and what makes room if the limit is low."""
     if predictor.endless:
-        return "the live heap grows to the end of the log: later, every peak is higher"
+        return "the live heap still grows at the end of the log, so later peaks are higher"
     if predictor.may_lack_memory and predictor.room_mib is None:
         return "memory may have run out, and a larger heap needs more"
     order = raising_to_least(predictor)

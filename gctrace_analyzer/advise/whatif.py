@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -61,6 +62,8 @@ def parse_settings(
 
 def _numbers(value: GogcValue, what: str) -> list[float | None]:
     """Returns one value, or those of a range: its ends, and two digits each in equal ratios."""
+    if isinstance(value, str) and (ends := re.fullmatch(r"(\w+)-(\w+)", value.strip())):
+        raise BadSettingError(what, value, "a range with two dots", "..".join(ends.groups()))
     if not isinstance(value, str) or ".." not in value:
         return [_number(value, what)]
     low, high = (_number(end, what) for end in value.split("..", 1))

@@ -172,7 +172,7 @@ def _logs_by_side(words: list[str]) -> dict[str, list[str]]:
         raise BadSettingError(
             argument="side",
             value="",
-            expected=f"another side after {words[0]}, such as {words[0]} after.log",
+            expected=f"another side after {words[0]}, such as after.log",
         )
     sides: dict[str, list[str]] = {}
     short = _short_names(words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
 import warnings
@@ -96,7 +97,9 @@ def _document(query: str) -> Document:
         # Those around it may have the memory limit, or all of what happened.
         explanation = explain(text, note) or _death(text, **place.groupdict()) or _death(text)
     is_line = _LINE.match(query) is not None
-    near = None if is_line else nearest(query, names())
+    # Unlike a Path, this takes lines that are longer than a file name may be.
+    is_file = os.path.isfile(query)  # noqa: PTH113
+    near = f"{query}:2" if is_file else None if is_line else nearest(query, names())
     if explanation is None and (near or (_NAME.fullmatch(query) and not is_line)):
         raise BadSettingError(
             argument="finding",

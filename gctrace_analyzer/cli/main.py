@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from gctrace_analyzer.cli import exit_codes
-from gctrace_analyzer.cli.options import Parser, as_option
+from gctrace_analyzer.cli.options import Parser, as_option, is_piped
 from gctrace_analyzer.cli.screen import discard_output, say, wrapped
 from gctrace_analyzer.errors import BadSettingError, GctraceError, nearest
 
@@ -155,6 +155,14 @@ def _hint(err: BadSettingError, words: list[str]) -> str:
 def _run(words: list[str]) -> int:
     if words in (["-h"], ["--help"]):
         return run_command("help", [])
+    if not words and not is_piped():
+        from gctrace_analyzer.cli.help.show import overview
+
+        say(overview())
+        return exit_codes.USAGE
+    asked = words[-1] if words[:1] == ["help"] and words[-1] != "--help" else ""
+    if asked.startswith("--") and "report" in _commands_with(asked):
+        words = ["help", asked.removeprefix("--")]
     first = words[0] if words else ""
     if first in VERBS:
         return run_command(first, words[1:])
@@ -167,7 +175,8 @@ def _run(words: list[str]) -> int:
 
 
 def _commands_with(option: str) -> list[str]:
-    parsers = {name: import_module(module_of(name)).command_parser() for name in VERBS}
+    names = ("report", *VERBS)
+    parsers = {name: import_module(module_of(name)).command_parser() for name in names}
     return [name for name, parser in parsers.items() if option in parser._option_string_actions]
 
 

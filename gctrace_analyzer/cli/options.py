@@ -141,7 +141,7 @@ class Parser(argparse.ArgumentParser):
         """Returns a message of argparse in plain words, with the nearest valid option."""
         if match := re.match(r"unrecognized arguments: (.*)", message, re.DOTALL):
             word = next((word for word in match[1].split() if word.startswith("-")), "")
-            if not word:
+            if not word or (self.takes_program and not match[1].startswith("-")):
                 if settings := self._settings(match[1].split()):
                     return settings
                 after = "; the program comes after --" if self.takes_program else ""
@@ -164,7 +164,7 @@ class Parser(argparse.ArgumentParser):
         valid = self._option_string_actions
         near = _OTHER_NAMES.get(name) or next(iter(by_nearness(name, valid, _ALIKE)), None)
         if near is None and (others := self.commands_with(name)):
-            return f"{name} is an option of {' and '.join(others)}, not of {self._title}."
+            return f"{name} is an option of {', '.join(others)}, not of {self._title}."
         near = near or nearest(name, valid)
         is_valid = near and near.split()[0] in valid
         return f"unknown option {name}." + (f" Did you mean {near}?" if is_valid else "")

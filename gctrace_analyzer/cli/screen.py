@@ -319,7 +319,8 @@ def wrapped(message: str) -> str:
         is_command = "gctrace-analyze " in line or line.startswith("    ")
         if is_command or max(map(len, line.split()), default=0) > _LONG_PATH:
             # What is to be copied stays in one line, and a path with what is wrong with it.
-            lines.append(line)
+            first, stop, rest = (line, "", "") if is_command else line.partition(". ")
+            lines += [first + stop.strip(), *wrapped(stop and f"  {rest}").splitlines()]
             continue
         lines += textwrap.wrap(
             line,

@@ -443,8 +443,8 @@ def _hint_for(folder: Path) -> str:
     if folder.name and folder.with_name(f"{folder.name}.manifest.json").exists():
         return f"It is the output of a fleet: gctrace-analyze fleet {folder}"
     return (
-        "Name one file in it, or several of one program.\n  To read each as a process of its own: "
-        f"gctrace-analyze fleet {folder} (in Python: fleet({str(folder)!r}))"
+        "Name one file in it, or several of one program.\n  To read each as a process of its own "
+        f"(in Python, fleet({folder.name!r})):\n    gctrace-analyze fleet {folder}"
     )
 
 

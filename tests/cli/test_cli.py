@@ -70,7 +70,10 @@ def complaint(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "no FILE given\n  Try gctrace-analyze --help."),
+        ([], "usage: gctrace-analyze [options] FILE..."),
+        (["whatif", STEADY, "--gogc", "100-400"], "Did you mean 100..400?"),
+        (["measure", "gofmt", "-l"], "argument 'gofmt -l'; the program comes after --"),
+        (["explain", STEADY], f"Did you mean {STEADY}:2?"),
         (["measure"], "PROGRAM is missing or empty.\n  Expected the program to measure."),
         (["measure", "./bench"], "unexpected argument './bench'; the program comes after --"),
         (

@@ -207,3 +207,14 @@ def test_what_is_there_of_a_line_that_is_cut_short_is_explained(
     assert "0.049 ms stop-the-world pause 1, sweep termination" in text
     assert "0.35 ms concurrent marking" in text
     assert "background" not in text
+
+
+def test_help_answers_about_an_option_with_or_without_dashes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    answers = []
+    for asked in (["help", "--container-limit"], ["help", "container-limit"]):
+        assert main(asked) == 0
+        answers.append(capsys.readouterr().out)
+    assert answers[0] == answers[1]
+    assert "--container-limit  memory limit of the container" in answers[0]

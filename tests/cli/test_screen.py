@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.cli import screen
 from gctrace_analyzer.cli.main import main
 from gctrace_analyzer.cli.reading import reading
+from gctrace_analyzer.cli.screen import wrapped
 from gctrace_analyzer.ingest.sources import SourceFacts
 from tests.helpers.logs import logfile, records
 
@@ -126,3 +127,11 @@ def test_a_line_is_replaced_now_and_then_and_never_wraps(
         draw("x" * 200, always=True)
     assert shown.lines() == ["starting", "first", "x" * 79]
     assert shown.getvalue().endswith("\r\x1b[K")
+
+
+def test_a_message_with_a_long_path_is_wrapped_after_what_is_wrong_with_it() -> None:
+    path = "/var/log/" + "a" * 60 + ".log"
+    lines = wrapped(f"{path}: this looks like a log. {'It has many lines. ' * 6}").splitlines()
+    assert lines[0] == f"{path}: this looks like a log."
+    assert all(len(line) <= 80 for line in lines[1:])
+    assert wrapped(f"x.log: none. Did you mean {path}?").endswith(f"Did you mean {path}?")

@@ -270,7 +270,8 @@ def _merge_processes(findings: list[Finding], sizes: Mapping[int, int]) -> list[
                 sizes.get(-1 if finding.process is None else finding.process, 0),
             ),
         )  # fmt: skip
-        more = "another process" if others == 1 else f"{others:,} other processes"
+        numbers = {finding.process for finding in same} - {worst.process}
+        more = f"process {numbers.pop()}" if others == 1 else f"{others:,} other processes"
         merged.append(replace(worst, evidence=f"{worst.evidence} The same applies to {more}."))
     return merged
 

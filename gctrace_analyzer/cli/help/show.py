@@ -58,6 +58,11 @@ _HOW = (
 )
 
 
+def overview() -> str:
+    """Returns what there is, on one screen."""
+    return _OVERVIEW.format(commands="\n".join(_commands()))
+
+
 def command_parser() -> argparse.ArgumentParser:
     """Returns the parser of this command."""
     parser = Parser(
@@ -83,7 +88,7 @@ def _topic(text: str) -> str:
         return text
     from gctrace_analyzer.present.glossary import words
 
-    expected = "a command, tables, a word of reports, or one of a finding, table or option"
+    expected = "a command, a table, a finding, an option, or a word of reports"
     err = BadSettingError("topic", text, expected, nearest(text, (*_TOPICS, *words())))
     raise argparse.ArgumentTypeError(err.message(as_option))
 
@@ -96,7 +101,7 @@ def run(args: argparse.Namespace) -> Result:
     if first == "report" or (first in VERBS and first != "help"):
         run_command(first, ["--help"])
     if first == "help":
-        sys.stdout.write(_OVERVIEW.format(commands="\n".join(_commands())))
+        sys.stdout.write(overview())
         return Result()
     if first not in schema.TABLES:
         return Result(document=lambda: _found(first))
@@ -112,16 +117,16 @@ def _about(word: str) -> dict[str, dict[str, str]]:
 
     meant = find_word(word)
     named = {
-        "Findings: gctrace-analyze explain NAME": {
-            rule.name: f"{rule.id}. {rule.meaning}" for rule in RULES.values()
-        },
-        "Tables: gctrace-analyze help tables NAME": schema.ABOUT,
-        "Figures of --fail-on": {figure.name: figure.described for figure in schema.SUMMARY},
         "Options of the report": {
             action.option_strings[-1]: str(action.help)
             for action in of_report()._actions
             if action.option_strings
         },
+        "Findings: gctrace-analyze explain NAME": {
+            rule.name: f"{rule.id}. {rule.meaning}" for rule in RULES.values()
+        },
+        "Tables: gctrace-analyze help tables NAME": schema.ABOUT,
+        "Figures of --fail-on": {figure.name: figure.described for figure in schema.SUMMARY},
     }
     word = re.escape(word.lower().removesuffix("s"))
     stem = re.compile(rf"(?<![a-z]){word}(?:s|ed|er|ing)?(?![a-z])")

@@ -248,6 +248,11 @@ class Plots:
             error = f"no plot {name!r}. Plots: {', '.join(by_nearness(name, PLOTS))}"
             raise AttributeError(error)
 
+        def __call__(self, name="timeline", **_):
+            """Says how a plot is drawn."""
+            error = f"run.plot is not a function. Did you mean run.plot.{name}()?"
+            raise TypeError(error)
+
     def draw(self, name: PlotName, **options: Unpack[DrawOptions]) -> Drawn:
         """Draws the plot with this name.
 

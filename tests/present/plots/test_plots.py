@@ -459,6 +459,12 @@ def test_a_heat_map_counts_every_pause(log: str) -> None:
     assert max(n for row in mark.cells for n in row if n) == mark.counts[-1]
 
 
+def test_a_plot_that_is_called_by_its_name_says_how() -> None:
+    plots: Any = gca.read(SAMPLES / "steady-go1.26.log").plot
+    with pytest.raises(TypeError, match=r"Did you mean run\.plot\.pauses\(\)\?"):
+        plots("pauses")
+
+
 def test_the_trade_off_says_from_where_on_the_limit_sets_the_peak() -> None:
     log = SAMPLES / "refill" / "service.log.gz"
     run = gca.read(log, memory_limit="104MiB", container_limit="256MiB")
