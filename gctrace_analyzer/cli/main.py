@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import shlex
@@ -156,9 +157,8 @@ def _run(words: list[str]) -> int:
     if words in (["-h"], ["--help"]):
         return run_command("help", [])
     if not words and not is_piped():
-        from gctrace_analyzer.cli.help.show import overview
-
-        say(overview())
+        with contextlib.redirect_stdout(sys.stderr):
+            run_command("help", [])
         return exit_codes.USAGE
     asked = words[-1] if words[:1] == ["help"] and words[-1] != "--help" else ""
     if asked.startswith("--") and "report" in _commands_with(asked):
