@@ -170,7 +170,8 @@ def test_a_real_program_that_fills_its_heap_up_to_a_limit_is_not_one_with_a_low_
     (regime,) = run.analysis.regimes_of(0)
     assert regime.gogc_pct == 100
     assert regime.memory_limit_mib == pytest.approx(64, rel=0.05)
-    assert run.advice.baseline.refused is None
+    # A limit a little lower than the true one would thrash, which this program does not.
+    assert "the model predicts" in (run.advice.baseline.refused or "")
     notes = {each.label: each.note for each in overview.state(run.report())}
     assert notes["Heap goal"] == "set by GOGC and the memory limit; effective GOGC 42"
 
