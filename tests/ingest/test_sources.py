@@ -513,7 +513,9 @@ def test_a_parquet_file_says_how_it_is_read(tmp_path: Path) -> None:
 
 
 def test_the_error_for_a_folder_says_how_it_is_read(tmp_path: Path) -> None:
-    with pytest.raises(gca.UnreadableInputError, match=r"Name one file .*\n.*\n +gctrace-analyze fleet /"):
+    with pytest.raises(
+        gca.UnreadableInputError, match=r"Name one file .*\n.*\n +gctrace-analyze fleet /"
+    ):
         gca.read(tmp_path)
 
 

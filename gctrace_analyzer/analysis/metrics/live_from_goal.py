@@ -11,6 +11,7 @@ import math
 
 import polars as pl
 
+from gctrace_analyzer.analysis.settings.search import DEFAULT_GOGC
 from gctrace_analyzer.units import MIB
 
 HEAP_MINIMUM_MIB = 4.2
@@ -23,7 +24,6 @@ TRIGGER, TRIGGER_WIDE = 0.8, 0.87
 """The share of the room between live heap and goal that is allocated per cycle; the second if
 a cycle allocates more than half of the goal. Fitted on 24 runs of 7 programs."""
 
-DEFAULT_GOGC = 100.0
 USUAL_GOGC = (50.0, DEFAULT_GOGC, 200.0, 400.0)
 """If GOGC is unknown, the nearest of these to what the allocation per cycle shows is assumed: that
 is 10 to 30 % off, and programs have round values."""

@@ -248,9 +248,8 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
                 advice="No action needed: the limit was raised.",
             )
             return
-        close = (
-            f"GOMEMLIMIT is close to the live heap: it leaves {_room(facts)}, so GC runs often."
-        )
+        room = _room(facts, gogc)
+        close = f"GOMEMLIMIT is close to the live heap: it leaves {room}, so GC runs often."
         yield Evidence(
             "bad" if gogc < t.limit_gogc_bad else "warn",
             close,
@@ -263,13 +262,10 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
         )
 
 
-def _room(facts: ProcessFacts) -> str:
-    """Returns how much room the limit leaves above the live heap, and at the end if it differs."""
-    left = not_null(facts.limited_cycles["effective_gogc"])
-    usual, last = (
-        f"{max(median(some), 0):.0f}"
-        for some in (left, left.tail(facts.thresholds.level_cycles))
-    )
+def _room(facts: ProcessFacts, gogc: float) -> str:
+    """Returns how much room the limit leaves (a median), and at the end if that is much less."""
+    ends = not_null(facts.limited_cycles["effective_gogc"]).tail(facts.thresholds.level_cycles)
+    usual, last = (f"{max(left, 0):.0f}" for left in (gogc, median(ends)))
     room = "hardly any room" if usual == "0" else f"room for only {usual} % more"
     return f"{room} ({last} % at the end)" if float(last) < _HALF * float(usual) else room
 

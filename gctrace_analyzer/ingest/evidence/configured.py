@@ -71,6 +71,9 @@ HINT = (
 )
 
 
+_HINT = re.compile(HINT)
+
+
 class _Stated(NamedTuple):
     """A setting: its column of `container_states`, its value, and its line.
 
@@ -102,6 +105,8 @@ def _stated(messages: Iterable[Message]) -> Iterator[_Stated]:
     begun, (before_at, before) = -_LIMITS_LINES - 1, (0, "")
     for message in messages:
         text, at = message.text, message.line_no
+        if not _HINT.search(text):
+            continue
         if before_at == at - 1 and re.match(_VALUE, text):
             text = f"{before}, {text.lstrip(' >')}"
         before_at, before, in_command = at, text, _COMMAND.search(text) is not None
