@@ -11,6 +11,7 @@ from gctrace_analyzer.analysis.postmortem.death import EVICTOR, THRESHOLD_KILLER
 from gctrace_analyzer.analysis.postmortem.match import listed_tasks
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.message import (
+    ASKED,
     IMPOSSIBLE_SIZE,
     LOCKED_MEMORY,
     NOT_ENDED,
@@ -70,6 +71,12 @@ def _or_host(death: Death) -> str:
     return ", or else its host was short of memory" if death.may_be_of_host else ""
 
 
+_OF_TALOS = (
+    "Processes of the node waited long for memory; Talos then ends, by default, a group that "
+    "uses much and has no memory limit. The kernel had not run out of memory."
+)
+
+
 def _by_killer(facts: Evidence) -> str | None:
     """Returns why a killer other than the kernel acted; None if there was none."""
     death = facts.death
@@ -77,6 +84,8 @@ def _by_killer(facts: Evidence) -> str | None:
         return _eviction(facts)
     if death.pressure_pct is not None:
         return _pressure(death)
+    if death.killer == "Talos":
+        return _OF_TALOS
     if death.killer in THRESHOLD_KILLERS:
         return _little_available(death, facts.memory.host_share)
     if death.killer == "systemd-oomd" and death.reason is not None:
@@ -145,10 +154,16 @@ def _pressure(death: Death) -> str:
     )
 
 
+_ASKED = {
+    ASKED: "No line shows that it ended. ",
+    NOT_ENDED: "It had not ended ten seconds later. ",
+}
+
+
 def _little_available(death: Death, own: float | None) -> str:
     """Returns how much memory there was when earlyoom acted, by its own threshold."""
     limit, available = death.available_limit_pct, death.available_bytes
-    asked = "It had not ended ten seconds later. " if death.reason == NOT_ENDED else ""
+    asked = _ASKED.get(death.reason or "", "")
     threshold = "the threshold" if limit is None else f"the threshold ({limit:.4g} %)"
     if available is None:
         acts = f"{death.killer} ends programs at {threshold}"

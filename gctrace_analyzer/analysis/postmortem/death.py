@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.evidence.message import (
+    ASKED,
     AT_START,
     IMPOSSIBLE_SIZE,
     NOT_ENDED,
@@ -220,7 +221,7 @@ class Death:
         if self.killer in SUPERVISORS:
             return f"by {self.killer} for its memory use"
         if self.killer in THRESHOLD_KILLERS:
-            done = "was asked to end (SIGTERM) " if self.reason == NOT_ENDED else ""
+            done = "was asked to end (SIGTERM) " if self.reason in (ASKED, NOT_ENDED) else ""
             return f"{done}by {self.killer} because little memory was available"
         return "because memory ran out"
 

@@ -13,7 +13,7 @@ from gctrace_analyzer.analysis.postmortem.death import ABORTED, EVICTOR, REFUSED
 from gctrace_analyzer.analysis.postmortem.pairing import LATE_S, gap_s, same_host, without_kill
 from gctrace_analyzer.analysis.postmortem.proof import NOTICES, is_kill, is_proven
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
-from gctrace_analyzer.ingest.evidence.message import BELOW, KILLED_AT_START, NOT_ENDED
+from gctrace_analyzer.ingest.evidence.message import ASKED, BELOW, KILLED_AT_START, NOT_ENDED
 from gctrace_analyzer.ingest.evidence.oom_lines import REPORTS
 from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS
 
@@ -72,6 +72,7 @@ SYSTEMD_KILLS = {
 
 
 _KINDS = {
+    ASKED: "SIGTERM",
     NOT_ENDED: "SIGTERM without an end",
     EVICTOR: "Eviction",
     **dict.fromkeys(SUPERVISORS, "Restart"),

@@ -19,6 +19,9 @@ Rows: TypeAlias = "dict[str, list[Row]]"
 AT_LIMIT = "at limit"
 """The event of a container or job of which only is known that it reached its memory limit."""
 
+ASKED = "asked"
+"""The reason of a kill by SIGTERM of which no line shows that the program ended."""
+
 NOT_ENDED = "not_ended"
 """The reason of a kill that was tried: the program had not ended ten seconds after SIGTERM."""
 

@@ -16,6 +16,7 @@ from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.evidence import cgroups, wordings
 from gctrace_analyzer.ingest.evidence.docker import got_sigkill, with_signal
 from gctrace_analyzer.ingest.evidence.message import (
+    ASKED,
     AT_LIMIT,
     KILLED_AT_START,
     NOT_ENDED,
@@ -34,8 +35,7 @@ if TYPE_CHECKING:
 HINT = (
     rf"{wordings.HINT}|{wordings.KILLERS_HINT}|Error R1[45]|running mem=|sample#memory_|"
     r"Max Memory Used|maxMemoryUsedMB|signal: killed|Runtime\.OutOfMemory|OutOfMemoryError: C|"
-    r"exitCode\\*\": ?\d|"
-    r"exit(?:ed with)?(?: non-zero)?(?: exit)? (?:code|status):? ?137|"
+    r"exitCode\\*\": ?\d|exit(?:ed with)?(?: non-zero)?(?: exit)? (?:code|status):? ?137|"
     r"xit [Cc]ode:? 137|xit status 137|non-zero exit \(137\)|non-zero code: 137|Error 137|"
     r"STOPPED +\| +137|SIGKILL|zsh: killed|\] Killed|[Kk]illed(?:  |: 9|$)|by signal 9$"
 )
@@ -90,21 +90,22 @@ def _kills(messages: Iterable[Message]) -> Iterator[Row]:
                 continue
             row, supervises = columns(match), killer.who in wordings.SUPERVISORS
             line_no, before = known.get(killer.who, (message.line_no, {}))
-            is_near = not supervises or message.line_no - line_no <= _NEAR_LINES
-            if is_near and before.get("comm") in (None, row.get("comm", before.get("comm"))):
+            far = supervises and message.line_no - line_no > _NEAR_LINES
+            if not far and before.get("comm") in (None, row.get("comm", before.get("comm"))):
                 row = before | row
             victim = (message.host, row.get("pid"), row.get("comm"))
             if killer.who == "earlyoom" and last and (victim in ended or not match.groupdict()):
-                asked_again = "SIGTERM" in match[0] and last.get("reason")
-                failed = "Timer expired" in match[0] or asked_again
-                last["reason"] = NOT_ENDED if failed else None
+                if "SIGTERM" not in match[0]:
+                    last["reason"] = NOT_ENDED if "Timer expired" in match[0] else None
             elif not killer.is_kill:
                 known[killer.who] = (message.line_no, row)
             elif "usage_bytes" in row if supervises else victim not in ended:
                 ended.add(victim)
                 scope = "memcg" if row.get("limit_bytes") else "global"
-                row |= {"killer": killer.who, "scope": scope}
-                last = message.place() | row | {"unit": cgroups.unit(row.get("cgroup"))}
+                asked = ASKED if killer.who == "earlyoom" and "SIGTERM" in match[0] else None
+                row |= {"killer": killer.who, "scope": scope, "reason": asked}
+                row["unit"] = cgroups.unit(row.get("cgroup"))
+                last = message.place() | row
                 yield last
             break
 
@@ -477,11 +478,9 @@ def _sized(messages: Iterable[Message]) -> Iterator[Row]:
                 most[name] = (message, used, size)
         if "Error R14" in message.text:
             over.setdefault(name, message)
-        if (killed := _KILLED.search(message.text)) and not (
-            ends
-            and ends[-1][0].container == name
-            and message.line_no - ends[-1][0].line_no <= _NEAR_LINES
-        ):
+        last = ends[-1][0] if ends and ends[-1][0].container == name else None
+        is_told = last is not None and message.line_no - last.line_no <= _NEAR_LINES
+        if (killed := _KILLED.search(message.text)) and not is_told:
             ends.append((message, killed["by_signal"] is not None))
     for message, by_signal in ends:
         used, size = most.get(message.container, (message, 0.0, 0.0))[1:]

@@ -124,7 +124,7 @@ def read(messages: Sequence[Message]) -> Rows:
                 message.place() | {"killer": "systemd-oomd"} | cgroups.identity(match["cgroup"])
             )
         elif match := _TALOS.search(text):
-            facts = {"killer": "Talos", "reason": "memory_pressure"}
+            facts = {"killer": "Talos", "scope": "global", "reason": "memory_pressure"}
             kills.append(message.place() | facts | cgroups.identity(match["cgroup"]))
         elif "oomd attempting to kill" in text:
             attempted = message.line_no

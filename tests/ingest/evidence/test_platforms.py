@@ -47,27 +47,28 @@ def test_earlyoom_is_a_kill_of_the_process_that_it_names(
 
 
 @pytest.mark.parametrize(
-    ("lines", "is_killed"),
+    ("lines", "kind"),
     [
-        ([], True),
-        (["process exited after 0.2 seconds"], True),
-        (["kill failed: Timer expired"], False),
-        (["kill failed: Timer expired", "SIGTERM"], False),
-        (["kill failed: Timer expired", "SIGKILL"], True),
-        (["escalating to SIGKILL after 6.0 seconds", "process exited after 6.1 seconds"], True),
+        ([], "SIGTERM"),
+        (["process exited after 0.2 seconds"], "OOM kill"),
+        (["kill failed: Timer expired"], "SIGTERM without an end"),
+        (["kill failed: Timer expired", "SIGTERM"], "SIGTERM without an end"),
+        (["kill failed: Timer expired", "SIGKILL"], "OOM kill"),
+        (["escalating to SIGKILL after 6.0 seconds", "process exited after 6.1 s"], "OOM kill"),
     ],
 )
 def test_a_program_that_did_not_end_after_sigterm_was_not_killed(
-    lines: list[str], is_killed: bool
+    lines: list[str], kind: str
 ) -> None:
     asked = 'sending SIGTERM to process 4711 uid 0 "api": badness 900, VmRSS 7 MiB'
     texts = [asked, *(asked.replace("SIGTERM", t) if "SIG" in t[:3] else t for t in lines)]
     run = read_text("".join(f"{EARLYOOM}{text}\n" for text in texts))
     (death,) = run.post_mortems()
-    assert death.kind == ("OOM kill" if is_killed else "SIGTERM without an end")
+    assert death.kind == kind
     headline = " ".join(str(run.summary()).split())
-    assert ("was killed" in headline) == is_killed
-    assert ("It had not ended ten seconds later." in headline) != is_killed
+    assert ("was killed" in headline) == (kind == "OOM kill")
+    assert ("No line shows that it ended." in headline) == (kind == "SIGTERM")
+    assert ("It had not ended ten seconds later." in headline) == (kind.endswith("an end"))
 
 
 def test_sigkill_of_a_function_far_below_its_memory_has_no_code() -> None:
@@ -502,9 +503,11 @@ def test_earlyoom_acts_at_its_own_threshold() -> None:
         + f"{CALLED}badness 310, VmRSS 3120 MiB\n"
         * 2
     ).post_mortems()
-    assert death.cause == "by earlyoom because little memory was available"
+    assert death.cause == (
+        "was asked to end (SIGTERM) by earlyoom because little memory was available"
+    )
     assert death.reading[0].startswith(
-        "56.25 % of the host's memory (9,216 of 16,384 MiB) was available, at or below the "
+        "No line shows that it ended. 56.25 % of the host's memory (9,216 of 16,384 MiB) was available, at or below the "
         "threshold (60 %) of earlyoom"
     )
 

@@ -134,8 +134,14 @@ def test_a_kill_by_the_memory_controller_of_talos_has_its_pod(tmp_path: Path) ->
         '{"component": "controller-runtime", "controller": "runtime.OOMController", '
         f'"cgroup": "/sys/fs/cgroup/kubepods/burstable/pod{uid}"}}\n'
     )
-    (row,) = gca.read(path).oom_kills.to_dicts()
+    run = gca.read(path)
+    (row,) = run.oom_kills.to_dicts()
     assert (row["killer"], row["reason"], row["pod_uid"]) == ("Talos", "memory_pressure", uid)
+    # Its default ranking gives groups with a memory limit 0: a higher limit is no way out.
+    report = " ".join(str(run.summary()).split())
+    assert "Processes of the node waited long for memory" in report
+    assert "raise" not in report
+    assert "limit it, or give the host more" in report
     assert row["cgroup"] == f"/kubepods/burstable/pod{uid}"
     assert row["logged_at"].isoformat() == "2026-01-12T20:27:31.913975+00:00"
 
