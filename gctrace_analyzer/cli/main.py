@@ -36,9 +36,9 @@ VERBS = {
 """Words that are commands if they come first: an example of their arguments, and what they show. A
 file of that name is given as `./compare`."""
 
-_OTHER = dict.fromkeys(("report", "analyze"), "gctrace-analyze FILE") | {
-    "diff": "compare", "version": "--version",
-}  # fmt: skip
+_OTHER = dict.fromkeys(
+    ("report", "analyze", "post-mortem", "postmortem", "oom"), "gctrace-analyze FILE"
+) | {"diff": "compare", "version": "--version"}
 """What users type for a command whose name is not similar."""
 
 _WITH_PROCESSES = ("watch", "measure", "fleet", "prometheus")

@@ -94,6 +94,7 @@ def complaint(
             "report: no such command or file. Did you mean gctrace-analyze FILE?",
         ),
         (["analyze", STEADY], "Did you mean gctrace-analyze FILE?"),
+        (["post-mortem", STEADY], "Did you mean gctrace-analyze FILE?"),
         (["diff", STEADY, STEADY], "diff: no such command or file. Did you mean compare?"),
         (["help", "compre"], "Did you mean compare?"),
         ([STEADY, "--fromat", "csv"], "unknown option --fromat. Did you mean --format?"),

@@ -265,6 +265,7 @@ _NOT = re.compile(
     r"(?! not|n't)[^.;]{0,60}OOMKilled|"
     rf"OOMKilled\W{{1,3}}(?:{_MAY}|if|whether|unless)\b|"
     r"\b(?:is|are|be|gets?)\s+[\"'`]?OOMKilled\W{1,3}when\b|"
+    r"\b(?:[Aa]|[Aa]ny|[Ee]ach|[Ee]very)\s\w{1,20}\s(?:that|which)\s(?:is|gets)\s\W{0,3}OOMKilled|"
     # A sample of kube-state-metrics
     r"=\"OOMKilled\"[^}]*\}\s+0(?:\.0*)?(?:\s|$)"
 )
@@ -297,6 +298,7 @@ _INSPECTED = re.compile(r"\bMemory\"?[:=] ?(?P<limit>[1-9]\d{6,18})(?P<limit_uni
 
 _WORDS = {
     "terminated", "with", "reason", "is", "was", "has", "in", "killed", "oomkilled", "state",
+    "that", "which",
 }  # fmt: skip
 _PROVES_NAME = re.compile(
     r"(?i)(?<=[\d-])|[^\w\s]|\s*$|\s+(?:"

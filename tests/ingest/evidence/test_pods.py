@@ -310,6 +310,7 @@ SAMPLE = (
     [
         SAMPLE.format(0),
         "The container may be OOMKilled, and is OOMKilled when it exceeds its limit.",
+        "`kubectl describe pod` of a container that is OOMKilled repeatedly",
         "containers whose memory grows will be terminated with OOMKilled",
         'description: "Init container which reason is OOMKilled should return true",',
         "// 3. container gets OOMKilled.",
