@@ -235,6 +235,7 @@ def gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
                 f"{len(above):,} heap goals are above it: "
                 f"{size_text(median(above['heap_goal_mib']))} (median).",
                 {"declared_mib": limit, "cycles": len(above)},
+                headline=f"GOMEMLIMIT={size_text(limit)} is not in effect: goals are above it.",
                 examples=example_lines(above),
             )
     # Under a memory limit the effective GOGC is rightly lower than GOGC, so only goals that
@@ -253,12 +254,17 @@ def gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
     allowed = max(t.gogc_declared_points, t.gogc_declared_share * float(declared))
     contradict = 2 * ranges.select(possible.sum()).item() < len(ranges)
     if contradict and abs(effective - float(declared)) > allowed:
+        # The quotient of whole MiB is seldom a value that people set.
+        inferred = {
+            regime.gogc_pct for regime in facts.regimes if regime.gogc_source == "inferred"
+        }
+        shown = (inferred.pop() if len(inferred) == 1 else None) or effective
         yield Evidence(
             "warn",
             f"GOGC={declared:g} {_stated(facts, 'gogc')}, but the heap goals follow "
-            f"GOGC={effective:.0f}.",
+            f"GOGC={shown:.0f}.",
             {"declared": declared, "inferred": effective},
-            headline=f"The program runs under GOGC={effective:.0f}, not GOGC={declared:g}.",
+            headline=f"The program runs under GOGC={shown:.0f}, not GOGC={declared:g}.",
         )
 
 
