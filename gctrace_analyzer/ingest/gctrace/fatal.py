@@ -46,7 +46,7 @@ _OUT_OF_MEMORY = re.compile(
     # Windows: no memory, and no room in the paging file
     r"|runtime: mmap: (?P<locked>too much locked memory).{0,30}"
     r"|runtime: VirtualAlloc of (?P<asked>\d{1,30}) bytes failed with errno=(?P<errno>8|1455)"
-    r")[\s\"'`]*$"
+    r")(?:[\s\"'`]*$|\s{1,9}(?:←|<-|#|//))"  # the end, or the remark of who pasted it
 )
 _UNUSABLE = re.compile(
     # Windows: the address is reserved by somebody else (ERROR_INVALID_ADDRESS).

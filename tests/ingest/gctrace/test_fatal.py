@@ -83,6 +83,12 @@ def test_the_commit_limit_of_windows_is_named() -> None:
     assert "ulimit" not in " ".join((*death.reading, *death.advice))
 
 
+def test_a_remark_may_follow_the_error() -> None:
+    line = "runtime: VirtualAlloc of 1157685248 bytes failed with errno=1455   ← 1.08 GiB at once\n"
+    (row,) = read_text(line).runtime_fatal.to_dicts()
+    assert row["requested_bytes"] == 1157685248
+
+
 def test_an_address_that_windows_refuses_is_no_lack_of_memory() -> None:
     (death,) = read_text(
         "runtime: VirtualAlloc of 1048576 bytes failed with errno=487\n"
