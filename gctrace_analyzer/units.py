@@ -311,7 +311,11 @@ def between_text(low: str, high: str) -> str:
 
     >>> between_text("7.1 %", "14.1 %"), between_text("300 MiB", "300 MiB")
     ('7.1–14.1 %', '300 MiB')
+    >>> between_text("under 0.001 %", "0.0015 %")
+    'at most 0.0015 %'
     """
+    if not low[:1].isdigit() and high[:1].isdigit():
+        return f"at most {high}"
     unit = high.lstrip("0123456789.,")
     return high if low == high else f"{low.removesuffix(unit)}–{high}"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR, THRESHOLD_KILLERS
+from gctrace_analyzer.analysis.postmortem.heap_at_death import NOTABLE
 from gctrace_analyzer.analysis.postmortem.match import listed_tasks
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.message import (
@@ -224,20 +225,23 @@ def holders(tasks: pl.DataFrame, victim: int | None = None) -> Iterator[str]:
         victim: the process id of the one that was killed.
     """
     sums, total = by_program(tasks), int(tasks["rss_bytes"].sum())
-    if len(tasks) < 2 or not total:
-        return
     own = tasks.filter(pl.col("pid") == (victim or -1))["comm"]
     sums = sums.with_row_index("rank")
     parts = [
         f"{comm} {size_text(size / MIB)} ({100 * size / total:.0f} %"
         f"{f', {count} tasks' if count > 1 else ''})"
         for rank, comm, size, count in sums.iter_rows()
-        if rank < _MOST_HOLDERS or comm in own
+        if total and (rank < _MOST_HOLDERS or comm in own)
     ]
-    yield (
-        f"The {len(tasks):,} tasks listed had {size_text(total / MIB)} resident (shared pages "
-        f"counted in each): {', '.join(parts)}."
-    )
+    if len(tasks) > 1 and total:
+        yield (
+            f"The {len(tasks):,} tasks listed had {size_text(total / MIB)} resident (shared pages "
+            f"counted in each): {', '.join(parts)}."
+        )
+    resident, swapped = int(tasks["rss_pages"].sum()), int(tasks["swapents_pages"].sum())
+    if total and swapped > NOTABLE * resident:
+        size_mib = swapped * total / resident / MIB
+        yield f"Of the tasks listed, another {size_text(size_mib)} were swapped out."
 
 
 def about_runtime(death: Death) -> Iterator[str]:

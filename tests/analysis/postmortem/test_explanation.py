@@ -513,6 +513,21 @@ def test_the_largest_neighbour_is_one_of_the_tasks_listed() -> None:
         assert ("move postgres (977 MiB) to another host" in death.advice[0]) is advised
 
 
+@pytest.mark.parametrize(("swapped", "size"), [(519_670, "2,030 MiB"), (9, None)])
+def test_what_was_swapped_out_is_not_resident(swapped: int, size: str | None) -> None:
+    """From a report to the kernel's list: 519,670 pages of 4 KiB are 2,030 MiB."""
+    (death,) = read_text(
+        "[337533.314333] [  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents "
+        "oom_score_adj name\n"
+        f"[337533.314407] [  23793]     0 23793   655928   126942  5226496   {swapped}"
+        "             0 leaker\n"
+        "[337533.314412] Memory cgroup out of memory: Killed process 23793 (leaker) "
+        "total-vm:2623712kB, anon-rss:506500kB, file-rss:1268kB, shmem-rss:0kB\n"
+    ).post_mortems()
+    said = f"Of the tasks listed, another {size} were swapped out."
+    assert (said in death.reading) is (size is not None)
+
+
 def test_a_kill_without_cycles_in_a_known_limit_has_a_setting_to_begin_with() -> None:
     facts = {
         **FACTS, **UNSEEN, "limit_mib": 512.0, "limit_is": "its limit", "comm": "api"
