@@ -56,7 +56,7 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
         used = _with_used(death.used_bytes)
         yield (
             f"It reached the memory limit of {group}{hits}{used}{_or_host(death)}; the input does "
-            "not show how high that limit is."
+            f"not show how high that limit is.{_restarts(death)}"
         )
     elif facts.limit.limit_mib is not None and facts.limit.limit_is:
         yield _at_limit(facts, facts.limit.limit_mib)
@@ -239,7 +239,7 @@ def holders(tasks: pl.DataFrame, victim: int | None = None) -> Iterator[str]:
             f"counted in each): {', '.join(parts)}."
         )
     resident, swapped = int(tasks["rss_pages"].sum()), int(tasks["swapents_pages"].sum())
-    if total and swapped > NOTABLE * resident:
+    if resident and swapped > NOTABLE * resident:
         size_mib = swapped * total / resident / MIB
         yield f"Of the tasks listed, another {size_text(size_mib)} were swapped out."
 

@@ -584,6 +584,8 @@ def test_a_container_that_is_restarted_again_and_again_is_named(
 ) -> None:
     found = explain(evidence(**FACTS, restart_count=number))
     assert found.reading[0] == f"It reached the limit of api: 512 MiB.{loop}"
+    unknown = FACTS | {"limit_mib": None, "restart_count": number}
+    assert explain(evidence(**unknown)).reading[0].endswith(f"how high that limit is.{loop}")
 
 
 @pytest.mark.parametrize(
