@@ -146,8 +146,9 @@ _OF_EACH_DEATH = ("Where", "Program", "At the end", "Run")
 def _deaths(report: Report, said: str) -> Iterator[Block]:
     """Yields each death; one screen has of the first all that the verdict has not said."""
     shown = {said}
+    is_apart = True
     for at, (name, sentences) in enumerate(evidence.deaths(report)):
-        if not at:
+        if is_apart:
             yield Gap()
         yield Heading(name, "bad")
         whole = [Sentence(*sentence) for sentence in sentences]
@@ -157,6 +158,7 @@ def _deaths(report: Report, said: str) -> Iterator[Block]:
         actions = [row for row in whole if row.label == "Action" and row.text in new]
         facts = [row for row in whole if row.label in _OF_EACH_DEATH]
         brief = [*facts, *actions] if at else _unsaid(whole, said)
+        is_apart = len(brief) > 1  # Kills with a line each are a list.
         shown |= {*kinds, *kinds.values()}
         yield Folded("Post-mortem", partial(_of, whole, 13), _of(brief, 13))
 
