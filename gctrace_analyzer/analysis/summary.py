@@ -16,6 +16,7 @@ from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.gctrace.columns import stopping
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
 from gctrace_analyzer.ingest.rows import by_process, distinct, is_one_process, since
+from gctrace_analyzer.ingest.sniff import OF_TOOLCHAIN
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -162,7 +163,8 @@ def summarize(
         durations: what `correct_durations` returns for these cycles, if it is known already.
         spans: what `spans.of_cycles` returns for them, if it is known already.
         impossible: number of values that were dropped as impossible, by column.
-        notes: sentences from reading the log, which are appended to the warnings.
+        notes: sentences from reading the log, which are appended to the warnings; that other
+            programs may have printed the cycles comes first.
     """
     if durations is None:
         durations = correct_durations(cycles)
@@ -183,7 +185,8 @@ def summarize(
     summary = Summary(**figures, warnings=())
     if summary.gc_cpu_range is not None:
         warnings.append(_about_range(cycles))
-    return replace(summary, warnings=(*warnings, *notes))
+    said = sorted((*warnings, *notes), key=lambda text: not text.startswith(OF_TOOLCHAIN))
+    return replace(summary, warnings=tuple(said))
 
 
 def _about_range(cycles: pl.DataFrame) -> str:

@@ -279,6 +279,9 @@ _TRACED_PROGRAM = re.compile(
 )
 
 
+OF_TOOLCHAIN = "Cycles may be those of "
+"""How the sentence of `of_toolchain` begins: whose cycles these are comes before other notes."""
+
 GO_COMMANDS = ("go run", "go build", "go test", "# command-line", "# testmain", "# github.com/")
 """What a line has that shows the go command."""
 
@@ -300,9 +303,9 @@ def of_toolchain(text: str) -> str | None:
     if not commands:
         return None
     quoted = " and ".join(f"`{command}`" for command in commands[:_MOST_COMMANDS])
-    is_test = any("go test" in command for command in commands)
+    is_test = "=== RUN" in text or any("go test" in command for command in commands)
     return (
-        f"Cycles may be those of {quoted}: go, compile and link print gctrace too. Build the "
+        f"{OF_TOOLCHAIN}{quoted}: go, compile and link print gctrace too. Build the "
         f"program first (`go {'test -c' if is_test else 'build'}`), and run it alone."
     )
 

@@ -919,6 +919,8 @@ def test_a_command_whose_packages_are_headed_is_named_once() -> None:
     assert "those of `GODEBUG=gctrace=1 go run main.go`: go, compile" in (
         of_toolchain(headed) or ""
     )
+    tested = of_toolchain(f"# testmain\n{log_of(3)}=== RUN   TestSet\n") or ""
+    assert "Build the program first (`go test -c`)" in tested
     alone = of_toolchain(f"# command-line-arguments\n{log_of(3)}")
     assert "those of `go`: go, compile" in (alone or "")
 
