@@ -266,7 +266,7 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
 
 
 _GO_COMMAND = re.compile(
-    r"(?:^|[$#>%/] *)((?:[A-Z][A-Z0-9_]*=\S+ +)*go (?:run|build|test)\b[^\n]{0,120})|"
+    r"(?:^|[$#>%/✗✘➜❯»λ] *)((?:[A-Z][A-Z0-9_]*=\S+ +)*go (?:run|build|test)\b[^\n]{0,120})|"
     # The heading of a package in what the go command prints.
     r"^(?:\W{1,3} ?)?# (command-line-arguments|testmain|[\w.~-]{1,99}(?:/[\w.~-]{1,99}){1,9})\s*$",
     re.MULTILINE,

@@ -123,7 +123,13 @@ def test_a_log_without_its_first_cycles_is_not_said_to_agree() -> None:
 
 
 @pytest.mark.parametrize(
-    "heading", ["$ GOGC=25 GODEBUG=gctrace=1 go run .", "# testmain", "# github.com/shop/cart"]
+    "heading",
+    [
+        "$ GOGC=25 GODEBUG=gctrace=1 go run .",
+        "✗ go run .",
+        "# testmain",
+        "# github.com/shop/cart",
+    ],
 )
 def test_the_processes_of_the_go_command_are_named(heading: str) -> None:
     run = read_text(f"{heading}\n{START}")

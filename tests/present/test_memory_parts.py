@@ -79,17 +79,20 @@ def test_resident_memory_that_is_not_go_is_a_part() -> None:
 
 @pytest.mark.parametrize(
     ("version", "name", "off_heap_mib"),
-    [("1.14.3", "returned, kept", None), ("1.22.0", "outside Go", 2048)],
+    [
+        ("1.14.3", "returned, kept", None),
+        ("1.22.0", "outside Go", 2048),
+        (None, "outside Go or returned", 2048),
+    ],
 )
 def test_memory_that_old_go_returned_may_still_be_resident(
-    version: str, name: str, off_heap_mib: int | None
+    version: str | None, name: str, off_heap_mib: int | None
 ) -> None:
     """Go 1.12 to 1.15 return memory with MADV_FREE: it counts until the host takes it."""
     sizes = {"heap_inuse": GIB, "heap_idle": 3 * GIB, "heap_released": 3 * GIB, "sys": 4 * GIB}
     text = "".join(f"go_memstats_{field}_bytes {size}\n" for field, size in sizes.items())
-    run = read_text(
-        f'go_info{{version="go{version}"}} 1\n{text}process_resident_memory_bytes {3 * GIB}\n'
-    )
+    info = f'go_info{{version="go{version}"}} 1\n' if version else ""
+    run = read_text(f"{info}{text}process_resident_memory_bytes {3 * GIB}\n")
     table = memory_parts(run.report())
     assert table is not None
     assert table.rows[-1][:2] == (name, "2,048 MiB")

@@ -156,7 +156,7 @@ def _pressure(death: Death) -> str:
 
 
 _ASKED = {
-    ASKED: "No line shows that it ended. ",
+    ASKED: "The lines of earlyoom do not show that it ended. ",
     NOT_ENDED: "It had not ended ten seconds later. ",
 }
 

@@ -200,7 +200,8 @@ def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]
         beyond -= of_returned
     remedy = "less cgo, mmap, code (no GOGC or GOMEMLIMIT)"
     if not name and kept is None and released and beyond <= released:
-        remedy = "less cgo, mmap; Go 1.12–1.15: madvdontneed=1"
+        # Go 1.12 to 1.15 return memory in such a way that it still counts.
+        name, remedy = " or returned", "less cgo, mmap; Go 1.12–1.15: madvdontneed=1"
     if beyond > 0:
         yield _Part(f"outside Go{name}", beyond, remedy)
 

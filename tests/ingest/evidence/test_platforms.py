@@ -67,7 +67,9 @@ def test_a_program_that_did_not_end_after_sigterm_was_not_killed(
     assert death.kind == kind
     headline = " ".join(str(run.summary()).split())
     assert ("was killed" in headline) == (kind == "OOM kill")
-    assert ("No line shows that it ended." in headline) == (kind == "SIGTERM")
+    assert ("The lines of earlyoom do not show that it ended." in headline) == (
+        kind == "SIGTERM"
+    )
     assert ("It had not ended ten seconds later." in headline) == (kind.endswith("an end"))
 
 
@@ -507,7 +509,7 @@ def test_earlyoom_acts_at_its_own_threshold() -> None:
         "was asked to end (SIGTERM) by earlyoom because little memory was available"
     )
     assert death.reading[0].startswith(
-        "No line shows that it ended. 56.25 % of the host's memory (9,216 of 16,384 MiB) was available, at or below the "
+        "The lines of earlyoom do not show that it ended. 56.25 % of the host's memory (9,216 of 16,384 MiB) was available, at or below the "
         "threshold (60 %) of earlyoom"
     )
 
