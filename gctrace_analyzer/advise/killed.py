@@ -46,7 +46,8 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     causes = {other.cause for other in deaths}
     cause = death.cause if len(causes) == 1 else "for lack of memory"
     if cause.startswith("was "):
-        what = what.removesuffix(" was killed")
+        cause = f"were{cause[3:]}" if what.endswith(" were killed") else cause
+        what = what.removesuffix(" was killed").removesuffix(" were killed")
     first = f", first{at}" if len(deaths) > 1 and at else at
     if len(deaths) == 1 and death.ran_s is not None:
         # Kubernetes prints whole seconds.

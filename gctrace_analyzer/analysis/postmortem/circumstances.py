@@ -127,15 +127,14 @@ def _at_limit(facts: Evidence, limit_mib: float) -> str:
 
 def _eviction(facts: Evidence) -> str:
     """Returns why the kubelet chose a pod, as far as its message says."""
-    reason = "The node ran low on memory, and the kubelet evicted the pod"
     used, request = facts.memory.resident_mib, facts.death.memory_request_bytes
     if used is None or request is None:
-        return f"{reason}."
+        return "Pods that use more than they request are evicted first."
     if not request:
-        return f"{reason}: without a memory request, pods are evicted first."
+        return "Pods without a memory request are evicted first."
     return (
-        f"{reason}: it used {used:,.0f} MiB and requests {request / MIB:,.0f} MiB; pods that use "
-        "more than they request are evicted first."
+        f"It used {used:,.0f} MiB and requests {request / MIB:,.0f} MiB; pods that use more than "
+        "they request are evicted first."
     )
 
 

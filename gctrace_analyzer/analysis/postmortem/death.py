@@ -204,11 +204,7 @@ class Death:
     def cause(self) -> str:
         """Why it ended, as a part of a sentence; without an end, what was done to it."""
         if not self.proven:
-            if self.oom_killer_ran:
-                return f"by {self.signal}, and the kernel's OOM killer ran"
-            if self.is_not_oom and not self.stopped_by:
-                return "by SIGKILL, and the container's state records no OOM kill"
-            return f"by {self.signal}{f' after {self.stopped_by}' if self.stopped_by else ''}"
+            return self._unproven_cause
         if self.refusal == IMPOSSIBLE_SIZE:
             return "because it asked for a block of memory of an impossible size"
         if self.by_runtime:
@@ -218,12 +214,22 @@ class Death:
         if self.killer == "systemd-oomd":
             full = "because the host's memory and swap were nearly full"
             return f"by systemd-oomd {full}" if self.reason else "by systemd-oomd"
+        if self.killer == EVICTOR:
+            return "was evicted by the kubelet because its node ran low on memory"
         if self.killer in SUPERVISORS:
             return f"by {self.killer} for its memory use"
         if self.killer in THRESHOLD_KILLERS:
             done = "was asked to end (SIGTERM) " if self.reason in (ASKED, NOT_ENDED) else ""
             return f"{done}by {self.killer} because little memory was available"
         return "because memory ran out"
+
+    @property
+    def _unproven_cause(self) -> str:
+        if self.oom_killer_ran:
+            return f"by {self.signal}, and the kernel's OOM killer ran"
+        if self.is_not_oom and not self.stopped_by:
+            return "by SIGKILL, and the container's state records no OOM kill"
+        return f"by {self.signal}{f' after {self.stopped_by}' if self.stopped_by else ''}"
 
     @property
     def signal(self) -> str:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Message, Row, Rows
 
 HINT = (
-    r"low on resource: memory|viction manager: must evict|viction manager: pod .+ evicted|"
+    r"low on resource: memory|exceeds its request| was using|viction manager: must evict|"
+    r"viction manager: pod .+ evicted|"
     r"\d/\d+ +(?:Init:)?(?:OOMKilled|Evicted|CrashLoopBackOff) |"
     r"xitCode:-?\d+(?:[ ,](?:finishedAt|Signal):|,$)|inishedAt\"?:\s?\"|OOMKilled|"
     r"\"ExitCode\": ?\d|\"Memory\": ?\d|"
@@ -37,6 +38,7 @@ _CONTAINER = re.compile(
     rf"Container (?P<name>[\w.-]{{1,253}}) was using (?P<used>{_QUANTITY}), "
     rf"(?:which exceeds its request of|request is) (?P<request>{_QUANTITY})"
 )
+_OF_EVICTION = re.compile(r"exceeds its request| was using")
 _RECLAIM = re.compile(
     r"viction manager: must evict pod\(s\) to reclaim(?: (?P<old>\w+)|\".{0,64}?"
     r"resourceName=\"(?P<name>[\w.-]+)\")"
@@ -65,16 +67,31 @@ def read(messages: Sequence[Message]) -> Rows:
     return {"oom_kills": _evictions(messages), "container_states": states}
 
 
-def _evictions(messages: Iterable[Message]) -> list[Row]:
+_MOST_WRAPPED = 6
+"""Lines into which YAML or a terminal wraps the message of an eviction."""
+
+
+def _unwrapped(messages: Sequence[Message], at: int) -> Message:
+    """Returns a message together with the lines that follow it and name its containers."""
+    text = messages[at].text
+    for later in messages[at + 1 : at + _MOST_WRAPPED]:
+        is_next = later.line_no == messages[at].line_no + text.count("\n") + 1
+        if not is_next or _LOW.search(later.text) or not _OF_EVICTION.search(later.text):
+            break
+        text += f"\n{later.text.strip()}"
+    return messages[at]._replace(text=text.replace("\n", " "))
+
+
+def _evictions(messages: Sequence[Message]) -> list[Row]:
     """Returns each eviction once, though several lines report it: event, pod and kubelet."""
     evictions: dict[tuple[object, ...], Row] = {}
     reclaimed = None
-    for message in messages:
+    for at, message in enumerate(messages):
         if "evict" not in message.text and "low on" not in message.text:
             continue
         row = None
         if _LOW.search(message.text):
-            row = _by_message(message)
+            row = _by_message(_unwrapped(messages, at))
         elif low := _RECLAIM.search(message.text):
             reclaimed = low["name"] or low["old"]
         elif (gone := _EVICTED.search(message.text)) and reclaimed == "memory":

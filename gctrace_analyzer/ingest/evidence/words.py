@@ -24,7 +24,7 @@ COARSE = (
     'ersion go1|ersion=go1|ersion: go1|ersion":"go1|ersion: 1|version 1|ith go1|ith Go 1|'
     "ax Memory Used|axMemoryUsed|signal: killed|memory\\.|running mem|sample#|sysMap|largeAlloc|"
     "asm_|Sent interrupt|"
-    "ow on resource: m|iction manager: |Evicted|CrashLoop|"
+    "ow on resource: m|exceeds its request| was using|iction manager: |Evicted|CrashLoop|"
     "TERM_|being killed|exceeded limit|hard limit|gone over|out-of-mem|too much mem|physical mem|"
     "OUT_OF_ME|Out Of Mem|kill event|limit exceeded|limit at least|exit_status|TaskExit|"
     "to the victim|killed: |MemAvail|memorystatus|matches res|Checking any|peak: |"

@@ -514,6 +514,14 @@ def test_earlyoom_acts_at_its_own_threshold() -> None:
     )
 
 
+def test_several_programs_were_asked_to_end() -> None:
+    asked = 'sending SIGTERM to process {} uid 0 "{}": badness 900, VmRSS 7 MiB'
+    lines = (asked.format(1, "api"), asked.format(2, "web"))
+    run = read_text("".join(f"{EARLYOOM}{line}\n" for line in lines))
+    headline = " ".join(str(run.summary()).split())
+    assert "2 programs (api, web) were asked to end (SIGTERM) by earlyoom" in headline
+
+
 MONIT = "Jun  4 03:11:22 web1 monit[1612]: 'api' "
 
 

@@ -94,7 +94,8 @@ def the_eviction(run: Run) -> None:
     assert kill["memory_request_bytes"] == 512 * MIB
     (death,) = run.post_mortems()
     assert (death.kind, death.victim, death.resident_mib) == ("Eviction", "api", 1800)
-    assert "it used 1,800 MiB and requests 512 MiB" in death.reading[0]
+    assert death.cause == "was evicted by the kubelet because its node ran low on memory"
+    assert "It used 1,800 MiB and requests 512 MiB" in death.reading[0]
 
 
 @pytest.mark.parametrize("message", MESSAGES)
@@ -103,6 +104,28 @@ def test_an_eviction_for_memory_is_one_death_of_the_largest_container(
     writer: str, message: str
 ) -> None:
     the_eviction(read_text(WRITERS[writer](message)))
+
+
+@pytest.mark.parametrize(
+    ("text", "container", "used_kib", "request_gib"),
+    [
+        # As YAML folds it, and as `yq` prints it
+        ("  message: 'The node was low on resource: memory. Container node was using 35505620Ki,\n"
+         "    which exceeds its request of 12Gi. '\n  phase: Failed\n", "node", 35505620, 12),
+        ("The node was low on resource: memory. Threshold quantity: 100Mi, available: 87608Ki. \n"
+         "Container manager was using 48458972Ki, request is 15Gi, has larger consumption of "
+         "memory. \n", "manager", 48458972, 15),
+        ("    The node was low on resource: memory. Container mgmt was using\n"
+         "    27484Ki, which exceeds its request of 0. Container pool was using\n"
+         "    51480Ki, which exceeds its request of 0. \n", "pool", 51480, 0),
+    ],
+)  # fmt: skip
+def test_the_message_of_an_eviction_may_be_wrapped(
+    text: str, container: str, used_kib: int, request_gib: int
+) -> None:
+    (kill,) = read_text(text).oom_kills.to_dicts()
+    assert (kill["container"], kill["anon_rss_bytes"]) == (container, used_kib * 1024)
+    assert kill["memory_request_bytes"] == request_gib << 30
 
 
 def test_an_eviction_that_several_files_report_is_one_death(tmp_path: Path) -> None:
@@ -128,7 +151,7 @@ def test_an_eviction_among_records_is_found() -> None:
 def test_a_container_without_a_request_is_evicted_first() -> None:
     text = f"{LOW}{USING}request is 0, has larger consumption of memory. "
     (death,) = read_text(EVENTS.format(text)).post_mortems()
-    assert "without a memory request, pods are evicted first" in death.reading[0]
+    assert death.reading[0] == "Pods without a memory request are evicted first."
 
 
 @pytest.mark.parametrize("low", [LOW, LOW.strip()])
