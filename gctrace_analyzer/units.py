@@ -314,7 +314,7 @@ def between_text(low: str, high: str) -> str:
     >>> between_text("under 0.001 %", "0.0015 %")
     'at most 0.0015 %'
     """
-    if not low[:1].isdigit() and high[:1].isdigit():
+    if low.startswith("under ") and low != high:
         return f"at most {high}"
     unit = high.lstrip("0123456789.,")
     return high if low == high else f"{low.removesuffix(unit)}–{high}"

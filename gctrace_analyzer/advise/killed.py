@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.postmortem.death import REFUSED
+from gctrace_analyzer.analysis.postmortem.death import DEEDS, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import DOUBTS
 from gctrace_analyzer.units import IN_GIB_FROM_MIB, duration_text, size_text
 
@@ -36,18 +36,18 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
         is_it = reasons[0].startswith("It ")
         reasons[0] = reasons[0].replace("It ", f"{which} ", 1)
         reasons[1:2] = [f"{'' if is_it else f'{which}: '}{text}" for text in reasons[1:2]]
+    causes = {other.cause for other in deaths}
+    deed, cause = "killed", "for lack of memory"
+    if len(causes) == 1:
+        deed = DEEDS.get(death.kind, deed)
+        cause = death.cause.removeprefix(f"was {deed} ")
     if len(victims) > 1:
-        what = f"{len(victims)} programs{_named(victims)} were killed"
+        what = f"{len(victims)} programs{_named(victims)} were {deed}"
     elif all(other.kind == REFUSED for other in deaths):
         what = f"The Go runtime ended the program{name}"
     else:
-        what = f"{death.subject}{name} was killed"
+        what = f"{death.subject}{name} was {deed}"
     often = "" if len(deaths) == len(victims) else f" {len(deaths):,} times"
-    causes = {other.cause for other in deaths}
-    cause = death.cause if len(causes) == 1 else "for lack of memory"
-    if cause.startswith("was "):
-        cause = f"were{cause[3:]}" if what.endswith(" were killed") else cause
-        what = what.removesuffix(" was killed").removesuffix(" were killed")
     first = f", first{at}" if len(deaths) > 1 and at else at
     if len(deaths) == 1 and death.ran_s is not None:
         # Kubernetes prints whole seconds.

@@ -33,6 +33,20 @@ EVICTOR = "kubelet"
 UNITS = (".service", ".scope", ".slice")
 """How the names of units of systemd end that have processes."""
 
+KINDS = {
+    ASKED: "SIGTERM",
+    NOT_ENDED: "SIGTERM without an end",
+    EVICTOR: "Eviction",
+    **dict.fromkeys(SUPERVISORS, "Restart"),
+}
+"""The kind of a recorded kill by its reason, or else by its killer; it is an OOM kill otherwise."""
+
+DEEDS = {
+    KINDS[EVICTOR]: "evicted",
+    **dict.fromkeys((KINDS[ASKED], KINDS[NOT_ENDED]), "asked to end (SIGTERM)"),
+}
+"""What was done to what died, by its kind, as a part of a sentence; all others were killed."""
+
 _OF_JOB = re.compile(r"(?:step |StepId=|Step=|\d+(?:[._]|$))")
 """How Slurm names its jobs."""
 
@@ -205,6 +219,11 @@ class Death:
         """Why it ended, as a part of a sentence; without an end, what was done to it."""
         if not self.proven:
             return self._unproven_cause
+        deed = DEEDS.get(self.kind)
+        return f"was {deed} {self._proven_cause}" if deed else self._proven_cause
+
+    @property
+    def _proven_cause(self) -> str:
         if self.refusal == IMPOSSIBLE_SIZE:
             return "because it asked for a block of memory of an impossible size"
         if self.by_runtime:
@@ -215,12 +234,11 @@ class Death:
             full = "because the host's memory and swap were nearly full"
             return f"by systemd-oomd {full}" if self.reason else "by systemd-oomd"
         if self.killer == EVICTOR:
-            return "was evicted by the kubelet because its node ran low on memory"
+            return "by the kubelet because its node ran low on memory"
         if self.killer in SUPERVISORS:
             return f"by {self.killer} for its memory use"
         if self.killer in THRESHOLD_KILLERS:
-            done = "was asked to end (SIGTERM) " if self.reason in (ASKED, NOT_ENDED) else ""
-            return f"{done}by {self.killer} because little memory was available"
+            return f"by {self.killer} because little memory was available"
         return "because memory ran out"
 
     @property

@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.postmortem.death import ABORTED, EVICTOR, REFUSED, Death
+from gctrace_analyzer.analysis.postmortem.death import ABORTED, EVICTOR, KINDS, REFUSED, Death
 from gctrace_analyzer.analysis.postmortem.pairing import LATE_S, gap_s, same_host, without_kill
 from gctrace_analyzer.analysis.postmortem.proof import NOTICES, is_kill, is_proven
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
-from gctrace_analyzer.ingest.evidence.message import ASKED, BELOW, KILLED_AT_START, NOT_ENDED
+from gctrace_analyzer.ingest.evidence.message import BELOW, KILLED_AT_START
 from gctrace_analyzer.ingest.evidence.oom_lines import REPORTS
-from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -71,20 +70,12 @@ SYSTEMD_KILLS = {
 """Results of a unit that systemd ended itself."""
 
 
-_KINDS = {
-    ASKED: "SIGTERM",
-    NOT_ENDED: "SIGTERM without an end",
-    EVICTOR: "Eviction",
-    **dict.fromkeys(SUPERVISORS, "Restart"),
-}
-
-
 def _kills(table: pl.DataFrame) -> list[Death]:
     """Returns the recorded kills; one that several inputs contain is returned once."""
     kills = [
         Death.of(
             row,
-            kind=_KINDS.get(row["reason"]) or _KINDS.get(row["killer"], "OOM kill"),
+            kind=KINDS.get(row["reason"]) or KINDS.get(row["killer"], "OOM kill"),
             proven=is_proven("oom_kills", row),
         )
         for row in table.iter_rows(named=True)

@@ -73,13 +73,14 @@ _MOST_WRAPPED = 6
 
 def _unwrapped(messages: Sequence[Message], at: int) -> Message:
     """Returns a message together with the lines that follow it and name its containers."""
-    text = messages[at].text
-    for later in messages[at + 1 : at + _MOST_WRAPPED]:
-        is_next = later.line_no == messages[at].line_no + text.count("\n") + 1
-        if not is_next or _LOW.search(later.text) or not _OF_EVICTION.search(later.text):
+    first, *later = messages[at : at + _MOST_WRAPPED]
+    parts = [first.text]
+    for line_no, message in enumerate(later, first.line_no + 1):
+        is_own = not _LOW.search(message.text) and _OF_EVICTION.search(message.text)
+        if message.line_no != line_no or not is_own:
             break
-        text += f"\n{later.text.strip()}"
-    return messages[at]._replace(text=text.replace("\n", " "))
+        parts.append(message.text.strip())
+    return first._replace(text=" ".join(parts))
 
 
 def _evictions(messages: Sequence[Message]) -> list[Row]:

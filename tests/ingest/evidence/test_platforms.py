@@ -509,7 +509,8 @@ def test_earlyoom_acts_at_its_own_threshold() -> None:
         "was asked to end (SIGTERM) by earlyoom because little memory was available"
     )
     assert death.reading[0].startswith(
-        "The lines of earlyoom do not show that it ended. 56.25 % of the host's memory (9,216 of 16,384 MiB) was available, at or below the "
+        "The lines of earlyoom do not show that it ended. 56.25 % of the host's memory "
+        "(9,216 of 16,384 MiB) was available, at or below the "
         "threshold (60 %) of earlyoom"
     )
 

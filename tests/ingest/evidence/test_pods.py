@@ -148,6 +148,12 @@ def test_an_eviction_among_records_is_found() -> None:
     assert run.oom_kills["pod"].to_list() == [POD]
 
 
+def test_several_evictions_of_a_program_are_counted_behind_the_verb() -> None:
+    lines = (f"4m  Warning  Evicted  pod/api-{n}  {LOW}{USING}request is 0. \n" for n in (1, 2))
+    headline = " ".join(str(read_text("".join(lines)).summary()).split())
+    assert "was evicted 2 times by the kubelet because its node ran low on memory" in headline
+
+
 def test_a_container_without_a_request_is_evicted_first() -> None:
     text = f"{LOW}{USING}request is 0, has larger consumption of memory. "
     (death,) = read_text(EVENTS.format(text)).post_mortems()
