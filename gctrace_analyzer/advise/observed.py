@@ -23,7 +23,7 @@ from gctrace_analyzer.advise.refusal import (
 from gctrace_analyzer.analysis.settings.naming import gogc_text, limit_text
 from gctrace_analyzer.analysis.settings.releases import go_version
 from gctrace_analyzer.analysis.settings.search import COMMON, DEFAULT_GOGC, cost_of
-from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
+from gctrace_analyzer.analysis.settings.setters import Eased, limit_eased, limit_sets_most_goals
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.rows import complete, of_process, since, unforced, where, without
 from gctrace_analyzer.units import MIB, duration_text
@@ -63,9 +63,11 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     highest = Highest.of(cycles)
     regimes = analysis.regimes_of(process)
     regime, changed = regimes[-1], len(regimes) > 1
-    if changed:
-        # Under the setting of before, the same load has other goals and another number of cycles.
-        is_last = pl.col("gc_num") > regime.first_gc
+    # Under the setting of before, the same load has other goals and another number of cycles.
+    is_last = pl.col("gc_num") > regime.first_gc if changed else pl.lit(value=True)
+    if (eased := limit_eased(own)) is not None:
+        is_last &= pl.col("start_s") > eased.until_s
+    if changed or eased:
         cycles, own = cycles.filter(is_last), own.filter(is_last)
     # To calculate it again would take as long as a quarter of the load.
     known = own[["effective_gogc", "counted_pauses"]]
@@ -106,7 +108,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     )  # fmt: skip
     refused = refused or _misfit(load, model)
     warnings = (
-        *_change_warning(regime if changed else None),
+        *_change_warning(regime.start_s if changed else None, eased),
         *_setting_warning(regime, settings),
         *_warnings(load, model, refused=bool(refused), is_part=changed or thrashed),
         *_version_warning(load, settings),
@@ -147,13 +149,16 @@ def _non_heap_mib(memstats: pl.DataFrame) -> float | None:
     return float(rest.median() or 0) / MIB  # type: ignore[arg-type]  # an integer column
 
 
-def _change_warning(regime: Regime | None) -> Iterator[str]:
-    if regime is not None:
-        since = "then" if regime.start_s is None else duration_text(regime.start_s)
+def _change_warning(changed_s: float | None, eased: Eased | None) -> Iterator[str]:
+    if eased is not None:
+        until = duration_text(eased.until_s)
+        yield f"until {until}, the memory limit left hardly any room: predicted from what follows"
+    elif changed_s is not None:
         yield (
-            f"the settings were changed while the program ran: predicted from the cycles since "
-            f"{since}; a program that calls `debug.SetGCPercent`, `debug.SetMemoryLimit` or "
-            "`runtime.GOMAXPROCS` overrides the environment variable, so change it there"
+            "the settings were changed while the program ran: predicted from the cycles since "
+            f"{duration_text(changed_s)}; a program that calls `debug.SetGCPercent`, "
+            "`debug.SetMemoryLimit` or `runtime.GOMAXPROCS` overrides the environment variable, "
+            "so change it there"
         )
 
 

@@ -262,7 +262,7 @@ def _of_before(within: Within, *, go15: bool) -> tuple[list[pl.Expr], pl.Expr, p
         stacks.alias("_stacks"),
         globals_.alias("_globals"),
     ]
-    raised = goal_was_raised(pl.col("_base")).alias("_raised")
+    raised = goal_was_raised(pl.col("_base"), within).alias("_raised")
     gogc = gogc_of_goal(pl.col("_base"), pl.col("_stacks"), pl.col("_globals"))
     shown = ~(stops_for_all() | pl.col("_raised"))
     return first, raised, pl.when(shown).then(gogc).alias("effective_gogc")

@@ -319,7 +319,7 @@ def test_a_growing_heap_gets_no_setting_whose_time_is_unknown() -> None:
     text = log_of(
         150,
         live=lambda n: 5 + n,
-        start=lambda n: min(9 + 2 * n, max(110, 4 + n)),
+        start=lambda n: min(6 + 2 * n, max(108, 4 + n)),
         end=lambda n: min(9 + 2 * n, max(110, 5 + n)),
         goal=lambda n: min(10 + 2 * n, max(111, 4 + n)),
     )

@@ -19,6 +19,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.settings.naming import limit_text
+from gctrace_analyzer.analysis.settings.setters import Eased, limit_eased
 from gctrace_analyzer.analysis.timeline.limiter import verdict
 from gctrace_analyzer.ingest.rows import median, not_null
 from gctrace_analyzer.units import digits, duration_text
@@ -81,15 +82,23 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
         )
     text += _above_limit(facts)
     cost = _cost(facts, worst, total(episodes["length_s"]))
+    headline, advice = f"GOMEMLIMIT is too low for the live heap{cost}.", None
+    if (eased := _eased(facts)) is not None:
+        until = duration_text(eased.until_s)
+        headline = f"Until {until}, GOMEMLIMIT was too low for the live heap. {eased}"
+        advice = _EASED
     yield Evidence(
-        "bad",
+        "bad" if eased is None else "warn",
         text,
         {name: worst[name] for name in names} | {"episodes": len(episodes)},
         start_s=episodes["start_s"][0],
         end_s=episodes["end_s"].max(),  # type: ignore[arg-type]  # a float column
         examples=example_lines(episodes.sort("length_s", descending=True)),
-        headline=f"GOMEMLIMIT is too low for the live heap{cost}.",
-        explained_by=_causes(facts, (_TIGHT,) if _thrashed_in_passing(facts) else ()),
+        headline=headline,
+        advice=advice,
+        explained_by=_causes(
+            facts, (_TIGHT,) if _thrashed_in_passing(facts) and eased is None else ()
+        ),
     )
 
 
@@ -225,12 +234,12 @@ def _effective_gogc(facts: ProcessFacts) -> float | None:
     meaning="The memory limit leaves the heap little room, so GC runs often.",
     condition="In the cycles whose goal was set by the memory limit (at least "
     "{t.level_cycles}), the median effective GOGC is under {t.limit_gogc_warn:.0f}; bad under "
-    "{t.limit_gogc_bad:.0f}. Only a note if the program did not thrash and the limit was "
-    "raised: GOGC set {t.level_cycles} goals and more later, with as large a live heap.",
+    "{t.limit_gogc_bad:.0f}. Only a note if that is over: "
+    "{t.level_cycles} goals and more later left more, with as large a live heap.",
     advice="Raise the memory limit, or keep less in memory: the less room is left, the more "
     "often GC runs.",
     needs="at least 10 goals set by the limit",
-    contradicted_by="goals that GOGC sets later, with as large a live heap",
+    contradicted_by="later goals with more room, with as large a live heap",
     source="golang/go#58106",
     explained_by=("GC016", "GC021"),
 )
@@ -238,14 +247,14 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the effective GOGC under the memory limit."""
     t, gogc = facts.thresholds, _effective_gogc(facts)
     if gogc is not None and gogc < t.limit_gogc_warn:
-        if (until_s := _raised_s(facts)) is not None:
+        if (eased := _eased(facts)) is not None:
             yield Evidence(
                 "info",
-                f"Until {duration_text(until_s)}, the memory limit left {gogc:.0f} % of the live "
-                "heap as headroom (effective GOGC, median). Since then GOGC sets the goals.",
+                f"Until {duration_text(eased.until_s)}, the memory limit left {gogc:.0f} % of the "
+                f"live heap as headroom (effective GOGC, median). {eased}",
                 {"effective_gogc_p50": gogc},
-                end_s=until_s,
-                advice="No action needed: the limit was raised.",
+                end_s=eased.until_s,
+                advice=_EASED,
             )
             return
         room = _room(facts, gogc)
@@ -274,25 +283,15 @@ _HALF = 0.5
 """Of the usual room: with less at the end, both are said."""
 
 
-def _raised_s(facts: ProcessFacts) -> float | None:
-    """Returns when the limit was raised so far that GOGC sets the goals; None if it was not.
-
-    If the live heap fell instead, the limit is too tight for the next time it rises.
-    """
-    limited = facts.limited_cycles
-    last = limited["gc_num"].max()
-    if last is None:  # samples of metrics, not cycles
-        return None
-    later = facts.cycles.filter((pl.col("gc_num") > last) & (pl.col("goal_set_by") == "gogc"))
-    if len(facts.thrashing) or len(later) < facts.thresholds.level_cycles:
-        return None
-    live, before = (median(each["heap_live_mib"].drop_nulls()) for each in (later, limited))
-    end = limited["end_s"].max()
-    return end if isinstance(end, float) and live >= _SAME_LIVE * before else None
+_EASED = (
+    "No action needed if the limit was raised. If memory above a new limit had to be returned "
+    "first, set the limit when the program starts."
+)
 
 
-_SAME_LIVE = 0.9
-"""Ratio of live heaps. With less, the live heap fell."""
+def _eased(facts: ProcessFacts) -> Eased | None:
+    names = ("gc_num", "end_s", "heap_live_mib", "effective_gogc")
+    return limit_eased(facts.cycles[[*names, "goal_set_by"]], facts.thresholds)
 
 
 @rule(

@@ -23,6 +23,9 @@ _SAME_LIMIT = 2.0
 _JUMP, _JUMP_CYCLES = 1.3, 5
 """Ratio of the goals before and after a change of the limit, and cycles of their medians."""
 
+_SAME_LIVE, _CLIMBING = 1.1, 3
+"""Ratio of live heaps that count as one, and goals in a row that show memory being returned."""
+
 _MOSTLY = 0.9
 """Share of the goals that one explanation must cover."""
 
@@ -83,7 +86,12 @@ def parts_of(seen: pl.DataFrame, known: Known) -> list[Part]:
     joined: list[Part] = []
     for part in search.search(seen, known.gogc.value, tops):
         joined.append(part)
-        while len(joined) > 1 and (both := _joined(joined[-2], joined[-1], seen, known)):
+        while len(joined) > 1:
+            both = _drained(joined[-2], joined[-1], seen) or _joined(
+                joined[-2], joined[-1], seen, known
+            )
+            if both is None:
+                break
             joined[-2:] = [both]
     limited = any(part.state.is_limited for part in joined)
     return [_with_alternative(part, seen, known, limited=limited) for part in joined]
@@ -159,6 +167,25 @@ def _joined(first: Part, second: Part, seen: pl.DataFrame, known: Known) -> Part
     if any(not _is_at_least(part, gogc, seen) for part in hidden):
         gogc = math.inf
     return Part(State(gogc, top, longest.state.cost), first.begin, second.end)
+
+
+def _drained(limited: Part, part: Part, seen: pl.DataFrame) -> Part | None:
+    """Returns both parts as one if the limit's goals rise as memory is returned to the OS.
+
+    GOGC sets its goal at once, so goals between the live heap and that one are a limit's.
+    """
+    begin = part.begin
+    around = seen[
+        max(begin - _JUMP_CYCLES, limited.begin) : min(begin + _JUMP_CYCLES, part.end)
+    ]
+    live, room = around["live"], around["goal"] - around["live"]
+    below = around["goal"].filter((room > _SWEPT_MIB) & (around["high"] < part.state.gogc))
+    starts_low = limited.state.is_limited and room[0] is not None and room[0] <= _SWEPT_MIB
+    is_same = greatest(live) <= _SAME_LIVE * -greatest(-live)
+    if not (starts_low and is_same and len(below) >= _CLIMBING and below.is_sorted()):
+        return None
+    top = quantile(above_live(seen[begin : part.end]), 0.9)
+    return Part(State(math.inf, top, limited.state.cost), limited.begin, part.end)
 
 
 def _is_at_least(limited: Part, gogc: float, seen: pl.DataFrame) -> bool:

@@ -34,6 +34,9 @@ _RAISED_ROOM_MIB, _RAISED_TO_START_MIB = 42, 16
 because it is at most 95 % of the way: the printed heap shows whether it was passed. 0.8 is enough
 for the heap minimum of a usual GOGC, which is a whole number of MiB."""
 
+_USUAL = 3
+"""Larger heaps past their goal that show what is usual in a process; the first cycle may be one."""
+
 _FIRST_LIVE_MIB = HEAP_MINIMUM_MIB / (1 + 7 / 8)
 """MiB that count as marked before the first cycle, up to Go 1.18 (gcinit, runtime/mgc.go)."""
 
@@ -72,18 +75,22 @@ def _by_release(of_go15: pl.Expr, of_others: pl.Expr, *, go15: bool) -> pl.Expr:
     return pl.when(is_go15).then(of_go15).otherwise(of_others) if go15 else of_others
 
 
-def goal_was_raised(live: pl.Expr) -> pl.Expr:
+def goal_was_raised(live: pl.Expr, within: Within) -> pl.Expr:
     """Returns whether one large allocation took the heap past the goal at the start of a cycle.
 
     The runtime then raises the goal to just above the heap, so it shows neither GOGC nor a limit.
     Smaller allocations start a cycle at the trigger, which is at most 95 % of the way from the
-    live heap to the goal, or 4 MiB below the goal if that is closer.
+    live heap to the goal, or 4 MiB below the goal if that is closer. In small heaps both look
+    alike: there it counts what happens in most of the larger heaps of the process.
 
     Source: heapGoalInternal (64 KiB above the heap) and, up to Go 1.17, startCycle (1 MiB above).
     """
     goal = pl.col("heap_goal_mib")
     start, room = pl.col("heap_start_mib"), goal - live
-    raised = start.is_between(goal - 1, goal) & (room >= _RAISED_ROOM_MIB)
+    at_start, is_large = start.is_between(goal - 1, goal), room >= _RAISED_ROOM_MIB
+    large = (at_start & is_large).sum()
+    usual = within((large >= _USUAL) & (2 * large > is_large.sum()))
+    raised = at_start & (is_large | usual)
     raised |= (start == goal) & (room >= _RAISED_TO_START_MIB)
     return raised.fill_null(value=False)
 
@@ -137,7 +144,7 @@ def _steps(within: Within, *, go15: bool) -> tuple[pl.Expr | list[pl.Expr], ...]
     )
     minimum = 100 * (goal + 1) / HEAP_MINIMUM_MIB
     swept = goal - live - 1  # what is above the room that the sweeper needs
-    was_raised = goal_was_raised(live) | ((swept <= 0) & (error > 0))
+    was_raised = goal_was_raised(live, within) | ((swept <= 0) & (error > 0))
     perhaps = raised | (near_goal & (error > 0)) | (swept <= 1)
     low = pl.col("_low") * (1 - _ROUNDING)
     # The heap minimum is exact, and its goal is below what is printed for the next MiB.

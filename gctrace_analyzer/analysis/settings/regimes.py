@@ -246,10 +246,11 @@ def _gogc(
         return _Interval.exact(math.inf), "inferred"
     if math.isinf(gogc):
         # A limit that sets every goal hides GOGC, which is at least what would set them too.
-        least = max(quantile(by_limit["low"], 0.9), 0.0)
+        least = max(quantile(by_limit["low"].filter(by_limit["low"].is_finite()), 0.9), 0.0)
         is_higher = stated.value and stated.value >= least * (1 - explained.STATED_TOLERANCE)
         return exact if is_higher else (_Interval(low=least), None)
-    is_assumed = len(by_gogc) < search.FEWEST_GOALS and gogc == search.DEFAULT_GOGC
+    shown = int(by_gogc["low"].is_finite().sum())
+    is_assumed = shown < search.FEWEST_GOALS and gogc == search.DEFAULT_GOGC
     if not len(by_gogc):
         return exact if stated.value else (_Interval(gogc), "assumed" if is_assumed else None)
     lows = by_gogc["low_raised"]

@@ -206,9 +206,9 @@ def _states(
 
 def _gogc_values(ranges: pl.DataFrame, stated: float | None) -> list[float]:
     """Returns the values of GOGC that explain most goals, of all and of parts of the log."""
-    values, found = _values(), dict[float, None]()
-    if stated is not None and math.isfinite(stated):
-        found[stated] = None
+    # Goals that an allocation raised may suggest another GOGC than the one they ran under.
+    usual = DEFAULT_GOGC if stated is None or math.isinf(stated) else stated
+    values, found = _values(), {usual: None}
     size = max(-(-len(ranges) // _PARTS), 1)
     shown = complete(ranges[["low", "high"]].with_row_index("at"), "low", "high")
     first = values.search_sorted(shown["low"], side="left").alias("first")
@@ -218,7 +218,7 @@ def _gogc_values(ranges: pl.DataFrame, stated: float | None) -> list[float]:
     explaining = rest = parts.group_by(pl.all()).len().rows()
     while rest and len(found) < _PARTS:
         best, count = _most_explaining(rest, stated)
-        if count < FEWEST_GOALS or values[best] in found:
+        if count < FEWEST_GOALS:
             break
         found[values[best]] = None
         rest = [row for row in rest if not row[0] <= best < row[1]]
@@ -227,7 +227,7 @@ def _gogc_values(ranges: pl.DataFrame, stated: float | None) -> list[float]:
             if len(found) < _MOST_GOGC:
                 own = [row for row in explaining if row[2] == part]
                 found[values[_most_explaining(own, stated)[0]]] = None
-    return list(found) or [DEFAULT_GOGC]
+    return list(found)
 
 
 def _most_explaining(

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import polars as pl
+
+from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.ingest.rows import median
+
+_SAME_LIVE = 0.9
+"""Ratio of live heaps. With less, the live heap fell."""
 
 
 def goal_setters(metrics: pl.DataFrame) -> dict[str, int]:
@@ -31,3 +39,31 @@ def limit_sets_most_goals(metrics: pl.DataFrame) -> bool:
     most = 2 * of_limit.sum() > setter.count()
     long = 3 * time.filter(of_limit).sum() > 2 * timed.sum()
     return bool(metrics.select(most | long).item())
+
+
+class Eased(NamedTuple):
+    """When a limit that left the heap little room ceased to, and the effective GOGC since then."""
+
+    until_s: float
+    gogc: float
+
+    def __str__(self) -> str:
+        return f"Since then the heap has room for {self.gogc:.0f} % more."
+
+
+def limit_eased(metrics: pl.DataFrame, t: Thresholds = DEFAULT) -> Eased | None:
+    """Returns since when the memory limit leaves the heap of a process room; None if it does not.
+
+    If the live heap fell instead, the limit is too tight for the next time it rises.
+    """
+    is_limited = pl.col("goal_set_by") == "memory-limit"
+    tight = metrics.filter(is_limited & (pl.col("effective_gogc") < t.limit_gogc_warn))
+    last = tight["gc_num"].max()
+    if last is None:  # samples of metrics, not cycles
+        return None
+    later = metrics.filter((pl.col("gc_num") > last) & pl.col("goal_set_by").is_not_null())
+    least = _SAME_LIVE * median(tight["heap_live_mib"])
+    if len(later) < t.level_cycles or median(later["heap_live_mib"]) < least:
+        return None
+    end = tight["end_s"].max()
+    return Eased(end, median(later["effective_gogc"])) if isinstance(end, float) else None

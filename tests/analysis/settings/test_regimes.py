@@ -77,6 +77,40 @@ def of_gogc(*levels: tuple[int, int]) -> Callable[[int], int]:
     return goal
 
 
+def test_goals_that_allocations_jumped_over_leave_the_default() -> None:
+    """Append to a slice, which grows to 1.25 times: the goal is the heap, with 1 MiB up to 1.17."""
+    sizes = [5, 6, 8, 10, 12, 15, 19, 24, 30, 38, 47, 59, 74, 93, 116, 145, 181, 227, 284, 355]
+    lines = [
+        f"gc {n} @{n / 10:.3f}s 0%: 0.01+1+0.01 ms clock, 0.02+0/1/0+0.02 ms cpu, "
+        f"{size}->{size}->{size * 5 // 9} MB, {size + 1} MB goal, 2 P"
+        for n, size in enumerate(sizes, 1)
+    ]
+    run = run_of("\n".join(lines))
+    (regime,) = run.analysis.regimes_of(0)
+    assert (regime.gogc_pct, regime.gogc_source, regime.set_by) == (100, "assumed", None)
+    assert run.analysis.summary.effective_gogc_p50 is None
+
+
+def test_goals_that_rise_while_memory_is_returned_are_a_limits() -> None:
+    """A limit that was set below what the process had: GOGC would set its goal at once."""
+    goals = [50] * 30 + [24] * 40 + [25, 25, 26, 27, 37, 52, 67, 71, 72, 73, 74] + [76] * 20
+    text = log_of(
+        len(goals),
+        live=24,
+        goal=lambda n: goals[n - 1],
+        start=lambda n: max(24, goals[n - 1] - 2),
+        end=lambda n: max(25, goals[n - 1] - 1),
+    )
+    run = run_of(text)
+    limit = run.analysis.regimes_of(0)[-1]
+    assert (limit.gogc_pct, limit.set_by) == (None, "memory-limit")
+    assert limit.memory_limit_mib_low < 90 < limit.memory_limit_mib_high
+    (thrash,) = (one for one in run.analysis.findings if one.id == "GC016")
+    assert thrash.severity == "warn"
+    assert "Since then the heap has room for 2" in thrash.headline
+    assert "until 14 s, the memory limit left hardly any room" in str(run.recommend())
+
+
 def test_a_change_of_gogc_is_a_regime() -> None:
     text = log_of(90, goal=of_gogc((100, 30), (400, 30), (50, 30)), start=90)
     assert [gogc for gogc, _ in shown(text)] == [100, 400, 50]
