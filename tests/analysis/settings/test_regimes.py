@@ -104,7 +104,10 @@ def test_goals_that_rise_while_memory_is_returned_are_a_limits() -> None:
     run = run_of(text)
     limit = run.analysis.regimes_of(0)[-1]
     assert (limit.gogc_pct, limit.set_by) == (None, "memory-limit")
-    assert limit.memory_limit_mib_low < 90 < limit.memory_limit_mib_high
+    low, high = limit.memory_limit_mib_low, limit.memory_limit_mib_high
+    assert low is not None
+    assert high is not None
+    assert low < 90 < high
     (thrash,) = (one for one in run.analysis.findings if one.id == "GC016")
     assert thrash.severity == "warn"
     assert "Since then the heap has room for 2" in thrash.headline
