@@ -921,6 +921,7 @@ MEMORY = (
     Column("needed_mib", "Float64", "MiB", "memory the program uses: its pool if it reports one, else the heap in use, else the heap allocated", _HELD),
     Column("needed_max_mib", "Float64", "MiB", "the same, largest", _HELD),
     Column("needed_is", "String", "", "which of them `needed_mib` is", _HELD),
+    Column("released_mib", "Float64", "MiB", "heap memory returned to the system, in the last dump", _HELD),
     Column("idle_unreleased_mib", "Float64", "MiB", "idle heap memory that was not returned", _HELD),
     Column("spare_mib", "Float64", "MiB", "the same, minus what the program will allocate before it reaches the heap goal", _HELD),
     Column("fragmentation_mib", "Float64", "MiB", "memory in heap spans that holds no objects", _HELD),

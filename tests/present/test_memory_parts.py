@@ -129,6 +129,32 @@ def test_of_a_peak_only_what_go_never_had_is_outside() -> None:
     assert run.settings.value("off_heap_mib") is None
 
 
+@pytest.mark.parametrize("part", ["StackSys", "GCSys", "HeapIdle"])
+def test_a_part_of_a_conspicuous_size_brings_all_of_them(part: str) -> None:
+    sizes = {"HeapInuse": GIB, "HeapReleased": 0, "Sys": 2 * GIB}
+    for size, is_shown in ((GIB // 4, True), (GIB // 8, False)):
+        table = memory_parts(read_text(dump(**sizes, **{part: size})).report())
+        assert (table is not None) == is_shown
+
+
+def test_that_nothing_was_returned_is_said_where_much_is_idle() -> None:
+    sizes = {"HeapInuse": GIB, "HeapIdle": GIB, "Sys": 2 * GIB + 1}
+    for released, said in ((0, "none of it"), (GIB // 2, "512 MiB of it")):
+        text = shown(read_text(dump(**sizes, HeapReleased=released)).report()).sentence
+        assert f"obtained 2,048 MiB from the OS and returned {said}" in text
+
+
+def test_dumps_with_what_is_idle_alone_have_parts() -> None:
+    table = memory_parts(
+        read_text(f"Alloc: {GIB // 4}\nHeapIdle: {GIB}\nHeapReleased: {GIB // 4}\n").report()
+    )
+    assert table is not None
+    assert [row[:3] for row in table.rows] == [
+        ("heap objects", "256 MiB", "25.0 %"),
+        ("idle heap", "768 MiB", "75.0 %"),
+    ]
+
+
 @pytest.mark.parametrize(
     "sizes",
     [

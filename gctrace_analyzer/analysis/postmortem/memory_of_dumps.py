@@ -48,6 +48,7 @@ class Memory(Plain):
     needed_mib: float | None
     needed_max_mib: float | None
     needed_is: str | None
+    released_mib: float | None
     idle_unreleased_mib: float | None
     spare_mib: float | None
     fragmentation_mib: float | None
@@ -146,6 +147,7 @@ def _memory(part: pl.DataFrame) -> Memory:
         needed_mib=last(needed),
         needed_max_mib=_largest(needed),
         needed_is=needed_is if needed.count() else None,
+        released_mib=last(released),
         idle_unreleased_mib=last(idle - released),
         spare_mib=last(
             _at_least_0(idle - released - _at_least_0(mib("next_gc_bytes") - alloc))
@@ -212,13 +214,7 @@ def _advice(memory: Memory) -> Iterator[str]:
             f"{held / needed:.1f} times the "
             f"{size_text(needed)} of {memory.needed_is}."
         )
-    spare = memory.spare_mib
-    if spare is not None and spare > MIN_IDLE_MIB and held and spare > MIN_IDLE_SHARE * held:
-        yield (
-            f"{spare:,.0f} MiB of it are idle, more than the heap needs until its goal, and were "
-            "not returned to the OS; with a memory limit (GOMEMLIMIT) the runtime returns idle "
-            "memory in time."
-        )
+    yield from _idle(memory)
     hits, makes = memory.pool_hit_share, memory.makes
     if makes is not None and makes > FEW_MAKES and (hits is None or hits < POOR_HITS):
         reused = "none" if not hits else f"{100 * hits:.0f} %"
@@ -231,3 +227,20 @@ def _advice(memory: Memory) -> Iterator[str]:
         )
     elif hits is not None and hits >= POOR_HITS:
         yield f"{100 * hits:.0f} % of the freed buffers were reused: the buffer pool works."
+
+
+def _idle(memory: Memory) -> Iterator[str]:
+    """Yields how much of the heap is idle without need and was not returned, if it is much."""
+    idle, needed = memory.idle_unreleased_mib or 0.0, memory.needed_mib or 0.0
+    held, spare, beyond = memory.held_max_mib or needed + idle, memory.spare_mib, ""
+    if spare is None:
+        # Under GOGC=100, the heap may need as much again until its goal.
+        spare = idle - needed
+    else:
+        idle, beyond = spare, ", more than the heap needs until its goal,"
+    if spare > max(MIN_IDLE_MIB, MIN_IDLE_SHARE * held):
+        yield (
+            f"{idle:,.0f} MiB of the heap are idle{beyond} and were not returned to the OS "
+            f"({size_text(memory.released_mib or 0.0)} were); with a memory limit (GOMEMLIMIT) "
+            "the runtime returns idle memory in time."
+        )

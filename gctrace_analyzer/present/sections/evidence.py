@@ -366,7 +366,7 @@ def memory(report: Report) -> Table | None:
     head = (
         f"Memory ({of}){most}",
         each,
-        "heap from OS",
+        "heap kept",
         "in use",
         "allocated",
         "all from OS",

@@ -39,7 +39,10 @@ _OF_RUNTIME = (
     ),
 )
 MUCH = 0.25
-"""Share of what Go obtained. So much is worth a row, even without resident memory, or a word."""
+"""Share of what Go obtained. So much is worth a sentence."""
+
+_CONSPICUOUS = 0.1
+"""Share of the memory. If a part other than the heap in use has this size, all have a row."""
 
 LEAST_MIB = 64.0
 """MiB. What makes up less memory is nobody's concern."""
@@ -47,6 +50,7 @@ LEAST_MIB = 64.0
 _MOST = 0.5
 """Share of the memory. A part of this size is what the report names first."""
 
+_ALLOCATED = ("heap_alloc_bytes", "alloc_bytes")
 _IN_USE, _OBJECTS = "heap in use", "heap objects"
 _HEAP = (_IN_USE, _OBJECTS)
 
@@ -101,7 +105,7 @@ def _known(report: Report) -> tuple[list[_Part], float, str] | None:
     resident = row["rss_bytes"] or row["rss_peak_bytes"]
     if resident and sum(part.size_mib for part in parts) > total and (held := _held(row)):
         total, resident = held, None
-    if not resident and not any(part.size_mib > MUCH * total for part in others):
+    if not resident and not any(part.size_mib > _CONSPICUOUS * total for part in others):
         return None
     return parts, total, "of RSS" if resident else "of Go" if _held(row) else "of heap"
 
@@ -141,11 +145,12 @@ def _last(report: Report) -> Mapping[str, int | None] | None:
 
 def _total(row: Mapping[str, int | None]) -> float | None:
     """Returns what the parts are shares of: resident memory, all of Go's, or the heap, in MiB."""
-    parts = [_mib(row, f"heap_{name}_bytes") for name in ("idle", "inuse")]
+    parts = _mib(row, "heap_idle_bytes"), _mib(row, "heap_inuse_bytes", *_ALLOCATED)
     heap = None if None in parts else sum(filter(None, parts))
     resident = _mib(row, "rss_bytes"), _mib(row, "rss_peak_bytes")
-    sizes = (*resident, _held(row), _mib(row, "heap_sys_bytes"), heap)
-    return next((size for size in sizes if size), None)
+    heap = _mib(row, "heap_sys_bytes") or heap
+    kept = heap and heap - (_mib(row, "heap_released_bytes") or 0.0)
+    return next((size for size in (*resident, _held(row), kept) if size), None)
 
 
 def _held(row: Mapping[str, int | None]) -> float | None:
@@ -207,18 +212,19 @@ def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]
 
 
 def _of_heap(row: Mapping[str, int | None], *, may_limit: bool) -> Iterator[_Part]:
-    """Yields what is in use, apart from objects if much of it is free, and what is idle."""
-    in_use, idle, released, objects = (
-        _mib(row, f"heap_{name}_bytes") for name in ("inuse", "idle", "released", "alloc")
+    """Yields the objects, what is free between them, and what is idle."""
+    in_use, idle, released = (
+        _mib(row, f"heap_{name}_bytes") for name in ("inuse", "idle", "released")
     )
-    if in_use is not None:
-        free = 0.0 if objects is None else in_use - objects
-        is_much = free > MUCH * in_use
-        name, size = (_OBJECTS, in_use - free) if is_much else (_IN_USE, in_use)
-        yield _Part(name, size, f"fewer live objects, lower GOGC{' or GOMEMLIMIT' * may_limit}")
-        if is_much:
-            # Objects never move: one that stays keeps its whole span.
-            yield _Part("free in used spans", free, "lower peaks; fewer objects that stay")
+    objects = _mib(row, *_ALLOCATED)
+    fewer = f"fewer live objects, lower GOGC{' or GOMEMLIMIT' * may_limit}"
+    if in_use is not None and (objects is None or objects > in_use):
+        yield _Part(_IN_USE, in_use, fewer)
+    elif objects is not None:
+        yield _Part(_OBJECTS, objects, fewer)
+        # Objects never move: one that stays keeps its whole span.
+        free = (in_use or objects) - objects
+        yield _Part("free in used spans", free, "lower peaks; fewer objects that stay")
     kept = _mib(row, "heap_free_bytes")
     if kept is None and idle is not None and released is not None:
         kept = idle - released

@@ -251,11 +251,10 @@ def _sizes(report: Report) -> Iterator[str]:
     held = {memory.sys_mib for memory in known or report.analysis.memory} - {None}
     parts = [f"the runtime obtained {mib(held.pop())} from the OS"] if len(held) == 1 else []
     for memory in known:
-        returned = (memory.heap_sys_mib or 0.0) - (
-            memory.held_mib or memory.heap_sys_mib or 0.0
-        )
-        if parts and returned > _LEAST_RETURNED * (memory.sys_mib or 0.0):
-            parts = [f"{parts[0]} and returned {mib(returned)} of it"]
+        returned = memory.released_mib or 0.0
+        conspicuous = returned or memory.idle_unreleased_mib or 0.0
+        if parts and conspicuous > _LEAST_RETURNED * (memory.sys_mib or 0.0):
+            parts = [f"{parts[0]} and returned {mib(returned) if returned else 'none'} of it"]
         elif not parts and returned > MUCH * (memory.heap_sys_mib or 0.0):
             parts = [f"{mib(returned)} were returned to the OS"]
         named = memory.needed_is or ""

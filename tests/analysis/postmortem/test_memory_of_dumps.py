@@ -61,9 +61,18 @@ def test_held_but_idle_memory_is_named(tmp_path: Path) -> None:
     header = "HeapSys,HeapIdle,HeapReleased,HeapInuse,HeapAlloc,NextGC"
     found = dump(tmp_path, header, (400, 300, 0, 100, 90, 90))
     assert "had 400 MiB from the OS, 4.0 times the 100 MiB of heap in use" in found.advice[0]
-    assert "300 MiB of it are idle" in found.advice[1]
+    assert "300 MiB of the heap are idle, more than the heap needs" in found.advice[1]
     calm = dump(tmp_path, header, (120, 20, 10, 100, 90, 90))
     assert calm.advice == ()
+
+
+def test_what_is_idle_and_what_was_returned_need_no_other_field(tmp_path: Path) -> None:
+    header = "Alloc,HeapIdle,HeapReleased"
+    found = dump(tmp_path, header, (600, 170, 135), (1, 770, 190))
+    said = "580 MiB of the heap are idle and were not returned to the OS (190 MiB were)"
+    assert len(found.advice) == 1
+    assert said in found.advice[0]
+    assert dump(tmp_path, header, (600, 190, 190)).advice == ()
 
 
 def memory_of(**columns: list[float | None]) -> Memory:
