@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer.analysis import spans as spans_of
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.pauses import FOR_P99, PHASES, single_pauses
+from gctrace_analyzer.analysis.printed_shares import bounded
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import Totals
 from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
@@ -182,17 +183,26 @@ def summarize(
     if (low := figures["gc_cpu_share_low"]) is not None and (share := figures["gc_cpu_share"]):
         figures["gc_cpu_share_low"] = min(low, share)
     warnings = [*caveats(cycles, processes, impossible or {}, check, DEFAULT)]
+    has_gaps = figures["missing_cycles"] > 0
+    by_print = {} if _contradicts(check, has_gaps=has_gaps) else bounded(figures, spans)
+    figures |= by_print
+    of_gc, share = figures["assist_share_of_gc_cpu"], figures["gc_cpu_share"]
+    if has_gaps and of_gc is not None and share is not None:
+        # Both of all lines, also of those after one that is missing.
+        figures["assist_share_of_cpu"] = of_gc * share
     summary = Summary(**figures, warnings=())
     if summary.gc_cpu_range is not None:
-        warnings.append(_about_range(cycles))
+        warnings.append(_about_range(cycles, by_print=bool(by_print)))
     said = sorted((*warnings, *notes), key=lambda text: not text.startswith(OF_TOOLCHAIN))
     return replace(summary, warnings=tuple(said))
 
 
-def _about_range(cycles: pl.DataFrame) -> str:
+def _about_range(cycles: pl.DataFrame, *, by_print: bool) -> str:
     """Returns why GC CPU is a range."""
     why = (
-        "Go 1.23 and later count only a part of the time to stop the world"
+        "its lines show too little of the time, and print only whole percentages"
+        if by_print
+        else "Go 1.23 and later count only a part of the time to stop the world"
         if (cycles["gc_num"] == 1).any()
         else "the log begins and ends with a cycle, so it holds one more cycle than intervals"
     )
@@ -256,18 +266,20 @@ def caveats(
     yield from _about_length(cycles, thresholds)
     yield from _about_meaning(cycles)
     yield from _about_part(cycles)
-    # What missing lines took is not in the sum.
-    gaps = processes["missing_cycles"].sum() > 0
     points = check_points or 0.0
-    if points > thresholds.log_check_points or (
-        -points > thresholds.log_check_points and not gaps
-    ):
+    if _contradicts(check_points, has_gaps=processes["missing_cycles"].sum() > 0):
         yield (
             f"The log contradicts itself: its lines add up to {abs(points):.1f} points "
             f"{'more' if points > 0 else 'less'} GC CPU than it prints. Lines may be missing, or "
             "the output of several programs may be mixed."
         )
     yield from _about_restarts(processes)
+
+
+def _contradicts(points: float | None, *, has_gaps: bool) -> bool:
+    """Returns whether lines print another share of the CPU than they add up to."""
+    # What missing lines took is not in the sum.
+    return (abs if not has_gaps else float)(points or 0.0) > DEFAULT.log_check_points
 
 
 def diagnosed(processes: pl.DataFrame, t: Thresholds) -> pl.DataFrame:

@@ -255,6 +255,8 @@ class Totals:
         above, below = self.rates[name]
         spent_s, capacity_s = self.rates["gc_cpu_with_idle_share"]
         is_hidden = name in _OF_ALL_CPUS and spent_s > _ROUNDED * capacity_s
+        time_s = below if name in _OF_TIME else self.rates["gc_cpu_cores"][1]
+        is_hidden |= name in _OF_TIME | _OF_ALL_CPUS and 0 < time_s < _SHORTEST_S
         return above / below if below > 0 and not is_hidden else None
 
     def figures(self) -> dict[str, Any]:
@@ -294,6 +296,14 @@ _OF_ALL_CPUS = frozenset(
     rate for rate in RATES if "cpu_" in rate or rate == "assist_share_of_cpu"
 )
 """The rates that are over the time of all processors."""
+
+_OF_TIME = frozenset(
+    (*("gc_per_s", "counted_per_s", "gc_active_share", "stw_share"), "alloc_mib_per_s")
+)
+"""The rates that are over time."""
+
+_SHORTEST_S = 0.004
+"""Seconds. Times are printed in whole milliseconds: of a shorter time, a third may be missing."""
 
 _NOT_SHOWN = ("counted_per_s", ROUNDING)
 

@@ -165,11 +165,11 @@ def test_the_first_cycle_of_a_late_log_is_of_an_unknown_time() -> None:
     assert whole.gc_cpu_share_low == pytest.approx(12 * 0.1195 / 12.12, rel=0.02)
 
 
-def test_cycles_within_a_millisecond_have_no_share_of_the_cpu() -> None:
+def test_cycles_within_a_millisecond_have_the_share_that_they_print() -> None:
     line = (
         "gc {} @0.000s 5%: 0.007+0.14+0.001 ms clock, 0.007+0/0.032/0.10+0.001 ms cpu, "
         "0->0->0 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 1 P (forced)\n"
     )
     summary = read_text(line.format(1) + line.format(2)).summary()
-    assert summary.gc_cpu_share is None
+    assert (summary.gc_cpu_share_low, summary.gc_cpu_share_high) == pytest.approx((0.05, 0.06))
     assert summary.gc_cpu_with_idle_share is None

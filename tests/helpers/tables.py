@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def cycle_tables(draw: Any) -> pl.DataFrame:
     """Returns the cycles of a log of one process."""
     count = draw(st.integers(2, 40))
-    every = draw(st.sampled_from([0.02, 0.2, 1.0, 120.2]))
+    every = draw(st.sampled_from([0.06, 0.2, 1.0, 120.2]))
     sizes = st.lists(st.integers(1, 200), min_size=count, max_size=count)
     live, grown, room, mark = (draw(sizes) for _ in range(4))
     text = log_of(

@@ -53,7 +53,7 @@ def test_an_early_trigger_is_reported_only_with_assist_pressure(
 
 
 def test_a_start_up_with_many_assists_is_only_a_note() -> None:
-    facts = facts_of(log_of(4, every=0.02, assist=3.0, background=3.0))
+    facts = facts_of(log_of(4, every=0.04, assist=6.0, background=6.0))
     assert (facts.summary.assist_share_of_cpu or 0) > facts.thresholds.assist_warn_cpu_share
     (finding,) = matches(assists.assist_pressure, facts)
     assert finding.severity == "info"

@@ -28,7 +28,7 @@ def test_gc_cpu_is_a_warning_and_then_bad() -> None:
 
 
 def test_a_busy_start_up_is_not_a_finding() -> None:
-    facts = facts_of(log_of(4, every=0.02, background=12))
+    facts = facts_of(log_of(4, every=0.04, background=24))
     assert (facts.summary.gc_cpu_share or 0) > 0.25
     assert not matches(cpu.high_gc_cpu, facts)
 

@@ -1,0 +1,69 @@
+"""What the percentages that lines print say of GC CPU over a log.
+
+Each line prints the share of the CPU that GC took since its process started, as a whole number.
+That holds for the whole time, also where lines are missing or truncated times hide its length.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from gctrace_analyzer.analysis.thresholds import DEFAULT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ROUNDING = DEFAULT.log_check_points / 100
+"""By how much what lines add up to may differ from what they print."""
+
+_OF_CPU = ("gc_cpu_cores", "assist_share_of_cpu")
+_WITH_IDLE = ("gc_cpu_with_idle_share", "gc_cpu_with_idle_cores", "gc_cpu_nonidle_share")
+
+
+def bounded(figures: Mapping[str, Any], spans: pl.DataFrame) -> dict[str, Any]:
+    """Returns the figures of a summary that the printed percentages correct, by name.
+
+    Args:
+        figures: of the summary, over the time of lines that follow each other.
+        spans: what `spans.of_cycles` returns for the same cycles.
+    """
+    if (printed := _bounds(spans)) is None:
+        return {}
+    middle, (least, most) = sum(printed) / 2, printed
+    ends = {"gc_cpu_share_low": least, "gc_cpu_share_high": most}
+    share, low, high = (figures[f"gc_cpu_share{end}"] for end in ("", "_low", "_high"))
+    if share is None:
+        return {"gc_cpu_share": middle, **ends, "gc_cpu_cores": middle * _procs(spans)}
+    if least - _ROUNDING <= (high or share) and (low or share) <= most + _ROUNDING:
+        return {}
+    times = middle / share
+    # What lines that are missing took on idle CPUs is unknown.
+    unknown = _WITH_IDLE if figures["missing_cycles"] else ()
+    scaled = {
+        name: None if figures[name] is None or name in unknown else figures[name] * times
+        for name in (*_OF_CPU, *_WITH_IDLE)
+    }
+    return {"gc_cpu_share": middle, **ends, **scaled}
+
+
+def _procs(spans: pl.DataFrame) -> float:
+    return float(spans["procs"].mean() or 0)  # type: ignore[arg-type]  # a numeric column
+
+
+def _bounds(spans: pl.DataFrame) -> tuple[float, float] | None:
+    """Returns the shares of all CPU between which GC CPU was; None if the log does not show it."""
+    if spans.is_empty() or (spans["cpus"] < spans["procs"]).any():
+        # The runtime counts workers that wait for a CPU, too.
+        return None
+    ends = spans.group_by("process").agg(
+        pl.col("gc_num").first(),
+        printed=pl.col("gc_cpu_since_start_pct").last(),
+        time_s=(pl.col("procs") * pl.col("elapsed_s")).sum(),
+    )
+    printed, whole_s = ends["printed"], float(ends["time_s"].sum())
+    if printed.null_count() or (ends["gc_num"] != 1).any() or not whole_s > 0:
+        return None
+    share = float((printed * ends["time_s"]).sum()) / 100 / whole_s
+    return share, min(share + 0.01, 1.0)
