@@ -139,7 +139,8 @@ def _gc_cpu(s: Summary, printed: int | None) -> str:
     if printed is not None and printed >= max(_MORE * 100 * (s.gc_cpu_share or 0), _LEAST_PCT):
         known.append(f"{printed} % since the start")
     more = f" ({'; '.join(known)})" if known else ""
-    when = " while the one cycle ran" if s.is_of_one_cycle else ""
+    ran = "the one cycle ran" if s.cycles == 1 else "its cycles ran"
+    when = f" while {ran}" if s.is_of_single_cycles else ""
     return f"GC takes {gc_cpu_text(s)} of the CPU{more}{when}"
 
 

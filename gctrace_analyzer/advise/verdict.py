@@ -280,7 +280,7 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
         before = not_null(analysis.cycles["gc_cpu_since_start_pct"]).tail(1)
         was_costly = (before > 100 * t.gc_cpu_warn).any()
         costly = bool(headline_levels.costly(analysis.summaries.values(), t))
-        if s.is_of_one_cycle and (analysis.cycles["start_s"] > t.short_log_s).all():
+        if s.is_of_single_cycles and (analysis.cycles["start_s"] > t.short_log_s).all():
             # The runtime's share since the start says more than the time of a single cycle.
             costly = costly and was_costly
         unclear = not shown or costly or (s.span_s and s.span_s > t.min_span_s and was_costly)

@@ -32,6 +32,7 @@ from gctrace_analyzer.analysis.timeline import segments as segments_of
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
 from gctrace_analyzer.ingest.processes import longest_process
 from gctrace_analyzer.ingest.rows import compact, is_long, of_process, where
+from gctrace_analyzer.ingest.sniff import runs_benchmarks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -431,7 +432,8 @@ class Analysis:
                 regimes_of=self.regimes_of,
                 pauses_of=self.dumps.cycle_pauses if self.by_dumps else lambda _: None,
                 rules=metrics_findings.RULES if self.by_dumps else diagnose.PROCESS_RULES,
-                is_benchmark=not self.log.tables["benchmarks"].is_empty(),
+                is_benchmark=not self.log.tables["benchmarks"].is_empty()
+                or runs_benchmarks(self.log.notes),
             )
         )
         if self.profiled is not None:

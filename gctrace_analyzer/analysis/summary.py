@@ -102,9 +102,9 @@ class Summary(Plain):
         return (low, high) if max(value - low, high - value) > _WIDE * value else None
 
     @property
-    def is_of_one_cycle(self) -> bool:
-        """Whether nearly all of the time is that of one cycle, and shows nothing but it."""
-        return self.cycles == 1 and (self.gc_active_share or 0) > _NEARLY_ALL
+    def is_of_single_cycles(self) -> bool:
+        """Whether no two cycles follow each other, so that nearly all of the time is theirs."""
+        return self.gc_per_s is None and (self.gc_active_share or 0) > _NEARLY_ALL
 
     @property
     def gc_cpu_most_cores(self) -> float | None:

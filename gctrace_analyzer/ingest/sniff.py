@@ -14,6 +14,8 @@ from gctrace_analyzer.ingest.metrics import layouts
 from gctrace_analyzer.ingest.wrappers import csv_export, journal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gctrace_analyzer.ingest.sources import SourceFacts
 
 SNIFF_BYTES = 1 << 16
@@ -279,6 +281,8 @@ _TRACED_PROGRAM = re.compile(
 )
 
 
+_NEXT_COMMAND = re.compile(r" *(?:&&|\|\||;)")
+
 OF_TOOLCHAIN = "Cycles may be those of "
 """How the sentence of `of_toolchain` begins: whose cycles these are comes before other notes."""
 
@@ -296,7 +300,10 @@ def of_toolchain(text: str) -> str | None:
         return None
     if not (named := _GO_COMMAND.findall(text)):
         return None
-    commands = [*dict.fromkeys(command.strip() for command, _ in named if command)] or ["go"]
+    own = (
+        _NEXT_COMMAND.split(command, maxsplit=1)[0].strip() for command, _ in named if command
+    )
+    commands = [*dict.fromkeys(own)] or ["go"]
     if _TRACED_PROGRAM.search(text):
         # Others printed no cycles.
         commands = [command for command in commands if "gctrace=" in command]
@@ -311,6 +318,12 @@ def of_toolchain(text: str) -> str | None:
 
 
 _MOST_COMMANDS = 3
+
+
+def runs_benchmarks(notes: Iterable[str]) -> bool:
+    """Returns whether the notes on reading a log show that `go test` ran benchmarks."""
+    return any(note.startswith(OF_TOOLCHAIN) and "-bench" in note for note in notes)
+
 
 PROFILES = "/debug/pprof"
 """The path of net/http/pprof."""

@@ -122,6 +122,16 @@ def test_a_log_without_its_first_cycles_is_not_said_to_agree() -> None:
     assert "agrees" not in said
 
 
+def test_single_cycles_of_several_processes_are_not_their_whole_time() -> None:
+    line = (
+        "gc {} @{}s 9%: 0.013+50+0.002 ms clock, 0.013+3.0/12/0+0.002 ms cpu, "
+        "440->499->264 MB, 517 MB goal, 1 P\n"
+    )
+    run = read_text(line.format(428, 66.864) + line.format(20, 47.276))
+    assert run.summary().is_of_single_cycles
+    assert ", in these cycles" in plain(document(run.report()))
+
+
 @pytest.mark.parametrize(
     "heading",
     [

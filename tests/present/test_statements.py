@@ -925,6 +925,21 @@ def test_a_command_whose_packages_are_headed_is_named_once() -> None:
     assert "those of `go`: go, compile" in (alone or "")
 
 
+def test_a_go_command_without_gctrace_of_its_own_prints_no_cycles() -> None:
+    built = "$ go build -o main . && GODEBUG=gctrace=1 ./main\n"
+    assert of_toolchain(f"{built}{log_of(3)}") is None
+    both = of_toolchain(f"$ GODEBUG=gctrace=1 go build . && ./main\n{log_of(3)}") or ""
+    assert "those of `GODEBUG=gctrace=1 go build .`: go, compile" in both
+
+
+def test_cycles_that_go_test_forces_before_its_benchmarks_are_no_problem() -> None:
+    """Also where the results of the benchmarks are cut off."""
+    text = log_of(6, forced=True)
+    report = read_text(f"$ GODEBUG=gctrace=1 go test -bench=.\n{text}").report()
+    (forced,) = (each for each in report.analysis.findings if each.name == "forced-gc")
+    assert (forced.severity, "`go test -bench` does" in forced.evidence) == ("info", True)
+
+
 def test_a_range_of_gc_cpu_is_the_same_all_over_the_page() -> None:
     late = "".join(log_of(10).splitlines(keepends=True)[5:])
     report = read_text(late).report()

@@ -55,6 +55,7 @@ _CUT_SHORT = "cut short"
 _INTERRUPTED = "interrupted by another write, and the rest is missing"
 _INTERLEAVED = "two processes wrote at the same time, and their numbers cannot be separated"
 _WRONG_ORDER = "fields in an order that no Go version prints"
+_LEFT_OUT = "its author left parts out (...)"
 _NO_COLON = "the colon after the percentage is missing"
 _OTHER_CASE = "other capital letters than the runtime prints"
 _NO_RECORD = "begins like a record, and does not go on like one of any Go version"
@@ -62,6 +63,8 @@ _NO_RECORD = "begins like a record, and does not go on like one of any Go versio
 _BEGINS = re.compile(r"gc #?\d+ @\d+(?:\.\d+)?s -?\d+%: ")
 _WITH_COMMAS = re.compile(r"@\d+,\d+s -?\d+%: \d+,\d+\+")
 _WITHOUT_COLON = re.compile(r"gc #?\d+ @\d+\.\d+s -?\d+% +\d+(?:\.\d+)?\+")
+
+_ELLIPSIS = re.compile(r"\.\.\.|…")
 
 _MAX_TEARS = 3
 """How often one record may be torn; twice was never seen in 4,369 real cycles."""
@@ -362,6 +365,8 @@ def _reason(suspect: Suspect) -> str | None:
     if suspect.kind != "head":
         return _REASONS.get(suspect.kind)
     text = suspect.text.rstrip(" .…")
+    if _ELLIPSIS.search(text):
+        return _LEFT_OUT
     if _WITHOUT_COLON.match(text):
         return _NO_COLON
     if _HEAD.match(text) and _in_any_case(_possible_shapes(text)).fullmatch(text):

@@ -85,7 +85,7 @@ def state(report: Report) -> list[KeyFigure]:
     if s.assist_share_of_gc_cpu is not None:
         value = share(s.assist_share_of_gc_cpu)
         note = "of GC CPU"
-        if s.assist_share_of_cpu is not None and not s.is_of_one_cycle:
+        if s.assist_share_of_cpu is not None and not s.is_of_single_cycles:
             note += f"; {share(s.assist_share_of_cpu)} of all CPU"
         note = "not measurable" if coarse.get("gc_cpu") else note
         figures.append(_with_level(report, "Mark assist", value, note, "assist"))
@@ -107,7 +107,7 @@ def _pauses(report: Report) -> tuple[str, str] | None:
         return _total_of_pauses(report)
     first, value = next(iter(known.items()))
     longest = [f"{known['max']} max"] if first == "p99" and "max" in known else []
-    time = "the cycle" if s.is_of_one_cycle else "time"
+    time = _these(s, "the cycle", "the cycles") if s.is_of_single_cycles else "time"
     of_time = [] if s.stw_share is None else [f"{share(s.stw_share)} of {time}"]
     if many := coarse.get("pauses"):
         longest, of_time = [], [f"not measurable: {many} are printed as 0"]
@@ -334,10 +334,14 @@ def _cores(s: Summary) -> str:
         note = cores_text(s.gc_cpu_most_cores, s.cpus)
     if with_idle := gc_cpu_with_idle(s):
         note += f"; {with_idle} with idle"
-    if s.is_of_one_cycle:
-        note += ", in this cycle"
+    if s.is_of_single_cycles:
+        note += f", in {_these(s, 'this cycle', 'these cycles')}"
     is_range = s.gc_cpu_range and (s.gc_cpu_most_cores or 0) >= LEAST_CORES
     return f"up to {note}" if is_range else note
+
+
+def _these(s: Summary, one: str, several: str) -> str:
+    return one if s.cycles == 1 else several
 
 
 def _live(report: Report, median: str) -> tuple[str, str]:
