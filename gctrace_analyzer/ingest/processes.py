@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 FEWEST_REPEATED = 3
 """Fewer cycles that two inputs have in common are no proof that they overlap."""
 
+_TELLING_FIGURES = 5
+"""If one input has a line twice, with so many different durations, its author repeats it."""
+
 _PRINTED = (
     "gc_num", "start_s", "stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms",
     "stw_sweep_term_cpu_ms", "assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms",
@@ -46,6 +49,8 @@ _PRINTED = (
     "heap_goal_mib", "gc_cpu_since_start_pct", "procs",
 )  # fmt: skip
 """What the line of a cycle says."""
+
+_DURATIONS = [name for name in _PRINTED if name.endswith("_ms")]
 
 _NAMED = "[^\x1f]"
 """Matches an identity (`_key`) that is not empty."""
@@ -154,30 +159,36 @@ def go_versions(formats: Iterable[str]) -> tuple[str | None, str | None]:
 
 
 def without_repeated(parts: Sequence[Part]) -> list[str]:
-    """Removes cycles that an earlier input has too; returns a note on each input that has such.
+    """Removes cycles that the inputs have twice; returns a note on each input that has such.
 
     Logs that were fetched twice overlap, and a log may be saved with timestamps and without: then
-    the lines with timestamps are kept.
+    the lines with timestamps are kept. A text may show a line again, to explain it.
     """
     inputs = [part.cycles for part in parts]
-    if sum(any(map(len, frames)) for frames in inputs) < 2:
-        return []
     # Cycles without a start, of Go 1.4 and earlier, may be alike by chance.
     begun = pl.col("start_s").is_not_null()
     twice = pl.struct("gc_num", "start_s").is_duplicated()
     # Names take longer to compare than numbers, and hardly any inputs overlap.
     frames = [frame.select("gc_num", "start_s") for frame in chain(*inputs)]
-    if pl.concat(frames).select((begun & twice).sum()).item() < FEWEST_REPEATED:
+    if not frames or (pl.concat(frame["gc_num"] for frame in frames).diff() > 0).all():
+        return []
+    if not pl.concat(frames).select((begun & twice).any()).item():
         return []
     rows = _rows_of(inputs).filter(begun & twice)
-    best = (pl.col("logged_at").is_null(), pl.col("of"))
-    first, who = (pl.col(each).sort_by(*best).first().over(_PRINTED) for each in ("of", "key"))
-    # Programs with different names that print the same lines are different programs.
-    named = (
-        (pl.col("key") != who) & pl.col("key").str.contains(_NAMED) & who.str.contains(_NAMED)
+    best = (pl.col("logged_at").is_null(), "repaired", "row")
+    first, of, who = (
+        pl.col(each).sort_by(*best).first().over(_PRINTED) for each in ("row", "of", "key")
     )
-    again = rows.filter((pl.col("of") != first) & ~named)
-    if len(again) < FEWEST_REPEATED:
+    # Programs with different names that print the same lines are different programs.
+    key, of_first = pl.col("key"), pl.col("who")
+    named = (key != of_first) & key.str.contains(_NAMED) & of_first.str.contains(_NAMED)
+    figures = pl.concat_list(_DURATIONS).list.drop_nulls().list.n_unique()
+    rows = rows.with_columns(elsewhere=pl.col("of") != of, first=first, who=who)
+    again = rows.filter((pl.col("row") != pl.col("first")) & ~named)
+    is_overlap = again["elsewhere"].sum() >= FEWEST_REPEATED
+    shown_again = (figures >= _TELLING_FIGURES) & (key == of_first)
+    again = again.filter(pl.when("elsewhere").then(is_overlap).otherwise(shown_again))
+    if again.is_empty():
         return []
     kept = pl.repeat(value=True, n=sum(map(len, chain(*inputs))), eager=True)
     kept = kept.scatter(again["row"], False)  # noqa: FBT003
@@ -189,17 +200,20 @@ def without_repeated(parts: Sequence[Part]) -> list[str]:
             for frame, (start, end) in zip(part.cycles, pairwise(ends), strict=True)
         ]
         begin = ends[-1]
+    counts = again.group_by("of", "elsewhere").len().sort("of", "elsewhere")
     return [
-        f"{count:,} cycles of {parts[of].facts.name} are in another input as well, and are "
-        "counted once."
-        for of, count in again.group_by("of").len().sort("of").iter_rows()
+        f"{parts[of].facts.name}: cycles that are in {'another' if elsewhere else 'this'} input "
+        f"as well are counted once ({count:,})."
+        for of, elsewhere, count in counts.iter_rows()
     ]
 
 
 def _rows_of(inputs: list[list[pl.DataFrame]]) -> pl.DataFrame:
     """Returns what the line of each cycle says, with `row`, input (`of`) and identity (`key`)."""
     return pl.concat(
-        frame.select(*_PRINTED, "logged_at", of=pl.lit(of)).with_columns(_key(frame))
+        frame.select(*_PRINTED, "logged_at", "repaired", of=pl.lit(of)).with_columns(
+            _key(frame)
+        )
         for of, frames in enumerate(inputs)
         for frame in frames
     ).with_row_index("row")

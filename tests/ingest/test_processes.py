@@ -143,7 +143,8 @@ def of(name: str, *lines: str) -> list[str]:
 
 def test_processes_are_numbered_in_the_order_of_their_first_cycle() -> None:
     """Of two services, the one that appears first restarts twice."""
-    api = of("api", *(cycle(n, n) for n in (1, 2, 1, 2, 1, 2)))
+    starts = (1, 2, 1.01, 2.01, 1.02, 2.02)
+    api = of("api", *(cycle(n, s) for n, s in zip((1, 2) * 3, starts, strict=True)))
     web = of("web", *(cycle(n, n) for n in (1, 2, 3, 4)))
     assert processes(*api[:2], *web[:2], *api[2:4], *web[2:], *api[4:]) == [
         0, 0, 1, 1, 2, 2, 1, 1, 3, 3
@@ -295,7 +296,7 @@ def test_logs_that_overlap_count_once(tmp_path: Path) -> None:
     assert run.cycles["gc_num"].to_list() == list(range(1, 11))
     assert run.cycles["process"].unique().to_list() == [0]
     name = tmp_path / "b"
-    note = f"4 cycles of {name} are in another input as well, and are counted once."
+    note = f"{name}: cycles that are in another input as well are counted once (4)."
     assert note in run.summary().warnings
 
 
@@ -312,8 +313,20 @@ def test_runs_that_begin_alike_are_no_overlap(tmp_path: Path) -> None:
     one, other = alike + cycle(3, 0.35, live=21), alike + cycle(3, 0.33, live=22)
     run = gca.read(*inputs(tmp_path, one=one, other=other))
     assert run.cycles["gc_num"].to_list() == [1, 2, 3, 1, 2, 3]
-    crash = cycle(1, 0.1) * 5
-    assert len(read_text(crash).cycles) == 5
+    crash = (
+        "gc 1 @0.001s 0%: 0+1.0+0 ms clock, 0+0/1.0/0+0 ms cpu, 4->4->0 MB, 5 MB goal, 2 P\n"
+    )
+    assert len(read_text(crash * 5).cycles) == 5
+
+
+def test_a_line_that_a_text_repeats_is_one_cycle() -> None:
+    lines = [cycle(n, n / 10) for n in range(1, 5)]
+    torn = lines[2].replace("0.13+", "2019/04/06 14:28:27 force gc.\n0.13+")
+    run = read_text(f"{''.join(lines[:3])}As it came out:\n{torn}{lines[3]}")
+    assert run.cycles["gc_num"].to_list() == [1, 2, 3, 4]
+    assert not run.cycles["repaired"].any()
+    assert run.processes["cycles"].to_list() == [4]
+    assert "cycles that are in this input as well are counted once (1)." in str(run.summary())
 
 
 def test_inputs_that_seem_to_continue_each_other_lose_nothing(tmp_path: Path) -> None:
