@@ -403,8 +403,8 @@ def _context_of(lines: Lines, data: bytes, suspects: list[Suspect]) -> pl.DataFr
     count = lines.total
     spans = [(0, CONTEXT_LINES), (count - CONTEXT_LINES, count)]
     for suspect in suspects:
-        before = CONTEXT_LINES if suspect.kind == "headless" else 0
-        after = CONTEXT_LINES if suspect.kind in ("head", "headless", "glued") else 0
+        before = CONTEXT_LINES if suspect.kind in ("headless", "piece") else 0
+        after = CONTEXT_LINES if suspect.kind != "long" else 0
         spans.append((suspect.line_no - 1 - before, suspect.line_no + after))
     near = {
         number + 1 for begin, end in spans for number in range(max(begin, 0), min(end, count))

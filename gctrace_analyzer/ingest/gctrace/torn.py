@@ -84,7 +84,7 @@ _MAX_HEADS_OF_A_LINE = 16
 
 _HEAD = re.compile(MODERN_HEAD)
 _BARE_GC = re.compile(r"gc (?:#?\d*)|gc$")
-_MIDDLE = re.compile(r"^[-\d.+/>@%: s]*(?:%|ms c|MB|->)")
+_MIDDLE = re.compile(r"^(?:[-\d.+/>@%: s]*(?:%|ms c|MB|->)|#?\d* ?@\d)")
 # Text with two numbers where a record has them, such as `gc 12 @0.345`, is part of a record.
 _CERTAINLY_A_RECORD = re.compile(r"^(?:gc #?\d+ @\d+\.\d{3}|(?!gc #?\d+ ).*?\d\D+\d)")
 _RECORD_WORDS = re.compile(r" ms cpu| MB |\d P\b")
@@ -173,7 +173,7 @@ class _Rejoiner:
                 if heads[suspect.line_no] <= _MAX_HEADS_OF_A_LINE:
                     self._find_rest(suspect)
         for suspect in suspects:
-            if suspect.kind == "headless" and suspect.line_no not in self.used:
+            if suspect.kind in ("headless", "piece") and suspect.line_no not in self.used:
                 self._find_head(suspect)
         for suspect in suspects:
             reason = None if suspect.line_no in self.used else _reason(suspect)
@@ -255,7 +255,7 @@ class _Rejoiner:
                 return None
             middle = begin[:cut] + line
             gained = middle[cut : _record_length(middle, shapes)]
-            if len(gained) >= 4 and re.search("[a-zA-Z%]", gained):
+            if len(gained) >= 4 and re.search("[a-zA-Z%@]", gained):
                 rest = self._completed(head, middle, later, shapes, tears - 1)
                 rests |= {cut: rest} if rest else {}
         if not rests:
@@ -265,7 +265,7 @@ class _Rejoiner:
         return next(parts for parts in rests.values() if parts[0] == best)
 
     def _find_head(self, tail: Suspect) -> None:
-        """Finds the `gc N` that the rest of a record belongs to; the rest may be torn too."""
+        """Finds the `gc N` that the rest of a record belongs to; what is between may be torn too."""
         nearest: dict[tuple[str, str], int] = {}
         for number, begin, prefix in islice(self._heads_before(tail.line_no), _MAX_HEADS):
             # What the nearest of equal ones does not explain, the others do not either.
@@ -278,14 +278,17 @@ class _Rejoiner:
                     self.result.joined.append(Joined(number, text))
                     self.used.update((number, tail.line_no))
                     return
-        later = self._after(tail.line_no)
         for number, begin, prefix in heads:
             head = Suspect(number, prefix, begin, "head")
-            torn = self._torn_again(head, begin, tail.text, later, MODERN, _MAX_TEARS)
-            if torn:
-                self.result.joined.append(Joined(number, torn[0]))
-                self.used.update((number, tail.line_no, *torn[1]))
-                return
+            following = self._unused(range(number + 1, tail.line_no + 1 + CONTEXT_LINES))
+            for at, (middle, line) in enumerate(following, start=1):
+                if middle > tail.line_no:
+                    break
+                torn = self._torn_again(head, begin, line, following[at:], MODERN, _MAX_TEARS)
+                if torn and tail.line_no in (used := (number, middle, *torn[1])):
+                    self.result.joined.append(Joined(number, torn[0]))
+                    self.used.update(used)
+                    return
 
     def _heads_before(self, line_no: int) -> Iterator[tuple[int, str, str]]:
         """Yields each possible bare `gc N` before a line: line, text from it on, and prefix.

@@ -77,7 +77,7 @@ def test_a_line_torn_twice_is_joined() -> None:
     assert_whole(log_of(*writes, TORN[second:] + "\n"))
 
 
-@pytest.mark.parametrize("second", [26, 70, 89, 100])
+@pytest.mark.parametrize("second", [9, 10, 12, 13, 16, 26, 70, 89, 100])
 def test_a_line_torn_after_its_first_word_and_once_more_is_joined(second: int) -> None:
     other = APPLICATION[0] + "\n"
     assert_whole(log_of(TORN[:3], other, TORN[3:second], other, TORN[second:] + "\n"))
