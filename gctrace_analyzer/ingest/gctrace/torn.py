@@ -265,7 +265,7 @@ class _Rejoiner:
         return next(parts for parts in rests.values() if parts[0] == best)
 
     def _find_head(self, tail: Suspect) -> None:
-        """Finds the `gc N` that the rest of a record belongs to; what is between may be torn too."""
+        """Finds the `gc N` that the rest of a record belongs to; the rest may be torn too."""
         nearest: dict[tuple[str, str], int] = {}
         for number, begin, prefix in islice(self._heads_before(tail.line_no), _MAX_HEADS):
             # What the nearest of equal ones does not explain, the others do not either.
