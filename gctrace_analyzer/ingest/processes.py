@@ -186,7 +186,10 @@ def without_repeated(parts: Sequence[Part]) -> list[str]:
     rows = rows.with_columns(elsewhere=pl.col("of") != of, first=first, who=who)
     again = rows.filter((pl.col("row") != pl.col("first")) & ~named)
     is_overlap = again["elsewhere"].sum() >= FEWEST_REPEATED
-    shown_again = (figures >= _TELLING_FIGURES) & (key == of_first)
+    # What is repeated from the first cycle on is another process.
+    begins = pl.col("row").diff().fill_null(0) != 1
+    is_restart = (pl.col("gc_num").first() == 1).over(begins.cum_sum())
+    shown_again = (figures >= _TELLING_FIGURES) & (key == of_first) & ~is_restart
     again = again.filter(pl.when("elsewhere").then(is_overlap).otherwise(shown_again))
     if again.is_empty():
         return []

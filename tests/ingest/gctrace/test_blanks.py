@@ -34,10 +34,15 @@ def test_a_record_with_other_blanks_reads_as_it_was_printed(
     changed = line
     for word in ["ms", "us", "MB"] if units_only else [""]:
         changed = changed.replace(f" {word}", blank + word)
-    log = [prefix + each for each in (line, changed, line)]
-    run = read_text("\n".join(log) + "\n")
-    expected = read_text("\n".join([prefix + line] * 3) + "\n").cycles
-    assert run.cycles.drop("repaired").equals(expected.drop("repaired"))
+    run, expected = (
+        read_text(
+            "".join(
+                f"{prefix}{text.replace('@', f'@{at}')}\n" for at, text in enumerate(log, 1)
+            )
+        )
+        for log in ((line, changed, line), (line, line, line))
+    )
+    assert run.cycles.drop("repaired").equals(expected.cycles.drop("repaired"))
     assert run.cycles.filter("repaired")["line_no"].to_list() == [2]
     assert run.rejected.is_empty()
 

@@ -33,8 +33,11 @@ REASONS = {
 
 
 def counted(cycles: Iterable[reference.Cycle]) -> Counter[tuple[object, ...]]:
-    """The cycles without their lines: a record that was torn begins on another line."""
-    return Counter(each[1:] for each in cycles)
+    """The cycles without their lines: a record that was torn begins on another line.
+
+    Of a line that is repeated, the real reader counts one.
+    """
+    return Counter({each[1:] for each in cycles})
 
 
 def read(data: bytes) -> gca.Run | None:
