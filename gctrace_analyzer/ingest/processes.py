@@ -50,8 +50,6 @@ _PRINTED = (
 )  # fmt: skip
 """What the line of a cycle says."""
 
-_DURATIONS = [name for name in _PRINTED if name.endswith("_ms")]
-
 _NAMED = "[^\x1f]"
 """Matches an identity (`_key`) that is not empty."""
 
@@ -174,25 +172,21 @@ def without_repeated(parts: Sequence[Part]) -> list[str]:
         return []
     if not pl.concat(frames).select((begun & twice).any()).item():
         return []
-    rows = _rows_of(inputs).filter(begun & twice)
     best = (pl.col("logged_at").is_null(), "repaired", "row")
-    first, of, who = (
-        pl.col(each).sort_by(*best).first().over(_PRINTED) for each in ("row", "of", "key")
-    )
+    first = pl.col("row", "of", "key").sort_by(*best).first().over(_PRINTED)
+    rows = _rows_of(inputs).filter(begun & twice).with_columns(first.name.prefix("first_"))
     # Programs with different names that print the same lines are different programs.
-    key, of_first = pl.col("key"), pl.col("who")
+    key, of_first, of = pl.col("key"), pl.col("first_key"), pl.col("of")
     named = (key != of_first) & key.str.contains(_NAMED) & of_first.str.contains(_NAMED)
-    figures = pl.concat_list(_DURATIONS).list.drop_nulls().list.n_unique()
-    rows = rows.with_columns(elsewhere=pl.col("of") != of, first=first, who=who)
-    again = rows.filter((pl.col("row") != pl.col("first")) & ~named)
+    again = rows.filter((pl.col("row") != pl.col("first_row")) & ~named)
+    again = again.with_columns(elsewhere=of != pl.col("first_of"))
     is_overlap = again["elsewhere"].sum() >= FEWEST_REPEATED
     # What is repeated from the first cycle on is another process.
     begins = pl.col("row").diff().fill_null(0) != 1
     is_restart = (pl.col("gc_num").first() == 1).over(begins.cum_sum())
+    figures = pl.concat_list("^.*_ms$").list.drop_nulls().list.n_unique()
     shown_again = (figures >= _TELLING_FIGURES) & (key == of_first) & ~is_restart
     again = again.filter(pl.when("elsewhere").then(is_overlap).otherwise(shown_again))
-    if again.is_empty():
-        return []
     kept = pl.repeat(value=True, n=sum(map(len, chain(*inputs))), eager=True)
     kept = kept.scatter(again["row"], False)  # noqa: FBT003
     begin = 0

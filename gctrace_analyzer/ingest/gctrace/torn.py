@@ -209,9 +209,8 @@ class _Rejoiner:
             head, head.text, following, shapes, _MAX_TEARS
         )
         if parts:
-            text, used = parts
-            self.result.joined.append(Joined(head.line_no, text))
-            self.used.update(used, (head.line_no,))
+            self.result.joined.append(Joined(head.line_no, parts[0]))
+            self.used.update(parts[1], (head.line_no,))
 
     def _completed(
         self,
@@ -282,9 +281,9 @@ class _Rejoiner:
             head = Suspect(number, prefix, begin, "head")
             following = self._unused(range(number + 1, tail.line_no + 1 + CONTEXT_LINES))
             for at, (middle, line) in enumerate(following, start=1):
-                if middle > tail.line_no:
-                    break
-                torn = self._torn_again(head, begin, line, following[at:], MODERN, _MAX_TEARS)
+                torn = middle <= tail.line_no and self._torn_again(
+                    head, begin, line, following[at:], MODERN, _MAX_TEARS
+                )
                 if torn and tail.line_no in (used := (number, middle, *torn[1])):
                     self.result.joined.append(Joined(number, torn[0]))
                     self.used.update(used)
@@ -389,9 +388,7 @@ def _in_any_case(shapes: tuple[Shape, ...]) -> re.Pattern[str]:
 
 def _holds_two_records(text: str) -> bool:
     """Returns whether parts of two records are mixed on one line."""
-    if _TWO_HEADS.search(text):
-        return True
-    if text.count(" ms clock,") > 1 or text.count(" ms cpu,") > 1:
+    if _TWO_HEADS.search(text) or max(map(text.count, (" ms clock,", " ms cpu,"))) > 1:
         return True
     # Looks for the start of one record before the number, time and percentage of another.
     first = _HEAD_START.search(text)
