@@ -319,9 +319,8 @@ class Analysis:
             return self.dumps.summary
         if is_long(self.cycles):
             _ = self._goals  # which take most memory to find, so before anything is kept
-        agreement = None if self.overlap is None else self.overlap.sentence
-        notes = (agreement, self.ignored_version, of_other_programs(self.tables))
-        return summarize(
+        notes = (self.ignored_version, of_other_programs(self.tables))
+        traced = summarize(
             self.cycles,
             self.tables["processes"],
             durations=self.durations,
@@ -329,6 +328,7 @@ class Analysis:
             impossible=self.log.impossible,
             notes=(*self.log.notes, *filter(None, notes)),
         )
+        return self.overlap.with_counted_allocation(traced) if self.overlap else traced
 
     @cached_property
     def figures(self) -> Summary:

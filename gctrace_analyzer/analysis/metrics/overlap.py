@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import polars as pl
 
 from gctrace_analyzer.analysis.spans import whole
@@ -9,11 +12,17 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import duration_text
 
+if TYPE_CHECKING:
+    from gctrace_analyzer.analysis.summary import Summary
+
 OTHER_PROGRAM = 1.5
 """Ratio of the allocation rates above which the sources are probably not of one process."""
 
 DIFFERENT = 0.10
 """Relative difference that is mentioned; gctrace shows 2 to 8 % too much allocation."""
+
+_MOST = 0.5
+"""Share of the cycles. What metrics count of less need not hold for the rest."""
 
 
 @frozen
@@ -41,6 +50,23 @@ class Overlap:
         """Returns what gctrace shows relative to the metrics; None if one of them does not."""
         traced, scraped = self.traced[figure], self.scraped[figure]
         return traced / scraped if traced is not None and scraped else None
+
+    def with_counted_allocation(self, summary: Summary) -> Summary:
+        """Returns the figures of gctrace with a note, and the allocation that the metrics count.
+
+        Sizes at the start and end of cycles only bound what was allocated in between.
+        """
+        error, total = self.ratio("allocated_mib"), summary.alloc_total_mib
+        is_most = (self.traced["cycles"] or 0) > _MOST * summary.cycles
+        rate, notes = summary.alloc_mib_per_s, (*summary.warnings, self.sentence)
+        if not is_most or not self.is_one_process or not error or total is None:
+            return replace(summary, warnings=notes)
+        if abs(error - 1) > DIFFERENT:
+            notes = (*notes, "The allocation shown is that of the metrics, which count it.")
+        rate = rate and rate / error
+        return replace(
+            summary, alloc_total_mib=total / error, alloc_mib_per_s=rate, warnings=notes
+        )
 
     @property
     def sentence(self) -> str:

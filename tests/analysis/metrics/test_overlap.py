@@ -6,6 +6,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.metrics.overlap import Overlap
+from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS
 
 
@@ -62,3 +63,22 @@ def test_dumps_that_are_more_or_less_frequent_than_cycles_agree_with_them(name: 
     assert found.ratio("cycles") == 1
     assert found.ratio("allocated_mib") == pytest.approx(1, abs=0.1)
     assert found.ratio("pause_total_ms") == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.parametrize(("first", "is_counted"), [(10, True), (50, False)])
+def test_the_allocation_is_that_of_dumps_that_cover_most_of_the_time(
+    first: int, is_counted: bool
+) -> None:
+    """The lines show 23 MiB for each cycle, the dumps 20 MiB."""
+    lines = [
+        f"gc {n} @{n}.000s 1%: 0.1+1.0+0.1 ms clock, 0.2+0/1.0/1.0+0.2 ms cpu, 42->43->20 MB, "
+        "44 MB goal, 2 P\n"
+        + f"2026/11/27 13:06:{n - 1:02} Alloc = 41 MiB\tTotalAlloc = {20 * n} MiB\tSys = 77 MiB\t"
+        f"NumGC = {n}\n" * (n > first)
+        for n in range(1, 61)
+    ]
+    run = read_text("".join(lines))
+    total, expected = run.summary().alloc_total_mib, 60 * 20 if is_counted else 60 * 23
+    assert total == pytest.approx(expected, rel=0.02)
+    said = "The allocation shown is that of the metrics"
+    assert (said in str(run.summary().warnings)) is is_counted
