@@ -10,7 +10,13 @@ import polars as pl
 
 from gctrace_analyzer.advise import subject
 from gctrace_analyzer.advise.prediction.load import load_of, with_hidden_roots
-from gctrace_analyzer.advise.prediction.model import CONSTANTS, Constants, Model, Setting
+from gctrace_analyzer.advise.prediction.model import (
+    CONSTANTS,
+    THRASH_GOGC,
+    Constants,
+    Model,
+    Setting,
+)
 from gctrace_analyzer.advise.predictor import Baseline, Highest
 from gctrace_analyzer.advise.refusal import (
     FEW_CYCLES,
@@ -277,7 +283,7 @@ def longest_calm_part(
     less than it otherwise would, so its thrashing cycles do not predict other settings.
 
     Args:
-        cycles: the cycles of one process (`schema.CYCLES`), in order.
+        cycles: the cycles of one process (`schema.CYCLES`), in order, with `effective_gogc`.
         episodes: the episodes of the run (`schema.EPISODES`).
     """
     if cycles.is_empty():
@@ -305,8 +311,11 @@ def longest_calm_part(
     )
     if longest.is_empty():
         return cycles, True
-    chosen = marked.filter(part=longest["part"][0])
-    return chosen.select(cycles.columns), True
+    chosen = marked.filter(part=longest["part"][0]).select(cycles.columns)
+    # While memory above the limit is still being returned, the goal rises and leaves little room.
+    has_room = (pl.col("effective_gogc") >= THRASH_GOGC).fill_null(value=False)
+    later = chosen.filter(has_room.cum_max())
+    return (later if len(later) >= FEW_CYCLES else chosen), True
 
 
 def given_setting(settings: Settings) -> Setting:

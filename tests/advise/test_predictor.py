@@ -206,8 +206,11 @@ def test_the_memory_of_the_process_is_the_heap_and_what_is_outside() -> None:
     )
 
 
-def calm_part(starts: list[float], *thrashing: tuple[float, float]) -> tuple[list[float], bool]:
-    cycles = pl.DataFrame({"process": [0] * len(starts), "start_s": starts})
+def calm_part(
+    starts: list[float], *thrashing: tuple[float, float], tight_until_s: float = 0.0
+) -> tuple[list[float], bool]:
+    gogc = [50.0 if start >= tight_until_s else 5.0 for start in starts]
+    cycles = pl.DataFrame({"process": 0, "start_s": starts, "effective_gogc": gogc})
     episodes = pl.DataFrame(
         [(0, "limit-thrash", begin, end) for begin, end in thrashing],
         schema=["process", "kind", "start_s", "end_s"],
@@ -222,6 +225,9 @@ def test_predictions_start_from_the_longest_part_without_thrashing() -> None:
     starts = [float(n) for n in range(60)]
     assert calm_part(starts) == (starts, False)
     assert calm_part(starts, (20.0, 25.0)) == (starts[26:], True)
+    # After thrashing, memory above the limit is returned, until the heap has room again.
+    assert calm_part(starts, (20.0, 25.0), tight_until_s=40) == (starts[40:], True)
+    assert calm_part(starts, (20.0, 25.0), tight_until_s=55) == (starts[26:], True)
     assert calm_part(starts, (40.0, 45.0)) == (starts[:40], True)
     assert calm_part(starts, (20.0, 25.0), (30.0, 32.0)) == (starts[33:], True)
     # Twelve cycles are needed: with eleven, all are taken, and it is still known.

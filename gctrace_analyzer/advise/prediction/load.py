@@ -189,9 +189,14 @@ class Load:
         """
         if not self.shows_rate_in_mark:
             return float(self.leaves_no_cpu_idle)
-        if self.is_contended and self.idle_ms > SPARE_SHARE * self.work_ms:
+        if self.is_contended and self.has_spare_cpu:
             return 0.0
         return min(max(self._slowdown / 0.10, 0.0), 1.0)
+
+    @property
+    def has_spare_cpu(self) -> bool:
+        """Whether processors were left to idle marking, so that the CPU need not be the limit."""
+        return self.idle_ms > SPARE_SHARE * self.work_ms
 
     @property
     def lost_in_mark_s(self) -> float:

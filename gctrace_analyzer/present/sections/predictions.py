@@ -143,10 +143,12 @@ def _basis(report: Report, rows: pl.DataFrame, evidence: Sequence[Report]) -> It
 
 def _load(baseline: Predictor) -> str:
     """Returns the kind of the load; that the CPU limits a program is certain only if proven."""
-    load = baseline.load
-    if baseline.load_model == "cpu-bound" and load is not None and not load.is_surely_bound:
-        return f"probably {_LOADS[baseline.load_model]}"
-    return _LOADS[baseline.load_model]
+    load, text = baseline.load, _LOADS[baseline.load_model]
+    if baseline.load_model != "cpu-bound" or load is None or load.is_surely_bound:
+        return text
+    if load.has_spare_cpu:
+        return f"unknown, because marking ran on idle CPUs; predicted as {text}"
+    return f"probably {text}"
 
 
 def _also(evidence: Sequence[Report]) -> str:
