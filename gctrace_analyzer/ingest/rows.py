@@ -101,10 +101,18 @@ def compact(rows: pl.DataFrame) -> pl.DataFrame:
     """Returns the rows; of a long log, what is the same throughout is kept as one value."""
     if not is_long(rows):
         return rows
-    values = {name: rows[name].to_physical() for name in _OFTEN_ALIKE if name in rows.columns}
+    values = {name: whole(rows, name).to_physical() for name in _OFTEN_ALIKE if name in rows.columns}
     alike = (name for name, column in values.items() if column.min() == column.max())
     same = [name for name in alike if values[name].null_count() in (0, len(rows))]
     return rows.with_columns(pl.col(same).first())
+
+
+def whole(rows: pl.DataFrame, name: str) -> pl.Series:
+    """Returns a column with a value for each row, for a moment.
+
+    A frame that keeps one value for a column would keep both once it was asked for the column.
+    """
+    return (rows[[name]] if is_long(rows) else rows)[name]
 
 
 def distinct(values: pl.Series) -> set[Any]:
@@ -171,7 +179,7 @@ def grouped(rows: pl.DataFrame, number: str) -> GroupBy:
 
 def of_process(frame: pl.DataFrame, process: int) -> pl.DataFrame:
     """Returns the rows of a process; no copy if they are in a row, as in a crash loop."""
-    processes = frame["process"]
+    processes = whole(frame, "process")
     if frame.is_empty():
         return frame
     if is_one_process(frame):
@@ -184,7 +192,7 @@ def of_process(frame: pl.DataFrame, process: int) -> pl.DataFrame:
 
 def is_one_process(frame: pl.DataFrame) -> bool:
     """Returns whether all rows, at least one, are of the same known process."""
-    processes = frame["process"]
+    processes = whole(frame, "process")
     known = len(frame) > 0 and processes.null_count() == 0
     return known and processes.min() == processes.max()
 

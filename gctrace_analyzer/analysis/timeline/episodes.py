@@ -92,12 +92,13 @@ def enrich(metrics: pl.DataFrame, durations: pl.DataFrame, spans: pl.DataFrame) 
             printed ones; its other columns are added, and `limiter_fill` if any goal may be that
             of a limit.
     """
-    metrics = without(metrics, *OF_FEW_RULES)
-    printed = {name for name in metrics.columns if not name.endswith("_ms")}
-    own = (column for column in spans.get_columns() if column.name not in printed)
+    printed = [name for name in metrics.columns if not name.endswith("_ms")]
+    known = metrics[[name for name in printed if name not in OF_FEW_RULES]]
     limited = (metrics["goal_set_by"] == "memory-limit") | may_be_tight(spans)
     fills = limiter.fills(durations) if limited.any() else pl.lit(None, pl.Float64)
-    return metrics.with_columns(*own, *gc_cpu(spans), limiter_fill=fills)
+    # Side by side, because a column that is handed over is no longer kept as one value.
+    both = pl.concat([known, without(spans, *printed)], how="horizontal")
+    return both.with_columns(*gc_cpu(spans), limiter_fill=fills)
 
 
 def assist_storm(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
