@@ -16,13 +16,8 @@ from gctrace_analyzer.analysis import windows as windows_of
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.metrics import findings as metrics_findings
 from gctrace_analyzer.analysis.rules import diagnose, headline_levels
-from gctrace_analyzer.analysis.settings import setters
-from gctrace_analyzer.analysis.settings.known import (
-    Settings,
-    contradicted_version,
-    known,
-    versions,
-)
+from gctrace_analyzer.analysis.settings import known, setters
+from gctrace_analyzer.analysis.settings.known import Settings
 from gctrace_analyzer.analysis.settings.of_containers import of_other_programs
 from gctrace_analyzer.analysis.settings.regimes import as_table, goals_of
 from gctrace_analyzer.analysis.summary import Summary, diagnosed, summarize, too_coarse
@@ -99,7 +94,7 @@ class Analysis:
     @cached_property
     def settings(self) -> Settings:
         """GOGC, limits and other settings, given by the caller or found in the inputs."""
-        return known(self._given, self.log.tables, self.log.all_processes)
+        return known.known(self._given, self.log.tables, self.log.all_processes)
 
     def settings_of(self, process: int) -> Settings:
         """Returns the settings of one process; those of the log are of the longest one."""
@@ -107,7 +102,7 @@ class Analysis:
             return self.settings
         names = ("processes", "cycles", "memstats")
         own = {name: self.log.tables[name].filter(process=process) for name in names}
-        return known(self._given, {**self.log.tables, **own}, self.log.all_processes)
+        return known.known(self._given, {**self.log.tables, **own}, self.log.all_processes)
 
     @cached_property
     def dumps(self) -> Dumps:
@@ -178,9 +173,8 @@ class Analysis:
     @property
     def only_regimes(self) -> tuple[Regime, ...]:
         """The settings of the only process in the order of time; none of several."""
-        return (
-            self.regimes_of(self.longest_process) if len(self.tables["processes"]) < 2 else ()
-        )
+        are_several = len(self.tables["processes"]) > 1
+        return () if are_several else self.regimes_of(self.longest_process)
 
     @cached_property
     def durations(self) -> pl.DataFrame:
@@ -188,9 +182,17 @@ class Analysis:
         return correct_durations(self.cycles, self.settings, self.tables["memstats"])
 
     @cached_property
+    def _fills(self) -> pl.Expr:
+        return episodes_of.fills(self._goals[1], self._since_before, self.durations)
+
+    @cached_property
     def corrected(self) -> pl.DataFrame:
         """The cycles of `durations`, with `cpus` and CPU times of no more CPUs than there are."""
-        return compact(on_real_cpus(self.durations, self.settings.value("cpu_limit")))
+        limit = self.settings.value("cpu_limit")
+        if not is_long(self.cycles):
+            return on_real_cpus(self.durations, limit)
+        _ = self._fills  # and before them the goals, which take most memory to find
+        return compact(on_real_cpus(vars(self).pop("durations"), limit))
 
     @cached_property
     def spans(self) -> pl.DataFrame:
@@ -204,10 +206,9 @@ class Analysis:
     @cached_property
     def enriched(self) -> pl.DataFrame:
         """The cycles with metrics, corrected durations and the CPU limiter's fill level."""
-        frames = self.metrics, self.durations, self._traced
-        if len(self.tables["processes"]) == 1:
-            del self.metrics, self.durations  # which nothing else needs
-        return episodes_of.enrich(*frames)
+        of_before, rare = (self._since_before, self._goals[1]), episodes_of.OF_FEW_RULES
+        metrics = derived.with_metrics(self.cycles, *of_before, but=rare)
+        return episodes_of.enrich(metrics, self._fills, self._traced)
 
     @cached_property
     def episodes(self) -> pl.DataFrame:
@@ -317,13 +318,10 @@ class Analysis:
         """The figures of the whole log."""
         if self.by_dumps:
             return self.dumps.summary
-        if is_long(self.cycles):
-            _ = self._goals  # which take most memory to find, so before anything is kept
         notes = (self.ignored_version, of_other_programs(self.tables))
         traced = summarize(
             self.cycles,
             self.tables["processes"],
-            durations=self.durations,
             spans=self.spans,
             impossible=self.log.impossible,
             notes=(*self.log.notes, *filter(None, notes)),
@@ -338,7 +336,7 @@ class Analysis:
     @property
     def ignored_version(self) -> str | None:
         """A sentence if the Go version that was given cannot be that of the log, else None."""
-        return contradicted_version(self._given, self.log.tables["processes"])
+        return known.contradicted_version(self._given, self.log.tables["processes"])
 
     @cached_property
     def per_process(self) -> tuple[tuple[schema.Row, Summary], ...]:
@@ -358,7 +356,6 @@ class Analysis:
                 else summarize(
                     of_process(self.cycles, process),
                     processes.filter(process=process),
-                    durations=of_process(self.durations, process),
                     spans=of_process(self.spans, process),
                     impossible=self.log.impossible,
                 )
@@ -391,7 +388,7 @@ class Analysis:
     @property
     def go_versions(self) -> str | None:
         """The Go versions that print lines of these formats, such as `go1.18+`."""
-        return versions(self.tables["processes"].iter_rows(named=True))
+        return known.versions(self.tables["processes"].iter_rows(named=True))
 
     @cached_property
     def goal_set_by(self) -> dict[str, int]:

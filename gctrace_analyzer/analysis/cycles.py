@@ -30,6 +30,8 @@ from gctrace_analyzer.ingest.rows import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from gctrace_analyzer.ingest.rows import Within
 
 NEEDED = tuple(
@@ -314,6 +316,7 @@ def with_metrics(
     cycles: pl.DataFrame,
     known: pl.DataFrame | None = None,
     goal_set_by: pl.Series | None = None,
+    but: Container[str] = (),
 ) -> pl.DataFrame:
     """Returns the cycles with the derived columns appended, replacing any that exist.
 
@@ -321,6 +324,7 @@ def with_metrics(
         cycles: with the columns in `NEEDED`.
         known: what `since_before` returns for these cycles, if it is known already.
         goal_set_by: what set each goal, if it is known already.
+        but: the derived columns that are not needed.
 
     Raises:
         MissingColumnsError: `cycles` has no column of a name in `NEEDED`.
@@ -329,11 +333,12 @@ def with_metrics(
     missing = tuple(name for name in NEEDED if name not in columns)
     if missing:
         raise MissingColumnsError(missing, columns)
-    names = schema.names("metrics")
-    own = without(cycles, *names)
-    first, second, third = _steps(within_process(own))
+    own = without(cycles, *schema.names("metrics"))
     of_before = since_before(own) if known is None else known
     setter = regimes(own)[1] if goal_set_by is None else goal_set_by
+    first, second, third = _steps(within_process(own))
     rows = own.with_columns(*of_before, **first).with_columns(**second)
     rows = rows.with_columns(**third).rechunk()
-    return rows.with_columns(setter, **metrics()).rechunk()[[*own.columns, *names]]
+    names = [name for name in schema.names("metrics") if name not in but]
+    last = {name: value for name, value in metrics().items() if name in names}
+    return rows.with_columns(setter, **last).rechunk()[[*own.columns, *names]]

@@ -23,7 +23,6 @@ from gctrace_analyzer.ingest.rows import (
     is_one_process,
     not_null,
     within_process,
-    without,
 )
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def correct_durations(
 
     Every `_ms` column has the most probable true duration instead of the printed one. The times are
     `end_s` and `elapsed_s`. `contradiction` is by how many points the GC CPU since the start
-    differs from the printed percentage.
+    differs from the printed percentage, where that is most in the process.
 
     Args:
         cycles: as printed (`schema.CYCLES`).
@@ -93,10 +92,10 @@ def correct_durations(
     timed = corrected.with_columns(elapsed_s(within).alias("elapsed_s"))
     known = since_start(timed)
     counted = _counted_pauses(timed, known, go, memstats)
-    ends, contradiction = _contradiction()
-    differences = known.with_columns(ends).select(contradiction)
+    ends, difference, most = _contradiction(within)
+    known = known.with_columns(ends).with_columns(difference).with_columns(most)
     # What a whole process has is kept once, not for every cycle.
-    return pl.concat([timed, counted, differences], how="horizontal").rechunk()
+    return pl.concat([timed, counted, known[["contradiction"]]], how="horizontal").rechunk()
 
 
 def since_start(corrected: pl.DataFrame) -> pl.DataFrame:
@@ -262,8 +261,8 @@ def _counted(within: Within) -> tuple[list[pl.Expr], pl.Expr, list[pl.Expr]]:
 
 
 @cache
-def _contradiction() -> tuple[list[pl.Expr], pl.Expr]:
-    """Returns the range that the reconstructed percentage is in, and the difference from it."""
+def _contradiction(within: Within) -> tuple[list[pl.Expr], pl.Expr, pl.Expr]:
+    """Returns the range of the reconstructed percentage, the difference, and the largest one."""
     ends = [
         (
             100 * (pl.col(f"earlier_{which}_s") + pl.col(f"{which}_s")) / pl.col("capacity_s")
@@ -283,7 +282,10 @@ def _contradiction() -> tuple[list[pl.Expr], pl.Expr]:
             pl.when(printed.is_not_null() & most.is_not_null() & pl.col("complete")).then(0.0)
         )
     )
-    return ends, difference.alias("contradiction")
+    finite = pl.col("difference").filter(pl.col("difference").is_finite())
+    low, high = finite.min(), finite.max()
+    largest = within(pl.when(low.abs() >= high.abs()).then(low).otherwise(high))
+    return ends, difference.alias("difference"), largest.alias("contradiction")
 
 
 def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.DataFrame:
@@ -300,8 +302,7 @@ def on_real_cpus(corrected: pl.DataFrame, cpu_limit: float | None = None) -> pl.
         cpu_limit: the CPUs that the program may use, if known.
     """
     there = pl.min_horizontal(pl.col("stopped_procs").cast(pl.Float64), pl.col("procs"))
-    # The percentages that lines print are of GOMAXPROCS.
-    frame = without(corrected, "contradiction").with_columns(cpus=there)
+    frame = corrected.with_columns(cpus=there)
     mark_ms, are_fewer = pl.col("concurrent_mark_ms"), frame["cpus"] < frame["procs"]
     there_is = pl.col("cpus") * mark_ms
     if cpu_limit is not None:

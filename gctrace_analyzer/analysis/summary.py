@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -151,7 +150,6 @@ def summarize(
     cycles: pl.DataFrame,
     processes: pl.DataFrame,
     *,
-    durations: pl.DataFrame | None = None,
     spans: pl.DataFrame | None = None,
     impossible: Mapping[str, int] | None = None,
     notes: Sequence[str] = (),
@@ -161,17 +159,14 @@ def summarize(
     Args:
         cycles: `schema.CYCLES`.
         processes: `schema.PROCESSES` of these cycles.
-        durations: what `correct_durations` returns for these cycles, if it is known already.
         spans: what `spans.of_cycles` returns for them, if it is known already.
         impossible: number of values that were dropped as impossible, by column.
         notes: sentences from reading the log, which are appended to the warnings; that other
             programs may have printed the cycles comes first.
     """
-    if durations is None:
-        durations = correct_durations(cycles)
     if spans is None:
-        spans = spans_of.of_cycles(on_real_cpus(durations))
-    check = log_check_points(durations)
+        spans = spans_of.of_cycles(on_real_cpus(correct_durations(cycles)))
+    check = log_check_points(spans)
     totals = Totals.of(spans, single_pauses(spans))
     figures = {
         **totals.figures(),
@@ -470,15 +465,8 @@ def log_check_points(corrected: pl.DataFrame) -> float | None:
     and mixed programs cause a difference. Returns None if nothing can be compared.
 
     Args:
-        corrected: what `correct_durations` returns.
+        corrected: what `correct_durations` returns, or the spans made of it.
     """
-    values = corrected["contradiction"]
-    ends = _ends(values)
-    if not all(map(math.isfinite, ends)):
-        ends = _ends(values.filter(values.is_finite()))
-    return max(ends, key=abs, default=None)
-
-
-def _ends(values: pl.Series) -> list[float]:
-    """Returns the smallest and the largest value, if there is one."""
-    return [float(end) for end in (values.min(), values.max()) if end is not None]  # type: ignore[arg-type]  # numbers
+    ends = corrected["contradiction"].min(), corrected["contradiction"].max()
+    known = (float(end) for end in ends if end is not None)  # type: ignore[arg-type]  # numbers
+    return max(known, key=abs, default=None)

@@ -101,7 +101,8 @@ def compact(rows: pl.DataFrame) -> pl.DataFrame:
     """Returns the rows; of a long log, what is the same throughout is kept as one value."""
     if not is_long(rows):
         return rows
-    values = {name: whole(rows, name).to_physical() for name in _OFTEN_ALIKE if name in rows.columns}
+    names = [name for name in _OFTEN_ALIKE if name in rows.columns]
+    values = {name: whole(rows, name).to_physical() for name in names}
     alike = (name for name, column in values.items() if column.min() == column.max())
     same = [name for name in alike if values[name].null_count() in (0, len(rows))]
     return rows.with_columns(pl.col(same).first())
@@ -193,8 +194,7 @@ def of_process(frame: pl.DataFrame, process: int) -> pl.DataFrame:
 def is_one_process(frame: pl.DataFrame) -> bool:
     """Returns whether all rows, at least one, are of the same known process."""
     processes = whole(frame, "process")
-    known = len(frame) > 0 and processes.null_count() == 0
-    return known and processes.min() == processes.max()
+    return len(frame) > 0 and not processes.null_count() and processes.min() == processes.max()
 
 
 Within: TypeAlias = Callable[[pl.Expr], pl.Expr]

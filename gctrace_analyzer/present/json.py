@@ -56,7 +56,7 @@ def document(report: Report) -> dict[str, object]:
         "pause_ranges": report.analysis.pause_ranges,
         "service_levels": [level.to_dict() for level in report.analysis.service_levels],
         "worst_cycles": report.analysis.worst_cycles.drop(
-            "stopped_procs", "elapsed_s", *COUNTED, strict=False
+            "stopped_procs", "elapsed_s", "contradiction", *COUNTED, strict=False
         ).to_dicts(),
         "segments": report.analysis.segments.to_dicts(),
         "episodes": report.analysis.episodes.to_dicts(),

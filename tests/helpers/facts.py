@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.analysis.cycles import with_metrics
+from gctrace_analyzer.analysis.cycles import since_before, with_metrics
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.rules.finding import ProcessFacts
 from gctrace_analyzer.analysis.settings.explained import stated_in
@@ -14,7 +14,7 @@ from gctrace_analyzer.analysis.settings.regimes import regimes
 from gctrace_analyzer.analysis.spans import of_cycles
 from gctrace_analyzer.analysis.summary import summarize
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.analysis.timeline.episodes import as_table, enrich, found_in
+from gctrace_analyzer.analysis.timeline.episodes import as_table, enrich, fills, found_in
 from gctrace_analyzer.analysis.trend import live_growth
 from gctrace_analyzer.testing import read_text
 
@@ -44,7 +44,8 @@ def facts_of_run(run: gca.Run, **settings: Any) -> ProcessFacts:
     known = Settings(**{name: Known(value, "test") for name, value in settings.items()})
     found, setter = regimes(run.cycles, stated_in(known))
     metrics = with_metrics(run.cycles, goal_set_by=setter)
-    enriched = enrich(metrics, durations, of_cycles(on_real_cpus(durations)))
+    full = fills(setter, since_before(run.cycles), durations)
+    enriched = enrich(metrics, full, of_cycles(on_real_cpus(durations)))
     return ProcessFacts(
         process=0,
         cycles=enriched,

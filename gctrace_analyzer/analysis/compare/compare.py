@@ -154,7 +154,7 @@ def measured_part(cycles: pl.DataFrame, analysis: Analysis) -> Measured:
     """Returns a part of the cycles of a run with its metrics."""
     durations = correct_durations(cycles, analysis.settings)
     spans = of_cycles(on_real_cpus(durations, analysis.settings.value("cpu_limit")))
-    summary = summarize(cycles, processes.processes(cycles), durations=durations, spans=spans)
+    summary = summarize(cycles, processes.processes(cycles), spans=spans)
     return measured(spans, summary, by_limit=analysis.goals_are_by_limit)
 
 

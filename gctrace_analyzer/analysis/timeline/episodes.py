@@ -81,23 +81,30 @@ OF_FEW_RULES = ("stw_total_ms", "trigger_share", "overshoot_share", "survival_sh
 """Metrics that are calculated where a rule needs them, if any does."""
 
 
-def enrich(metrics: pl.DataFrame, durations: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
+def fills(goal_set_by: pl.Series, known: pl.DataFrame, durations: pl.DataFrame) -> pl.Expr:
+    """Returns `limiter.fills`, or null if no goal may be that of a limit.
+
+    Args:
+        goal_set_by: what set each goal.
+        known: what `since_before` returns for the same cycles.
+        durations: what `correct_durations` returns for them. The CPU limiter counts by the clock.
+    """
+    limited = (goal_set_by == "memory-limit") | may_be_tight(durations, known)
+    return pl.lit(limiter.fills(durations) if limited.any() else None, pl.Float64)
+
+
+def enrich(metrics: pl.DataFrame, fills: pl.Expr, spans: pl.DataFrame) -> pl.DataFrame:
     """Returns the cycles with everything that episodes, segments and rules need.
 
     Args:
-        metrics: what `with_metrics` returns.
-        durations: what `correct_durations` returns for the same cycles. The CPU limiter counts
-            by the clock, so its fill level comes from these.
-        spans: what `spans.of_cycles` returns for the same cycles. Its durations replace the
-            printed ones; its other columns are added, and `limiter_fill` if any goal may be that
-            of a limit.
+        metrics: what `with_metrics` returns; it may lack `OF_FEW_RULES`.
+        fills: what the function of this name returns for the same cycles: `limiter_fill`.
+        spans: what `spans.of_cycles` returns for them. Its durations replace the printed ones; its
+            other columns are added.
     """
     printed = [name for name in metrics.columns if not name.endswith("_ms")]
-    known = metrics[[name for name in printed if name not in OF_FEW_RULES]]
-    limited = (metrics["goal_set_by"] == "memory-limit") | may_be_tight(spans)
-    fills = limiter.fills(durations) if limited.any() else pl.lit(None, pl.Float64)
     # Side by side, because a column that is handed over is no longer kept as one value.
-    both = pl.concat([known, without(spans, *printed)], how="horizontal")
+    both = pl.concat([metrics[printed], without(spans, *printed)], how="horizontal")
     return both.with_columns(*gc_cpu(spans), limiter_fill=fills)
 
 

@@ -35,7 +35,7 @@ def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
     Either goals are at or below the previous live heap, or the limit sets the goals a few per
     cent above the live heap and GC is running most of the time.
     """
-    live, below = cycles["_live"], may_be_tight(cycles)
+    live, below = cycles["_live"], may_be_tight(cycles, cycles)
     if below.any():
         newer = cycles["stacks_mib"].is_not_null()
         below &= newer & ~cycles["forced"]
@@ -53,12 +53,12 @@ def limit_thrash(cycles: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
             yield _thrash(thrashing, t)
 
 
-def may_be_tight(spans: pl.DataFrame) -> pl.Series:
+def may_be_tight(cycles: pl.DataFrame, known: pl.DataFrame) -> pl.Series:
     """Returns whether each goal is at or below the live heap of the cycle before.
 
     GOGC leaves at least 1 MiB for sweeping: only a limit sets such goals, at every size.
     """
-    return spans["heap_goal_mib"] <= spans["_live"]
+    return cycles["heap_goal_mib"] <= known["_live"]
 
 
 def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.analysis.cycles import with_metrics
+from gctrace_analyzer.analysis.cycles import since_before, with_metrics
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.spans import of_cycles
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -20,6 +20,7 @@ from gctrace_analyzer.analysis.timeline.episodes import (
     allocation_surge,
     assist_storm,
     enrich,
+    fills,
     forced_loop,
     gc_burst,
     idle,
@@ -43,7 +44,9 @@ if TYPE_CHECKING:
 @given(cycle_tables())
 def test_episodes_and_segments_are_within_the_log(cycles: pl.DataFrame) -> None:
     corrected = correct_durations(cycles)
-    enriched = enrich(with_metrics(cycles), corrected, of_cycles(on_real_cpus(corrected)))
+    metrics = with_metrics(cycles)
+    full = fills(metrics["goal_set_by"], since_before(cycles), corrected)
+    enriched = enrich(metrics, full, of_cycles(on_real_cpus(corrected)))
     begin, end = corrected["start_s"].min(), corrected["end_s"].max()
     for table in (episodes(enriched), segments(enriched)):
         assert (table["start_s"] >= begin).all()
