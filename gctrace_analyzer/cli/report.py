@@ -204,7 +204,8 @@ def result(whole: Run, args: argparse.Namespace) -> Result:
 def _next(run: Run, *, everything: bool) -> Document:
     """Returns what to do next. A heap profile is suggested, and never fetched unasked."""
     has_cycles = run.analysis.summary.cycles > 0
-    more = _PREDICT * (has_cycles and run.advice.is_available) + _COMPARE * has_cycles
+    has_runs = has_cycles and run.processes["source"].n_unique() > 1
+    more = _PREDICT * (has_cycles and run.advice.is_available) + _COMPARE * has_runs
     steps = [Sentence("Next:", f"{'' if everything else _ALL}{_PAGE}{more}", "bold")]
     named = {facts.name: facts.profiles_at for facts in run.sources if facts.profiles_at}
     if named:

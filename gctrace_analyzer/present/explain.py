@@ -267,7 +267,8 @@ def _unusual(number: Mapping[str, float]) -> Iterator[str]:
     """Yields what a cycle costs the program, as far as it is more than usual."""
     t, names = DEFAULT, ("stw_sweep_term_ms", "stw_mark_term_ms")
     if (longest := max(number[name] for name in names)) >= t.stw_warn_ms:
-        yield f"Long pause: the program stood still for {longest:g} ms."
+        # The line does not show which part of it was the wait until all goroutines have stopped.
+        yield f"Long pause: {longest:g} ms, with the wait until all goroutines had stopped."
     costs = ["assist_cpu_ms", "background_cpu_ms", *(f"{n[:-2]}cpu_ms" for n in names)]
     all_ms = sum(number.get(name, 0.0) for name in costs)
     part = number["assist_cpu_ms"] / all_ms if all_ms else 0.0

@@ -22,7 +22,7 @@ from gctrace_analyzer.analysis.settings.naming import limit_text
 from gctrace_analyzer.analysis.settings.setters import Eased, limit_eased
 from gctrace_analyzer.analysis.timeline.limiter import verdict
 from gctrace_analyzer.ingest.rows import median, not_null
-from gctrace_analyzer.units import digits, duration_text
+from gctrace_analyzer.units import digits, duration_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +82,7 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
         )
     text += _above_limit(facts)
     cost = _cost(facts, worst, total(episodes["length_s"]))
-    headline, advice = f"GOMEMLIMIT is too low for the live heap{cost}.", None
+    headline, advice = f"GOMEMLIMIT is too low for the live heap{cost}.{_since(facts)}", None
     if (eased := _eased(facts)) is not None:
         until = duration_text(eased.until_s)
         headline = f"Until {until}, GOMEMLIMIT was too low for the live heap. {eased}"
@@ -99,6 +99,20 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
         explained_by=_causes(
             facts, (_TIGHT,) if _thrashed_in_passing(facts) and eased is None else ()
         ),
+    )
+
+
+def _since(facts: ProcessFacts) -> str:
+    """Returns that the thrashing ended, and what holds since then, as a sentence; or nothing."""
+    end_s = maximum(facts.thrashing["end_s"])
+    later = facts.cycles.filter(pl.col("start_s") > end_s)
+    if len(later) < facts.thresholds.level_cycles:
+        return ""
+    length_s = maximum(later["end_s"]) - end_s
+    rate, live = digits(len(later) / length_s, 2), size_text(median(later["heap_live_mib"]))
+    return (
+        f" That ended after {duration_text(end_s)}: since then, GC has run {rate} times a second, "
+        f"with a live heap of {live}."
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from gctrace_analyzer.analysis.pauses import FOR_P99, longest_ms
 from gctrace_analyzer.analysis.rules.cpu import high_gc_cpu, stopped_gc_share
 from gctrace_analyzer.analysis.rules.finding import (
@@ -19,12 +21,10 @@ from gctrace_analyzer.analysis.rules.finding import (
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.ingest.gctrace.columns import stopping
 from gctrace_analyzer.ingest.rows import median, not_null, where
-from gctrace_analyzer.units import duration_text
+from gctrace_analyzer.units import duration_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import polars as pl
 
 _LONG = (
     "the {t.stw_quantile:.0%} quantile is over {t.stw_warn_ms:g} ms, or the longest over "
@@ -50,7 +50,37 @@ _LONG = (
 def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the pauses before marking."""
     advice = None if facts.may_be_before(1, 14) else f"{CHECK_CPUS}."
-    yield from _long_pauses(facts, facts.cycles, "stw_sweep_term_ms", "before marking", advice)
+    yield from _long_pauses(
+        facts,
+        facts.cycles,
+        "stw_sweep_term_ms",
+        "before marking",
+        _of_one_allocation(facts) or advice,
+    )
+
+
+def _of_one_allocation(facts: ProcessFacts) -> str | None:
+    """Returns what to do if the longest of these pauses follows an allocation past the goal."""
+    num, start, goal = (pl.col(name) for name in ("gc_num", "heap_start_mib", "heap_goal_mib"))
+    of_first, is_next = pl.when(num == 1).then(0), num.diff() == 1
+    before = of_first.when(is_next).then(pl.col("heap_live_mib").shift())
+    # Up to Go 1.17, a goal that the heap has passed is printed as 1 MiB more than the heap.
+    is_past = (start >= goal - 1) & (start - before > start / 2)
+    cycles = facts.cycles.with_columns(grown=pl.when(is_past).then(start - before))
+    longest = cycles.sort("stw_sweep_term_ms", descending=True, nulls_last=True).row(
+        0, named=True
+    )
+    grown = longest["grown"]
+    if grown is None or grown < facts.thresholds.memory_min_mib:
+        return None
+    return _ONE_ALLOCATION.format(size_text(grown))
+
+
+_ONE_ALLOCATION = (
+    "Look first for one allocation of up to {}: the heap was past its goal when the cycle of "
+    "the longest pause began, and a goroutine that clears (before Go 1.17) or copies so large a "
+    f"block cannot be stopped meanwhile. Otherwise: {CHECK_CPUS[:1].lower()}{CHECK_CPUS[1:]}."
+)
 
 
 @rule(

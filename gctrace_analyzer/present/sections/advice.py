@@ -18,7 +18,7 @@ from gctrace_analyzer.analysis.settings.naming import (
 )
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import NONE, duration, mib, share
-from gctrace_analyzer.units import IN_GIB_FROM_MIB, MIB
+from gctrace_analyzer.units import IN_GIB_FROM_MIB, MIB, digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -227,12 +227,12 @@ def _interval(row: Row, name: str, times: float) -> str:
 
 
 def _number(value: float) -> str:
-    """Formats with two significant digits, large numbers in full.
+    """Formats with two significant digits, large numbers in full, as sentences have them.
 
-    >>> [_number(value) for value in (9.63, 10.94, 0.184, 142.3, 1234.5)]
-    ['9.6', '11', '0.18', '142', '1,234']
+    >>> [_number(value) for value in (9.63, 10.94, 0.184, 142.3, 211.5, 1234.6)]
+    ['9.6', '11', '0.18', '142', '211', '1,235']
     """
-    return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
+    return digits(value, 2) if value >= 9.95 else f"{value:.2g}"
 
 
 def reasons(rows: pl.DataFrame, predictor: Predictor, said: str = "") -> list[tuple[str, str]]:

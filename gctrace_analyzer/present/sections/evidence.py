@@ -9,6 +9,7 @@ import polars as pl
 
 from gctrace_analyzer.advise.killed import resident_is
 from gctrace_analyzer.analysis.postmortem.death import REFUSED
+from gctrace_analyzer.analysis.postmortem.explanation import LAST_S
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
 from gctrace_analyzer.analysis.settings.printed import NAMES, written
 from gctrace_analyzer.present.document import Table
@@ -221,7 +222,7 @@ def deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         groups.setdefault(index if death.process is not None else alike, []).append(death)
     cards = list(groups.values())
     for several in cards[:MOST_DEATHS]:
-        story = list(_story(several[0]))
+        story = list(_story(several[0], report))
         if len(several) > 1:
             story = [*_ends_of(several), *(row for row in story if row[0] not in _OF_ONE)]
         yield _title(several), story
@@ -300,7 +301,7 @@ def _matched(death: PostMortem) -> str:
     return f"matched by {', '.join(death.match_by)}"
 
 
-def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
+def _story(death: PostMortem, report: Report) -> Iterator[tuple[str, str]]:
     pod = "" if death.pod in (None, death.victim) else f", pod {printable(death.pod)}"
     yield "Where", f"{place(death.source, death.line_no, whole=True)}{pod}"
     if death.ran_s is not None:
@@ -314,11 +315,14 @@ def _story(death: PostMortem) -> Iterator[tuple[str, str]]:
             "confidence)",
         )
     if death.live_mib is not None:
+        own = None if death.process is None else report.analysis.summary_of(death.process)
+        # The rates of a run that is as short as its end are its own, which are shown above.
+        is_end = own is None or own.span_s is None or own.span_s > LAST_S
         facts = (
             (death.live_mib, "live heap {}", mib),
             (death.next_goal_mib, "next cycle due at a heap of {}", mib),
-            (death.gc_cpu_share, "GC CPU {}", share),
-            (death.alloc_mib_per_s or None, "{} allocated", mib_per_s),
+            (death.gc_cpu_share if is_end else None, "GC CPU {}", share),
+            (death.alloc_mib_per_s or None if is_end else None, "{} allocated", mib_per_s),
         )
         known = (text.format(of(fact)) for fact, text, of in facts if fact is not None)
         yield "At the end", ", ".join(known)

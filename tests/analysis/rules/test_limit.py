@@ -156,7 +156,18 @@ def test_thrashing_for_most_of_a_run_costs_what_the_run_costs(
     summary = replace(facts.summary, span_s=10.0, gc_cpu_share=0.2, gc_cpu_share_high=None)
     episodes = thrashing((0.0, seconds), gc_cpu_share=[share])
     (found,) = matches(limit.limit_thrash, replace(facts, summary=summary, episodes=episodes))
-    assert found.headline == f"GOMEMLIMIT is too low for the live heap: {cost}."
+    assert found.headline is not None
+    assert found.headline.startswith(f"GOMEMLIMIT is too low for the live heap: {cost}.")
+
+
+def test_thrashing_that_ended_says_so_and_what_holds_since_then() -> None:
+    facts = facts_of(log_of(60))
+    end_s = facts.cycles["end_s"].to_list()
+    for last, is_said in ((29, True), (55, False)):
+        episodes = thrashing((0.0, end_s[last]), gc_cpu_share=[0.5])
+        (found,) = matches(limit.limit_thrash, replace(facts, episodes=episodes))
+        assert ("That ended after" in (found.headline or "")) is is_said
+        assert ("since then, GC has run" in (found.headline or "")) is is_said
 
 
 def test_thrashing_that_costs_little_claims_no_cost() -> None:
@@ -164,9 +175,9 @@ def test_thrashing_that_costs_little_claims_no_cost() -> None:
     summary = replace(facts.summary, span_s=10.0, gc_cpu_share=0.009, gc_cpu_share_high=None)
     episodes = thrashing((0.0, 9.0), gc_cpu_share=[0.009])
     (found,) = matches(limit.limit_thrash, replace(facts, summary=summary, episodes=episodes))
-    assert found.headline == (
+    assert (found.headline or "").startswith(
         "GOMEMLIMIT is too low for the live heap. At this load GC takes only 0.90 % of the CPU; with "
-        "more load, GC can run all the time."
+        "more load, GC can run all the time. That ended after 9.0 s: "
     )
 
 
