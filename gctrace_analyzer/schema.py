@@ -523,7 +523,7 @@ CONTAINER_STATES = (
 RUNTIME_FATAL = (
     _LOGGED_AT,
     _PRINTED_AT,
-    Column("kind", "String", "", "`out of memory`; `unusable address`: the system gave memory where a 32-bit program cannot use it; `impossible size`: a size that no allocation can have; `at start`: before main; `locked memory`: ulimit -l", "runtime.throw"),
+    Column("kind", "String", "", "`out of memory`; `unusable address`: the system gave memory where a 32-bit program cannot use it; `impossible size`: a size that no allocation can have; `at start`: before main; `metadata`: for tables of the runtime itself; `locked memory`: ulimit -l", "runtime.throw"),
     Column("requested_bytes", "Int64", "B", "size of the allocation that failed", "runtime: out of memory, or the traceback"),
     Column("goarch", "String", "", "architecture of the program; `64-bit`: by its addresses", "asm_GOARCH.s in the traceback, or go version"),
     Column("goos", "String", "", "its operating system", "paths in the traceback, or go version"),

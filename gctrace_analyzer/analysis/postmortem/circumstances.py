@@ -245,6 +245,15 @@ def holders(tasks: pl.DataFrame, victim: int | None = None) -> Iterator[str]:
         yield f"Of the tasks listed, another {size_text(size_mib)} were swapped out."
 
 
+_CAUSES = {
+    "linux": "most often an address-space limit (`ulimit -v`) or the overcommit limit of the host",
+    "windows": "the commit limit of Windows (memory and page file together) was reached",
+    "bsd": "most often a limit of the process (`ulimit -d`, `ulimit -v`), or full swap",
+    "darwin": "most often a limit of the process (`ulimit -v`), or no disk space for swap is left",
+}
+"""Why systems refuse memory."""
+
+
 def about_runtime(death: Death) -> Iterator[str]:
     """Yields why the operating system gave the Go runtime no memory."""
     if not death.by_runtime:
@@ -268,11 +277,7 @@ def about_runtime(death: Death) -> Iterator[str]:
             "in pieces. It was not the OOM killer."
         )
         return
-    causes = (
-        "most often an address-space limit (`ulimit -v`) or the overcommit limit of the host"
-    )
-    if death.is_of_windows:
-        causes = "the commit limit of Windows (memory and page file together) was reached"
+    causes = _CAUSES.get(death.system or "linux", _CAUSES["linux"])
     if death.refusal == LOCKED_MEMORY:
         causes = "the limit of locked memory (`ulimit -l`) is reached"
     elif death.refused_at_start:

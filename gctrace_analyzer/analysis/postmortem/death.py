@@ -11,6 +11,8 @@ from gctrace_analyzer.ingest.evidence.message import (
     ASKED,
     AT_START,
     IMPOSSIBLE_SIZE,
+    LARGEST_STEP_MIB,
+    METADATA,
     NOT_ENDED,
     UNUSABLE_ADDRESS,
 )
@@ -58,10 +60,6 @@ OF_32_BITS = ("386", "arm", "mipsx")
 
 OF_32_BITS_MIB = (1536.0, 4096.0)
 """From and to how much memory a program has that may have run out of a 32-bit address space."""
-
-
-LARGEST_STEP_MIB = 64
-"""By how much the heap grows at a time, unless one allocation is larger (heapArenaBytes)."""
 
 
 @frozen
@@ -282,7 +280,20 @@ class Death:
     @property
     def is_of_windows(self) -> bool:
         """Whether the program ran on Windows, which has a commit limit."""
-        return self.errno is not None or self.goos == "windows"
+        return self.system == "windows"
+
+    @property
+    def system(self) -> str | None:
+        """The operating system, as far as its limits of memory differ from those of others."""
+        if self.errno is not None:
+            return "windows"
+        return "bsd" if (self.goos or "").endswith(("bsd", "dragonfly")) else self.goos
+
+    @property
+    def may_have_garbage(self) -> bool:
+        """Whether an earlier GC could have freed what the runtime asked for."""
+        asked, used = self.requested_bytes or 0, self.in_use_bytes
+        return self.refusal not in (METADATA, AT_START) and (used is None or asked <= used)
 
     @property
     def may_be_of_32_bits(self) -> bool:

@@ -169,7 +169,7 @@ def _whatever_the_heap(facts: Evidence) -> str | None:
     actions = (
         (death.refusal == IMPOSSIBLE_SIZE, remedies.FIND_SIZE),
         (death.refusal == LOCKED_MEMORY, remedies.UNLOCK),
-        (death.refused_at_start, remedies.CHECK_LIMITS),
+        (death.refused_at_start, remedies.check_limits(death)),
         (death.is_at_start, remedies.RAISE_TO_START),
         (death.is_below, remedies.FIND_VICTIM),
         (maps_files and not facts.is_small_part, remedies.FIND_FILES),

@@ -43,19 +43,22 @@ REQUEST_MORE = (
     "Set the memory request of the container to what it needs at most, and GOMEMLIMIT to 90 % of "
     "the request: as long as it stays below, other pods are evicted first."
 )
-CHECK_LIMITS = (
-    "Check the address-space limit of the process (`ulimit -v`, /proc/PID/limits) and the "
-    "host's vm.overcommit_memory."
-)
+_CHECK_LIMITS = {
+    "linux": "Check the address-space limit of the process (`ulimit -v`, /proc/PID/limits) and the "
+    "host's vm.overcommit_memory.",
+    "windows": "Enlarge the page file of Windows, or free memory: Task Manager shows what is "
+    "committed.",
+    "bsd": "Check the limits of the process (`ulimit -a`; OpenBSD has datasize in login.conf) and "
+    "the swap of the host (`swapctl -l`, `swapinfo`).",
+    "darwin": "Check the limits of the process (`ulimit -a`), swap (`sysctl vm.swapusage`) and the "
+    "free space of the disk.",
+}
 UNLOCK = "Raise `ulimit -l` (LimitMEMLOCK= of systemd), or do not lock memory (mlockall)."
 FIND_ALLOCATION = (
-    "Find what allocates that: of the whole traceback after the error, it is the goroutine that "
-    "was running (`goroutine N [running]`)."
+    "Find what allocates that, and check the length that it passes: of the whole traceback after "
+    "the error, it is the goroutine that was running (`goroutine N [running]`)."
 )
 BUILD_FOR_64_BITS = "If the program is a 32-bit one (GOARCH=386 or arm), build it for 64 bits."
-FREE_COMMIT = (
-    "Enlarge the page file of Windows, or free memory: Task Manager shows what is committed."
-)
 EARLIER_GC = (
     "GOMEMLIMIT (Go 1.19 and later) makes GC run earlier, which helps if the live heap fits."
 )
@@ -330,6 +333,11 @@ def without_limits(limit_mib: float) -> str:
     )
 
 
+def check_limits(death: Death) -> str:
+    """Returns where to look for the limit that made the system refuse memory."""
+    return _CHECK_LIMITS.get(death.system or "linux", _CHECK_LIMITS["linux"])
+
+
 def of_runtime(death: Death) -> Iterator[str]:
     """Yields what to do about a death by the Go runtime, without what the heap did."""
     if death.is_of_one_allocation:
@@ -338,8 +346,9 @@ def of_runtime(death: Death) -> Iterator[str]:
         is_known = death.is_of_32_bits
         yield "Build the program for 64 bits." if is_known else BUILD_FOR_64_BITS
     if not (death.is_of_32_bits or death.refusal == UNUSABLE_ADDRESS):
-        check = FREE_COMMIT if death.is_of_windows else CHECK_LIMITS
-        yield f"{check} {EARLIER_GC}" if may_limit(death.go_version) else check
+        check = check_limits(death)
+        helps = may_limit(death.go_version) and death.may_have_garbage
+        yield f"{check} {EARLIER_GC}" if helps else check
 
 
 _SETTINGS_OF_GO = ("memory_limit_mib", "gogc", "go_version")

@@ -32,8 +32,11 @@ STATED = "stated"
 """The event of a container of which an input states settings, and nothing has happened."""
 
 IMPOSSIBLE_SIZE, UNUSABLE_ADDRESS = "impossible size", "unusable address"
-LOCKED_MEMORY, AT_START = "locked memory", "at start"
+LOCKED_MEMORY, AT_START, METADATA = "locked memory", "at start", "metadata"
 """Kinds of `runtime_fatal`."""
+
+LARGEST_STEP_MIB = 64
+"""By how much the heap grows at a time, unless one allocation is larger (heapArenaBytes)."""
 
 KILLED_AT_START = "container init was OOM-killed"
 """What runc says if the limit is too low to start a container: no program has run."""

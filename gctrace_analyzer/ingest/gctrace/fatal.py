@@ -14,7 +14,9 @@ from gctrace_analyzer.ingest.evidence.configured import go_versions
 from gctrace_analyzer.ingest.evidence.message import (
     AT_START,
     IMPOSSIBLE_SIZE,
+    LARGEST_STEP_MIB,
     LOCKED_MEMORY,
+    METADATA,
     UNUSABLE_ADDRESS,
 )
 
@@ -29,7 +31,8 @@ _HEADING = r"^(?:# )?[a-z0-9-]+\.[a-z]+/[^ :(]+$"
 HINT = (
     r"runtime: out of memory|fatal error: |runtime: VirtualAlloc|not in usable range|"
     r"runtime: address space conflict|runtime: cannot map pages|"
-    r"runtime\.(?:sysMap|largeAlloc|mallocgc|throw|schedinit|mallocinit|doInit1?)\(|/asm_\w+\.s:|"
+    r"runtime\.(?:sysMap|sysUsed|largeAlloc|mallocgc|throw|schedinit|mallocinit|doInit1?)"
+    r"(?:OS)?\(|\(\*mheap\)\.(?:alloc|map)|mHeap_|runtime/mem_|/asm_\w+\.s:|"
     rf"panic: |goroutine \d+ \[running|runtime: mmap: |{_HEADING}|"
     r"[A-Za-z]:[/\\][^\n]{0,99}[/\\]src[/\\]runtime[/\\]|\bcmd/(?:compile|link)/"
 )
@@ -54,18 +57,38 @@ _UNUSABLE = re.compile(
 )
 """The system gave the runtime memory at an address that it cannot use, in a 32-bit program."""
 
-_ARGUMENTS = re.compile(
-    r"runtime\.(?:sysMap\(0x(?P<at>[0-9a-f]{1,16})\??, |largeAlloc\(|mallocgc\()"
-    r"0x(?P<size>[0-9a-f]{1,16})[,)]"
+_REFUSED = r"runtime\.sys(?:Map|Used)(?:OS)?\("
+_WORD = "0x([0-9a-f]{1,16})"
+_SIZE = re.compile(rf"(?:{_REFUSED}0x\w+\??, |runtime\.(?:largeAlloc|mallocgc)\(){_WORD}[,)]")
+_PAGES = re.compile(
+    rf"runtime\.(?:\(\*mheap\)\.|mHeap_)[aA]lloc(?:Span(?:Locked)?|_m|Manual|Large)?\("
+    rf"0x\w+\??, {_WORD}[,)]"
 )
-"""The size is an argument of these functions in a traceback, where its register was not reused."""
+"""The size is an argument of these functions in a traceback. From Go 1.17 on, `?` follows one
+whose register may have been used for something else."""
 
-_ARENA, _MOST_ARENA_BYTES = 0xC000000000, 1 << 38
-_OLD_ARENAS = (0xC042000000, 0xC208000000, 0xC420000000, 0xC820000000)
-"""Where the heap of a 64-bit program begins, from Go 1.11 on and before (arenaHint, malloc.go)."""
+_AT = re.compile(rf"{_REFUSED}{_WORD}, ")
+_ARENA_USED = re.compile(
+    rf"runtime\.(?:\(\*mheap\)\.m|mHeap_M)ap(?:Bits|Spans)\(0x\w+\??, {_WORD}"
+)
+"""The end of the heap: the address of the memory refused; up to Go 1.10, metadata came first."""
 
-_PAGE_BYTES = 4096
-_AT_START = re.compile(r"runtime\.(?:schedinit|mallocinit|doInit1?)\(|sysMap\(0xc000000000,")
+_MOST_ARENA_BYTES = 1 << 38
+_ARENAS = (
+    (re.compile(r"runtime\.mHeap_"), (0xC820000000, 0xC082000000)),
+    (re.compile(r"runtime\.sysMap\((?:\w+, ){3}"), (0xC420000000, 0xC042000000)),
+    (re.compile(""), (0xC000000000,)),
+)
+"""Where the heap of a 64-bit program begins, in Go 1.5 and 1.6, up to 1.10, and later: before
+1.11 there were tables below it, smaller ones on Windows (mallocinit, malloc.go)."""
+
+_PAGE_BYTES, _HEAP_PAGE_BYTES = 4096, 8192
+_OF_METADATA = re.compile(r"allocating |cannot allocate memory|failed to (?:reserve|allocate)")
+"""Errors about tables of the runtime itself, which do not hold objects."""
+
+_AT_START = re.compile(
+    r"runtime\.(?:schedinit|mallocinit|doInit1?)\(|sysMap(?:OS)?\(0xc000000000,"
+)
 """Functions that run before main, and the address of the first memory of a heap."""
 
 _OF_OLD_GO = re.compile(r"runtime\.throw\(0x")
@@ -74,11 +97,12 @@ _OF_OLD_GO = re.compile(r"runtime\.throw\(0x")
 _PLATFORM = re.compile(
     # `go version`, people's words, and the names of archives of Go
     r"\b[Gg]o ?1\.\d{1,2}[^\s/-]{0,9}[ .(-]"
-    r"(?P<goos>linux|windows|darwin)[-/](?P<goarch>386|arm(?!64)|[a-z][a-z0-9]{2,8})"
+    r"(?P<goos>linux|windows|darwin|(?:free|open|net)bsd|dragonfly)[-/](?P<goarch>386|arm(?!64)|[a-z][a-z0-9]{2,8})"
 )
-_WINDOWS = re.compile(r"^\s*[A-Za-z]:[/\\].{0,99}[/\\]src[/\\]runtime[/\\]\w+\.go:\d")
-"""A path of the runtime in a traceback."""
-_TOOLCHAIN = re.compile(r"^(?:\s.{0,300}/)?cmd/(?P<tool>compile|link)/")
+_WINDOWS = re.compile(r"(?m)^\s*[A-Za-z]:[/\\].{0,99}[/\\]src[/\\]runtime[/\\]\w+\.go:\d")
+_OF_SYSTEM = re.compile(r"runtime/mem_(?P<goos>linux|windows|darwin|bsd|aix)\.go:\d")
+"""Paths of the runtime in a traceback."""
+_TOOLCHAIN = re.compile(r"(?m)^(?:\s.{0,300}/)?cmd/(?P<tool>compile|link)/")
 """A function of the Go toolchain in a traceback, or its file."""
 
 _ASSEMBLY = re.compile(r"/asm_(?P<goarch>[a-z0-9]+)\.s:\d")
@@ -86,6 +110,11 @@ _CRASH = re.compile(r"^(?:panic|fatal error): .")
 _RUNNING = re.compile(r"^goroutine \d{1,18} \[running")
 _CRASH_LINES, _CRASH_CHARS = 20, 80
 """Lines from a panic to the goroutine that it ended, and characters of it that are shown."""
+
+_THROW = re.compile(r"^\s*runtime\.throw\(")
+_REFUSAL = re.compile(rf"^\s*{_REFUSED}")
+"""Two calls, the lower one first: memory was refused, whatever the error's own line said."""
+_THROW_LINES = 2
 
 _SAME_DEATH_LINES = 3
 _TRACEBACK_LINES = 200
@@ -96,6 +125,8 @@ _MOST_BYTES = numbers.ADDRESSABLE_BYTES
 def read(messages: Sequence[Message]) -> list[Row]:
     """Returns one row per program that ended."""
     rows: list[Row] = []
+    tracebacks: list[list[str]] = []
+    headless = set(_headless(messages))
     ended: Message | None = None
     before: Message | None = None
     unusable_line = headed_line = -_SAME_DEATH_LINES
@@ -107,18 +138,31 @@ def read(messages: Sequence[Message]) -> list[Row]:
         match = _OUT_OF_MEMORY.search(message.text)
         if not match:
             if rows and message.line_no - rows[-1]["line_no"] <= _TRACEBACK_LINES:
-                _add_traceback(rows[-1], message.text)
+                tracebacks[-1].append(message.text)
+            elif message.line_no in headless:
+                rows.append(message.identity() | {"kind": "out of memory"})
+                tracebacks.append([message.text])
             continue
         if match["fatal"] and before and before is not ended and _is_same(before, message):
             ended = before = message
             continue
         rows.append(_row(message, match))
+        tracebacks.append([])
         if message.line_no - unusable_line < _SAME_DEATH_LINES:
             rows[-1]["kind"] = UNUSABLE_ADDRESS
         if message.line_no - headed_line < _SAME_DEATH_LINES:
             rows[-1]["ident"] = "compile"
         before = message
         ended = message if match["fatal"] else ended
+    rows = [
+        row | _traced(row, "\n".join(lines))
+        for row, lines in zip(rows, tracebacks, strict=True)
+    ]
+    return _with_versions(rows, messages)
+
+
+def _with_versions(rows: list[Row], messages: Sequence[Message]) -> list[Row]:
+    """Returns the rows with the platform and the Go version that the input states."""
     stated = (_PLATFORM.search(message.text) for message in messages if rows)
     platforms = {match.groups() for match in stated if match}
     if len(platforms) == 1:
@@ -126,6 +170,23 @@ def read(messages: Sequence[Message]) -> list[Row]:
     versions = set().union(*(go_versions(message.text) for message in messages if rows))
     named = {"go_version": versions.pop()} if len(versions) == 1 else {}
     return [row | named for row in rows]
+
+
+def _headless(messages: Sequence[Message]) -> Iterator[int]:
+    """Yields the lines of `runtime.throw` where memory was refused, without the error above."""
+    crashed_line = -_CRASH_LINES
+    thrown_line = -_THROW_LINES
+    for message in messages:
+        if _CRASH.match(message.text):
+            crashed_line = message.line_no
+        elif _THROW.match(message.text):
+            thrown_line = message.line_no
+        elif (
+            _REFUSAL.match(message.text)
+            and message.line_no - thrown_line <= _THROW_LINES
+            and thrown_line - crashed_line > _CRASH_LINES
+        ):
+            yield thrown_line
 
 
 def crashes(messages: Sequence[Message]) -> Iterator[str]:
@@ -165,6 +226,7 @@ def _row(message: Message, match: re.Match[str]) -> Row:
         requested is not None and 0 <= requested <= _MOST_BYTES
     )
     kind = LOCKED_MEMORY if match["locked"] else "out of memory"
+    kind = METADATA if _OF_METADATA.search(match[0]) else kind
     return message.identity() | {
         "kind": IMPOSSIBLE_SIZE if impossible else kind,
         "requested_bytes": None if impossible else requested or None,
@@ -173,25 +235,36 @@ def _row(message: Message, match: re.Match[str]) -> Row:
     }
 
 
-def _add_traceback(row: Row, text: str) -> None:
-    call = _ARGUMENTS.search(text)
-    if call and row["requested_bytes"] is None:
-        size = int(call["size"], 16)
-        if row["kind"] != IMPOSSIBLE_SIZE and size <= _MOST_BYTES and size % _PAGE_BYTES == 0:
-            row["requested_bytes"] = size
-    if row["kind"] == "out of memory" and _AT_START.search(text):
-        row["kind"] = AT_START
+def _traced(row: Row, text: str) -> Row:
+    """Returns what a traceback adds to a row."""
+    known: Row = {}
+    if row["kind"] != IMPOSSIBLE_SIZE and row.get("requested_bytes") is None:
+        known["requested_bytes"] = _requested(text)
+    if row["kind"] in ("out of memory", METADATA) and _AT_START.search(text):
+        known["kind"] = AT_START
     if _OF_OLD_GO.search(text):
-        row["go_version"] = "<1.17"
-    if call and call["at"]:
-        # The function had a fourth argument up to Go 1.10.
-        bases = _OLD_ARENAS if text.count(", ") == 3 else (_ARENA,)
-        below = [int(call["at"], 16) - base for base in bases]
+        known["go_version"] = "<1.17"
+    if end := _ARENA_USED.search(text) or _AT.search(text):
+        bases = next(bases for pattern, bases in _ARENAS if pattern.search(text))
+        below = [int(end[1], 16) - base for base in bases]
         if sizes := [size for size in below if 0 < size < _MOST_ARENA_BYTES]:
-            row |= {"in_use_bytes": min(sizes), "goarch": row.get("goarch") or "64-bit"}
+            known |= {"in_use_bytes": min(sizes), "goarch": "64-bit"}
     if assembly := _ASSEMBLY.search(text):
-        row["goarch"] = assembly["goarch"]
-    if _WINDOWS.match(text):
-        row["goos"] = "windows"
-    if tool := _TOOLCHAIN.match(text):
-        row["ident"] = row.get("ident") or tool["tool"]
+        known["goarch"] = assembly["goarch"]
+    if system := _OF_SYSTEM.search(text):
+        known["goos"] = system["goos"]
+    elif _WINDOWS.search(text):
+        known["goos"] = "windows"
+    if tool := _TOOLCHAIN.search(text):
+        known["ident"] = row.get("ident") or tool["tool"]
+    return known
+
+
+def _requested(text: str) -> int | None:
+    """Returns the size that was refused, or of the allocation if the heap grows by no more."""
+    sizes = (int(size, 16) for size in _SIZE.findall(text))
+    for size in sizes:
+        if 0 < size <= _MOST_BYTES and size % _PAGE_BYTES == 0:
+            return size
+    pages = (int(number, 16) * _HEAP_PAGE_BYTES for number in _PAGES.findall(text))
+    return next((size for size in pages if LARGEST_STEP_MIB << 20 < size <= _MOST_BYTES), None)

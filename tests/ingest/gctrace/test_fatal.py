@@ -47,6 +47,8 @@ def test_each_program_that_ended_counts_once(text: str, number: int) -> None:
         ("runtime.sysMap(0xc5b5b20000, 0x80000000, 0xc4204b2300, 0xf166f8)", 2 * GIB),
         ("runtime.sysMap(0xc000400000, 0x40000000, 0x1e?)", GIB),
         ("runtime.largeAlloc(0x80000000, 0x1, 0xc420)", 2 * GIB),
+        ("runtime.(*mheap).allocSpan(0xe46c80, 0x60000, 0x0, 0x1)", 3 * GIB),
+        ("runtime.sysUsedOS(0xcf5f028000, 0x40000000)", GIB),
         # Its register was used for something else; the page size shows that.
         (
             "runtime.sysMap(0xc021800000, 0x429960, 0x7ffc)\nruntime.mallocgc(0x80000000, 0x0)",
@@ -228,6 +230,26 @@ def test_the_heap_at_a_refused_allocation_is_known() -> None:
         ("runtime.sysMap(0xc1e0000000, 0x4000000, 0x16b3e18)", "7,680 MiB"),
         ("runtime.sysMap(0xc49d7c0000, 0x11ee0000, 0xc485f9c000, 0xefb058)", "2,008 MiB"),
         ("runtime.sysMap(0xd800000, 0xc00000, 0x399208)", None),
+        # Without `?`, an argument of the register ABI is right; that of sysMap was overwritten.
+        (
+            "runtime.sysMapOS(0xc001400000, 0xc000800000?)\n"
+            "runtime.sysMap(0xe46c80?, 0x21b3a8000?, 0x42cb80?)",
+            "20.0 MiB",
+        ),
+        # Up to Go 1.10, a table below the heap grows before the heap does.
+        (
+            "runtime.sysMap(0xc8159fc000, 0x8000, 0xc96bf50000, 0xaa8a98)\n"
+            "runtime.mHeap_MapBits(0xa89ba0, 0xc96c050000)",
+            "5,312 MiB",
+        ),
+        (
+            "runtime.sysMap(0xc8a9fc0000, 0x100000, 0x0, 0x8a98)\nruntime.mHeap_Grow(0x1)",
+            "2,208 MiB",
+        ),
+        (
+            "runtime.sysMap(0xc0a9fc0000, 0x100000, 0x0, 0x8a98)\nruntime.mHeap_Grow(0x1)",
+            "640 MiB",
+        ),
     ],
 )
 def test_the_address_of_refused_memory_shows_the_size_of_the_heap(
@@ -238,3 +260,52 @@ def test_the_address_of_refused_memory_shows_the_size_of_the_heap(
     assert ("whose heap had" in text) is (heap is not None)
     assert (heap or "") in text
     assert "32-bit" not in text
+
+
+_UNDER_THROW = (
+    "runtime stack:\nruntime.throw({0x12c5ba0?, 0xcf5f05a000?})\n\tgo/src/runtime/panic.go:1067 +0x4d\n"
+    "runtime.sysUsedOS(0xcf5f028000, 0x220000)\n\tgo/src/runtime/mem_windows.go:83 +0x1bb\n\n"
+)
+
+
+def test_a_traceback_without_its_error_shows_that_memory_was_refused() -> None:
+    run = read_text(_UNDER_THROW * 2)
+    (row,) = run.runtime_fatal.to_dicts()
+    assert (row["line_no"], row["requested_bytes"], row["goos"]) == (2, 0x220000, "windows")
+    (death,) = run.post_mortems()
+    assert "commit limit of Windows" in death.reading[0]
+
+
+def test_a_traceback_of_another_error_is_no_lack_of_memory() -> None:
+    run = read_text(
+        f"fatal error: runtime: failed to commit pages\n\n{_UNDER_THROW}{log_of(2)}"
+    )
+    assert run.runtime_fatal.is_empty()
+
+
+@pytest.mark.parametrize(
+    ("file", "step"),
+    [("bsd", "login.conf"), ("darwin", "vm.swapusage"), ("linux", "vm.overcommit_memory")],
+)
+def test_the_next_steps_are_those_of_the_operating_system(file: str, step: str) -> None:
+    (death,) = read_text(f"{FATAL}\tgo/src/runtime/mem_{file}.go:71 +0x1\n").post_mortems()
+    advice = " ".join(death.advice)
+    assert step in advice
+    assert ("/proc" in advice) is (file == "linux")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fatal error: out of memory allocating heap arena map\n",
+        "fatal error: failed to reserve page summary memory\n",
+        f"{FATAL}runtime.sysMapOS(0xc001400000, 0x4000000)\n"
+        "runtime.(*mheap).alloc(0xe46c80, 0x6000292, 0x1)\nruntime.schedinit()\n",
+        f"{FATAL}runtime.sysMapOS(0xc001400000, 0xc000000000)\n",
+    ],
+)
+def test_an_earlier_gc_is_no_advice_where_it_could_not_free_what_was_asked_for(
+    text: str,
+) -> None:
+    (death,) = read_text(text).post_mortems()
+    assert "GOMEMLIMIT" not in " ".join(death.advice)
