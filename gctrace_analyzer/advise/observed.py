@@ -83,7 +83,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     cycles = cycles.with_columns(pauses * pl.col("counted_pauses"))
     steady = unforced(since(cycles, DEFAULT.warm_up_s))
     calm, thrashed = longest_calm_part(cycles, analysis.episodes)
-    cpus = None if own.is_empty() else own["cpus"][-1]
+    cpus = None if own.is_empty() else own[-1]["cpus"][0]
     load = load_of(calm, cpus)
     if load is None or (changed and load.cycles < DEFAULT.min_cycles):
         why = too_late(len(own)) if changed else why_no_load(cycles, steady)

@@ -26,7 +26,7 @@ from gctrace_analyzer.analysis.timeline import episodes as episodes_of
 from gctrace_analyzer.analysis.timeline import segments as segments_of
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
 from gctrace_analyzer.ingest.processes import longest_process
-from gctrace_analyzer.ingest.rows import compact, is_long, of_process, where
+from gctrace_analyzer.ingest.rows import column_of, compact, is_long, of_process, where
 from gctrace_analyzer.ingest.sniff import runs_benchmarks
 
 if TYPE_CHECKING:
@@ -372,7 +372,7 @@ class Analysis:
 
     @cached_property
     def _diagnosed_points(self) -> pl.DataFrame:
-        return where(self._points, self._points["process"].is_in([*self.summaries]))
+        return where(self._points, column_of(self._points, "process").is_in([*self.summaries]))
 
     def live_growth(self, process: int) -> LiveGrowth | None:
         """Returns the growth of one process's live heap; None if there is no significant growth."""

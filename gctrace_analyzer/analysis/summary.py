@@ -15,7 +15,7 @@ from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.gctrace.columns import stopping
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
-from gctrace_analyzer.ingest.rows import by_process, distinct, is_one_process, since
+from gctrace_analyzer.ingest.rows import by_process, column_of, distinct, is_one_process, since
 from gctrace_analyzer.ingest.sniff import OF_TOOLCHAIN
 from gctrace_analyzer.units import duration_text
 
@@ -467,6 +467,7 @@ def log_check_points(corrected: pl.DataFrame) -> float | None:
     Args:
         corrected: what `correct_durations` returns, or the spans made of it.
     """
-    ends = corrected["contradiction"].min(), corrected["contradiction"].max()
+    values = column_of(corrected, "contradiction")
+    ends = values.min(), values.max()
     known = (float(end) for end in ends if end is not None)  # type: ignore[arg-type]  # numbers
     return max(known, key=abs, default=None)

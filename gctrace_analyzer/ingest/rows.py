@@ -102,13 +102,13 @@ def compact(rows: pl.DataFrame) -> pl.DataFrame:
     if not is_long(rows):
         return rows
     names = [name for name in _OFTEN_ALIKE if name in rows.columns]
-    values = {name: whole(rows, name).to_physical() for name in names}
+    values = {name: column_of(rows, name).to_physical() for name in names}
     alike = (name for name, column in values.items() if column.min() == column.max())
     same = [name for name in alike if values[name].null_count() in (0, len(rows))]
     return rows.with_columns(pl.col(same).first())
 
 
-def whole(rows: pl.DataFrame, name: str) -> pl.Series:
+def column_of(rows: pl.DataFrame, name: str) -> pl.Series:
     """Returns a column with a value for each row, for a moment.
 
     A frame that keeps one value for a column would keep both once it was asked for the column.
@@ -180,7 +180,7 @@ def grouped(rows: pl.DataFrame, number: str) -> GroupBy:
 
 def of_process(frame: pl.DataFrame, process: int) -> pl.DataFrame:
     """Returns the rows of a process; no copy if they are in a row, as in a crash loop."""
-    processes = whole(frame, "process")
+    processes = column_of(frame, "process")
     if frame.is_empty():
         return frame
     if is_one_process(frame):
@@ -193,7 +193,7 @@ def of_process(frame: pl.DataFrame, process: int) -> pl.DataFrame:
 
 def is_one_process(frame: pl.DataFrame) -> bool:
     """Returns whether all rows, at least one, are of the same known process."""
-    processes = whole(frame, "process")
+    processes = column_of(frame, "process")
     return len(frame) > 0 and not processes.null_count() and processes.min() == processes.max()
 
 

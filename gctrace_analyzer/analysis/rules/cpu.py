@@ -18,7 +18,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.ingest.rows import median, where
+from gctrace_analyzer.ingest.rows import column_of, median, where
 from gctrace_analyzer.units import cores_text, cpus_text, duration_text, size_text
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def cpu_quota_throttling(facts: ProcessFacts) -> Iterator[Evidence]:
     If no limit is known, looks for long pauses with a small heap.
     """
     t, cycles = facts.thresholds, facts.cycles
-    procs = cycles["procs"].max()
+    procs = column_of(cycles, "procs").max()
     if not isinstance(procs, int):
         return
     late = LatePauses.of(cycles, t)

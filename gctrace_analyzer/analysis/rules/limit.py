@@ -21,7 +21,7 @@ from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.settings.naming import limit_text
 from gctrace_analyzer.analysis.settings.setters import Eased, limit_eased
 from gctrace_analyzer.analysis.timeline.limiter import verdict
-from gctrace_analyzer.ingest.rows import median, not_null
+from gctrace_analyzer.ingest.rows import column_of, median, not_null
 from gctrace_analyzer.units import digits, duration_text, size_text
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ _IN_PASSING = 0.1
 )
 def cpu_limiter_likely(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks how full the bucket of the GC CPU limiter was."""
-    t, fill = facts.thresholds, facts.cycles["limiter_fill"].max()
+    t, fill = facts.thresholds, column_of(facts.cycles, "limiter_fill").max()
     if not isinstance(fill, float) or fill < t.limiter_likely:
         return
     if len(facts.thrashing) or len(facts.limited_cycles):
