@@ -229,7 +229,12 @@ _NOT_FETCHED = (
 )
 """Commands that fetch logs, how their errors begin, and what to do about those."""
 
-_KILL_IN_WORDS = re.compile(r"(?i)\boom[- _]?kill")
+_KILL_IN_WORDS = re.compile(r"(?i)\boom[- _]?kill|systemd-oomd")
+_OOMD = re.compile(r"(?i)systemd-oomd")
+_OF_OOMD = (
+    "`journalctl -u systemd-oomd` has its whole lines (Killed /… due to …), and\n"
+    "  `journalctl --user` what a unit of a user printed: save and read them."
+)
 
 _MOST_OF_ERROR = 5
 """Lines. What has more is the log of a program, which may print the same."""
@@ -253,6 +258,9 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
         hint = _OF_CRASH
     elif _KILL_IN_WORDS.search(text):
         seen, hint = "words about an OOM kill, without a record of it", _NOT_FETCHED[0][2]
+        if _OOMD.search(text):
+            seen = "words about systemd-oomd, without the line of a kill"
+            hint = _OF_OOMD
     is_structured = first.startswith(_STRUCTURED)
     if seen is None and not is_structured and _is_prose(text):
         seen, hint = _SENTENCES, _OF_SENTENCES

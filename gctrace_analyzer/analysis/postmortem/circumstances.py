@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.postmortem.death import EVICTOR, THRESHOLD_KILLERS
+from gctrace_analyzer.analysis.postmortem.death import EVICTOR
 from gctrace_analyzer.analysis.postmortem.heap_at_death import NOTABLE
 from gctrace_analyzer.analysis.postmortem.match import listed_tasks
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
@@ -18,7 +18,7 @@ from gctrace_analyzer.ingest.evidence.message import (
     NOT_ENDED,
     UNUSABLE_ADDRESS,
 )
-from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS
+from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS, THRESHOLD_KILLERS
 from gctrace_analyzer.units import MIB, duration_text, size_text
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _pressure(death: Death) -> str:
 
 
 _ASKED = {
-    ASKED: "The lines of earlyoom do not show that it ended. ",
+    ASKED: "The lines of {} do not show that it ended. ",
     NOT_ENDED: "It had not ended ten seconds later. ",
 }
 
@@ -163,7 +163,7 @@ _ASKED = {
 def _little_available(death: Death, own: float | None) -> str:
     """Returns how much memory there was when earlyoom acted, by its own threshold."""
     limit, available = death.available_limit_pct, death.available_bytes
-    asked = _ASKED.get(death.reason or "", "")
+    asked = _ASKED.get(death.reason or "", "").format(death.killer)
     threshold = "the threshold" if limit is None else f"the threshold ({limit:.4g} %)"
     if available is None:
         acts = f"{death.killer} ends programs at {threshold}"
@@ -252,6 +252,23 @@ _CAUSES = {
     "darwin": "most often a limit of the process (`ulimit -v`), or no disk space for swap is left",
 }
 """Why systems refuse memory."""
+
+_CHECK_LIMITS = {
+    "linux": "Check the address-space limit of the process (`ulimit -v`, /proc/PID/limits) and the "
+    "host's vm.overcommit_memory.",
+    "windows": "Enlarge the page file of Windows, or free memory: Task Manager shows what is "
+    "committed.",
+    "bsd": "Check the limits of the process (`ulimit -a`; OpenBSD has datasize in login.conf) and "
+    "the swap of the host (`swapctl -l`, `swapinfo`).",
+    "darwin": "Check the limits of the process (`ulimit -a`), swap (`sysctl vm.swapusage`) and the "
+    "free space of the disk.",
+}
+"""Where to look for the limit."""
+
+
+def check_limits(death: Death) -> str:
+    """Returns where to look for the limit that made the system refuse memory."""
+    return _CHECK_LIMITS.get(death.system or "linux", _CHECK_LIMITS["linux"])
 
 
 def about_runtime(death: Death) -> Iterator[str]:

@@ -16,7 +16,7 @@ from gctrace_analyzer.ingest.evidence.message import (
     NOT_ENDED,
     UNUSABLE_ADDRESS,
 )
-from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS
+from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS, THRESHOLD_KILLERS
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
@@ -51,9 +51,6 @@ DEEDS = {
 
 _OF_JOB = re.compile(r"(?:step |StepId=|Step=|\d+(?:[._]|$))")
 """How Slurm names its jobs."""
-
-THRESHOLD_KILLERS = ("earlyoom", "nohang")
-"""Killers that act when the host has less memory available than their own threshold."""
 
 OF_32_BITS = ("386", "arm", "mipsx")
 """The names of 32-bit architectures in the names of assembly files of the runtime."""

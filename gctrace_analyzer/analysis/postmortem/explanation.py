@@ -9,7 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.postmortem import remedies
-from gctrace_analyzer.analysis.postmortem.circumstances import about_limit, about_runtime
+from gctrace_analyzer.analysis.postmortem.circumstances import (
+    about_limit,
+    about_runtime,
+    check_limits,
+)
 from gctrace_analyzer.analysis.postmortem.dumps_at_death import dumps_of, reading_of_dumps
 from gctrace_analyzer.analysis.postmortem.heap_at_death import MAX_OVERSHOOT, NOTABLE
 from gctrace_analyzer.analysis.postmortem.remedies import MOST_OF_LIMIT, limit_with_room
@@ -169,7 +173,7 @@ def _whatever_the_heap(facts: Evidence) -> str | None:
     actions = (
         (death.refusal == IMPOSSIBLE_SIZE, remedies.FIND_SIZE),
         (death.refusal == LOCKED_MEMORY, remedies.UNLOCK),
-        (death.refused_at_start, remedies.check_limits(death)),
+        (death.refused_at_start, check_limits(death)),
         (death.is_at_start, remedies.RAISE_TO_START),
         (death.is_below, remedies.FIND_VICTIM),
         (maps_files and not facts.is_small_part, remedies.FIND_FILES),

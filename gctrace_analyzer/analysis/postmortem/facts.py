@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from gctrace_analyzer.analysis.postmortem.death import Death
@@ -92,8 +93,8 @@ MOST_OF_ALL = 0.5
 LEAST_LIMIT_MIB = 4.0
 """Less than this is not enough for the code, stacks and tables of the smallest Go program."""
 
-LEAST_HOST_MIB = 256.0
-"""No host whose own memory is unknown has less."""
+_LEAST_MIB = {"global": 256.0, "memcg": 64.0}
+"""Hosts and groups have at least this, where their memory or limit is unknown."""
 
 
 @frozen
@@ -122,6 +123,9 @@ class Evidence:
     @property
     def is_small_part(self) -> bool:
         """Whether a process had so little of its limit that something else has the rest."""
-        least = LEAST_HOST_MIB if self.death.scope == "global" else 0.0
+        least = _LEAST_MIB.get(self.death.scope or "", 0.0)
         limit, own = self.limit.limit_mib or least, self.memory.resident_mib or 0.0
+        if self.limit.limit_mib is None and self.death.scope == "memcg":
+            # The kernel frees pages of files before it kills.
+            own = min(own, (self.death.anon_rss_bytes or 0) / MIB)
         return limit >= LEAST_LIMIT_MIB and 0 < own < MOST_OF_ALL * limit

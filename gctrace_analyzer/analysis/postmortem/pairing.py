@@ -13,9 +13,9 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.postmortem.death import THRESHOLD_KILLERS
 from gctrace_analyzer.analysis.postmortem.match import NEAR, task_name
 from gctrace_analyzer.ingest.evidence import cgroups
+from gctrace_analyzer.ingest.evidence.wordings import THRESHOLD_KILLERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

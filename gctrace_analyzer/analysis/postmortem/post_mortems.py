@@ -15,7 +15,7 @@ import polars as pl
 from gctrace_analyzer.analysis.cycles import goal_mib
 from gctrace_analyzer.analysis.pauses import PHASES, longest_ms
 from gctrace_analyzer.analysis.postmortem.circumstances import by_program
-from gctrace_analyzer.analysis.postmortem.death import EVICTOR, THRESHOLD_KILLERS
+from gctrace_analyzer.analysis.postmortem.death import EVICTOR
 from gctrace_analyzer.analysis.postmortem.deaths import deaths
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S, explain_death
 from gctrace_analyzer.analysis.postmortem.facts import Evidence, LastMinute, Limit, Resident
@@ -29,7 +29,7 @@ from gctrace_analyzer.analysis.postmortem.match import (
     match_all,
 )
 from gctrace_analyzer.analysis.settings.known import known_of_container
-from gctrace_analyzer.analysis.settings.releases import may_limit
+from gctrace_analyzer.analysis.settings.releases import is_before, may_limit
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.spans import select
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -37,6 +37,7 @@ from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import live_growth
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
+from gctrace_analyzer.ingest.evidence.wordings import THRESHOLD_KILLERS
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
@@ -176,7 +177,9 @@ def _post_mortem(
         _limit(death, settings),
         minute,
         memory,
-        _is_before_limits(match.process if match else None, tables["processes"], settings),
+        is_before(death.logged_at or death.printed_at)
+        or not may_limit(death.go_version)
+        or _is_before_limits(match.process if match else None, tables["processes"], settings),
         *(new_run or ()),
     )
     heap = heap_at_death(facts)

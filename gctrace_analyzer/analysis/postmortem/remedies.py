@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.postmortem.circumstances import check_limits
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
 from gctrace_analyzer.analysis.postmortem.dumps_at_death import is_not_go
 from gctrace_analyzer.analysis.postmortem.facts import LEAST_LIMIT_MIB
@@ -39,20 +40,6 @@ higher GOMEMLIMIT leaves too little to memory that Go does not count."""
 SMALL_MIB = 64.0
 """MiB. What has less is mostly the code of a program, and seldom what filled a limit."""
 
-REQUEST_MORE = (
-    "Set the memory request of the container to what it needs at most, and GOMEMLIMIT to 90 % of "
-    "the request: as long as it stays below, other pods are evicted first."
-)
-_CHECK_LIMITS = {
-    "linux": "Check the address-space limit of the process (`ulimit -v`, /proc/PID/limits) and the "
-    "host's vm.overcommit_memory.",
-    "windows": "Enlarge the page file of Windows, or free memory: Task Manager shows what is "
-    "committed.",
-    "bsd": "Check the limits of the process (`ulimit -a`; OpenBSD has datasize in login.conf) and "
-    "the swap of the host (`swapctl -l`, `swapinfo`).",
-    "darwin": "Check the limits of the process (`ulimit -a`), swap (`sysctl vm.swapusage`) and the "
-    "free space of the disk.",
-}
 UNLOCK = "Raise `ulimit -l` (LimitMEMLOCK= of systemd), or do not lock memory (mlockall)."
 FIND_ALLOCATION = (
     "Find what allocates that, and check the length that it passes: of the whole traceback after "
@@ -169,6 +156,15 @@ def of_stop(stopped_by: str) -> tuple[str, str]:
     return _END_IN_TIME, after_term
 
 
+def _request_more(facts: Evidence) -> str:
+    """Returns what keeps a pod from being evicted first."""
+    limit = "" if facts.is_before_limits else ", and GOMEMLIMIT to 90 % of the request"
+    return (
+        f"Set the memory request of the container to what it needs at most{limit}: as long as it "
+        "stays below, other pods are evicted first."
+    )
+
+
 def limit_with_room(heap: HeapAtDeath, limit_mib: float) -> int | None:
     """Returns the GOMEMLIMIT (MiB) that leaves room for what is outside the heap, if one does."""
     outside, room = heap.outside_most_mib, MOST_OF_LIMIT * limit_mib
@@ -228,9 +224,15 @@ def _limits(
     """Yields which memory limit to set."""
     limit = facts.limit.limit_mib
     if facts.death.killer == EVICTOR:
-        yield REQUEST_MORE
+        yield _request_more(facts)
     elif limit is None and facts.minute.limited:
         yield from _above_limit(facts, heap)
+    elif limit is None and facts.is_before_limits:
+        yield (
+            _UPGRADE.format("90 % of its limit")
+            if facts.death.scope == "memcg"
+            else _on_host(facts)
+        )
     elif limit is None and facts.death.scope == "memcg":
         yield (
             "Set GOMEMLIMIT to 90 % of the limit of its cgroup, which `docker inspect`, `kubectl "
@@ -266,7 +268,7 @@ def _above_limit(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
 def _find_rest(facts: Evidence) -> str:
     limit, own = facts.limit.limit_mib or 0.0, facts.memory.resident_mib or 0.0
     if not limit:
-        return _on_host(facts)
+        return FIND_BESIDE if facts.death.scope == "memcg" else _on_host(facts)
     return f"Find out what has the other {limit - own:,.0f} of the {limit:,.0f} MiB: {OTHERS}"
 
 
@@ -324,18 +326,15 @@ def _add_limit(death: Death) -> str:
     )
 
 
+_UPGRADE = (
+    "Upgrade to Go 1.19 or later, which has GOMEMLIMIT, and set it to {}; "
+    "until then, a lower GOGC keeps the heap goal lower."
+)
+
+
 def without_limits(limit_mib: float) -> str:
     """Returns what to do about a container's limit with a Go version that has no memory limit."""
-    return (
-        "Upgrade to Go 1.19 or later, which has GOMEMLIMIT, and set it to "
-        f"{int(MOST_OF_LIMIT * limit_mib)}MiB (90 % of the limit); until then, a lower GOGC keeps "
-        "the heap goal lower."
-    )
-
-
-def check_limits(death: Death) -> str:
-    """Returns where to look for the limit that made the system refuse memory."""
-    return _CHECK_LIMITS.get(death.system or "linux", _CHECK_LIMITS["linux"])
+    return _UPGRADE.format(f"{int(MOST_OF_LIMIT * limit_mib)}MiB (90 % of the limit)")
 
 
 def of_runtime(death: Death) -> Iterator[str]:
@@ -458,7 +457,7 @@ def _buy_time(facts: Evidence, *, may_limit: bool) -> Iterator[str]:
     death, limit, had = facts.death, facts.limit.limit_mib, facts.memory.resident_mib or 0.0
     own = not (death.is_inside or facts.is_before_limits or facts.memory.largest)
     if death.killer == EVICTOR:
-        yield REQUEST_MORE
+        yield _request_more(facts)
     elif limit is not None:
         yield (
             f"To buy time, raise the limit of {size_text(limit)}, and GOMEMLIMIT to 90 % of the "

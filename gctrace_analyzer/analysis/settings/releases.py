@@ -41,6 +41,18 @@ def keeps_returned(version: str | None) -> bool | None:
     return None if known is None else (1, 12) <= known < (1, 16)
 
 
+def is_before(at: datetime | str | None) -> bool:
+    """Returns whether a time, or one printed without its zone, is older than Go 1.19.
+
+    >>> is_before("2017-06-19 05:16:10"), is_before("Jun 19 05:16:10"), is_before(None)
+    (True, False, False)
+    """
+    date = "" if at is None else str(at)[:10]
+    return (
+        re.fullmatch(r"\d{4}-\d\d-\d\d", date) is not None and date < f"{FIRST_LIMITS:%Y-%m-%d}"
+    )
+
+
 def newest_time(memstats: pl.DataFrame) -> Any:
     """Returns the time of the last cycle or dump; None if no time is known."""
     last_gc = pl.from_epoch("last_gc_unix_ns", "ns").dt.replace_time_zone("UTC")

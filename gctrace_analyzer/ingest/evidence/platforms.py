@@ -94,7 +94,8 @@ def _kills(messages: Iterable[Message]) -> Iterator[Row]:
             if not far and before.get("comm") in (None, row.get("comm", before.get("comm"))):
                 row = before | row
             victim = (message.host, row.get("pid"), row.get("comm"))
-            if killer.who == "earlyoom" and last and (victim in ended or not match.groupdict()):
+            asks = killer.who in wordings.THRESHOLD_KILLERS
+            if asks and last and (victim in ended if killer.is_kill else not match.groupdict()):
                 if "SIGTERM" not in match[0]:
                     last["reason"] = NOT_ENDED if "Timer expired" in match[0] else None
             elif not killer.is_kill:
@@ -102,7 +103,7 @@ def _kills(messages: Iterable[Message]) -> Iterator[Row]:
             elif "usage_bytes" in row if supervises else victim not in ended:
                 ended.add(victim)
                 scope = "memcg" if row.get("limit_bytes") else "global"
-                asked = ASKED if killer.who == "earlyoom" and "SIGTERM" in match[0] else None
+                asked = ASKED if asks and "SIGTERM" in match[0] else None
                 row |= {"killer": killer.who, "scope": scope, "reason": asked}
                 row["unit"] = cgroups.unit(row.get("cgroup"))
                 last = message.place() | row

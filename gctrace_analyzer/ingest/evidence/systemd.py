@@ -68,7 +68,7 @@ _USED = re.compile(
     r"(?: being more than (?P<used_limit_pct>\d{1,3}(?:\.\d{1,2})?)%)?"
 )
 _OOMD_CUT = re.compile(
-    r"systemd-oomd.{0,40}?(?:Killed|Marked) (?P<cgroup>/\S+\.(?:service|scope|slice))(?: for|\s|$)"
+    r"systemd-oomd.{0,40}?(?:Killed|Marked) (?P<cgroup>/\S+)(?: for| due|\s*$)"
 )
 """A message that a pager cut, or a terminal wrapped, before its reason."""
 
@@ -120,9 +120,11 @@ def read(messages: Sequence[Message]) -> Rows:
             kills.append(message.place() | {"killer": "systemd-oomd"} | row)
         elif match := _OOMD_CUT.search(f"{message.ident} {text}"):
             cut = (message.line_no, text.rstrip())
-            kills.append(
-                message.place() | {"killer": "systemd-oomd"} | cgroups.identity(match["cgroup"])
-            )
+            killed = cgroups.identity(match["cgroup"])
+            # The unit that the path of a cut name has is around the one that was killed.
+            is_whole = re.search(r"\.(?:service|scope|slice)$", match["cgroup"])
+            killed["unit"] = killed["unit"] if is_whole else None
+            kills.append(message.place() | {"killer": "systemd-oomd"} | killed)
         elif match := _TALOS.search(text):
             facts = {"killer": "Talos", "scope": "global", "reason": "memory_pressure"}
             kills.append(message.place() | facts | cgroups.identity(match["cgroup"]))

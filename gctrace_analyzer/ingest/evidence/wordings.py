@@ -350,6 +350,10 @@ class Killer(NamedTuple):
     pattern: re.Pattern[str]
 
 
+THRESHOLD_KILLERS = ("earlyoom", "nohang")
+"""Killers that act when the host has less memory available than their own threshold: first they
+ask a program to end (SIGTERM)."""
+
 SUPERVISORS = ("PM2", "memmon", "Monit")
 """Programs that restart another one, for memory or any other reason."""
 
@@ -378,6 +382,7 @@ KILLERS: tuple[Killer, ...] = tuple(
         ("nohang", False,
             r"PID: +(?P<pid>\d{1,10}), name: (?P<comm>.{0,64}?), state: .{1,40}, "
             r"EUID: (?P<uid>\d{1,10})"),
+        ("nohang", False, r"The victim (?:died|became a zombie) in \d"),
         ("nohang", False, r"badness: +(?P<score>-?\d{1,10}), oom_score: "),
         ("nohang", False,
             rf"Vm, MiB: +Size: (?P<total_vm_mib>{_MIB}), RSS: (?P<anon_rss_mib>{_MIB})"
@@ -422,6 +427,7 @@ KILLERS: tuple[Killer, ...] = tuple(
 KILLERS_HINT = (
     r"sending SIG|kill failed: T|exited after \d|escalating to SIGK|"
     r"mem avail: |ow [Mm]emory! |MemAvailable \[|Sending SIG\w+ to the victim|"
+    r"The victim (?:died|became) |"
     r"PID: +\d+, name: |badness: |Vm, MiB|cgroup_v2: /|killed: (?:out of swap|failed to|a thread)|"
     r"memorystatus: |--max-memory-restart|too much memory \(|Checking any=|matches resource limit|"
     r"' trying to restart"

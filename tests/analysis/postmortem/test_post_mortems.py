@@ -13,6 +13,7 @@ from gctrace_analyzer.analysis.postmortem.death import Death
 from gctrace_analyzer.analysis.postmortem.facts import Limit
 from gctrace_analyzer.analysis.postmortem.post_mortems import _limit
 from gctrace_analyzer.analysis.settings.known import Known, Settings
+from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
 from tests.helpers.corpus import INPUTS, expectation, named, read
 from tests.helpers.logs import KILL, journal, logfile, read_lines, records
@@ -275,3 +276,33 @@ def test_a_kill_and_the_finding_give_the_same_growth_for_the_same_time() -> None
     (growth,) = (finding for finding in findings if finding.id == "GC021")
     (said,) = (text for text in death.reading if "live heap grew" in text)
     assert growth.evidence.startswith(said.rstrip("."))
+
+
+_OF_HOST = (
+    "[Mon Jun 19 05:16:10 {}] Out of memory: Kill process 1877 (influxd) score 760 or sacrifice child\n"
+    "[Mon Jun 19 05:16:10 {}] Killed process 1877 (influxd) total-vm:4928944kB, "
+    "anon-rss:1551316kB, file-rss:0kB\n"
+)
+
+
+@pytest.mark.parametrize(("year", "has_limits"), [(2017, False), (2023, True)])
+def test_a_program_that_died_before_go_had_memory_limits_is_not_told_to_set_one(
+    year: int, has_limits: bool
+) -> None:
+    (death,) = read_text(_OF_HOST.replace("{}", str(year))).post_mortems()
+    assert ("GOMEMLIMIT" in " ".join(death.advice)) is has_limits
+
+
+@pytest.mark.parametrize(("anon_kb", "is_small"), [(18812, True), (189000, False)])
+@pytest.mark.parametrize("name", ["envoy", "api"])
+def test_a_small_victim_of_an_unknown_limit_is_not_what_filled_it(
+    name: str, anon_kb: int, is_small: bool
+) -> None:
+    line = (
+        f"[113782.638786] Memory cgroup out of memory: Killed process 1949510 ({name}) "
+        f"total-vm:3264844kB, anon-rss:{anon_kb}kB, file-rss:30452kB, shmem-rss:4kB\n"
+    )
+    (death,) = read_text(line).post_mortems()
+    advice = " ".join(death.advice)
+    assert ("what else uses memory under this limit" in advice) is is_small
+    assert not (is_small and ("Limit the memory of" in advice or "raise its" in advice))

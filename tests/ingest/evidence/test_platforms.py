@@ -898,3 +898,17 @@ def test_a_runtime_of_aws_lambda_has_no_log_of_a_kernel() -> None:
     (death,) = read_text(f"{line}\nRuntime.ExitError\n").post_mortems()
     assert "journalctl" not in str(death)
     assert "Max Memory Used" in " ".join(death.advice)
+
+
+@pytest.mark.parametrize(
+    ("end", "cause"),
+    [
+        ("", "was asked to end (SIGTERM) by nohang"),
+        ("The victim died in 0.2s\n", "by nohang"),
+    ],
+)
+def test_a_sigterm_of_nohang_is_a_request_until_the_program_died(end: str, cause: str) -> None:
+    text = NOHANG.format("").replace("SIGKILL", "SIGTERM") + end
+    (death,) = read_text(text).post_mortems()
+    assert death.cause.startswith(cause)
+    assert "earlyoom" not in " ".join(death.reading)

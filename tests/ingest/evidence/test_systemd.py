@@ -315,3 +315,22 @@ def test_an_attempt_of_systemd_oomd_is_why_a_main_process_got_sigkill() -> None:
     assert (death.victim, death.killer) == ("bloat.service", "systemd-oomd")
     (death,) = read_text(f"{exited}\n{attempt}\n").post_mortems()
     assert death.killer is None
+
+
+@pytest.mark.parametrize("rest", ["", " for", " for killing", " due"])
+def test_a_kill_by_systemd_oomd_is_read_wherever_its_line_was_cut(rest: str) -> None:
+    line = "Apr 16 21:08:50 laptop systemd-oomd[93234]: Killed /user.slice/app.slice/app-x.slice/tmux"
+    (row,) = read_text(f"{line}{rest}\n").oom_kills.to_dicts()
+    assert (row["killer"], row["cgroup"]) == (
+        "systemd-oomd",
+        "/user.slice/app.slice/app-x.slice/tmux",
+    )
+
+
+def test_words_about_systemd_oomd_lead_to_its_journal() -> None:
+    with pytest.raises(gca.NoDataError) as raised:
+        read_text(
+            "What happened:\n\n    01:59:22  systemd-oomd killed 181 process(es) in this unit\n"
+        )
+    assert "journalctl -u systemd-oomd" in str(raised.value)
+    assert "kubectl" not in str(raised.value)
