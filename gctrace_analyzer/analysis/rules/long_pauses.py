@@ -66,11 +66,10 @@ def _of_one_allocation(facts: ProcessFacts) -> str | None:
     before = of_first.when(is_next).then(pl.col("heap_live_mib").shift())
     # Up to Go 1.17, a goal that the heap has passed is printed as 1 MiB more than the heap.
     is_past = (start >= goal - 1) & (start - before > start / 2)
-    cycles = facts.cycles.with_columns(grown=pl.when(is_past).then(start - before))
-    longest = cycles.sort("stw_sweep_term_ms", descending=True, nulls_last=True).row(
-        0, named=True
-    )
-    grown = longest["grown"]
+    value = pl.when(is_past).then(start - before)
+    pauses = facts.cycles.select("stw_sweep_term_ms", grown=value)
+    longest = pauses.sort("stw_sweep_term_ms", descending=True, nulls_last=True)
+    grown = longest["grown"][0]
     if grown is None or grown < facts.thresholds.memory_min_mib:
         return None
     return _ONE_ALLOCATION.format(size_text(grown))
