@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import replace
+from datetime import UTC, datetime
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -162,9 +163,10 @@ def same_host(one: Death, other: Death) -> bool:
 
 def gap_s(one: Death, other: Death) -> float | None:
     """Returns the time from one record to another, on a clock that both have."""
-    for clock in (_wall_s, _monotonic_s):
+    for clock in _CLOCKS:
         begin, end = clock(one), clock(other)
-        if begin is not None and end is not None:
+        is_common = clock is not _printed_s or one.source == other.source
+        if begin is not None and end is not None and is_common:
             return end - begin
     return None
 
@@ -175,6 +177,20 @@ def _wall_s(death: Death) -> float | None:
 
 def _monotonic_s(death: Death) -> float | None:
     return death.monotonic_s
+
+
+def _printed_s(death: Death) -> float | None:
+    """Returns the time of a record whose year or zone is unknown: one input has the same zone."""
+    text = None if death.logged_at else death.printed_at
+    if text is None:
+        return None
+    # The year of a date without one is a leap year.
+    text = text if text[0].isdigit() else f"2000 {text}"
+    form = "%Y-%m-%d %H:%M:%S" if "-" in text else "%Y %b %d %H:%M:%S"
+    return datetime.strptime(text, form).replace(tzinfo=UTC).timestamp()
+
+
+_CLOCKS = (_wall_s, _monotonic_s, _printed_s)
 
 
 def _line(death: Death) -> float | None:
@@ -196,7 +212,7 @@ class Kills:
         self._numbers = list(numbers)
         self._taken = set[int]() if taken is None else taken
         self._sorted: dict[_Clock, dict[str | None, list[tuple[float, int]]]] = {}
-        for clock in (_wall_s, _monotonic_s, _line):
+        for clock in (*_CLOCKS, _line):
             timed = [(at, n) for n in numbers if (at := clock(every[n])) is not None]
             by_host = self._sorted[clock] = {_EVERY: sorted(timed, key=itemgetter(0))}
             for kill in by_host[_EVERY]:
@@ -204,8 +220,8 @@ class Kills:
 
     def near(self, report: Death, late_s: float = LATE_S) -> int | None:
         """Returns the last kill in the seconds before a report, or a moment after it."""
-        kill = self._last(_wall_s, report, late_s)
-        return self._last(_monotonic_s, report, late_s) if kill is None else kill
+        found = (self._last(clock, report, late_s) for clock in _CLOCKS)
+        return next((kill for kill in found if kill is not None), None)
 
     def soon(self, report: Death) -> int | None:
         """Returns the last kill in the minute before a report."""
@@ -267,7 +283,10 @@ class Kills:
 
 
 def _comparable(clock: _Clock, kill: Death, report: Death) -> bool:
-    if clock is _line:
-        return kill.source == report.source
+    if clock in (_line, _printed_s):
+        is_line = clock is _line
+        return kill.source == report.source and not (
+            is_line and gap_s(kill, report) is not None
+        )
     # The time since the boot may be that of another boot.
     return clock is _wall_s or kill.logged_at is None or report.logged_at is None

@@ -334,6 +334,29 @@ def test_a_unit_of_which_a_process_was_killed_may_live_on(more: str, subject: st
     assert (death.subject, death.victim) == (subject, "api.service")
 
 
+@pytest.mark.parametrize("order", [1, -1], ids=["kernel first", "systemd first"])
+@pytest.mark.parametrize("day", ["Apr 18", "Feb 29"])
+def test_times_without_a_year_pair_a_kill_with_the_notice_of_systemd(
+    day: str, order: int
+) -> None:
+    """The name of the unit is not that of the program."""
+    at = f"{day} 14:22:18 h "
+    lines = [
+        f"{at}kernel: Memory cgroup out of memory: Kill process 28 (oracle) score 892 or "
+        "sacrifice child\n",
+        f"{at}systemd[1]: ohasd.service: {OF_A_PROCESS}\n",
+    ][::order]
+    (death,) = read_text("".join(lines)).post_mortems()
+    assert (death.victim, death.pid) == ("oracle", 28)
+
+
+def test_times_without_a_year_that_are_apart_are_of_two_deaths() -> None:
+    kill = "Memory cgroup out of memory: Kill process 28 (oracle) score 892 or sacrifice child"
+    notice = f"systemd[1]: ohasd.service: {OF_A_PROCESS}"
+    text = f"Apr 18 14:22:18 h kernel: {kill}\nApr 18 15:22:18 h {notice}\n"
+    assert len(read_text(text).post_mortems()) == 2
+
+
 def test_the_reaper_alone_proves_a_kill() -> None:
     run = read_text(
         "[ 1201.114502] oom_reaper: reaped process 2840 (app), now anon-rss:0kB, file-rss:0kB, "
