@@ -934,7 +934,7 @@ def test_a_go_command_without_gctrace_of_its_own_prints_no_cycles() -> None:
 
 def test_cycles_that_go_test_forces_before_its_benchmarks_are_no_problem() -> None:
     """Also where the results of the benchmarks are cut off."""
-    text = log_of(6, forced=True)
+    text = log_of(9).replace(" P\n", " P (forced)\n")
     report = read_text(f"$ GODEBUG=gctrace=1 go test -bench=.\n{text}").report()
     (forced,) = (each for each in report.analysis.findings if each.name == "forced-gc")
     assert (forced.severity, "`go test -bench` does" in forced.evidence) == ("info", True)
