@@ -18,7 +18,7 @@ from gctrace_analyzer.ingest.evidence.message import STATED
 from gctrace_analyzer.ingest.gctrace import parse
 from gctrace_analyzer.ingest.gctrace.chunk import Reject
 from gctrace_analyzer.ingest.gctrace.patterns import RUNTIME
-from gctrace_analyzer.ingest.wrappers import csv_export
+from gctrace_analyzer.ingest.wrappers import csv_export, strip
 from gctrace_analyzer.ingest.wrappers.metadata import completed
 from gctrace_analyzer.ingest.wrappers.strip import Stripped, by_depth, strip_prefixes
 
@@ -198,16 +198,54 @@ def read_parts(
         and (parts := _mixed(facts, first[0].decode()))
     ):
         return parts
+    if is_short and (parts := _unwrapped(facts, first[0])):
+        return parts
     export = csv_export.export_of(text) if facts.kind == "csv-export" else None
     part = part_of_log(facts, _parsed(first, chunks, export), progress)
     part.beginning = text
     return [part]
 
 
-def _mixed(facts: SourceFacts, text: str) -> list[Part]:
+def _unwrapped(facts: SourceFacts, log: bytes) -> list[Part]:
+    """Returns the parts of a text whose lines all have a prefix, if it is a document without it.
+
+    Such as metrics that a program logs or someone quotes. Empty if it is not.
+    """
+    if len(log) > sniff.MIXED_BYTES or b" ms clock" in log:
+        return []
+    from gctrace_analyzer.ingest.evidence import sections
+
+    wrapped = text = log.decode()
+    for _ in range(strip.DEEPEST):
+        if (plain := strip.unwrapped(text)) in (None, text):
+            break
+        text = plain
+        output = words.without_command(text)
+        kind = sniff.sniff(b"", output)
+        if kind not in _DOCUMENTS or sections.is_mixed(kind, output):
+            parts = _mixed(facts, text, wrapped)
+        else:
+            try:
+                parts = [_document(facts, kind, output)]
+            except (UnreadableInputError, NoDataError):
+                continue
+            parts[0].beginning = text[: sniff.SNIFF_BYTES]
+            facts.lines, facts.kind = text.count("\n"), kind
+        if parts and parts[0].is_recognised:
+            return parts
+    facts.lines, facts.kind = 0, "log"
+    return []
+
+
+_DOCUMENTS = ("metrics", "json", "yaml", "describe", "memstats-csv")
+"""Kinds of which a text of prefixed lines may be."""
+
+
+def _mixed(facts: SourceFacts, text: str, wrapped: str | None = None) -> list[Part]:
     """Returns the parts of a text: its documents, and one for other lines if it has any.
 
-    Empty if it has no documents, or only pages of metrics.
+    Empty if it has no documents, or only pages of metrics. Other lines are read from `wrapped`,
+    the same lines with their prefixes, if they have any.
     """
     from gctrace_analyzer.ingest.evidence import sections
 
@@ -221,7 +259,7 @@ def _mixed(facts: SourceFacts, text: str) -> list[Part]:
             taken.append(section)
             parts.append(part)
     kinds = {section.kind for section in taken}
-    rest = sections.without(text, taken)
+    rest = sections.without(wrapped or text, taken)
     has_log = sections.has_log(rest)
     if not parts or (facts.kind == "metrics" and kinds == {"metrics"} and not has_log):
         return []

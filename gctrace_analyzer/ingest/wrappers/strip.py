@@ -8,6 +8,7 @@ Then each line is matched by itself, and a line that matches none of them stays 
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -83,6 +84,37 @@ def strip_prefixes(lines: pl.DataFrame, tally: Tally | None = None) -> Stripped:
     depth = int(stripped["path"].str.count_matches(_STEP).max() or 0)  # type: ignore[arg-type]
     counts.pop(QUOTED, None)
     return Stripped(stripped, counts, depth, has_pieces)
+
+
+def unwrapped(text: str) -> str | None:
+    """Returns a text without what precedes its lines, but with their indentation; None if nothing.
+
+    That is quote marks, comment marks or blanks with which all lines begin, or one log prefix.
+    """
+    lines = text.split("\n")
+    written = [line for line in lines if line.strip()]
+    if not written:
+        return None
+    first, last = min(written), max(written)
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    if margin := _MARGIN.match(first[: sum(1 for _ in alike)]):
+        return "\n".join(line[margin.end() :] for line in lines)
+    numbered = pl.DataFrame({"line_no": range(len(lines)), "text": lines})
+    level = _level(numbered, 1, Tally())
+    if level is None:
+        return None
+    found = level.filter(pl.col("path").is_not_null() & (pl.col("path") != QUOTED))
+    if len(found) < _NEARLY_ALL * len(written):
+        return None
+    messages = dict(zip(found["line_no"], found["text"], strict=True))
+    return "\n".join(messages.get(at, "") for at in range(len(lines)))
+
+
+_MARGIN = re.compile(r"(?:[ \t]|>|//|# )+")
+"""What all lines of a quoted text may begin with."""
+
+_NEARLY_ALL = 0.9
+"""Share of the lines that have a prefix where it is one of the whole text."""
 
 
 def by_depth(lines: pl.DataFrame, depth: int) -> pl.DataFrame:
