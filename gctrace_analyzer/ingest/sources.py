@@ -174,6 +174,7 @@ class Source:
         self.facts = SourceFacts(name)
         self._limit = unpack_limit
         self._head: list[bytes] = []
+        self._margin = b""
         self._rest: Iterator[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -199,7 +200,21 @@ class Source:
         while self._head and sum(map(len, self._head)) < size and (more := next(blocks, b"")):
             self._head.append(more)
         raw = b"".join(self._head)[:size]
-        return raw, _cleaned(b"".join(_decoded(iter((raw,)), SourceFacts("")))).decode()
+        text = _cleaned(b"".join(_decoded(iter((raw,)), SourceFacts(""))))
+        if len(raw) < size and text[:1] in b"> \t\n":
+            from gctrace_analyzer.ingest.wrappers.strip import margin_of
+
+            self._margin = margin_of(text.decode()).encode()
+        return raw, self._without_margin(text).decode()
+
+    def _without_margin(self, text: bytes) -> bytes:
+        """Returns lines without the quote marks or blanks with which all of a short text begin."""
+        if not self._margin:
+            return text
+        margin = b"(?m)^(?:%s|%s$)" % tuple(
+            map(re.escape, (self._margin, self._margin.rstrip()))
+        )
+        return re.sub(margin, b"", text)
 
     def blocks(self) -> Iterator[bytes]:
         """Yields the unpacked bytes as they are, for inputs that are no text.
@@ -233,6 +248,7 @@ class Source:
     def text(self, most: int) -> str:
         """Returns the whole input as clean text (`whole`)."""
         data = _cleaned(b"".join(_decoded(iter((self.whole(most),)), self.facts)))
+        data = self._without_margin(data)
         self.facts.first = _first_line(data)
         return data.decode()
 
@@ -244,7 +260,7 @@ class Source:
             UnreadableInputError: nothing like a log, or damaged before its first line.
         """
         for lines in self._line_blocks(self._ended(_decoded(self._all_blocks(), self.facts))):
-            data = _cleaned(lines)
+            data = self._without_margin(_cleaned(lines))
             self.facts.first = self.facts.first or _first_line(data)
             yield data
 

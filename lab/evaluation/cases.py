@@ -62,7 +62,7 @@ def cases() -> list[dict[str, Any]]:
     return listed
 
 
-def _path(name: str) -> Path:
+def path_of(name: str) -> Path:
     paths = [archives.FOLDER / collection / f"{name}.log" for collection in COLLECTIONS]
     return next(path for path in paths if path.exists())
 
@@ -113,13 +113,13 @@ def _wrong(name: str, check: dict[str, Any]) -> str | None:
         inner = [_wrong(name, {**part, "args": list(args)}) for part in check["any"]]
         return None if None in inner else "; ".join(filter(None, inner))
     if "exit" in check:
-        code = _said(name, check.get("cmd"), args).code
+        code = said(name, check.get("cmd"), args).code
         wanted = check["exit"] if isinstance(check["exit"], list) else [check["exit"]]
         return None if code in wanted else f"exit {code}"
     if "must" in check or "must_not" in check:
         return _wrong_text(name, check, args)
     try:
-        return _wrong_value(_read(name, args), check)
+        return _wrong_value(read(name, args), check)
     except gca.GctraceError as error:
         empty = "rows" in check and check["rows"] == 0
         return None if empty or check.get("absent") else f"refused: {str(error)[:120]}"
@@ -127,10 +127,10 @@ def _wrong(name: str, check: dict[str, Any]) -> str | None:
 
 def _wrong_text(name: str, check: dict[str, Any], args: tuple[str, ...]) -> str | None:
     if "explain" in check:
-        line = _path(name).read_text().splitlines()[check["explain"] - 1]
+        line = path_of(name).read_text().splitlines()[check["explain"] - 1]
         text = _command(("explain", line)).text
     else:
-        text = _said(name, check.get("cmd"), args).text
+        text = said(name, check.get("cmd"), args).text
     pattern = check.get("must") or check["must_not"]
     match = re.search(pattern, text, re.IGNORECASE)
     if "must" in check:
@@ -209,17 +209,17 @@ class _Said(NamedTuple):
 
 
 @cache
-def _read(name: str, args: tuple[str, ...]) -> Run:
+def read(name: str, args: tuple[str, ...]) -> Run:
     options = {
         option.removeprefix("--").replace("-", "_"): int(value) if option == "--year" else value
         for option, value in zip(args[::2], args[1::2], strict=True)
     }
-    return gca.read(_path(name), **options)  # type: ignore[arg-type]  # by name
+    return gca.read(path_of(name), **options)  # type: ignore[arg-type]  # by name
 
 
 @cache
-def _said(name: str, verb: str | None, args: tuple[str, ...]) -> _Said:
-    path = _path(name)
+def said(name: str, verb: str | None, args: tuple[str, ...]) -> _Said:
+    path = path_of(name)
     # Its name says what it is, and must not answer for the report.
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "x.log"

@@ -38,7 +38,10 @@ _LONG = (
     "long-stw-sweep-termination",
     meaning="The pause before marking is long. It has the wait until all goroutines have stopped, "
     "in which others still run: only what comes after it stops the whole program.",
-    condition="Sweep-termination pauses: " + _LONG,
+    condition="Sweep-termination pauses: "
+    + _LONG
+    + " An allocation of {t.memory_min_mib:.0f} MiB or "
+    "more that took the heap past its goal is named first.",
     advice=f"{CHECK_CPUS}; a loop without function calls (before Go 1.14) or clearing a large "
     "block (before 1.17) also delays the stop.",
     needs="sweep-termination pauses",
@@ -76,7 +79,7 @@ def _of_one_allocation(facts: ProcessFacts) -> str | None:
 
 
 _ONE_ALLOCATION = (
-    "Look first for one allocation of up to {}: the heap was past its goal when the cycle of "
+    "The cause may be one allocation of up to {}: the heap was past its goal when the cycle of "
     "the longest pause began, and a goroutine that clears (before Go 1.17) or copies so large a "
     f"block cannot be stopped meanwhile. Otherwise: {CHECK_CPUS[:1].lower()}{CHECK_CPUS[1:]}."
 )

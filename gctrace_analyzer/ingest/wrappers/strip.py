@@ -37,6 +37,11 @@ _NAMES = {
 """The names of labels and fields that are an identity; a service may be that of a peer."""
 
 
+_BLANK = "> \t"
+_QUOTED_BY, _COMMENTED_BY = re.compile(r"[ \t>]+"), re.compile(r"(?:[ \t]|//|# )+")
+"""What all lines of a quoted text, and of one in a comment, may begin with."""
+
+
 class Stripped(NamedTuple):
     """Messages without log prefixes.
 
@@ -86,32 +91,36 @@ def strip_prefixes(lines: pl.DataFrame, tally: Tally | None = None) -> Stripped:
     return Stripped(stripped, counts, depth, has_pieces)
 
 
+def margin_of(text: str, marks: re.Pattern[str] = _QUOTED_BY) -> str:
+    """Returns the marks with which all lines of a text begin, by default quote marks and blanks."""
+    written = [line for line in text.split("\n") if line.strip(_BLANK)]
+    if not written:
+        return ""
+    alike = takewhile(
+        lambda pair: pair[0] == pair[1], zip(min(written), max(written), strict=False)
+    )
+    shared = marks.match("".join(first for first, _ in alike))
+    return shared[0] if shared else ""
+
+
 def unwrapped(text: str) -> str | None:
     """Returns a text without what precedes its lines, but with their indentation; None if nothing.
 
-    That is quote marks, comment marks or blanks with which all lines begin, or one log prefix.
+    That is comment marks, or one log prefix.
     """
     lines = text.split("\n")
-    written = [line for line in lines if line.strip()]
-    if not written:
-        return None
-    first, last = min(written), max(written)
-    alike = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
-    if margin := _MARGIN.match(first[: sum(1 for _ in alike)]):
-        return "\n".join(line[margin.end() :] for line in lines)
+    if margin := margin_of(text, _COMMENTED_BY):
+        return "\n".join(line[len(margin) :] for line in lines)
     numbered = pl.DataFrame({"line_no": range(len(lines)), "text": lines})
     level = _level(numbered, 1, Tally())
     if level is None:
         return None
     found = level.filter(pl.col("path").is_not_null() & (pl.col("path") != QUOTED))
-    if len(found) < _NEARLY_ALL * len(written):
+    if len(found) < _NEARLY_ALL * sum(map(bool, map(str.strip, lines))):
         return None
     messages = dict(zip(found["line_no"], found["text"], strict=True))
     return "\n".join(messages.get(at, "") for at in range(len(lines)))
 
-
-_MARGIN = re.compile(r"(?:[ \t]|>|//|# )+")
-"""What all lines of a quoted text may begin with."""
 
 _NEARLY_ALL = 0.9
 """Share of the lines that have a prefix where it is one of the whole text."""

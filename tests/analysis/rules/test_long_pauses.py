@@ -60,7 +60,7 @@ def test_a_pause_after_one_large_allocation_names_it_first(
         f"{heap} MB, {goal} MB goal, 12 P\n"
     )
     (found,) = matches(long_pauses.long_sweep_termination, facts_of(line))
-    first = "Look first for one allocation of up to 459 MiB: "
+    first = "The cause may be one allocation of up to 459 MiB: "
     assert (found.advice or "").startswith(first) is is_named
 
 
