@@ -207,10 +207,7 @@ def read_parts(
 
 
 def _unwrapped(facts: SourceFacts, log: bytes) -> list[Part]:
-    """Returns the parts of a text whose lines all have a prefix, if it is a document without it.
-
-    Such as metrics that a program logs or someone quotes. Empty if it is not.
-    """
+    """Returns the parts of a text that is a document without the prefix of its lines, if it is."""
     if len(log) > sniff.MIXED_BYTES or b" ms clock" in log:
         return []
     from gctrace_analyzer.ingest.evidence import sections

@@ -289,7 +289,7 @@ _TRACED_PROGRAM = re.compile(
 )
 
 
-_NEXT_COMMAND = re.compile(r" *(?:&&|\|\||;)")
+_NEXT_COMMAND = re.compile(r"&&|\|\||;")
 
 OF_TOOLCHAIN = "Cycles may be those of "
 """How the sentence of `of_toolchain` begins: whose cycles these are comes before other notes."""

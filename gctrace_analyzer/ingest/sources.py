@@ -30,6 +30,7 @@ from gctrace_analyzer.ingest.compression import (
     zip_archive,
     zip_pieces,
 )
+from gctrace_analyzer.ingest.wrappers.quoting import quoting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -174,7 +175,7 @@ class Source:
         self.facts = SourceFacts(name)
         self._limit = unpack_limit
         self._head: list[bytes] = []
-        self._margin = b""
+        self._margin: re.Pattern[bytes] | None = None
         self._rest: Iterator[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -202,19 +203,11 @@ class Source:
         raw = b"".join(self._head)[:size]
         text = _cleaned(b"".join(_decoded(iter((raw,)), SourceFacts(""))))
         if len(raw) < size and text[:1] in b"> \t\n":
-            from gctrace_analyzer.ingest.wrappers.strip import margin_of
-
-            self._margin = margin_of(text.decode()).encode()
+            self._margin = quoting(text.decode())
         return raw, self._without_margin(text).decode()
 
     def _without_margin(self, text: bytes) -> bytes:
-        """Returns lines without the quote marks or blanks with which all of a short text begin."""
-        if not self._margin:
-            return text
-        margin = b"(?m)^(?:%s|%s$)" % tuple(
-            map(re.escape, (self._margin, self._margin.rstrip()))
-        )
-        return re.sub(margin, b"", text)
+        return text if self._margin is None else self._margin.sub(b"", text)
 
     def blocks(self) -> Iterator[bytes]:
         """Yields the unpacked bytes as they are, for inputs that are no text.
@@ -248,7 +241,7 @@ class Source:
     def text(self, most: int) -> str:
         """Returns the whole input as clean text (`whole`)."""
         data = _cleaned(b"".join(_decoded(iter((self.whole(most),)), self.facts)))
-        data = self._without_margin(data)
+        data, self.facts.ends_in_newline = self._without_margin(data), data.endswith(b"\n")
         self.facts.first = _first_line(data)
         return data.decode()
 

@@ -10,7 +10,7 @@ import pytest
 
 from gctrace_analyzer.testing import read_text
 from lab.evaluation import cases
-from tests.test_cases import NOT_YET
+from tests.helpers.excerpts import NOT_YET
 
 if TYPE_CHECKING:
     from collections.abc import Callable

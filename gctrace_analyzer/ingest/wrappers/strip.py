@@ -8,7 +8,6 @@ Then each line is matched by itself, and a line that matches none of them stays 
 from __future__ import annotations
 
 import re
-from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -17,6 +16,7 @@ from gctrace_analyzer.ingest import identity_names
 from gctrace_analyzer.ingest.wrappers.formats import RECORD, WRAPPERS, Wrapper, ascii_only
 from gctrace_analyzer.ingest.wrappers.json_lines import JSON_LINE, decode
 from gctrace_analyzer.ingest.wrappers.metadata import METADATA, completed, detached, origin_of
+from gctrace_analyzer.ingest.wrappers.quoting import COMMENTED_BY, margin_of
 from gctrace_analyzer.ingest.wrappers.tally import SAMPLE_LINES, Tally
 from gctrace_analyzer.ingest.wrappers.timestamps import TIMESTAMP_COLUMNS
 
@@ -35,11 +35,6 @@ _NAMES = {
     for column in ("host", "pod", "container", "namespace", "stream", "unit")
 }
 """The names of labels and fields that are an identity; a service may be that of a peer."""
-
-
-_BLANK = "> \t"
-_QUOTED_BY, _COMMENTED_BY = re.compile(r"[ \t>]+"), re.compile(r"(?:[ \t]|//|# )+")
-"""What all lines of a quoted text, and of one in a comment, may begin with."""
 
 
 class Stripped(NamedTuple):
@@ -91,34 +86,22 @@ def strip_prefixes(lines: pl.DataFrame, tally: Tally | None = None) -> Stripped:
     return Stripped(stripped, counts, depth, has_pieces)
 
 
-def margin_of(text: str, marks: re.Pattern[str] = _QUOTED_BY) -> str:
-    """Returns the marks with which all lines of a text begin, by default quote marks and blanks."""
-    written = [line for line in text.split("\n") if line.strip(_BLANK)]
-    if not written:
-        return ""
-    alike = takewhile(
-        lambda pair: pair[0] == pair[1], zip(min(written), max(written), strict=False)
-    )
-    shared = marks.match("".join(first for first, _ in alike))
-    return shared[0] if shared else ""
-
-
 def unwrapped(text: str) -> str | None:
     """Returns a text without what precedes its lines, but with their indentation; None if nothing.
 
     That is comment marks, or one log prefix.
     """
     lines = text.split("\n")
-    if margin := margin_of(text, _COMMENTED_BY):
+    if margin := margin_of(text, COMMENTED_BY):
         return "\n".join(line[len(margin) :] for line in lines)
     numbered = pl.DataFrame({"line_no": range(len(lines)), "text": lines})
     level = _level(numbered, 1, Tally())
     if level is None:
         return None
-    found = level.filter(pl.col("path").is_not_null() & (pl.col("path") != QUOTED))
-    if len(found) < _NEARLY_ALL * sum(map(bool, map(str.strip, lines))):
+    wrapped = level.filter(pl.col("path").is_not_null() & (pl.col("path") != QUOTED))
+    if len(wrapped) < _NEARLY_ALL * sum(map(bool, map(str.strip, lines))):
         return None
-    messages = dict(zip(found["line_no"], found["text"], strict=True))
+    messages = dict(zip(wrapped["line_no"], wrapped["text"], strict=True))
     return "\n".join(messages.get(at, "") for at in range(len(lines)))
 
 

@@ -1,0 +1,32 @@
+"""The marks with which all lines of a text begin: of a quotation, or of a comment."""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+
+_BLANK = "> \t"
+_QUOTED_BY, COMMENTED_BY = re.compile(r"[ \t>]+"), re.compile(r"(?:[ \t]|//|# )+")
+"""What all lines of a quoted text, and of one in a comment, may begin with."""
+
+
+def quoting(text: str) -> re.Pattern[bytes] | None:
+    """Returns what matches the quote marks or blanks with which all lines of a text begin."""
+    if not (margin := margin_of(text, _QUOTED_BY)):
+        return None
+    begin, blank = map(re.escape, (margin, margin.rstrip()))
+    # Some programs that quote wrap each line, and end it with the mark of the next.
+    end = "|> $" if ">" in margin else ""
+    return re.compile(f"(?m)^(?:{begin}|{blank}$){end}".encode())
+
+
+def margin_of(text: str, marks: re.Pattern[str]) -> str:
+    """Returns the marks with which all lines of a text begin."""
+    written = [line for line in text.split("\n") if line.strip(_BLANK)]
+    if not written:
+        return ""
+    alike = takewhile(
+        lambda pair: pair[0] == pair[1], zip(min(written), max(written), strict=False)
+    )
+    shared = marks.match("".join(first for first, _ in alike))
+    return shared[0] if shared else ""
