@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _SURROGATE = re.compile(r"\\u[dD]")
 _DECODER = json.JSONDecoder()
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?')
+_ENDS = {"{": "}", "[": "]"}
 TOO_DEEP = "nested too deeply"
 CUT = "JSON that ends inside a value"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -40,8 +42,11 @@ def before_cut(text: str) -> Any:
     """
     whole = re.match(r'.*(?=,\s*")', text, re.DOTALL)
     begun = whole[0] if whole else ""
+    ends = ""
+    for bracket in re.findall(r"[][{}]", _STRING.sub("", begun)):
+        ends = _ENDS[bracket] + ends if bracket in _ENDS else ends[1:]
     try:
-        return loads(begun + "}" * (begun.count("{") - begun.count("}")))
+        return loads(begun + ends)
     except ValueError:
         return None
 

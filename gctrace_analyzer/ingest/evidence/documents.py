@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _UNEXPECTED = "JSON with values of unexpected types"
 _BLANK = re.compile(r"[\s,]*")
+_REST_OF_CUT = re.compile(r"\"[^\"]*+|[\s.…]*+")
 
 _NESTED = 8
 """How deep Ansible nests what a task returned: plays, tasks, hosts, results."""
@@ -125,7 +126,10 @@ def _values_of(text: str, name: str, values: Values) -> Iterator[tuple[int, Any]
         try:
             value, at = json_values.raw_decode(text, at)
         except ValueError as err:
-            if not has_value:
+            is_cut = not has_value and _REST_OF_CUT.fullmatch(text, getattr(err, "pos", 0))
+            if is_cut and (begun := json_values.before_cut(text[at:])):
+                yield line_no, begun
+            elif not has_value:
                 _raise_invalid(err, text, name)
             values.cut.append((line_no, json_values.CUT, text[at : at + 200]))
             return

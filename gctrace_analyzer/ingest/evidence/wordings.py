@@ -71,6 +71,12 @@ def _rows(who: str, *rows: tuple[Says, str, str] | tuple[Says, str, str, str]) -
     ]
 
 
+_ROW_OF_STATS = (
+    rf"^(?:{_ID}\s+)?(?P<name>[^\s%]{{1,128}})\s+(?=.{{0,99}}%)(?:[\d.]{{1,9}}%\s+){{0,2}}"
+    rf"{_USED} ?/ ?{_OF_HOST}(?:\s|$)"
+)
+"""A container in a table of `docker stats`, whose `--format` may leave out columns."""
+
 ASKED = "it was asked to stop"
 """Why a program got SIGKILL that did not end in time after SIGTERM."""
 
@@ -251,10 +257,8 @@ WORDINGS: tuple[Wording, ...] = (
             ASKED),
     ),
     *_rows("docker stats",  # cli/command/container/formatter_stats.go
-        ("used", "iB / ",
-            rf"^{_ID}\s+(?P<name>\S{{1,128}})\s+[\d.]{{1,9}}%\s+{_USED} / {_OF_HOST}"),
-        ("used", "iB/",  # up to Docker 1.11
-            rf"^{_NAME}\s+[\d.]{{1,9}}%\s+{_USED} ?/ ?{_OF_HOST}\s+[\d.]{{1,9}}%"),
+        ("used", "iB / ", _ROW_OF_STATS),
+        ("used", "iB/", _ROW_OF_STATS),  # up to Docker 1.11
         ("used", "\"MemUsage\":",
             rf"\"ID\":\"{_ID}\",\"MemPerc\":\"[\d.]{{1,9}}%\",\"MemUsage\":\"{_USED} / {_OF_HOST}"
             r"\",\"Name\":\"(?P<name>[^\"]{1,128})"),

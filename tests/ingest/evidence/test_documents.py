@@ -203,6 +203,19 @@ def test_a_fragment_of_a_document_is_completed() -> None:
     assert documents.read(cut, "x").rows["container_states"][0]["exit_code"] == 137
 
 
+@pytest.mark.parametrize("end", ["", "\n    ...\n", "\n…"])
+@pytest.mark.parametrize(
+    "begun",
+    ['"Path": "/bin/x",', '"HostConfig": {"Binds": ["/a:/b", "/c', '"Env": ["A={[", "B=\\"{",'],
+)
+def test_the_state_in_an_object_that_was_cut_is_read(begun: str, end: str) -> None:
+    state = '"Args": ["-v"], "State": {"Status": "exited", "OOMKilled": false, "ExitCode": 137}'
+    values = documents.read(f'[\n {{"Id": "{"ab" * 32}", {state}, {begun}{end}', "x.json")
+    (row,) = values.rows["container_states"]
+    assert (row["exit_code"], row["oom_killed"]) == (137, False)
+    assert len(values.cut) == 1
+
+
 def test_invalid_json_is_named_with_its_place() -> None:
     text = '{\n "State": {"Status": exited, "ExitCode": 137}}'
     with pytest.raises(gca.UnreadableInputError) as error:

@@ -877,6 +877,23 @@ def test_docker_stats_of_old_versions_is_read() -> None:
     assert row["memory_of_host_bytes"] == 2560 * MIB
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        "{name}  0.00%  12.5MiB / 256MiB  4.97%",
+        "{name}  12.5MiB / 256MiB  4.97%",
+        "{name}  0.00%  4.97%  12.5MiB / 256MiB  1.2kB / 0B",
+        "{name}  0.00%  12.5MiB / 256MiB",
+    ],
+)
+def test_docker_stats_with_a_format_of_its_own_is_read(row: str) -> None:
+    text = f"{row.format(name='web')}\n{row.format(name='9f1d0c6b7a31')}\n"
+    rows = read_text(text).container_states.to_dicts()
+    assert [row["name"] for row in rows] == ["web", "9f1d0c6b7a31"]
+    assert {row["memory_used_bytes"] for row in rows} == {12.5 * MIB}
+    assert not len(read_text(text + "fetching  12.5MiB / 256MiB\n").container_states) > 2
+
+
 def test_a_report_of_lambda_is_no_line_of_journald() -> None:
     run = read_text(
         "2024-09-10T13:32:59.424Z START RequestId: 7102cad9 Version: $LATEST\n"
