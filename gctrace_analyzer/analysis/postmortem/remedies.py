@@ -61,6 +61,7 @@ FIND_PRESSURE = (
     "cgroup), and give it more, or a higher ManagedOOMMemoryPressureLimit. A smaller Go heap "
     "helps only if the heap is most of it."
 )
+_FIND_REASON = "Read why systemd-oomd acted: `journalctl -u systemd-oomd`, `journalctl --user`."
 FIND_SIZE = (
     "Find the call in the traceback that allocates, and check the length that it passes: it comes "
     "from data that is damaged, or was calculated with an overflow."
@@ -305,12 +306,15 @@ def without_size(facts: Evidence) -> Iterator[str]:
         yield from of_runtime(facts.death)
         return
     yield from _buy_time(facts, may_limit=False)
-    yield _add_limit(facts.death) if facts.death.pressure_pct is None else FIND_PRESSURE
+    yield from _add_limit(facts.death)
     yield from (FIND_GROWTH,) if facts.minute.grew else ()
 
 
-def _add_limit(death: Death) -> str:
-    """Returns where the memory limit stands that is not in the input."""
+def _add_limit(death: Death) -> Iterator[str]:
+    """Yields where the limit that was reached stands, or what to do about memory pressure."""
+    if death.killer == "systemd-oomd":
+        yield from (FIND_PRESSURE,) if death.pressure_pct is not None else ()
+        return
     of_pod = death.is_restarted or death.reason or not death.container_id
     of_state = death.kind.startswith("Container OOMKilled") and of_pod
     shown = {
@@ -320,7 +324,7 @@ def _add_limit(death: Death) -> str:
     }
     by = [f"`{command}`" for command, name in shown.items() if name][:1]
     output = " or ".join(by or [f"`{command}`" for command in shown])
-    return (
+    yield (
         f"Add the memory limit as well: the output of {output}, or the whole message of the "
         "kernel (`journalctl -k`)."
     )
@@ -402,7 +406,7 @@ def without_cycles(
     yield _what_to_add(facts, tables, traced, if_go)
     may_have_limit = facts.death.scope != "global" and facts.death.pressure_pct is None
     if limit is None and may_have_limit and not facts.death.by_runtime:
-        yield _add_limit(facts.death)
+        yield from _add_limit(facts.death)
 
 
 def _not_of_go(facts: Evidence, with_go: str | None) -> Iterator[str]:
@@ -470,6 +474,8 @@ def _buy_time(facts: Evidence, *, may_limit: bool) -> Iterator[str]:
         )
     elif death.scope == "global":
         yield _on_host(facts)
+    elif death.killer == "systemd-oomd" and death.reason is None:
+        yield _FIND_REASON
     elif not death.by_runtime and death.pressure_pct is None:
         yield _RAISE_UNKNOWN if death.scope == "memcg" else _GIVE_MORE
 

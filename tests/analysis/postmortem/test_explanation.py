@@ -397,6 +397,23 @@ def test_a_unit_of_systemd_is_no_go_program(unit: str) -> None:
     assert len(found.advice) == 1
 
 
+@pytest.mark.parametrize("had_mib", [None, 300.0])
+def test_the_reason_of_systemd_oomd_is_in_its_log_if_the_input_does_not_have_it(
+    had_mib: float | None,
+) -> None:
+    """It acts on pressure or full swap: no limit was reached."""
+    facts = {
+        **FACTS,
+        **UNSEEN,
+        "scope": None,
+        "resident_mib": had_mib,
+        "killer": "systemd-oomd",
+    }
+    found = " ".join(explain(evidence(**facts)).advice)
+    assert "journalctl -u systemd-oomd" in found
+    assert "memory limit" not in found
+
+
 def test_a_limit_that_no_go_program_fits_into_needs_no_setting() -> None:
     facts = {**FACTS, **UNSEEN, "limit_mib": 0.5, "limit_is": "its limit"}
     found = explain(evidence(**facts))
