@@ -219,7 +219,7 @@ def _unwrapped(facts: SourceFacts, log: bytes) -> list[Part]:
         text = plain
         output = words.without_command(text)
         kind = sniff.sniff(b"", output)
-        if kind not in _DOCUMENTS or sections.is_mixed(kind, output):
+        if kind not in sniff.DOCUMENTS or sections.is_mixed(kind, output):
             parts = _mixed(facts, text, wrapped)
         else:
             try:
@@ -232,10 +232,6 @@ def _unwrapped(facts: SourceFacts, log: bytes) -> list[Part]:
             return parts
     facts.lines, facts.kind = 0, "log"
     return []
-
-
-_DOCUMENTS = ("metrics", "json", "yaml", "describe", "memstats-csv")
-"""Kinds of which a text of prefixed lines may be."""
 
 
 def _mixed(facts: SourceFacts, text: str, wrapped: str | None = None) -> list[Part]:

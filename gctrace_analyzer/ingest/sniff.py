@@ -23,6 +23,9 @@ SNIFF_BYTES = 1 << 16
 MIXED_BYTES = 6 << 20
 """Longer inputs are of one kind: nobody pastes as much."""
 
+DOCUMENTS = ("metrics", "json", "yaml", "describe", "memstats-csv")
+"""Kinds of which a part of a text may be, that is fenced or whose lines have a prefix."""
+
 Kind = Literal[
     "log",
     "json",

@@ -202,7 +202,7 @@ class Source:
             self._head.append(more)
         raw = b"".join(self._head)[:size]
         text = _cleaned(b"".join(_decoded(iter((raw,)), SourceFacts(""))))
-        if len(raw) < size and text[:1] in b"> \t\n":
+        if len(raw) < size and (text[:1] in b"> \t\n" or b"\n>" in text):
             self._margin = quoting(text.decode())
         return raw, self._without_margin(text).decode()
 

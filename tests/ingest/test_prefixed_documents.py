@@ -59,6 +59,35 @@ def test_a_document_with_a_prefix_has_the_same_dumps(text: str, prefix: str) -> 
     assert found[names].rows() == own[names].rows()
 
 
+CONSUL = json.dumps(
+    {
+        "Gauges": [
+            {"Name": "consul.node1.runtime.alloc_bytes", "Value": 5 << 20, "Labels": {}},
+            {"Name": "consul.node1.runtime.sys_bytes", "Value": 30 << 20, "Labels": {}},
+        ],
+        "Samples": [{"Name": "consul.runtime.gc_pause_ns", "Count": 2, "Sum": 90000.0}],
+    },
+    indent=2,
+)
+
+
+@pytest.mark.parametrize("text", [METRICS, MEMSTATS, CONSUL], ids=["metrics", "JSON", "Consul"])
+def test_a_document_in_a_fence_or_a_reply_has_the_same_dumps(text: str) -> None:
+    quoted = "\n".join(map(QUOTES["quoted"], text.splitlines()))
+    said = {
+        "fenced": f"Is this much?\n\n```\n{text}\n```\nThanks.\n",
+        "cut": f"Is this much?\n```json\n{text}\n",
+        "reply": f"On Monday, Bob wrote:\n{quoted}\n",
+    }
+    own = read_text(text).table("memstats")
+    assert len(own) == 1
+    names = [name for name in own.columns if name.endswith(("_bytes", "gc", "_ns"))]
+    for how, each in said.items():
+        if how == "reply" and text is CONSUL:
+            continue  # Only a fence shows where it begins.
+        assert read_text(each).table("memstats")[names].rows() == own[names].rows(), how
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("case", cases.cases()[::12], ids=lambda case: case["name"])
 def test_what_is_said_about_a_quoted_excerpt_is_the_same(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from itertools import accumulate, islice, takewhile
+from itertools import accumulate, islice, takewhile, zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from gctrace_analyzer.ingest import json_values
@@ -16,7 +16,7 @@ from gctrace_analyzer.ingest.evidence import dispatch, kubernetes
 from gctrace_analyzer.ingest.evidence.words import YAML_FIRST
 from gctrace_analyzer.ingest.gctrace.patterns import RUNTIME
 from gctrace_analyzer.ingest.metrics import layouts
-from gctrace_analyzer.ingest.sniff import MIXED_BYTES
+from gctrace_analyzer.ingest.sniff import DOCUMENTS, MIXED_BYTES, sniff
 from gctrace_analyzer.ingest.wrappers.json_lines import MESSAGE_FIELD
 
 if TYPE_CHECKING:
@@ -125,7 +125,13 @@ def sections_of(text: str) -> list[Section]:
     """
     lines = text.split("\n")
     lines_by_kind: dict[tuple[str, int | None], dict[int, str]] = {}
-    for kind, begin, own in _documents(text, lines):
+    fences = [at for at, line in enumerate(lines) if line.lstrip().startswith("```")]
+    for begin, end in zip_longest(fences[::2], fences[1::2], fillvalue=len(lines)):
+        inside = lines[begin + 1 : end]
+        if (kind := sniff(b"", "\n".join(inside))) in DOCUMENTS:
+            lines_by_kind[kind, begin] = dict(enumerate(inside, start=begin + 1))
+            lines[begin + 1 : end] = [""] * len(inside)
+    for kind, begin, own in _documents("\n".join(lines), lines):
         name = "json" if kind == "fragment" else kind
         key = (name, begin if kind in ("yaml", "fragment") else None)
         lines_by_kind.setdefault(key, {}).update(enumerate(own, start=begin))

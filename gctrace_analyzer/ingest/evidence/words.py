@@ -45,6 +45,7 @@ OF_DOCUMENTS = (
     b"Restart Count:",
     b"restartCount",
     b'xitCode": 137',
+    b"```",
 )
 """Every document that is looked for in a log contains one of these; few, as each takes time."""
 

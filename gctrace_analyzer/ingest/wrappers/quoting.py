@@ -11,8 +11,11 @@ _QUOTED_BY, COMMENTED_BY = re.compile(r"[ \t>]+"), re.compile(r"(?:[ \t]|//|# )+
 
 
 def quoting(text: str) -> re.Pattern[bytes] | None:
-    """Returns what matches the quote marks or blanks with which all lines of a text begin."""
-    if not (margin := margin_of(text, _QUOTED_BY)):
+    """Returns what matches the marks of a text that is quoted nearly all, or the blanks of it."""
+    written = [line for line in text.split("\n") if line.strip()]
+    quoted = [line for line in written if line.lstrip().startswith(">")]
+    mostly = 3 * len(quoted) > 2 * len(written)
+    if not (margin := margin_of("\n".join(quoted) if mostly else text, _QUOTED_BY)):
         return None
     begin, blank = map(re.escape, (margin, margin.rstrip()))
     # Some programs that quote wrap each line, and end it with the mark of the next.
