@@ -55,8 +55,8 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
         hits = f" {death.failcnt:,} times" if (death.failcnt or 0) > 1 else ""
         used = _with_used(death.used_bytes)
         yield (
-            f"It reached the memory limit of {group}{hits}{used}{_or_host(death)}; the input does "
-            f"not show how high that limit is.{_restarts(death)}"
+            f"It reached the memory limit of {group}{hits}{used}{_or_host(death)}; the input has "
+            f"no record of how high that limit is.{_restarts(death)}"
         )
     elif facts.limit.limit_mib is not None and facts.limit.limit_is:
         yield _at_limit(facts, facts.limit.limit_mib)

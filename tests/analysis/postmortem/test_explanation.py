@@ -432,8 +432,8 @@ def test_the_limit_of_a_cgroup_may_be_unnamed() -> None:
     """A kernel log that was cut says that a control group was full, and not at what size."""
     found = explained(limit_mib=None, resident_mib=179.0, next_goal_mib=241, live_mib=90)
     assert found.reading[:2] == (
-        "It reached the memory limit of its cgroup, container or job; the input does not show "
-        "how high that limit is.",
+        "It reached the memory limit of its cgroup, container or job; the input has no record "
+        "of how high that limit is.",
         "The heap goal could not fit: the next cycle was due at 241 MiB, above 179 MiB.",
     )
     assert found.advice[0].startswith(
@@ -554,7 +554,7 @@ def test_a_kill_without_cycles_in_a_known_limit_has_a_setting_to_begin_with() ->
     is_go = explain(evidence(**facts), dumps(100))
     assert is_go.advice[0].startswith("Set GOMEMLIMIT=460MiB (90 % of the limit)")
     unknown = explain(evidence(**{**FACTS, **UNSEEN}))
-    assert "the input does not show how high that limit is" in unknown.reading[0]
+    assert "the input has no record of how high that limit is" in unknown.reading[0]
     assert "the memory limit as well" in unknown.advice[-1]
 
 
