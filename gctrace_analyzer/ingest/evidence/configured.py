@@ -48,7 +48,7 @@ _GO = (
 
 _LIMIT = re.compile(
     r"^(?:[\s>-]{0,40}mem_limit: *[\"']?|.{0,200}?\b(?:"
-    r"docker run .{0,500}?(?:-m|--memory)[ =]|MemoryMax=))"
+    r"docker run .{0,500}?(?:-m|--memory)[ =]|Memory(?:Max|Limit)=))"
     r"(?P<limit>\d{1,19})(?P<limit_unit>[KkMmGgBb])?"
 )
 """The limit in the file of Compose, a command of Docker or a unit of systemd."""
@@ -64,7 +64,8 @@ _LEFT = "The input states {}, which may be of another run: specify what this pro
 # Without counted repetitions: with many of them, a search over all patterns takes a hundred times
 # as long.
 HINT = (
-    r"mem_limit:|MemoryMax=|docker run |[Ll]imits:|^[ >]*(?:memory|cpu|[\"']?value[\"']?): |"
+    r"mem_limit:|Memory(?:Max|Limit)=|docker run |[Ll]imits:|"
+    r"^[ >]*(?:memory|cpu|[\"']?value[\"']?): |"
     r"[Vv]ersion[\"']?[ :=(]+[\"']?go|(?:uilt|ompiled) (?:with|by) [Gg]o|[Gg]o[ _]?[Vv]ersion|"
     r"[Gg]o ?[0-9]\.[0-9.]+[ .(-]+(?:linux|windows|darwin|freebsd)|"
     r"(?:GOGC|GOMEMLIMIT)(?:[\"']?(?: ?[=:] ?| |, ?)[\"']?(?:off|-?[0-9]|value)|[\"']?,?$)"
@@ -190,5 +191,7 @@ def add(
         yield from [_LEFT.format(" and ".join(left))] if left else ()
     if not rows and _LIMIT_BYTES in facts and len({row.get("comm") for row in kills}) == 1:
         for row in kills:
-            if row.get("scope") == "memcg" and not row.get("limit_bytes"):
+            had = row.get("anon_rss_bytes") or 0
+            is_open = row.get("scope") == "memcg" and not row.get("limit_bytes")
+            if is_open and had <= facts[_LIMIT_BYTES]:
                 row["limit_bytes"] = facts[_LIMIT_BYTES]

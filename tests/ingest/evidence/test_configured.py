@@ -149,3 +149,16 @@ def test_a_limit_in_a_command_or_unit_is_that_of_the_only_victim(line: str) -> N
     )
     two = read_text(f"{line}\n{kill.format(7, 'api')}{kill.format(8, 'web')}").oom_kills
     assert two["limit_bytes"].to_list() == [None, None]
+
+
+@pytest.mark.parametrize(("limit", "known"), [("2G", 2 << 30), ("96M", None)])
+def test_the_limit_of_a_unit_is_that_of_a_kill_that_fits_into_it(
+    limit: str, known: int | None
+) -> None:
+    """A process had more than its limit at no time: the words are of something else."""
+    run = read_text(
+        "h kernel: Memory cgroup out of memory: Killed process 28 (oracle) "
+        "total-vm:2000000kB, anon-rss:1000000kB, file-rss:0kB\n"
+        f"# cgroup MemoryLimit={limit} set in oracle.service\n"
+    )
+    assert run.oom_kills["limit_bytes"].to_list() == [known]
