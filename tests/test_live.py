@@ -17,6 +17,7 @@ from gctrace_analyzer.api import live
 from gctrace_analyzer.errors import GctraceError
 from gctrace_analyzer.ingest import sniff
 from gctrace_analyzer.ingest.sources import Source, SourceFacts
+from gctrace_analyzer.ingest.wrappers.quoting import quoting
 from gctrace_analyzer.live import Intervals, Live
 from tests.conftest import CORPUS, SAMPLES
 from tests.fuzz.inputs import of_every_kind
@@ -68,7 +69,9 @@ def read_log(path: Path) -> Run | None:
     """What is read of a file that can be followed: lines, and something of ours among them."""
     try:
         with Source(path) as source:
-            if sniff.sniff(*source.head(sniff.SNIFF_BYTES)) != "log":
+            raw, text = source.head(sniff.SNIFF_BYTES)
+            # A text that is quoted or indented as a whole is a paste, which does not grow.
+            if sniff.sniff(raw, text) != "log" or quoting(raw.decode(errors="replace")):
                 return None
         run = gca.read(path)
     except GctraceError:
