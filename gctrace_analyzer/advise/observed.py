@@ -114,7 +114,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     )  # fmt: skip
     refused = refused or _misfit(load, model)
     warnings = (
-        *_change_warning(regime.start_s if changed else None, eased),
+        *_change_warning(regime if changed else None, eased),
         *_setting_warning(regime, settings),
         *_warnings(load, model, refused=bool(refused), is_part=changed or thrashed),
         *_version_warning(load, settings),
@@ -155,16 +155,16 @@ def _non_heap_mib(memstats: pl.DataFrame) -> float | None:
     return float(rest.median() or 0) / MIB  # type: ignore[arg-type]  # an integer column
 
 
-def _change_warning(changed_s: float | None, eased: Eased | None) -> Iterator[str]:
+def _change_warning(regime: Regime | None, eased: Eased | None) -> Iterator[str]:
     if eased is not None:
         until = duration_text(eased.until_s)
         yield f"until {until}, the memory limit left hardly any room: predicted from what follows"
-    elif changed_s is not None:
+    elif regime is not None:
+        since = "then" if regime.start_s is None else duration_text(regime.start_s)
         yield (
-            "the settings were changed while the program ran: predicted from the cycles since "
-            f"{duration_text(changed_s)}; a program that calls `debug.SetGCPercent`, "
-            "`debug.SetMemoryLimit` or `runtime.GOMAXPROCS` overrides the environment variable, "
-            "so change it there"
+            f"the settings were changed while the program ran: predicted from the cycles since "
+            f"{since}; a program that calls `debug.SetGCPercent`, `debug.SetMemoryLimit` or "
+            "`runtime.GOMAXPROCS` overrides the environment variable, so change it there"
         )
 
 

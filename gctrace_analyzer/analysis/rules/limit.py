@@ -19,7 +19,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.settings.naming import limit_text
-from gctrace_analyzer.analysis.settings.setters import Eased, limit_eased
+from gctrace_analyzer.analysis.settings.setters import limit_eased
 from gctrace_analyzer.analysis.timeline.limiter import verdict
 from gctrace_analyzer.ingest.rows import column_of, median, not_null
 from gctrace_analyzer.units import digits, duration_text, size_text
@@ -83,7 +83,7 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
     text += _above_limit(facts)
     cost = _cost(facts, worst, total(episodes["length_s"]))
     headline, advice = f"GOMEMLIMIT is too low for the live heap{cost}.{_since(facts)}", None
-    if (eased := _eased(facts)) is not None:
+    if (eased := limit_eased(facts.cycles, facts.thresholds)) is not None:
         until = duration_text(eased.until_s)
         headline = f"Until {until}, GOMEMLIMIT was too low for the live heap. {eased}"
         advice = _EASED
@@ -261,7 +261,7 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the effective GOGC under the memory limit."""
     t, gogc = facts.thresholds, _effective_gogc(facts)
     if gogc is not None and gogc < t.limit_gogc_warn:
-        if (eased := _eased(facts)) is not None:
+        if (eased := limit_eased(facts.cycles, facts.thresholds)) is not None:
             yield Evidence(
                 "info",
                 f"Until {duration_text(eased.until_s)}, the memory limit left {gogc:.0f} % of the "
@@ -301,11 +301,6 @@ _EASED = (
     "No action needed if the limit was raised. If memory above a new limit had to be returned "
     "first, set the limit when the program starts."
 )
-
-
-def _eased(facts: ProcessFacts) -> Eased | None:
-    names = ("gc_num", "end_s", "heap_live_mib", "effective_gogc")
-    return limit_eased(facts.cycles[[*names, "goal_set_by"]], facts.thresholds)
 
 
 @rule(

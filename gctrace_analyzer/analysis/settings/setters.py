@@ -56,6 +56,8 @@ def limit_eased(metrics: pl.DataFrame, t: Thresholds = DEFAULT) -> Eased | None:
 
     If the live heap fell instead, the limit is too tight for the next time it rises.
     """
+    names = ("gc_num", "end_s", "heap_live_mib", "effective_gogc", "goal_set_by")
+    metrics = metrics.select(names)
     is_limited = pl.col("goal_set_by") == "memory-limit"
     tight = metrics.filter(is_limited & (pl.col("effective_gogc") < t.limit_gogc_warn))
     last = tight["gc_num"].max()
