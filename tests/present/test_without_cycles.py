@@ -123,8 +123,8 @@ def test_the_terminal_says_that_an_oom_killer_ran_and_where() -> None:
     )
     text = str(gca.read(io.BytesIO(log.encode())).summary())
     said = (
-        "The OOM killer ran while api asked for memory (<stream>:1), at a limit of 1,024 MiB; "
-        "the input does not show what it killed."
+        "The OOM killer ran while api asked for memory (<stream>:1), because a container or "
+        "unit reached its memory limit, 1,024 MiB; the input does not show what it killed."
     )
     assert said in " ".join(text.split())
     assert "journalctl -k" in text

@@ -155,7 +155,10 @@ class _Reader:
     def at(self, step: str, about: Row, after: set[str] | None = None) -> _Incident:
         """Returns the open incident, or a new one if the open one is past this step."""
         incident = self.open.get(about["host"])
-        past = incident and (incident.seen - (after or set())) & _BEFORE.get(step, set())
+        past = incident and (
+            (incident.seen - (after or set())) & _BEFORE.get(step, set())
+            or _is_apart(incident.facts, about)
+        )
         if incident is None or past:
             if incident:
                 self.close(incident)
@@ -276,6 +279,10 @@ class _Reader:
         self.rows["oom_tasks"] += incident.tasks
 
 
+_LONGEST_S = 60.0
+"""A run of the OOM killer is printed in at most this time, thousands of tasks on a serial console
+included."""
+
 _BEFORE = {
     "invoked": {"invoked", "killed", "announced", "context", "usage", "task in", "no kill"},
     "context": {"context", "killed", "no kill"},
@@ -293,6 +300,12 @@ _BEFORE = {
 def read(messages: Iterable[Message]) -> Rows:
     """Returns the kernel's OOM kills, invocations without a kill, and task tables."""
     return _Reader().read(messages)
+
+
+def _is_apart(facts: Row, about: Row) -> bool:
+    """Returns whether a line is of another time than the incident, as where the newest is first."""
+    began, now = facts["monotonic_s"], about["monotonic_s"]
+    return began is not None and now is not None and abs(now - began) > _LONGEST_S
 
 
 def _is_same(row: Row, other: Row) -> bool:

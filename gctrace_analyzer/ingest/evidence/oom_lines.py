@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 HINT = (
     r"oom[-_]|ut of memory|ut Of Memory|[Kk]ill(?:ed)? process |memory: usage|swap: usage|"
     r"\] +\d+ +\d+ +\d+ +\d+|\[ *pid *\]|killed as a result|total-vm:|anon-rss:|OOM|"
-    r"up_out_of_memory|alloc_pages_slowp|cgroup stats for /|"
-    r"PID: \d+ Comm|Pid: \d+, comm|No available memory|oom_kill_process called"
+    r"up_out_of_memory|alloc_pages_slowp|try_charge|group_charge|charge_memcg|"
+    r"cgroup stats for /|PID: \d+ Comm|Pid: \d+, comm|No available memory|oom_kill_process called"
 )
 
 PAGE = 4096
@@ -53,12 +53,14 @@ TASK_IN = re.compile(
     r"(?P<oom_memcg>.*\S)\s*$"
 )
 TRACE = re.compile(
-    r"\b(?:oom_kill_process|(?P<memcg>mem_cgroup_out_of_memory)|"
+    r"(?<!\? )\b(?:oom_kill_process|(?P<memcg>mem_cgroup_(?:out_of_memory|oom_synchronize|"
+    r"try_charge|charge)|(?:__mem_cgroup_|mem_cgroup_do_|)try_charge(?:_memcg)?|"
+    r"__mem_cgroup_charge|charge_memcg)|"
     r"(?P<global>__alloc_pages_(?:slowpath|may_oom)))(?:\.\w{1,20}){0,3}"
     r"(?:\+0x| from )"
 )
-"""Functions of the kernel in its call trace: the second says that a memory cgroup's limit was
-reached, the third that the host had no free page."""
+"""Functions of the kernel in its call trace: those that charge a memory cgroup say that its limit
+was reached, `__alloc_pages_…` that the host had no free page. "? " marks what may be left over."""
 STATS = re.compile(
     r"(?:Memory cgroup stats for |constraint=CONSTRAINT_MEMCG, oom_memcg=)"
     r"(?P<oom_memcg>/[^\s:]{0,1000})"

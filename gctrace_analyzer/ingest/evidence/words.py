@@ -12,7 +12,7 @@ COARSE = (
     "alloc_|num_gc|next_gc|gc_next|gc_count|gc_pause|gc_total|gc_runs|gc_cycles|gc_cpu|GC run|"
     "memory_a|memory_h|memory_s|memstats|"
     "f memory|f Memory|f available|emory:|VirtualAlloc|usable range|address space c|led process|"
-    "process exited|"
+    "process exited|try_charge|group_charge|charge_memcg|"
     "onsumed |failed|ailed with result|estart|holdoff|to cgroup|\\.service - |"
     "due to memory|due to swap|Killed /|Marked /|/classes/|gc-cycles|container die|non-zero exit|"
     "exited with|DUE TO|: usage |NextGC|Mallocs|blob data|runtime stats|xitCode:|sending SIG|"

@@ -11,10 +11,11 @@ from gctrace_analyzer.advise.killed import resident_is
 from gctrace_analyzer.analysis.metrics.since_start import shows_costs
 from gctrace_analyzer.analysis.postmortem.circumstances import holders
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
+from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT
 from gctrace_analyzer.present.document import KeyFigure
-from gctrace_analyzer.present.format import count, duration, mib, place, share
+from gctrace_analyzer.present.format import count, duration, mib, place, printable, share
 from gctrace_analyzer.present.sections.memory_parts import (
     LEAST_MIB,
     MUCH,
@@ -214,12 +215,6 @@ def _used_of_limits(states: pl.DataFrame) -> Iterator[str]:
             )
 
 
-_BY_SCOPE = {
-    "memcg": ", because a container or unit reached its memory limit",
-    "global": ", because the host ran out of memory",
-}
-
-
 def without_victim(invocations: pl.DataFrame) -> tuple[str, str]:
     """Returns that the OOM killer ran, of which no victim is in the input, and what to add."""
     nothing = invocations["nothing_killable"].fill_null(value=False).all()
@@ -229,11 +224,15 @@ def without_victim(invocations: pl.DataFrame) -> tuple[str, str]:
     programs = invocations["invoker_comm"].drop_nulls().unique().sort()
     by = f" while {programs[0]} asked for memory" if len(programs) == 1 else ""
     where = place(first["source"], first["line_no"], whole=True)
-    limits = invocations["limit_bytes"].unique()
-    limit = limits[0] if len(limits) == 1 else None
-    of = "" if limit is None else f", at a limit of {mib(limit / MIB)}"
-    if limit is None and len(scopes := {*invocations["scope"]}) == 1:
-        of = _BY_SCOPE.get(scopes.pop(), "")
+    limit, scope, path = (
+        invocations[name][0] if invocations[name].n_unique() == 1 else None
+        for name in ("limit_bytes", "scope", "oom_memcg")
+    )
+    of = ", because the host ran out of memory" if scope == "global" else ""
+    if scope == "memcg":
+        group = printable(short_name(path)) if path else "a container or unit"
+        size = "" if limit is None else f", {mib(limit / MIB)}"
+        of = f", because {group} reached its memory limit{size}"
     times = f" {len(invocations):,} times, first" if len(invocations) > 1 else ""
     killed = " and found no process that it may kill" if nothing else ""
     if panicked:

@@ -700,6 +700,10 @@ def test_the_group_of_a_context_that_somebody_shortened_is_read() -> None:
             "mem_cgroup_out_of_memory+0xe1/0x100",
             "because a container or unit reached its memory",
         ),
+        ("try_charge_memcg+0x827/0xa90", "because a container or unit reached its memory"),
+        ("__mem_cgroup_charge+0x2b/0x80", "because a container or unit reached its memory"),
+        # What a question mark precedes may be left over on the stack.
+        ("? try_charge_memcg+0x827/0xa90", "asked for memory (<stream>:1); the input"),
     ],
 )
 def test_the_call_trace_shows_whose_memory_ran_out(function: str, why: str) -> None:
@@ -708,3 +712,28 @@ def test_the_call_trace_shows_whose_memory_ran_out(function: str, why: str) -> N
         f"oom_score_adj=0\n[ 3449.3]  out_of_memory+0x1cf/0x520\n[ 3449.4]  {function}\n"
     )
     assert why in " ".join(plain(document(read_text(text).report())).split())
+
+
+def test_an_invocation_without_its_victim_names_the_group_at_its_limit() -> None:
+    group = f"/kubepods/pod0330b2c1-a15b-4cdd-b5e5-72d4a90bee82/{'b2' * 32}"
+    text = (
+        f"Jan  5 02:12:02 node kernel: Task in {group} killed as a result of limit of {group}\n"
+        "Jan  5 02:12:02 node kernel: memory: usage 1048576kB, limit 1048576kB, failcnt 189\n"
+    )
+    said = (
+        "because container b2b2b2b2b2b2 in pod 0330b2c1-a15b-4cdd-b5e5-72d4a90bee82 reached its "
+        "memory limit, 1,024 MiB"
+    )
+    assert said in " ".join(plain(document(read_text(text).report())).split())
+
+
+def test_lines_of_other_times_are_of_other_kills() -> None:
+    kill = (
+        "[{}] Memory cgroup out of memory: Killed process {} (api) total-vm:900kB, anon-rss:9kB"
+    )
+    lines = [
+        kill.format("118780.6", 7),
+        "[115582.3] Memory cgroup stats for /system.slice/other.service:",
+        kill.format("113559.1", 8),
+    ]
+    assert read_text("\n".join(lines)).oom_kills["oom_memcg"].to_list() == [None, None]
