@@ -732,8 +732,8 @@ def test_lines_of_other_times_are_of_other_kills() -> None:
         "[{}] Memory cgroup out of memory: Killed process {} (api) total-vm:900kB, anon-rss:9kB"
     )
     lines = [
-        kill.format("118780.6", 7),
-        "[115582.3] Memory cgroup stats for /system.slice/other.service:",
-        kill.format("113559.1", 8),
+        kill.format("118780.618786", 7),
+        "[115582.355745] Memory cgroup stats for /system.slice/other.service:",
+        kill.format("113559.166744", 8),
     ]
     assert read_text("\n".join(lines)).oom_kills["oom_memcg"].to_list() == [None, None]
