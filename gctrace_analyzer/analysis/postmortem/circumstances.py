@@ -277,7 +277,7 @@ def about_runtime(death: Death) -> Iterator[str]:
         return
     asked, used = death.requested_bytes, death.in_use_bytes
     asked_text = "memory" if asked is None else size_text(asked / MIB)
-    used_text = "" if used is None else f", whose heap had {size_text(used / MIB)}"
+    used_text = "" if used is None else f", whose heap had obtained {size_text(used / MIB)}"
     single = f"{',' * bool(used_text)} for one allocation" if death.is_of_one_allocation else ""
     if death.refusal == IMPOSSIBLE_SIZE:
         yield (

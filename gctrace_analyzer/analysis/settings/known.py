@@ -213,9 +213,10 @@ def known(
         *_of_kills(tables, everyone),
         _of_metrics(memstats, tables["processes"]),
         _of_cycles(tables["cycles"], tables["processes"]),
-        _off_heap(memstats, given.value("go_version")),
     ):
         found |= {name: each for name, each in source.items() if found[name] is None}
+    if given.off_heap_mib is None:
+        found |= _off_heap(memstats, Settings(**found).value("go_version"))
     if contradicted_version(known := Settings(**found), tables["processes"]) is not None:
         return replace(known, go_version=None)
     return known
@@ -456,7 +457,9 @@ def _off_heap(memstats: pl.DataFrame, go: str | None) -> dict[str, Known]:
     if not memstats["rss_bytes"].count():
         return {}
     version = go or next(iter(memstats["go_version"].drop_nulls()), None)
-    released = 0 if keeps_returned(version) else pl.col("heap_released_bytes").fill_null(0)
+    # Of a Go that is only known to be old, what it returned may be what is resident.
+    may_keep = keeps_returned(version) or (version or "").startswith("<")
+    released = 0 if may_keep else pl.col("heap_released_bytes").fill_null(0)
     mapped = pl.col("sys_bytes") - released
     sizes = memstats.select(pl.col("rss_bytes") - pl.coalesce("mapped_bytes", mapped))
     known = sizes.to_series().drop_nulls()

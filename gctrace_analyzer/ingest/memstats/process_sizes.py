@@ -89,8 +89,23 @@ _BETWEEN = (
     r"[\"']?(?:\{[^}\n]{0,500}\})?[\"']?"
     r"\s{0,40}(?:[:=|,]|->|(?<=\s))\s{0,40}\"?"
 )
+_IN_WORDS = (
+    r"(?:\s+(?:is|was|of|at|to|up|keeps?|kept|stays?|stayed|remains?|remained|about|around|over|"
+    r"nearly|roughly|reache[sd]|grows|grew|goes|went|now|still)){1,4}\s+[~≈]?"
+)
+"""What stands between a name and its size in a sentence: `RSS keeps ~740M`."""
+_NOT_MORE = r"(?!\s+(?:more|higher|larger|bigger|less|lower|above|below|over|of heap))"
 _PAIRS = [
-    (re.compile(rf"(?:{name}){_BETWEEN}{_SIZE}", re.MULTILINE), fact, unit)
+    (
+        re.compile(
+            rf"(?:{name})(?:{_BETWEEN}|{_IN_WORDS}){_SIZE}{_NOT_MORE}"
+            if unit == _PRINTED
+            else rf"(?:{name}){_BETWEEN}{_SIZE}",
+            re.MULTILINE,
+        ),
+        fact,
+        unit,
+    )
     for name, fact, unit in _NAMES
 ]
 

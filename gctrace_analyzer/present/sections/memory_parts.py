@@ -180,6 +180,13 @@ def _parts(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
     yield from _beyond_go(row, go)
 
 
+_RETURNED = {
+    True: _Part("returned, kept", 0.0, "GODEBUG=madvdontneed=1, or Go 1.16 and later"),
+    None: _Part("returned, or cgo", 0.0, "Go 1.12–1.15: madvdontneed=1; else less cgo"),
+}
+"""By whether the Go version returns memory in such a way that it still counts."""
+
+
 def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
     """Yields what of the resident memory Go does not hold, or only may hold."""
     released, of_go = _mib(row, "heap_released_bytes"), _held(row)
@@ -196,19 +203,13 @@ def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]
     if resident is None or of_go is None or resident <= of_go:
         return
     beyond, kept = resident - of_go, keeps_returned(go)
-    if not name and kept and released:
+    if not name and released and kept is not False:
         # Nothing shows how much of it the host has taken back.
         of_returned = min(released, beyond)
-        yield _Part(
-            "returned, kept", of_returned, "GODEBUG=madvdontneed=1, or Go 1.16 and later"
-        )
+        yield _RETURNED[kept]._replace(size_mib=of_returned)
         beyond -= of_returned
-    remedy = "less cgo, mmap, code (no GOGC or GOMEMLIMIT)"
-    if not name and kept is None and released and beyond <= released:
-        # Go 1.12 to 1.15 return memory in such a way that it still counts.
-        name, remedy = " or returned", "less cgo, mmap; Go 1.12–1.15: madvdontneed=1"
     if beyond > 0:
-        yield _Part(f"outside Go{name}", beyond, remedy)
+        yield _Part(f"outside Go{name}", beyond, "less cgo, mmap, code (no GOGC or GOMEMLIMIT)")
 
 
 def _of_heap(row: Mapping[str, int | None], *, may_limit: bool) -> Iterator[_Part]:

@@ -296,7 +296,7 @@ def test_gos_own_out_of_memory_is_not_the_oom_killer() -> None:
     death = {"requested_bytes": 314572800, "in_use_bytes": 830111744}
     found = explain(evidence(**{**facts, **death}))
     assert found.reading == (
-        "The operating system refused 300 MiB to the Go runtime, whose heap had 792 MiB, for "
+        "The operating system refused 300 MiB to the Go runtime, whose heap had obtained 792 MiB, for "
         "one allocation: most often an address-space limit (`ulimit -v`) or the overcommit limit of the host. It was "
         "not the OOM killer.",
         "The live heap grew from 1 to 668 MiB within the last minute.",
@@ -343,7 +343,7 @@ def test_an_address_that_the_runtime_cannot_use_is_no_lack_of_memory() -> None:
     }
     found = explain(evidence(**{**FACTS, **REFUSED, **death}))
     assert found.reading[0].startswith(
-        "The Go runtime, whose heap had 3.0 MiB, asked for 256 MiB, and the operating system "
+        "The Go runtime, whose heap had obtained 3.0 MiB, asked for 256 MiB, and the operating system "
         "gave it an address that it cannot use"
     )
 

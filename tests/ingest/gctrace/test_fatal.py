@@ -73,7 +73,7 @@ def test_a_size_that_no_memory_has_is_a_bug_and_no_shortage(size: str) -> None:
     assert (row["kind"], row["requested_bytes"]) == ("impossible size", None)
     assert row["in_use_bytes"] == 10_485_760
     (death,) = run.post_mortems()
-    assert "when its heap had 10.0 MiB" in death.reading[0]
+    assert "when its heap had obtained 10.0 MiB" in death.reading[0]
     assert "bug" in death.reading[0]
     assert death.preventable == "no"
 

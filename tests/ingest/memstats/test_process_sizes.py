@@ -254,3 +254,31 @@ def test_a_container_full_of_page_cache_was_not_filled_by_a_heap() -> None:
     advice = " ".join(death.advice)
     assert "what has the other 3,072 of the 4,096 MiB" in advice
     assert "Set GOMEMLIMIT" not in advice
+
+
+@pytest.mark.parametrize(
+    ("text", "size_mib"),
+    [
+        ("RSS keeps ~740M for long time.", 740),
+        ("the resident memory stays at about 2.5 GiB", 2560),
+        ("RSS is 512 MiB higher than HeapSys", None),
+        ("RSS is 3x of that", None),
+        ("RSS limit is 512 MiB", None),
+    ],
+)
+def test_sizes_in_sentences_are_read_next_to_a_dump(text: str, size_mib: int | None) -> None:
+    assert sizes(text).get("resident") == (None if size_mib is None else size_mib << 20)
+
+
+def test_old_go_may_keep_what_it_returned_so_that_no_memory_is_outside_it() -> None:
+    """Go 1.12 to 1.15 do; of a dump from before Go 1.19 the version is not known."""
+    text = (
+        "RSS keeps ~740M for long time.\nAlloc = 11.74 MiB\nSys = 734.55 MiB\nNumGC = 161\n"
+        "LastGC = 1592905558498324415\nHeapAlloc = 11.74 MiB\nHeapInuse = 17 MiB\n"
+        "HeapIdle = 685.43 MiB\nHeapReleased = 685.24 MiB\nHeapSys = 702.43 MiB\n"
+    )
+    run = read_text(text)
+    assert run.settings.off_heap_mib is None
+    assert "Most of the memory is returned, or cgo (685 MiB" in " ".join(
+        str(run.summary()).split()
+    )
