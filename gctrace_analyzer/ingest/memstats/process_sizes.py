@@ -86,26 +86,14 @@ _NAMES: tuple[tuple[str, str, int], ...] = (
 that has none."""
 
 _BETWEEN = (
+    # "RSS keeps ~740M", but not "RSS is 740M higher"
+    r"(?:\s(?:is|was|of|at|to|up|keeps|stays|remains|about|around|reache[sd]|grows|grew)){0,4}"
+    r"(?!\s+\S+\s*\S{0,5} (?:more|higher|larger|bigger|less|lower|above|below))"
     r"[\"']?(?:\{[^}\n]{0,500}\})?[\"']?"
-    r"\s{0,40}(?:[:=|,]|->|(?<=\s))\s{0,40}\"?"
+    r"\s{0,40}(?:[:=|,]|->|(?<=\s))\s{0,40}[\"~≈]?"
 )
-_IN_WORDS = (
-    r"(?:\s+(?:is|was|of|at|to|up|keeps?|kept|stays?|stayed|remains?|remained|about|around|over|"
-    r"nearly|roughly|reache[sd]|grows|grew|goes|went|now|still)){1,4}\s+[~≈]?"
-)
-"""What stands between a name and its size in a sentence: `RSS keeps ~740M`."""
-_NOT_MORE = r"(?!\s+(?:more|higher|larger|bigger|less|lower|above|below|over|of heap))"
 _PAIRS = [
-    (
-        re.compile(
-            rf"(?:{name})(?:{_BETWEEN}|{_IN_WORDS}){_SIZE}{_NOT_MORE}"
-            if unit == _PRINTED
-            else rf"(?:{name}){_BETWEEN}{_SIZE}",
-            re.MULTILINE,
-        ),
-        fact,
-        unit,
-    )
+    (re.compile(rf"(?:{name}){_BETWEEN}{_SIZE}", re.MULTILINE), fact, unit)
     for name, fact, unit in _NAMES
 ]
 
@@ -268,22 +256,19 @@ def next_to_cycles(part: Part) -> list[str]:
     """Returns a note on the memory that an input with cycles shows of its process or container."""
     known = sizes(part.beginning)
     heap_mib = max(_most(frame["heap_end_mib"]) for frame in part.cycles)
-    for fact, words in _NEXT_TO_CYCLES.items():
+    for fact, words in _NEXT_TO.items():
         if fact in known:
             size_mib = known[fact] / MIB
             beyond = size_mib - heap_mib
             rest = _BEYOND if beyond > max(_MUCH_MIB, _MUCH * size_mib) else ""
             return [
-                f"{part.facts.name}: {size_text(size_mib)} {words}; the heap of these cycles was "
-                f"{size_text(heap_mib)} at most.{rest}"
+                f"{part.facts.name}: {size_text(size_mib)} were {words}; the heap of these cycles "
+                f"was {size_text(heap_mib)} at most.{rest}"
             ]
     return []
 
 
-_NEXT_TO_CYCLES = {
-    "resident": "were resident",
-    "charged": "were charged to the container, files included",
-}
+_NEXT_TO = {"resident": "resident", "charged": "charged to the container, files included"}
 _MUCH, _MUCH_MIB = 0.25, 64.0
 """Share of the memory, and MiB, from which on what is not heap of the cycles is explained."""
 
