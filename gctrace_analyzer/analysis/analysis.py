@@ -272,7 +272,7 @@ class Analysis:
     @cached_property
     def worst_cycles(self) -> pl.DataFrame:
         """The cycles that cost the program most time, by pauses and mark assists."""
-        return pauses_of.worst_cycles(self.corrected, WORST_CYCLES)
+        return pauses_of.worst_cycles(self.corrected, self.cycles, WORST_CYCLES)
 
     @cached_property
     def mmu(self) -> pl.DataFrame:

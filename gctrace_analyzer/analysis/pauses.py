@@ -137,19 +137,20 @@ def pause_ranges(corrected: pl.DataFrame) -> list[dict[str, float | int | None]]
     ]
 
 
-def worst_cycles(corrected: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Returns the cycles that cost the program most time, the worst first.
+def worst_cycles(corrected: pl.DataFrame, printed: pl.DataFrame, most: int) -> pl.DataFrame:
+    """Returns the cycles that cost the program most time, the worst first, as they are printed.
 
     They are ranked by `taken_ms`: both pauses plus the assist time per processor.
 
     Args:
         corrected: what `on_real_cpus` returns.
+        printed: the same cycles as their lines print them.
         most: the number of cycles.
     """
     assist = pl.col("assist_cpu_ms").fill_null(0) / pl.col("cpus").fill_null(1)
     taken = corrected.select((pauses_ms() + assist).alias("taken_ms")).to_series()
     rows = largest(taken, most)
-    return corrected[rows].with_columns(taken[rows])
+    return printed[rows].with_columns(*corrected[rows][["end_s", "cpus"]], taken[rows])
 
 
 def longest_ms(corrected: pl.DataFrame, *names: str) -> float | None:

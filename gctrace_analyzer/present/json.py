@@ -8,7 +8,6 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from gctrace_analyzer.analysis.durations import COUNTED
 from gctrace_analyzer.present.sections.evidence import MOST_REJECTED
 from gctrace_analyzer.schema import OF_MESSAGES
 
@@ -55,9 +54,7 @@ def document(report: Report) -> dict[str, object]:
         "pauses": report.analysis.pauses.to_dicts(),
         "pause_ranges": report.analysis.pause_ranges,
         "service_levels": [level.to_dict() for level in report.analysis.service_levels],
-        "worst_cycles": report.analysis.worst_cycles.drop(
-            "stopped_procs", "elapsed_s", "contradiction", *COUNTED, strict=False
-        ).to_dicts(),
+        "worst_cycles": report.analysis.worst_cycles.to_dicts(),
         "segments": report.analysis.segments.to_dicts(),
         "episodes": report.analysis.episodes.to_dicts(),
         "findings": [_finding(finding) for finding in report.analysis.findings],

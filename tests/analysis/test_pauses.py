@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.pauses import pause_ranges, pauses, worst_cycles
 from tests.helpers.tables import cycle_tables, few
@@ -31,6 +32,7 @@ def cycles(first: list[float | None], second: list[float | None]) -> pl.DataFram
             "stw_sweep_term_ms": pl.Series(first, dtype=pl.Float64),
             "stw_mark_term_ms": pl.Series(second, dtype=pl.Float64),
             "assist_cpu_ms": [0.0, 8.0, 0.0, None, 0.0][:count],
+            "end_s": [n + 0.5 for n in range(count)],
             "cpus": [2.0, 4.0, 2.0, None, 2.0][:count],
         }
     )
@@ -73,8 +75,16 @@ def test_pauses_are_counted_by_their_length() -> None:
 
 
 def test_the_worst_cycles_are_those_that_take_most_from_the_program() -> None:
-    found = worst_cycles(FIVE, 3)
+    found = worst_cycles(FIVE, FIVE, 3)
     # 20.3 ms of pauses; 1.2 ms and 8 ms of assists on four processors; 1.4 ms
     assert found["gc_num"].to_list() == [3, 2, 4]
     assert found["taken_ms"].to_list() == pytest.approx([20.3, 1.2 + 2, 1.4])
-    assert len(worst_cycles(FIVE, 99)) == 5
+    assert len(worst_cycles(FIVE, FIVE, 99)) == 5
+
+
+@pytest.mark.parametrize("name", ["steady-go1.26", "leak-into-limit-go1.24", "go1.4"])
+def test_the_worst_cycles_have_the_values_of_their_lines(name: str) -> None:
+    analysis = gca.read(f"samples/{name}.log").analysis
+    worst = analysis.worst_cycles
+    printed = analysis.cycles.join(worst[["line_no"]], on="line_no", maintain_order="right")
+    assert worst[printed.columns].equals(printed)
