@@ -251,6 +251,9 @@ class Thresholds:
     growth_steady: float = 0.5
     """Growth in the last third of the time, relative to the mean. A cache that fills slows down."""
 
+    fallen_share: float = 0.5
+    """Share of the high level of the live heap. Under it to the end, memory was freed."""
+
     growth_regular_times: float = 10.0
     """Upper bound of the slope, relative to the lower one. A wider interval gives no rate."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
@@ -10,7 +11,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.rows import complete, grouped, median, not_null, since
+from gctrace_analyzer.ingest.rows import complete, grouped, median, not_null, since, where
 from gctrace_analyzer.units import duration_text, size_text
 
 POINTS = 200
@@ -34,6 +35,9 @@ calculated."""
 _END_CYCLES = 5
 """The live heap at the beginning and at the end is the median of this many cycles, but of no more
 than a fifth: in a short log of a heap that grows, they would be of its middle."""
+
+_HIGH = 0.9
+"""The quantile of the live heap over time that is its high level."""
 
 _FEWEST_RECENT = 4
 """Cycles. With fewer in the last third of the time, each half would be one of them, or the same."""
@@ -142,11 +146,20 @@ class LiveGrowth:
     median_mib: float
     recent_mib: float
     """The growth over the last third of the time range."""
+    first_s: float = 0.0
+    last_s: float = 0.0
+    """When the live heap was `first_mib`, and when it was `last_mib`."""
+    fell_at_s: float | None = None
+    fell_to_mib: float = 0.0
+    """When the live heap fell after its growth, and to what; None: it did not."""
 
     @property
     def is_steady(self) -> bool:
         """Whether the live heap still grows at the end, unlike a cache that has filled up."""
-        return self.recent_mib >= DEFAULT.growth_steady * (self.last_mib - self.first_mib) / 3
+        return (
+            self.fell_at_s is None
+            and self.recent_mib >= DEFAULT.growth_steady * (self.last_mib - self.first_mib) / 3
+        )
 
     @property
     def is_long(self) -> bool:
@@ -171,18 +184,25 @@ class LiveGrowth:
     @property
     def text(self) -> str:
         """From where to where the live heap grew, as the beginning of a sentence."""
-        return grown_text(self.first_mib, self.last_mib, self.span_s)
+        return self.text_with("")
+
+    def text_with(self, also: str) -> str:
+        """Returns `text`, with what else grew in that time."""
+        sizes = f"The live heap grew from {self.first_mib:,.0f} to {self.last_mib:,.0f} MiB"
+        return f"{sizes}{also} in {duration_text(self.last_s - self.first_s)}"
+
+    @property
+    def fall(self) -> str:
+        """What came after the growth, as a sentence with a space before it; empty if nothing."""
+        if self.fell_at_s is None:
+            return ""
+        to = f"{self.fell_to_mib:,.0f} MiB" if self.fell_to_mib >= 1 else "under 1 MiB"
+        return f" At {duration_text(self.fell_at_s)} the live heap fell to {to}."
 
     @property
     def gained_mib(self) -> float:
         """The growth over the time range, calculated from the slope."""
         return self.mib_per_h * self.span_s / 3600
-
-
-def grown_text(first_mib: float, last_mib: float, span_s: float, also: str = "") -> str:
-    """Returns from where to where the live heap grew, `also` with what else did in that time."""
-    sizes = f"The live heap grew from {first_mib:,.0f} to {last_mib:,.0f} MiB"
-    return f"{sizes}{also} in {duration_text(span_s)}"
 
 
 def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:
@@ -191,8 +211,23 @@ def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:
     Args:
         cycles: the cycles of one process, in order, with `end_s`.
     """
-    t = DEFAULT
     timed = complete(cycles[["start_s", "end_s", "heap_live_mib"]], "start_s", "heap_live_mib")
+    growth, live = _growth_of(timed), timed["heap_live_mib"]
+    if growth is None:
+        return None
+    # A burst of cycles is no growth, however high it is.
+    high_mib = _evenly_spaced(timed)["heap_live_mib"].quantile(_HIGH) or 0.0
+    grown = int((live >= DEFAULT.fallen_share * high_mib).arg_true()[-1]) + 1
+    if grown == len(timed):
+        return growth
+    # It grew until then: what came after is another fact.
+    before, after_mib = _growth_of(timed[:grown]), median(live[grown:])
+    fell_at_s = timed["start_s"][grown]
+    return before and replace(before, fell_at_s=fell_at_s, fell_to_mib=after_mib)
+
+
+def _growth_of(timed: pl.DataFrame) -> LiveGrowth | None:
+    t = DEFAULT
     if len(timed) < t.min_cycles:
         return None
     begin, end = timed["start_s"][0], timed["end_s"][-1]
@@ -208,16 +243,21 @@ def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:
     if trend is None or trend.low <= 0 or typical <= 0:
         return None
     ends = max(min(_END_CYCLES, len(later) // 5), 1)
+    first, last = later.head(ends), later.tail(ends)
+    first_mib = _middle(first["heap_live_mib"], "lower")
+    last_mib = _middle(last["heap_live_mib"], "higher")
     growth = LiveGrowth(
         mib_per_h=3600 * trend.per_s,
         low=3600 * trend.low,
         high=3600 * trend.high,
         begin_s=float(later["start_s"][0]),
         end_s=end,
-        first_mib=_middle(later["heap_live_mib"].head(ends), "lower"),
-        last_mib=_middle(later["heap_live_mib"].tail(ends), "higher"),
+        first_mib=first_mib,
+        last_mib=last_mib,
         median_mib=typical,
         recent_mib=_recent_mib(later),
+        first_s=where(first, first["heap_live_mib"] == first_mib)["start_s"][0],
+        last_s=where(last, last["heap_live_mib"] == last_mib)["end_s"][-1],
     )
     enough = max(t.growth_min_share * typical, t.growth_min_mib)
     return growth if growth.gained_mib >= enough else None

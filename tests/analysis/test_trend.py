@@ -122,6 +122,31 @@ def test_the_growth_of_a_steady_leak_by_hand() -> None:
     assert found.is_steady
 
 
+@pytest.mark.parametrize("after", [[0.0], [20.0, 30.0, 20.0]])
+def test_growth_ends_before_the_live_heap_falls(after: list[float]) -> None:
+    grown = [100.0 + n for n in range(81)]
+    found, before = found_growth([*grown, *after]), found_growth(grown)
+    assert found is not None
+    assert before is not None
+    assert (found.fell_at_s, found.fell_to_mib) == (810, after[0])
+    assert before.fall == ""
+    assert not found.is_steady
+    assert replace(found, fell_at_s=None, fell_to_mib=0.0) == before
+    to = "20 MiB" if after[0] else "under 1 MiB"
+    assert found.fall == f" At 13m 30s the live heap fell to {to}."
+    low = found_growth([*grown, 50.0, 181.0])
+    assert low is not None
+    assert not low.fall, "it came back"
+
+
+def test_growth_is_dated_by_the_cycles_that_have_its_values() -> None:
+    found = found_growth([100.0 + n for n in range(81)])
+    assert found is not None
+    assert found.first_mib == 100 + found.first_s / 10
+    assert found.last_mib == 100 + (found.last_s - 1) / 10
+    assert found.text == "The live heap grew from 122 to 178 MiB in 9m 21s"
+
+
 def test_a_cache_that_has_filled_up_no_longer_grows_at_the_end() -> None:
     found = found_growth([100.0 + min(2 * n, 100) for n in range(100)])
     assert found is None or not found.is_steady

@@ -630,6 +630,20 @@ def test_growth_is_in_its_finding_although_the_verdict_names_it(name: str) -> No
     assert problem.evidence.startswith("The live heap grew from ")
 
 
+def test_growth_into_a_limit_is_dated_and_what_came_after_is_said() -> None:
+    run = gca.read(SAMPLES / "leak-into-limit-go1.24.log")
+    (growth,) = (each for each in run.analysis.findings if each.id == "GC021")
+    rows = run.cycles.rows_by_key("heap_live_mib", named=True)
+    assert growth.start_s == rows[87][0]["start_s"]
+    assert growth.end_s == pytest.approx(rows[203][-1]["start_s"], abs=0.2)
+    assert "GC took 36 % of the CPU for 3.6 s. At 5.0 s the live heap fell" in growth.headline
+    assert "If it grows again, compare" in growth.advice
+    (thrash,) = run.episodes().to_dicts()
+    assert thrash["last_gc"] == 72, "gc 73 has room, and its goal is the heap minimum"
+    shown = {each.label: each.note for each in overview.state(run.report())}
+    assert shown["Live heap"] == "median; max 207 MiB; last < 1 MiB"
+
+
 def test_ticks_of_changes_do_not_touch_on_a_phone() -> None:
     logs = ("spike-go1.26.log", "leak-into-limit-go1.24.log")
     before, after = (gca.read(SAMPLES / name) for name in logs)

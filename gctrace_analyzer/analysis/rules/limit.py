@@ -66,11 +66,10 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
     )
     if facts.thrashing.is_empty():
         return
-    episodes = facts.thrashing.with_columns(length_s=pl.col("end_s") - pl.col("start_s"))
-    worst = episodes.sort("length_s", descending=True).row(0, named=True)
+    episodes, worst, lengths = facts.thrashing, _longest(facts), _lengths(facts)
     text = worst["reason"]
     if len(episodes) > 1:
-        whole = duration_text(total(episodes["length_s"]))
+        whole = duration_text(total(lengths))
         often, longest = (
             ("twice", "longer")
             if len(episodes) == 2
@@ -81,8 +80,10 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
             f"{text[0].lower()}{text[1:]}"
         )
     text += _above_limit(facts)
-    cost = _cost(facts, worst, total(episodes["length_s"]))
-    headline, advice = f"GOMEMLIMIT is too low for the live heap{cost}.{_since(facts)}", None
+    headline = (
+        f"GOMEMLIMIT is too low for the live heap{cost_of_thrashing(facts)}.{_since(facts)}"
+    )
+    advice = None
     if (eased := limit_eased(facts.cycles, facts.thresholds)) is not None:
         until = duration_text(eased.until_s)
         headline = f"Until {until}, GOMEMLIMIT was too low for the live heap. {eased}"
@@ -93,7 +94,7 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
         {name: worst[name] for name in names} | {"episodes": len(episodes)},
         start_s=episodes["start_s"][0],
         end_s=episodes["end_s"].max(),  # type: ignore[arg-type]  # a float column
-        examples=example_lines(episodes.sort("length_s", descending=True)),
+        examples=example_lines(episodes[lengths.arg_sort(descending=True)]),
         headline=headline,
         advice=advice,
         explained_by=_causes(
@@ -138,30 +139,38 @@ def _thrashed_in_passing(facts: ProcessFacts) -> bool:
     """Returns whether all thrashing was short, and over well before the end of the run."""
     episodes = facts.thrashing
     short_s = _IN_PASSING * (facts.summary.span_s or 0.0)
-    length_s = total(episodes["end_s"] - episodes["start_s"])
     return (
         len(episodes) > 0
-        and length_s < short_s
+        and total(_lengths(facts)) < short_s
         and maximum(episodes["end_s"]) < maximum(facts.cycles["end_s"]) - short_s
     )
 
 
-def _cost(facts: ProcessFacts, worst: Row, length_s: float) -> str:
+def cost_of_thrashing(facts: ProcessFacts) -> str:
     """Returns what thrashing costs, if it is much: of the whole run if it lasted nearly as long."""
-    summary = facts.summary
-    whole = length_s >= _MOST_OF_RUN * (summary.span_s or 0.0)
+    summary, worst = facts.summary, _longest(facts)
+    whole = total(_lengths(facts)) >= _MOST_OF_RUN * (summary.span_s or 0.0)
     share = summary.gc_cpu_share if whole else worst["gc_cpu_share"]
     if share is None:
         rate = worst["gc_per_s"] or 0.0
         return f": GC runs {digits(rate, 2)} times a second"
-    takes = f"GC{'' if whole else ' then'} takes"
-    text = gc_cpu_text(summary) if whole else percent(share)
+    # The report has the share of the whole run next to it.
+    time = "" if whole else f" for {duration_text(worst['end_s'] - worst['start_s'])}"
+    takes, text = ("takes", gc_cpu_text(summary)) if whole else ("took", percent(share))
     if share >= facts.thresholds.gc_cpu_warn:
-        return f": {takes} {text} of the CPU"
+        return f": GC {takes} {text} of the CPU{time}"
     return (
-        f". At this load {takes} only {text} of the CPU; with more load, GC can run all "
+        f". At this load GC {takes} only {text} of the CPU{time}; with more load, GC can run all "
         "the time"
     )
+
+
+def _lengths(facts: ProcessFacts) -> pl.Series:
+    return facts.thrashing["end_s"] - facts.thrashing["start_s"]
+
+
+def _longest(facts: ProcessFacts) -> Row:
+    return facts.thrashing.row(_lengths(facts).arg_max() or 0, named=True)
 
 
 _MOST_OF_RUN = 0.8

@@ -17,14 +17,17 @@ from gctrace_analyzer.analysis.rules.finding import (
     minimum,
     percent,
 )
+from gctrace_analyzer.analysis.rules.limit import cost_of_thrashing
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.settings.known import nearest_limit
-from gctrace_analyzer.analysis.trend import COMPARE_HEAPS, FIND_GROWTH, grown_text
+from gctrace_analyzer.analysis.trend import COMPARE_HEAPS, FIND_GROWTH
 from gctrace_analyzer.ingest.rows import median, not_null, where
-from gctrace_analyzer.units import digits, duration_text
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from gctrace_analyzer.analysis.trend import LiveGrowth
 
 
 _GOROUTINES = (
@@ -45,7 +48,8 @@ _SETTLED = "Watch whether it goes on growing; this looks like a cache that has f
     "growth is slower at the end (under {t.growth_steady:.0%} of the mean in the last third), or "
     "if the log covers less than {t.growth_min_span_s:.0f} s or the upper bound of the slope is "
     "over {t.growth_regular_times:g} times the lower one, and the growth did not lead to "
-    "thrashing. Needs at least {t.min_cycles} cycles.",
+    "thrashing. It ends where the live heap falls for good to under {t.fallen_share:.0%} of its "
+    "highest level (90 % quantile over time). Needs at least {t.min_cycles} cycles.",
     advice=FIND_GROWTH,
     needs="live heap of at least {t.min_cycles} cycles over time",
     contradicted_by="a load that grew as much, or growth that ends: a cache fills",
@@ -61,10 +65,12 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
     also = ""
     if stacks is not None:
         also = f", and goroutine stacks from {stacks[0]:,.0f} to {stacks[1]:,.0f} MiB,"
-    grown = grown_text(growth.first_mib, growth.last_mib, growth.span_s, also)
+    text = grown = growth.text_with(also)
     compare = COMPARE_HEAPS if stacks is None else _GOROUTINES
-    text, advice = grown, f"Find out why the live heap grows: {compare}"
-    if not growth.is_steady and not facts.grew_into_limit:
+    advice = f"Find out why the live heap grows: {compare}"
+    if growth.fall:
+        advice = f"If it grows again, {compare}"
+    elif not growth.is_steady and not facts.grew_into_limit:
         text, advice = f"{grown}, and hardly in the last third of that time", _SETTLED
     elif growth.is_lasting:
         text += (
@@ -83,30 +89,28 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
     if facts.grew_into_limit:
         thrash = facts.thrashing.sort("start_s")
         since, reason = thrash["start_s"][0], thrash["reason"][0].rstrip(".")
-        since_then = f"from {duration_text(since)} on " if since else ""
+        until = f"to {duration_text(maximum(thrash['end_s']))}" if growth.fall else "on"
+        since_then = f"from {duration_text(since)} {until} " if since else ""
         text += f", and {since_then}{reason[0].lower()}{reason[1:]}"
     serious = facts.grew_into_limit or growth.is_lasting
     yield Evidence(
         "warn" if serious else "info",
-        text + ".",
+        f"{text}.{growth.fall}",
         {"growth_mib_per_h": growth.mib_per_h, "low": growth.low, "high": growth.high},
-        start_s=facts.warmed_up["start_s"][0] if facts.grew_into_limit else growth.begin_s,
-        end_s=growth.end_s,
+        start_s=growth.first_s,
+        end_s=growth.last_s,
         advice=advice,
-        headline=_headline(facts, grown, leak=growth.is_lasting),
+        headline=_headline(facts, growth, grown),
     )
 
 
-def _headline(facts: ProcessFacts, grown: str, *, leak: bool) -> str:
+def _headline(facts: ProcessFacts, growth: LiveGrowth, grown: str) -> str:
     if not facts.grew_into_limit:
         return f"{grown}: this is probably a leak."
-    thrash = facts.thrashing
-    known = thrash["gc_cpu_share"].drop_nulls()
-    cost = f"GC runs {digits(maximum(thrash['gc_per_s']), 2)} times a second"
-    if len(known):
-        cost = f"GC then takes {percent(maximum(known))} of the CPU"
-    probably = " This is probably a leak." if leak else ""
-    return f"{grown} and no longer fits under GOMEMLIMIT: {cost}.{probably}"
+    fits = "fitted" if growth.fall else "fits"
+    probably = " This is probably a leak." if growth.is_lasting else ""
+    cost = cost_of_thrashing(facts)
+    return f"{grown} and no longer {fits} under GOMEMLIMIT{cost}.{growth.fall}{probably}"
 
 
 def _time_to_limit(facts: ProcessFacts, mib_per_h: float) -> str:

@@ -78,7 +78,8 @@ def _tight_windows(cycles: pl.DataFrame, t: Thresholds) -> list[tuple[int, int]]
         .group_by("window", maintain_order=True)
         .agg(
             first=pl.col("row").min(),
-            last=pl.col("row").max(),
+            # The heap may be freed in the middle of a window, which ends the state.
+            last=pl.col("row").filter("by_limit").max(),
             count=pl.len(),
             gogc=not_null(pl.col("effective_gogc")).median(),
             limited=pl.col("by_limit").fill_null(value=False).mean(),

@@ -384,7 +384,7 @@ def _growth(report: Report) -> str:
         # Of the other processes it would be a guess.
         return most if several else f"{most}; no significant growth"
     if not growth.is_lasting:
-        return most
+        return f"{most}; last {live_heap(growth.fell_to_mib)}" if growth.fall else most
     grows = rate_of_growth(growth.mib_per_h, growth.low, growth.high)
     return f"process {process}: {grows}" if several else grows
 

@@ -144,9 +144,9 @@ def test_several_times_of_thrashing_are_one_finding_about_the_longest() -> None:
     [
         (8.0, 0.5, "GC takes 20 % of the CPU"),
         (9.0, 0.5, "GC takes 20 % of the CPU"),
-        (7.9, 0.5, "GC then takes 50 % of the CPU"),
+        (7.9, 0.5, "GC took 50 % of the CPU for 7.9 s"),
         (7.9, None, "GC runs 12 times a second"),
-        (7.9, 0.1, "GC then takes 10 % of the CPU"),
+        (7.9, 0.1, "GC took 10 % of the CPU for 7.9 s"),
     ],
 )
 def test_thrashing_for_most_of_a_run_costs_what_the_run_costs(
