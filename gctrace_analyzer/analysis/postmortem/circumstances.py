@@ -56,7 +56,7 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
         used = _with_used(death.used_bytes)
         yield (
             f"It reached the memory limit of {group}{hits}{used}{_or_host(death)}; the input has "
-            f"no record of how high that limit is.{_restarts(death)}"
+            f"no record of how high that limit is.{_swap_and_restarts(facts)}"
         )
     elif facts.limit.limit_mib is not None and facts.limit.limit_is:
         yield _at_limit(facts, facts.limit.limit_mib)
@@ -118,7 +118,7 @@ def _at_limit(facts: Evidence, limit_mib: float) -> str:
         is_below = (death.used_bytes or math.inf) < limit_mib * MIB and most != limit
         if death.killer != "kernel" and is_below:
             said = f"It used {most} of {limit_is}, {limit}"
-        return f"{said}.{hits}{_restarts(death)}"
+        return f"{said}.{hits}{_swap_and_restarts(facts)}"
     return (
         f"At the last scrape before, {resident:,.0f} MiB were resident, "
         f"{100 * resident / limit_mib:.0f} % of {facts.limit.limit_is} ({size_text(limit_mib)})."
@@ -199,10 +199,14 @@ def _nearly_full(death: Death) -> str:
     )
 
 
-def _restarts(death: Death) -> str:
-    """Returns how often the container was restarted, if that is often enough to be a loop."""
-    number = death.restart_count
-    return f" Its container was restarted {number:,} times." if number and number > 1 else ""
+def _swap_and_restarts(facts: Evidence) -> str:
+    """Returns what was swapped out, and how often the container was restarted, if in a loop."""
+    size_mib, number = facts.memory.swapped_mib, facts.death.restart_count
+    swapped = (
+        f" Another {size_text(size_mib)} of the process were swapped out." if size_mib else ""
+    )
+    often = f" Its container was restarted {number:,} times." if number and number > 1 else ""
+    return swapped + often
 
 
 _MOST_HOLDERS = 3
@@ -239,10 +243,16 @@ def holders(tasks: pl.DataFrame, victim: int | None = None) -> Iterator[str]:
             f"The {len(tasks):,} tasks listed had {size_text(total / MIB)} resident (shared pages "
             f"counted in each): {', '.join(parts)}."
         )
-    resident, swapped = int(tasks["rss_pages"].sum()), int(tasks["swapents_pages"].sum())
-    if resident and swapped > NOTABLE * resident:
-        size_mib = swapped * total / resident / MIB
+    of_victim = swapped_mib(tasks.filter(pl.col("pid") == (victim or -1)))
+    if of_victim is None and (size_mib := swapped_mib(tasks)):
         yield f"Of the tasks listed, another {size_text(size_mib)} were swapped out."
+
+
+def swapped_mib(tasks: pl.DataFrame) -> float | None:
+    """Returns what of the tasks listed was swapped out; None if it is little or unknown."""
+    pages, swapped = int(tasks["rss_pages"].sum()), int(tasks["swapents_pages"].sum())
+    size = int(tasks["rss_bytes"].sum())
+    return swapped * size / pages / MIB if pages and swapped > NOTABLE * pages else None
 
 
 _CAUSES = {

@@ -76,8 +76,9 @@ class Resident:
     """The resident memory at the death, and what of it the Go runtime has outside of its heap.
 
     `resident_is` says which pages it does not count, as the end of a sentence's part, and
-    `host_share` how much of the host's memory the process had if that was short, and `largest` the
-    program with more of it (MiB) than any other, if it is another one.
+    `host_share` how much of the host's memory the process had if that was short, `largest` the
+    program with more of it (MiB) than any other, if it is another one, and `swapped_mib` what of
+    the process was swapped out.
     """
 
     resident_mib: float | None = None
@@ -85,6 +86,7 @@ class Resident:
     resident_is: str = ""
     host_share: float | None = None
     largest: tuple[str, float] | None = None
+    swapped_mib: float | None = None
 
 
 MOST_OF_ALL = 0.5

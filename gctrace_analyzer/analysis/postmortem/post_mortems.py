@@ -14,7 +14,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.cycles import goal_mib
 from gctrace_analyzer.analysis.pauses import PHASES, longest_ms
-from gctrace_analyzer.analysis.postmortem.circumstances import by_program
+from gctrace_analyzer.analysis.postmortem.circumstances import by_program, swapped_mib
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
 from gctrace_analyzer.analysis.postmortem.deaths import deaths
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S, explain_death
@@ -458,4 +458,5 @@ def _memory_at_death(
     is_largest = first[0] != death.comm and first[1] > (resident or 0)
     largest = (first[0], first[1] / MIB) if is_largest else None
     mib = None if resident is None else resident / MIB
-    return Resident(mib, other, without, share, largest)
+    swapped = swapped_mib(listed.filter(pl.col("pid") == (death.pid or -1)))
+    return Resident(mib, other, without, share, largest, swapped)

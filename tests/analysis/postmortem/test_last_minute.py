@@ -133,6 +133,9 @@ def test_a_single_cycle_has_no_rates() -> None:
     )  # fmt: skip
 
 
+NO_PAGES = [pl.lit(None, pl.Int64).alias(f"{name}_pages") for name in ("rss", "swapents")]
+
+
 @pytest.mark.parametrize(
     ("changes", "goal"),
     [
@@ -197,9 +200,17 @@ def test_the_highest_rate_and_the_overshoot_bound_the_heap() -> None:
 
 
 def test_without_a_record_of_the_kill_the_listed_size_counts() -> None:
-    tasks = pl.DataFrame(
-        {"kill_line_no": [7, 7, 9], "pid": [1, 42, 42], "rss_bytes": [MIB, 5 * MIB, 6 * MIB]}
-    ).with_columns(source=pl.lit("log"), comm=pl.lit("api"))
+    tasks = (
+        pl.DataFrame(
+            {
+                "kill_line_no": [7, 7, 9],
+                "pid": [1, 42, 42],
+                "rss_bytes": [MIB, 5 * MIB, 6 * MIB],
+            }
+        )
+        .with_columns(NO_PAGES)
+        .with_columns(source=pl.lit("log"), comm=pl.lit("api"))
+    )
     tables = {"memstats": schema.empty("memstats"), "oom_tasks": tasks}
     for pid, resident_mib in ((42, 5), (2, None)):
         death = Death(pid=pid, line_no=7, source="log")
@@ -259,6 +270,7 @@ def test_the_largest_program_is_larger_than_the_victim(
 ) -> None:
     """A list of tasks that is cut may have small ones alone."""
     tasks = pl.DataFrame({"kill_line_no": [7], "pid": [1], "rss_bytes": [rss_mib * MIB]})
+    tasks = tasks.with_columns(NO_PAGES)
     tasks = tasks.with_columns(source=pl.lit("log"), comm=pl.lit("db"))
     tables = {"memstats": schema.empty("memstats"), "oom_tasks": tasks}
     death = Death(pid=9, comm="api", line_no=7, source="log", anon_rss_bytes=400 * MIB)
