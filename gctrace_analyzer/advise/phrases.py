@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.objective import run_time_text
 from gctrace_analyzer.advise.prediction.model import Setting
-from gctrace_analyzer.analysis.rules.finding import gc_cpu_text, percent
+from gctrace_analyzer.analysis.rules.finding import gc_cpu_text, often_text, percent
 from gctrace_analyzer.analysis.settings.naming import gogc_range
 from gctrace_analyzer.ingest.rows import not_null
 from gctrace_analyzer.units import LEAST_CORES, cores_text, digits, duration_text, size_text
@@ -71,12 +71,10 @@ def _effects(first: Row, present: Row, whole: float | None) -> Iterator[str]:
     # As in the table of the recommendation
     share, now = first["gc_cpu_with_idle_share"], present["gc_cpu_with_idle_share"]
     if share is not None and now:
-        if whole is None or percent(now) == percent(whole):
-            yield _instead("GC CPU", percent(share), percent(now))
-        else:
-            # A second figure for the present would contradict the first: that of the whole log,
-            # without idle marking.
-            yield _change(share / now)
+        # Next to the GC CPU of the whole log, without idle marking.
+        is_one = whole is None or percent(now) == percent(whole)
+        name = "GC CPU" if is_one else "GC CPU with idle"
+        yield _instead(name, percent(share), percent(now))
     elif first["gc_per_s"] is not None and present["gc_per_s"] is not None:
         rates = (digits(row["gc_per_s"], 2) for row in (first, present))
         yield "{} cycles/s instead of {}".format(*rates)
@@ -91,12 +89,6 @@ def _instead(name: str, new: str, old: str) -> str:
 
 _SAME = 0.02
 """Relative change of GC CPU. Less is far within every interval."""
-
-
-def _change(times: float) -> str:
-    """Returns by how much GC CPU changes by a factor, as `39 % less GC CPU with idle marking`."""
-    change = f"{percent(abs(1 - times))} {'less' if times < 1 else 'more'}"
-    return f"{'the same' if abs(1 - times) < _SAME else change} GC CPU with idle marking"
 
 
 _COARSE = "the clock of the log is too coarse for"
@@ -157,11 +149,9 @@ def costs(s: Summary, coarse: Container[str] = (), printed: int | None = None) -
     elif s.gc_cpu_share is not None:
         yield _gc_cpu(s, printed)
     elif s.gc_per_s is not None:
-        often = f"{digits(s.gc_per_s, 3)} times a second"
-        if 0 < s.gc_per_s < 1:
-            often = f"every {duration_text(1 / s.gc_per_s)}"
         known = f"{printed or 'under 1'} % of the CPU since the start"
-        yield f"GC runs {often} ({'its CPU time is unknown' if printed is None else known})"
+        known = "its CPU time is unknown" if printed is None else known
+        yield f"GC runs {often_text(s.gc_per_s)} ({known})"
     if s.stw_max_ms is None:
         if s.gc_per_s is not None and s.stw_total_ms is not None:
             mean = duration_text(s.stw_total_ms / max(s.cycles, 1) / 1000)

@@ -263,8 +263,9 @@ def _worth_it(
     low = present["gogc"] is not None and present["gogc"] < DEFAULT.low_gogc
     least_cpu = DEFAULT.low_gogc_cpu if low else DEFAULT.gc_cpu_warn
     if aim == "balanced" and cpu < least_cpu:
-        without = "" if cpu_of(present) < least_cpu else "without idle marking, "
-        return None, f"{without}GC CPU is below {100 * least_cpu:.0f} %"
+        is_clear = cpu_of(present) < least_cpu
+        what = "is" if is_clear else f"without idle marking is {100 * cpu:.2g} %,"
+        return None, f"GC CPU {what} below {100 * least_cpu:.0f} %"
     failed = {
         number: failed_test(row, present, row["gains"][QUANTITY[aim]], aim)
         for number, row in enumerate(usual)

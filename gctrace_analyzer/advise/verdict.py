@@ -206,7 +206,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         _is_clear(own, analysis.thresholds) for own in analysis.summaries.values()
     )
     growing = next((finding for finding in analysis.findings if finding.id == GROWS), None)
-    grown = "" if growing is None else growing.evidence
+    grown = "" if growing is None else f"{_of_several(growing, analysis)}{growing.evidence}"
     idle = _is_idle(analysis)
     start = _state(analysis, short=short, idle=idle)
     figures = " and ".join(worst_costs(analysis))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "md", "json", "csv", "html", "parquet")
 _RANGES = ("before", "after")
-_ALL = "--all · -o comparison.html"
+_ALL = "add --all or -o comparison.html"
 _PER_SIDE = ("gogc", "memory_limit", "go_version")
 
 _DESCRIPTION = """\

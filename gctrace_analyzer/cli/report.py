@@ -63,10 +63,10 @@ PLOTS: tuple[str, ...] = get_args(PlotName)
 TABLES: tuple[str, ...] = get_args(TableName)
 _OF_ONE = ("table", "between", "process", "fail_on", "junit")
 """Options that only make sense for one process."""
-_ALL = "--all · "
+_ALL = "--all or "
 _PAGE = "-o report.html"
-_PREDICT = " · recommend · whatif"
-_COMPARE = " · compare A.log B.log"
+_PREDICT = "recommend", "whatif"
+_COMPARE = ("compare A.log B.log",)
 
 _DESCRIPTION = """\
 Shows what the Go garbage collector did to your program: findings, what caused
@@ -205,8 +205,9 @@ def _next(run: Run, *, everything: bool) -> Document:
     """Returns what to do next. A heap profile is suggested, and never fetched unasked."""
     has_cycles = run.analysis.summary.cycles > 0
     has_runs = has_cycles and run.processes["source"].n_unique() > 1
-    more = _PREDICT * (has_cycles and run.advice.is_available) + _COMPARE * has_runs
-    steps = [Sentence("Next:", f"{'' if everything else _ALL}{_PAGE}{more}", "bold")]
+    more = ", ".join(_PREDICT * (has_cycles and run.advice.is_available) + _COMPARE * has_runs)
+    text = f"add {'' if everything else _ALL}{_PAGE}{' · run ' * bool(more)}{more}"
+    steps = [Sentence("Next:", text, "bold")]
     named = {facts.name: facts.profiles_at for facts in run.sources if facts.profiles_at}
     if named:
         name, url = next(iter(named.items()))

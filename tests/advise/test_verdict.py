@@ -198,7 +198,7 @@ def test_a_busy_collector_gets_a_setting_with_its_effect() -> None:
     assert (found.level, found.finding, found.process) == ("bad", "GC001", 0)
     assert found.sentence.startswith("GC takes 32 % of the CPU: the program allocates")
     assert found.action.startswith(
-        "Try GOGC=200 if the container has room for it (50 % less GC CPU with "
+        "Try GOGC=200 if the container has room for it (GC CPU with idle 15 % instead of "
     )
     assert (found.changed, found.start_s) == ("", None), "it was so from the start"
 

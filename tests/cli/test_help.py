@@ -161,7 +161,7 @@ def test_a_line_about_a_kill_is_explained_field_by_field(
         ("gc-burst", "GC burst"),
         ("true live heap", "live heap mean"),
         ("137", "OOMKilled"),
-        ("GC CPU*", "idle marking"),
+        ("GC CPU+idle", "idle marking"),
         ("effective_gogc_p50", "effective_gogc_p50"),
         ("GOGC", "GOGC"),
         ("mmu", "MMU"),

@@ -123,9 +123,9 @@ def test_only_commands_that_have_something_to_say_are_suggested(
     other.write_text(log_of(60).replace("0.02 ms clock", "0.03 ms clock"))
     for count, others, names in (
         (3, [], ""),
-        (60, [], " · recommend · whatif"),
-        (3, [other], " · recommend · whatif · compare A.log B.log"),
+        (60, [], " · run recommend, whatif"),
+        (3, [other], " · run recommend, whatif, compare A.log B.log"),
     ):
         log.write_text(log_of(count))
         assert main([str(log), *map(str, others)]) == 0
-        assert f"Next: --all · -o report.html{names}\n" in capsys.readouterr().out
+        assert f"Next: add --all or -o report.html{names}\n" in capsys.readouterr().out

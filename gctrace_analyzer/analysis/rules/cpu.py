@@ -85,12 +85,10 @@ def _cores_text(facts: ProcessFacts) -> str:
 def _why_often(facts: ProcessFacts) -> str:
     """Returns what makes GC run as often as it does, as the end of a sentence."""
     s = facts.summary
-    if s.alloc_mib_per_s is None or s.gc_interval_p50_ms is None:
+    if s.alloc_mib_per_s is None or s.gc_per_s is None:
         return ""
-    return (
-        f": the program allocates {size_text(s.alloc_mib_per_s)}/s, and "
-        f"{often_text(1000 / s.gc_per_s if s.gc_per_s else s.gc_interval_p50_ms)}"
-    )
+    allocates = f"the program allocates {size_text(s.alloc_mib_per_s)}/s"
+    return f": {allocates}, and GC runs {often_text(s.gc_per_s)}"
 
 
 @rule(

@@ -335,11 +335,18 @@ def percent(share: float) -> str:
     return f"{value:.0f} %" if value >= 9.95 else f"{digits(value, 2)} %"
 
 
-def often_text(interval_ms: float) -> str:
-    """Returns how often cycles start, as a sentence; logs have times in whole milliseconds."""
-    if interval_ms < 1:
-        return "cycles start less than 1 ms apart"
-    return f"a cycle starts every {duration_text(interval_ms / 1000)}"
+def often_text(gc_per_s: float) -> str:
+    """Returns how often GC runs, with the digits of the figures of a report.
+
+    >>> often_text(13.52), often_text(0.0125), often_text(0.0)
+    ('13.5 times a second', 'every 1m 20s', '0 times a second')
+    """
+    is_rare = 0 < gc_per_s < 1
+    return (
+        f"every {duration_text(1 / gc_per_s)}"
+        if is_rare
+        else f"{digits(gc_per_s, 3)} times a second"
+    )
 
 
 def cycles_text(count: int) -> str:

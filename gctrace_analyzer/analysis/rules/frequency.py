@@ -15,12 +15,12 @@ from gctrace_analyzer.analysis.rules.finding import (
     cycles_text,
     example_lines,
     gc_cpu_text,
-    often_text,
     percent,
     total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.ingest.rows import since
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,9 +82,11 @@ def too_frequent(facts: ProcessFacts) -> Iterator[Evidence]:
         severity: Severity = "info"
         if is_costly:
             severity = "bad" if interval_ms < t.frequent_bad_ms else "warn"
+        # Logs have times in whole milliseconds.
+        often = duration_text(interval_ms / 1000) if interval_ms >= 1 else "1 ms or less"
         yield Evidence(
             severity,
-            f"{often_text(interval_ms).capitalize()} (median)"
+            f"A cycle starts every {often} (median)"
             + (", but not all the time." if summary.is_in_bursts else "."),
             {"gc_interval_p50_ms": interval_ms},
         )

@@ -16,6 +16,7 @@ from gctrace_analyzer.analysis.settings.naming import (
     most_gogc,
     range_name,
 )
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import NONE, duration, mib, share
 from gctrace_analyzer.units import IN_GIB_FROM_MIB, MIB, digits
@@ -47,13 +48,13 @@ def as_text(setting: Setting) -> str:
 _THRASH = {"risk": "?", "certain": "✗"}
 _HEAD = ("cycles/s", "heap peak {}")
 _CPU = {
-    "gc_cpu_with_idle_share": "GC CPU* %",
+    "gc_cpu_with_idle_share": "GC CPU+idle %",
     # GCCPUFraction of MemStats does not count idle marking.
     "gc_cpu_share": "GC CPU %",
 }
 """How the columns with GC CPU are called."""
 
-_IDLE = "* with marking on idle CPUs; without the start-up"
+_IDLE = f"+idle: with marking on idle CPUs · without the first {DEFAULT.warm_up_s:g} s"
 
 
 def name_of(row: Row, predictor: Predictor) -> str:
@@ -182,7 +183,7 @@ def legend(shown: Table, *, wide: bool = False) -> str:
     """Returns the meaning of the signs that a table of settings contains."""
     signs = {row[0][:1] for row in shown.rows}
     words = [f"{sign} {word}" for sign, word in _SIGNS.items() if sign in signs]
-    has_cpu = any("*" in head for head in shown.head)
+    has_cpu = any("+idle" in head for head in shown.head)
     has_intervals = any("(" in cell for row in shown.rows for cell in row[1:])
     within = ["80 % intervals in parentheses"] if wide and has_intervals else []
     return " · ".join([*([_IDLE] if has_cpu else []), *words, *within])

@@ -137,7 +137,7 @@ def _what_happened(report: Report, said: str) -> Iterator[Block]:
     if minor:
         if not others:
             yield Gap()
-        yield Paragraphs([f"Minor: {minor}."], "dim", indent=2, hanging=2)
+        yield Paragraphs([f"Minor, not urgent: {minor}."], "dim", indent=2, hanging=2)
 
 
 _OF_EACH_DEATH = ("Where", "Program", "At the end", "Run")
