@@ -343,8 +343,10 @@ def ignored(impossible: Mapping[str, int]) -> Iterator[str]:
     count, names = sum(counts.values()), sorted(counts)
     where = " and ".join(names) if len(names) < 3 else f"{len(names)} columns"
     values, were = (f"{count:,} impossible values", "were") if count > 1 else _ONE_VALUE
+    units = " or sizes are not in bytes," if "sys_bytes" in counts else ""
     yield (
-        f"{values} of {where} {were} ignored: perhaps a clock wrapped around, or lines are damaged."
+        f"{values} of {where} {were} ignored: perhaps a clock wrapped around,{units} or lines are "
+        "damaged."
     )
 
 

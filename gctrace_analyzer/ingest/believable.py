@@ -315,6 +315,11 @@ _MEMORY_PARTS = tuple(
     if column.name.endswith("_bytes") and column.name not in _NOT_IN_SYS
 )
 
+_IN_OTHER_UNIT = pl.col("sys_bytes").is_between(1, (256 << 10) - 1)
+"""The Go runtime obtains more at its start, so such sizes are not in bytes: kB or MB, as is usual,
+which nothing says."""
+_OF_ONE_UNIT = (*_MEMORY_PARTS, "sys_bytes", "total_alloc_bytes", "next_gc_bytes")
+
 
 def of_dumps(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
     """Returns the rows with null for what others rule out, and its number by column.
@@ -351,7 +356,8 @@ def _any_is_damaged(given: list[str]) -> pl.Expr:
     shares = [
         ~pl.col(name).is_between(0, 1).all() for name in ("gc_cpu_fraction",) if name in given
     ]
-    signs = [*(each.any() for each in fell), *sizes, *far, *shares, pl.lit(value=False)]
+    units = [_IN_OTHER_UNIT.any()] if "sys_bytes" in given else []
+    signs = [*(each.any() for each in fell), *sizes, *far, *shares, *units, pl.lit(value=False)]
     return pl.any_horizontal(each.fill_null(value=False) for each in signs)
 
 
@@ -364,6 +370,14 @@ def _beyond_their_row(given: list[str]) -> dict[str, pl.Expr]:
         if name in given
     }
     checks |= {name: pl.col(name) > ADDRESSABLE_BYTES for name in _WHOLES if name in given}
+    if "sys_bytes" in given:
+        none = pl.lit(value=False)
+        of_sys = {name: checks.get(name, none) | _IN_OTHER_UNIT for name in _OF_ONE_UNIT}
+        checks |= {
+            name: check & pl.col(name).is_not_null()
+            for name, check in of_sys.items()
+            if name in given
+        }
     if "gc_cpu_fraction" in given:
         checks["gc_cpu_fraction"] = ~pl.col("gc_cpu_fraction").is_between(0, 1)
     return {name: check.fill_null(value=False) for name, check in checks.items()}

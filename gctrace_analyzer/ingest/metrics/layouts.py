@@ -40,7 +40,7 @@ _ANSWER = re.compile(
 )
 _FAILED = re.compile(r'\A\s*\{\s*"status"\s*:\s*"error"')
 _SERIES = re.compile(r'\A[\s\[]*\{\s*"metric"\s*:\s*\{')
-_COMMENT = r"(?m)^# (?:HELP|TYPE|UNIT) \S+"
+_COMMENT = r"(?m)^[ \t]{0,40}# (?:HELP|TYPE|UNIT) \S+"
 GO_SAMPLE = (
     r"(?:\w{1,60}_)?go_(?:memstats|gc|info|cpu_classes|memory|sched)\w{0,80}"
     r"(?:\{| =>|[ \t][-+]?[0-9.]{1,30}(?:e[-+]?\d+)?(?:\s|\Z))"
@@ -51,7 +51,7 @@ GO_SAMPLE = (
 )
 """How the line of a sample of a Go metric begins."""
 
-_GO_SAMPLE = f"(?m)^(?:{GO_SAMPLE})"
+_GO_SAMPLE = rf"(?m)^[ \t]{{0,40}}(?:{GO_SAMPLE})"
 _NUMBER = r"[-+]?\d[\d.eE+-]*"
 _PATH = r"[^\s=|:,;\"{}\[\]]+\.[^\s=|:,;\"{}\[\]]+"
 _COLUMN = r"(?:[^\n]*,)?{}[,\r\n]"

@@ -444,3 +444,16 @@ def test_the_heap_may_be_printed_without_its_name() -> None:
     assert [dump[name] >> 20 for name in names] == [103, 103, 6103]
     # Those of a pool of connections are none.
     assert not log_messages.read([Message(1, "alloc=5 idle=3 inuse=4 wait=10 released=2")])
+
+
+def test_sizes_that_are_too_small_for_bytes_are_unknown() -> None:
+    """A common print of KiB names no unit; no Go program has 9,548 bytes from the OS."""
+    text = (
+        "2021/03/04 10:00:00 Alloc = 108 TotalAlloc = 110  Just Freed = 2 Sys = 9548 NumGC = 0\n"
+        "2021/03/04 10:00:01 Alloc = 41203 TotalAlloc = 82500  Just Freed = 1 Sys = 91002 NumGC = 6\n"
+    )
+    run = read_text(text)
+    sizes = run.memstats.select("alloc_bytes", "total_alloc_bytes", "sys_bytes")
+    assert sizes.null_count().row(0) == (2, 2, 2)
+    assert run.memstats["num_gc"].to_list() == [0, 6]
+    assert run.report().analysis.tables["memstats"]["sys_bytes"].null_count() == 2

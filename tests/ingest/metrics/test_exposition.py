@@ -104,3 +104,16 @@ def test_a_histogram_of_pauses_alone_has_bounds_of_the_longest() -> None:
     without = page.replace('le="+Inf"} 10', 'le="+Inf"} 11')
     said = verdict.shown(read_text(without).report()).sentence
     assert "10 took at most 1 ms, the longest more than 1 ms." in said
+
+
+def test_a_page_that_is_indented_below_other_output_is_read() -> None:
+    page = "\n".join(
+        f"        {line}"
+        for line in (
+            "# TYPE go_gc_duration_seconds summary",
+            "go_gc_duration_seconds_sum 0.5",
+            "go_gc_duration_seconds_count 7",
+        )
+    )
+    text = f"[root@master01 monitor]# kubectl exec node-exporter -- curl localhost:9100/metrics\n 0 0# HELP\n{page}\n"
+    assert read_text(text).memstats["num_gc"].to_list() == [7]
