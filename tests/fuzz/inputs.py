@@ -68,19 +68,21 @@ def corpus() -> tuple[Path, ...]:
     )
 
 
-def of_every_kind(paths: Iterable[Path]) -> list[Path]:
-    """Returns every twentieth of the recordings, which differ in figures only, every eighth of the
-    inputs that were written for what is said of them, and every second of all others.
+def of_every_kind(paths: Iterable[Path], first: int = 0) -> list[Path]:
+    """Returns every twentieth of the recordings, which differ in figures only, every twelfth of
+    the inputs that were written for what is said of them, and every third of all others.
+
+    Tests that begin with another `first` take other ones.
     """
     steps: dict[Path, int] = {}
     for path in sorted(paths):
         # Folders above the checkout may have these names, too.
         folders = {*path.relative_to(ROOT).parts}
-        steps[path] = 20 if folders & _RECORDED else 8 if "written" in folders else 2
+        steps[path] = 20 if folders & _RECORDED else 12 if "written" in folders else 3
     return sorted(
         path
         for step in {*steps.values()}
-        for path in [path for path, own in steps.items() if own == step][::step]
+        for path in [path for path, own in steps.items() if own == step][first::step]
     )
 
 

@@ -18,15 +18,15 @@ from tests.helpers.time_limits import ends_within
 from tests.helpers.wrappers import WRAPPERS
 
 PATTERNS = patterns_of(gca)
-SIZES = (1 << 10, 4 << 10, 8 << 10, 32 << 10)
+SIZES = (1 << 9, 2 << 10, 8 << 10, 32 << 10)
 
-QUICK_S = 0.002
+QUICK_S = 0.001
 """What takes the square of the length takes longer for the second size already."""
 
 MOST_GROWTH = 8.0
 """Four times the text takes a linear pattern four times as long, a quadratic one 16 times."""
 
-LONG = 400_000
+LONG = 200_000
 SECONDS = 1.5
 """What a log may take in addition to a second per megabyte."""
 

@@ -58,7 +58,7 @@ def test_the_core_is_there() -> None:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_logs_of_every_kind_read_the_same(part: int) -> None:
-    for path in of_every_kind(corpus())[part::PARTS]:
+    for path in of_every_kind(corpus(), first=1)[part::PARTS]:
         assert difference(content(path)) is None, path
 
 

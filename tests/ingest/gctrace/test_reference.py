@@ -83,7 +83,7 @@ def logs() -> list[Path]:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_both_readers_find_the_same_cycles_in_logs_of_every_kind(part: int) -> None:
     total = 0
-    for path in of_every_kind(logs())[part::PARTS]:
+    for path in of_every_kind(logs(), first=2)[part::PARTS]:
         data = content(path)
         run = read(path.read_bytes())
         if run is None:
