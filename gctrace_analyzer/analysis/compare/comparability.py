@@ -119,8 +119,8 @@ def differences(
             yield Difference("changed", what, f"{name} {old or 'none'} → {new or 'none'}")
     yield from _mixed_gogc(was, now)
     # The one that is shown: what chance explains there is no change here.
-    if changes["live_heap_p50_mib"].is_significant:
-        yield from _live_heap_difference(changes["true_live_heap_mib"])
+    if (shown := changes["live_heap_p50_mib"]).is_significant:
+        yield from _live_heap_difference(changes["true_live_heap_mib"], shown)
     yield from _contention(before, after)
     for label, side in ((was.label, before[1]), (now.label, after[1])):
         yield from _notes_on_side(label, side)
@@ -182,7 +182,7 @@ def _mixed_gogc(was: Circumstances, now: Circumstances) -> Iterator[Difference]:
             )
 
 
-def _live_heap_difference(change: Change) -> Iterator[Difference]:
+def _live_heap_difference(change: Change, shown: Change) -> Iterator[Difference]:
     if not change.is_significant or abs(change.delta or 0.0) <= OTHER_LIVE * (
         change.before or 0.0
     ):
@@ -190,8 +190,9 @@ def _live_heap_difference(change: Change) -> Iterator[Difference]:
     yield Difference(
         "note",
         "live_heap",
-        f"The live heap of the program itself changed ({change.before:.3g} → "
-        f"{change.after:.3g} MiB), and with it the heap goal, heap peak and cost of a cycle.",
+        f"The live heap of the program itself changed (median {digits(shown.before or 0.0, 3)} → "
+        f"{digits(shown.after or 0.0, 3)} MiB), and with it the heap goal, heap peak and cost of a "
+        "cycle.",
     )
 
 

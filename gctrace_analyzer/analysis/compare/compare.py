@@ -24,6 +24,7 @@ from gctrace_analyzer.analysis.compare.change import (
     FEW_ROUNDS,
     IS_LOAD,
     MAXIMUM,
+    NO_COST,
     OTHER_LOAD,
     UNBOUNDED,
     Change,
@@ -230,6 +231,8 @@ def _judged(
         return replace(change, verdict="~")
     if metric.better == "by load" and load_is_given:
         return replace(change, no_verdict_because=IS_LOAD)
+    if metric.better == "neither":
+        return replace(change, no_verdict_because=NO_COST)
     # What the load alone would change, as a factor, is no change of the program.
     alone = (was + (change.by_load or 0.0) + metric.floor) / (was + metric.floor)
     left = [(was + metric.floor + end) / alone - (was + metric.floor) for end in (low, high)]

@@ -76,7 +76,11 @@ class IntervalChart:
 def of_pairs(pairs: Sequence[Pair]) -> list[IntervalChart]:
     """Returns the changes from the baseline: of all metrics, or of each main one by side."""
     if len(pairs) == 1:
-        rows = [(changes.label_of(name), row) for name, row in pairs[0].changes.items()]
+        rows = [
+            (changes.label_of(name), row)
+            for name, row in pairs[0].changes.items()
+            if not changes.says_nothing(row)
+        ]
         measured = pairs[0].measurement is not None
         baseline = printable(pairs[0].before.label) if measured else "before"
         plots = [_of_rows("Changes with their 95 % intervals", baseline, rows)]

@@ -89,7 +89,8 @@ _LONGEST_NAME = 15
 """The number of characters from which on the names of sides leave too little room in a table."""
 
 _TENFOLD = 9.0
-"""A change from which on a row is shown in factors instead of percent."""
+"""A change from which on a row is shown in factors instead of percent, and by which the ends of an
+interval may differ that still says something."""
 
 
 def label_of(metric: str) -> str:
@@ -120,7 +121,7 @@ def figures(pair: Pair, *, headline: bool = False, brief: Sequence[str] = ()) ->
         )
         for name, change in pair.changes.items()
         if (change.before is not None or change.after is not None)
-        and (not headline or name in shown)
+        and (name in shown or not (headline or says_nothing(change)))
     ]
     sides: tuple[str, ...] = ("before", "after")
     if measured:
@@ -128,6 +129,12 @@ def figures(pair: Pair, *, headline: bool = False, brief: Sequence[str] = ()) ->
             printable(pair.before.label), printable(pair.after.label)
         )
     return Table(("", *sides, "change", "95 % interval", ""), "lrrrrl", body, verdict=5)
+
+
+def says_nothing(change: Change) -> bool:
+    """Returns whether a change is within chance, and chance may be tenfold."""
+    low, high = change.ends or (0.0, 0.0)
+    return change.verdict == "~" and 1 + high > _TENFOLD * (1 + low)
 
 
 def letters(pairs: Sequence[Pair]) -> Sequence[str]:
@@ -206,9 +213,9 @@ def _between(metric: str, low: float | None, high: float | None) -> str:
 
 
 def held(change: Change) -> str:
-    """Returns whether what was predicted came true: held, not held or unclear."""
+    """Returns whether what was predicted came true: held, not held or undecided."""
     if change.held is None:
-        return "unclear"
+        return "undecided"
     return "held" if change.held else "not held"
 
 
@@ -225,8 +232,8 @@ def expectation_note(pair: Pair) -> str:
 def what_held(pair: Pair) -> str:
     """Returns what the last column of the table of predictions means, as sentences."""
     reasons = dict.fromkeys(filter(None, (c.open_because for c in pair.changes.values())))
-    unclear = f" Unclear: {'; or '.join(reasons)}." if reasons else ""
-    return f" Held: what was measured is in the predicted interval.{unclear}"
+    is_open = f" Undecided: {'; or '.join(reasons)}." if reasons else ""
+    return f" Held: what was measured is in the predicted interval.{is_open}"
 
 
 def settings(pairs: Sequence[Pair], brief: Sequence[str] = ()) -> list[Table]:

@@ -141,7 +141,7 @@ def method(pairs: Sequence[Pair]) -> str:
     baseline = printable(pairs[0].before.label) if several else "the value before"
     return (
         f"Change: relative to {baseline}, with its 95 % interval. ~: not significant. –: no "
-        "verdict (a maximum or close to one, the load, or what the load explains)."
+        "verdict (a maximum or close to one, the heap goal, the load, or what the load explains)."
     )
 
 
@@ -226,8 +226,9 @@ def _between_runs(runs: Sequence[Measured]) -> str:
         for name, words in named.items()
     )
     return (
-        f"Measured on other programs, runs of one setting differ: {apart}. The "
-        "intervals include this; run each side five times to measure it here."
+        f"Measured on other programs, runs of one setting differ: {apart}. The intervals include "
+        "this; to measure it here, give five runs per side: before=a1.log,a2.log,… "
+        "after=b1.log,b2.log,…"
     )
 
 
@@ -331,10 +332,22 @@ def costs(pair: Pair) -> dict[str, list[str]]:
                 factor = 1 + part
                 text = f"{factor:,.0f}" if factor >= 9.95 else f"{factor:.2g}"
                 text += f" times the {_TIMES.get(name, noun)}"
+            if name == "gc_cpu_share":
+                text += _with_idle(part, pair.changes["gc_cpu_with_idle_share"].relative)
             words[change.verdict].append(text)
         elif noun and (reason := change.verdict or change.no_verdict_because) in words:
             words[reason].append(noun)
     return words
+
+
+_OTHER_PART = 0.1
+"""Difference of two relative changes. With idle marking, GC CPU can change far less."""
+
+
+def _with_idle(part: float, idle: float | None) -> str:
+    """Returns how GC CPU with idle marking changed, if that is another change."""
+    is_other = idle is not None and abs(idle - part) >= _OTHER_PART
+    return f" ({percent(idle)} with idle)" if is_other and idle is not None else ""
 
 
 _TIMES = {"alloc_mib_per_s": "allocation per second", "stw_p99_ms": "p99 pauses"}

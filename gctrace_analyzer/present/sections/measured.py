@@ -36,7 +36,7 @@ _THROTTLED_SHARE = 0.02
 
 
 def verdict(pairs: Sequence[Pair], measurement: Measurement) -> str:
-    """Returns the result in one sentence: which side is better, for what, and what was promised."""
+    """Returns which side is better, for what, and what was predicted, in one sentence."""
     decider = measurement.decider.name
     better = [pair for pair in pairs if pair.changes[decider].verdict == "better"]
     if len(pairs) == 1:
@@ -51,7 +51,7 @@ def verdict(pairs: Sequence[Pair], measurement: Measurement) -> str:
 
 
 def _sentence(pair: Pair, measurement: Measurement) -> str:
-    """Returns what a side changes, at what price, and whether that was promised."""
+    """Returns what a side changes, at what price, and whether that was predicted."""
     label, decider = printable(pair.after.label), measurement.decider
     change = pair.changes[decider.name]
     decision = measurement.decision(pair.after.label)
@@ -107,13 +107,13 @@ def _promises(pair: Pair, decider: str) -> str:
         low, high = sorted(ends)
         to = " to " if low < 0 else "–"
         shown = [f"{100 * value:z.0f}" for value in (middle, low, high)]
-        return f"; promised {shown[0]} ({shown[1]}{to}{shown[2]}): {word}"
+        return f"; predicted {shown[0]} ({shown[1]}{to}{shown[2]}): {word}"
     known = [change for change in pair.changes.values() if change.expected is not None]
     if not known:
         return ""
     kept = sum(change.held is True for change in known)
     broken = sum(change.held is False for change in known)
-    parts = [f"{kept} of {count(len(known), 'promise')} held"]
+    parts = [f"{kept} of {count(len(known), 'prediction')} held"]
     parts += [f"{broken} did not"] if broken else []
     still = len(known) - kept - broken
     parts += [f"{still} open"] if still else []
@@ -147,7 +147,7 @@ def failures(measurement: Measurement) -> Iterator[Block]:
         yield Paragraphs([printable(line) for line in lines[-5:]], "dim", indent=4)
 
 
-_REPEATED = " A log with -again in its name is of a run made again, because it was disturbed."
+_REPEATED = " A disturbed run was repeated: the log of the second try has -again in its name."
 
 
 def notes(measurement: Measurement) -> Iterator[str]:

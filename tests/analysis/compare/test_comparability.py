@@ -132,9 +132,9 @@ def test_another_allocation_rate_is_another_load(
 
 def test_another_live_heap_is_noted_if_it_is_certain() -> None:
     row = {"after": 120.0, "delta": 20.0, "delta_low": 1.0, "delta_high": 30.0}
-    each = only(true_live_heap_mib=row)
+    each = only(true_live_heap_mib=row, live_heap_p50_mib=row | {"after": 123.0})
     assert (each.kind, each.what) == ("note", "live_heap")
-    assert "(100 → 120 MiB)" in each.sentence
+    assert "(median 100 → 123 MiB)" in each.sentence, "as in the table"
     assert found(true_live_heap_mib=row | {"delta_low": -1.0}) == []
     assert found(true_live_heap_mib=row | {"delta": 10.0}) == []
     assert found(true_live_heap_mib=row, live_heap_p50_mib=SAME) == []

@@ -153,7 +153,7 @@ def test_predicted_and_measured_values_are_shown_together() -> None:
     late = gca.read(after).between("0.5s").summary()
     assert row["measured"] == pytest.approx(late.gc_cpu_share)
     lines = [" ".join(line.split()) for line in str(found).splitlines()]
-    assert any(re.fullmatch(r"GC CPU .* (held|unclear)", line) for line in lines)
+    assert any(re.fullmatch(r"GC CPU .* (held|undecided)", line) for line in lines)
 
 
 def test_no_expectation_where_nothing_was_set() -> None:

@@ -115,7 +115,7 @@ def test_a_comparison_is_that_of_the_means_of_its_runs(
             assert row["verdict"] == (None if reason else expected)
             if reason:
                 assert expected != "~"
-                assert metric.name == "alloc_mib_per_s" or metric.name in PROPORTIONAL
+                assert metric.better != "lower" or metric.name in PROPORTIONAL
 
 
 def row_of(before: list[Measured], after: list[Measured], name: str, **more: Any) -> Any:

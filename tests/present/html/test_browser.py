@@ -610,13 +610,14 @@ def test_a_comparison_opens_clean_with_its_charts(
     with opened(browser, path, color_scheme=scheme) as (page, wrong):
         names = drawn_whole(page)
         assert len(names) == 4
-        assert page.locator(".lane").count() == 14
-        assert page.locator(".lane.worse").count() == 2
+        # Not that of mark terminations, which chance may change tenfold.
+        assert page.locator(".lane").count() == 13
+        assert page.locator(".lane.worse").count() == 1
         words = page.locator(".lanes").get_attribute("aria-label")
         assert "GC CPU -60\u00a0% (" in words
         for name in names:
             page.wait_for_function(CHART_IS_DRAWN, arg=name, timeout=10_000)
-        assert page.locator("td.worse").count() == 2
+        assert page.locator("td.worse").count() == 1
         assert "GOGC 100 → 200" in page.locator(".verdict").inner_text()
         assert wrong == []
 
