@@ -116,7 +116,7 @@ def _promises(pair: Pair, decider: str) -> str:
     parts = [f"{kept} of {count(len(known), 'prediction')} held"]
     parts += [f"{broken} did not"] if broken else []
     still = len(known) - kept - broken
-    parts += [f"{still} open"] if still else []
+    parts += [f"{still} undecided"] if still else []
     return f"; {', '.join(parts)}"
 
 
