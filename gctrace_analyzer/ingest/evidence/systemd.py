@@ -56,7 +56,7 @@ _SHOWN_PEAK = re.compile(
 
 _OOMD_ENDS = r"(?:Killed|Marked) (?P<cgroup>/\S+) (?:for killing )?due to"
 _PRESSURE = re.compile(
-    rf"{_OOMD_ENDS} memory pressure for (?P<pressure_cgroup>\S+) being "
+    rf"(?:{_OOMD_ENDS} m|M)emory pressure for (?P<pressure_cgroup>\S+) (?:being|is) "
     r"(?P<pressure_pct>\d{1,30}(?:\.\d+)?)% > "
     r"(?P<pressure_limit_pct>\d{1,30}(?:\.\d+)?)%(?: for > (?P<window>[\w. ]+?))?(?: with|$)"
 )
@@ -112,7 +112,7 @@ def read(messages: Sequence[Message]) -> Rows:
     failed: dict[tuple[str | None, str], int] = {}
     cut: tuple[int, str] = (-1, "")
     attempted = -_NEAR_LINES
-    for message in messages:
+    for at, message in enumerate(messages):
         text = message.text
         if message.line_no == cut[0] + 1 and kills and (row := _oomd_kill(f"{cut[1]} {text}")):
             kills[-1] |= row
@@ -120,11 +120,8 @@ def read(messages: Sequence[Message]) -> Rows:
             kills.append(message.place() | {"killer": "systemd-oomd"} | row)
         elif match := _OOMD_CUT.search(f"{message.ident} {text}"):
             cut = (message.line_no, text.rstrip())
-            killed = cgroups.identity(match["cgroup"])
-            # The unit that the path of a cut name has is around the one that was killed.
-            is_whole = re.search(r"\.(?:service|scope|slice)$", match["cgroup"])
-            killed["unit"] = killed["unit"] if is_whole else None
-            kills.append(message.place() | {"killer": "systemd-oomd"} | killed)
+            killed = _cut_kill(match, messages[max(0, at - _NEAR_LINES) : at])
+            kills.append(message.place() | killed)
         elif match := _TALOS.search(text):
             facts = {"killer": "Talos", "scope": "global", "reason": "memory_pressure"}
             kills.append(message.place() | facts | cgroups.identity(match["cgroup"]))
@@ -143,6 +140,19 @@ def read(messages: Sequence[Message]) -> Rows:
                 message.place() | row | _native(message) | {"container_id": container}
             )
     return {"unit_events": [*events, *_shown(messages)], "oom_kills": kills}
+
+
+def _cut_kill(match: re.Match[str], before: Iterable[Message]) -> Row:
+    """Returns a kill by systemd-oomd whose reason is cut off; old versions also print it before."""
+    killed = cgroups.identity(match["cgroup"])
+    # The unit that the path of a cut name has is around the one that was killed.
+    is_whole = re.search(r"\.(?:service|scope|slice)$", match["cgroup"])
+    killed["unit"] = killed["unit"] if is_whole else None
+    seen = [
+        row for message in before if (row := _pressure(message.text)) and "cgroup" not in row
+    ]
+    is_pressure = "due to memory pressure" in match.string
+    return {"killer": "systemd-oomd"} | killed | (seen[-1] if seen and is_pressure else {})
 
 
 def _shown(messages: Iterable[Message]) -> Iterator[Row]:
@@ -221,13 +231,20 @@ def _native(message: Message) -> Row:
     return row
 
 
-def _oomd_kill(text: str) -> Row | None:
-    if match := _PRESSURE.search(text):
-        window = span_s(match["window"]) if match["window"] else None
-        row: Row = {"reason": "memory_pressure", "pressure_window_s": window}
-    elif match := _USED.search(text):
-        # Its sizes are of the whole host, not of the unit.
-        row = {"reason": "memory_used", "scope": "global"}
-    else:
+def _pressure(text: str) -> Row | None:
+    """Returns a memory pressure above its limit, and of which group, and what that ended."""
+    if not (match := _PRESSURE.search(text)):
         return None
+    window = span_s(match["window"]) if match["window"] else None
+    row: Row = {"reason": "memory_pressure", "pressure_window_s": window} | columns(match)
+    return row | (cgroups.identity(match["cgroup"]) if match["cgroup"] else {})
+
+
+def _oomd_kill(text: str) -> Row | None:
+    if (row := _pressure(text)) is not None:
+        return row if "cgroup" in row else None
+    if not (match := _USED.search(text)):
+        return None
+    # Its sizes are of the whole host, not of the unit.
+    row = {"reason": "memory_used", "scope": "global"}
     return cgroups.identity(match["cgroup"]) | columns(match) | row

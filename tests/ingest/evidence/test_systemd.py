@@ -334,3 +334,31 @@ def test_words_about_systemd_oomd_lead_to_its_journal() -> None:
         )
     assert "journalctl -u systemd-oomd" in str(raised.value)
     assert "kubectl" not in str(raised.value)
+
+
+def test_the_pressure_in_a_line_of_its_own_is_that_of_a_kill_that_is_cut() -> None:
+    """As systemd 249 prints it, and a pager cuts it."""
+    group = "/a.slice/work.slice"
+    text = (
+        f"Sep 10 14:59:49 h systemd-oomd[34]: Memory pressure for {group} is 64.15% > 1.00% for > 30s "
+        "with reclaim activity\n"
+        "Sep 10 14:59:49 h systemd-oomd[34]: oomd attempting to kill 63 with KILL\n"
+        f"Sep 10 14:59:49 h systemd-oomd[34]: Killed {group}/api.service due to memory pressure for "
+        f"{group} be>\n"
+    )
+    kill = read_text(text).oom_kills.row(0, named=True)
+    assert (kill["unit"], kill["reason"], kill["pressure_cgroup"]) == (
+        "api.service", "memory_pressure", group
+    )  # fmt: skip
+    assert (kill["pressure_pct"], kill["pressure_limit_pct"], kill["pressure_window_s"]) == (
+        64.15, 1.0, 30.0
+    )  # fmt: skip
+
+
+def test_systemctl_status_shows_the_limit_of_a_unit() -> None:
+    text = (
+        "● api.service - API\n     Active: active (running) since Wed 2026-08-19 15:38:43 UTC\n"
+        "     Memory: 516.0M (max: 1.0G swap max: 0B available: 508.0M peak: 1.0G)\n"
+    )
+    state = read_text(text).container_states.row(0, named=True)
+    assert (state["memory_used_bytes"], state["memory_limit_bytes"]) == (516 << 20, 1 << 30)
