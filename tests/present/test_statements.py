@@ -1036,3 +1036,12 @@ def test_the_longest_pause_may_be_in_a_line_that_is_cut_after_it() -> None:
         cut = f"gc 4 @0.924s 0%: 0.008+8.6+{pause} ms clock, 0.071+1.8/15/38+1.3 ms cpu, 1"
         shown = plain(document(read_text(whole + cut).report()))
         assert ("has a pause of 9.1 ms" in shown) is is_longest
+
+
+def test_settings_of_a_container_that_are_not_used_can_be_stated(tmp_path: Path) -> None:
+    log = tmp_path / "payments-5c9d.log"
+    log.write_text((SAMPLES / "leak-go1.26.log").read_text())
+    run = gca.read(SAMPLES / "describe-pod.txt", log)
+    (note,) = (text for text in run.analysis.summary.warnings if "are not used" in text)
+    options = "--memory-limit 400MiB --container-limit 512MiB --cpu-limit 0.5"
+    assert note.endswith(f"If it is not, add `{options}`.")

@@ -226,8 +226,7 @@ def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
             "the kernel."
         )
     is_resident = facts.memory.resident_mib is not None
-    what = f"resident{facts.memory.resident_is}" if is_resident else "of the limit"
-    of = f"the {total:,.0f} MiB {what}"
+    of = f"the {total:,.0f} MiB {'resident' if is_resident else 'of the limit'}"
     if heap.live_mib is not None and heap.live_mib > total:
         yield (
             f"The live heap, {heap.live_mib:,.0f} MiB, is larger than {of}: parts of it were "
@@ -279,8 +278,9 @@ def _range(least: float, most: float) -> str:
 def _why_least(facts: Evidence, least: float) -> str:
     end = facts.minute.heap_end_mib
     if end is not None and round(least) == end and facts.death.not_before_at is None:
-        return f"{end:,} MiB at the end of the last cycle"
-    return f"{least:,.0f} MiB are certain"
+        live = f", of which {facts.minute.live_mib:,} MiB were live"
+        return f"it was {end:,} MiB at the end of the last cycle{live}"
+    return f"{least:,.0f} MiB of it are certain"
 
 
 def _why_most(facts: Evidence, heap: HeapAtDeath, most: float) -> str:
@@ -288,9 +288,7 @@ def _why_most(facts: Evidence, heap: HeapAtDeath, most: float) -> str:
     goal = facts.minute.next_goal_mib
     due = "" if goal is None else f"the next cycle was due at a heap of {goal:,} MiB"
     if heap.most_is == "goal":
-        return (
-            f"{due}, and the heap is rarely {100 * (MAX_OVERSHOOT - 1):.0f} % larger than that"
-        )
+        return f"{due}, which it rarely exceeds by {100 * (MAX_OVERSHOOT - 1):.0f} %"
     rate, since = heap.rate_mib_per_s or 0.0, heap.since_s or 0.0
     also = f" ({due})" if due else ""
     return (

@@ -211,7 +211,7 @@ def with_sum(
         yield from () if had_more and grew else (MORE_MEMORY if had_more else COMPARE_TOTAL,)
         return
     steps = list(_limits(facts, heap, gomemlimit, in_spite=in_spite))
-    helps = any(step.startswith("Set GOMEMLIMIT") for step in steps)
+    helps = any(step.startswith(("Set GOMEMLIMIT", "To buy time")) for step in steps)
     if heap.is_outside:
         steps.insert(len(steps) if helps else 0, find_outside)
     yield from steps
@@ -294,10 +294,9 @@ def _beside_outside(
     elif room is None and heap.is_mostly_outside:
         yield "It is more than all that Go had: no GOGC or GOMEMLIMIT makes up for it."
     elif room is None and not in_spite:
-        acted = "A GOMEMLIMIT of 90 % of the limit would have had no effect: Go had less. " * (
-            heap.go_most_mib < MOST_OF_LIMIT * limit
-        )
-        yield f"{acted}Until the cause is known, a higher limit helps."
+        yield f"To buy time, raise the limit of {limit:,.0f} MiB."
+        if heap.go_most_mib < MOST_OF_LIMIT * limit:
+            yield "A GOMEMLIMIT of 90 % of it would have had no effect: Go had less."
 
 
 def without_size(facts: Evidence) -> Iterator[str]:

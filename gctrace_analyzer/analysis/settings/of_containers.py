@@ -11,14 +11,20 @@ from gctrace_analyzer.analysis.settings import program_names
 from gctrace_analyzer.ingest.evidence.message import BELOW
 from gctrace_analyzer.ingest.processes import longest_process
 from gctrace_analyzer.ingest.rows import where
+from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gctrace_analyzer.schema import Row
 
-_OF_CONTAINERS = ("gomemlimit_bytes", "memory_limit_bytes", "cpu_limit", "gogc")
-"""The columns of a container's settings."""
+_OF_CONTAINERS = {
+    "gomemlimit_bytes": "memory-limit",
+    "memory_limit_bytes": "container-limit",
+    "cpu_limit": "cpu-limit",
+    "gogc": "gogc",
+}
+"""The columns of a container's settings, and the options that state them."""
 
 
 def container_of(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Any] | None:
@@ -66,15 +72,23 @@ def of_other_programs(tables: Mapping[str, pl.DataFrame]) -> str | None:
     longest = _longest(processes)
     if longest is None or states.is_empty() or container_of(states, processes) is not None:
         return None
-    stated = states.filter(pl.any_horizontal(pl.col(_OF_CONTAINERS).is_not_null()))
+    stated = states.filter(pl.any_horizontal(pl.col(*_OF_CONTAINERS).is_not_null()))
     if stated.is_empty():
         return None
     row = stated.row(0, named=True)
+    given = [
+        f"--{option} {row[name] / MIB:.0f}MiB"
+        if name.endswith("_bytes")
+        else f"--{option} {row[name]}"
+        for name, option in _OF_CONTAINERS.items()
+        if row[name] is not None
+    ]
     name = row["name"] or row["container"] or row["pod"]
     of = next(filter(None, program_names.of_process(longest, row["source"])))
     return (
         f"The settings of {name} ({PurePath(str(row['source'])).name}) are not used: by its name, "
-        f"{PurePath(of).name} is of another program. If it is not, specify them."
+        f"{PurePath(of).name} is of another program. If it is not, add "
+        f"`{' '.join(given)}`."
     )
 
 

@@ -128,15 +128,17 @@ def test_the_sum_comes_before_what_would_have_helped() -> None:
     """By hand: 125 + 0.54 * 280 = 276 MiB of heap at most, so 235 of 511 MiB were no heap."""
     found = explained(**OUTSIDE)
     assert found.reading[1:] == (
-        "164 to 276 MiB of the 511 MiB resident can have been Go heap: 164 MiB at the end of the "
-        "last cycle, and 276 MiB with the 280 MiB/s that it allocated, for 540 ms (the next cycle "
-        "was due at a heap of 252 MiB).",
+        "164 to 276 MiB of the 511 MiB resident can have been Go heap: it was 164 MiB at the "
+        "end of the last cycle, of which 125 MiB were live, and 276 MiB with the 280 MiB/s that it "
+        "allocated, for 540 ms (the next cycle was due at a heap of 252 MiB).",
         "At least 235 of the 511 MiB resident were not Go heap but goroutine stacks, cgo, mmap, or "
         "memory that the runtime had not returned, unless one last allocation was that large.",
     )
     assert found.preventable == "cannot tell"
-    assert found.advice[0].startswith("Find out what uses the memory outside the heap")
+    # First what helps now
+    assert found.advice[0] == "To buy time, raise the limit of 512 MiB."
     assert "would have had no effect: Go had less" in found.advice[1]
+    assert found.advice[2].startswith("Find out what uses the memory outside the heap")
     assert not any("GOMEMLIMIT=" in text for text in found.advice)
 
 
@@ -191,7 +193,8 @@ def test_what_others_under_the_limit_use_is_not_of_the_program() -> None:
     assert found.reading[1].startswith(
         "The process had 300 of these MiB: the other 212 were those of other processes in the group"
     )
-    assert found.advice[0].startswith("Find out what else uses memory under this limit")
+    assert found.advice[0] == "To buy time, raise the limit of 512 MiB."
+    assert found.advice[-1].startswith("Find out what else uses memory under this limit")
     assert not any("GOMEMLIMIT=" in text for text in found.advice)
 
 
