@@ -79,14 +79,10 @@ class Advice:
         # Printed sizes are truncated to MiB; the measured one is in the middle of the range.
         return least, float(math.floor(most))
 
-    def higher_limit_mib(self, *, runs_all_the_time: bool) -> float | None:
-        """Returns the limit that is high enough; None if it is unknown or the present one is.
-
-        `runs_all_the_time`: whether the limit is so low that GC does.
-        """
-        return higher_limit(
-            self.baseline, self.needed_limit_mib, runs_all_the_time=runs_all_the_time
-        )
+    @property
+    def higher_limit_mib(self) -> float | None:
+        """The limit that is high enough; None if it is unknown or the present one is."""
+        return higher_limit(self.baseline, self.needed_limit_mib)
 
     @cached_property
     def recommendations(self) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.analysis.settings.search import DEFAULT_GOGC
-from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 
 HEADROOM = 0.9
 """Share of the container's limit for Go; the rest is for memory that Go does not count."""
-
-ROOMY_LIMIT = 1 + DEFAULT.limit_gogc_warn / 100
-"""Ratio of memory limit to live heap at which the limit ceases to be reported as tight, if the
-memory outside the heap is known; real programs with a modelled one still had 48 of 50."""
 
 STEPS = (25.0, 35.0, 50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 400.0, 800.0)
 """The GOGC values that are tried."""
@@ -175,10 +171,9 @@ def _limit_alone(predictor: Predictor) -> Iterator[Setting]:
 
 
 def _clearing(predictor: Predictor) -> Iterator[Setting]:
-    for times in (1.0, 1.5):
-        limit = float(math.ceil(times * (predictor.least_limit_mib or 0)))
-        if limit > (predictor.now.limit or 0.0):
-            yield Setting(predictor.now.gogc or 100.0, limit, predictor.now.ballast)
+    limit = roomy_limit(predictor.least_limit_mib or 0.0)
+    if limit > (predictor.now.limit or 0.0):
+        yield Setting(predictor.now.gogc or 100.0, limit, predictor.now.ballast)
 
 
 def _roomier(predictor: Predictor) -> Iterator[Setting]:
@@ -245,17 +240,26 @@ def _is_tight(predictor: Predictor) -> bool:
     limit, live = predictor.now.limit, predictor.live_max_mib
     if predictor.whole is not None or not limit or live is None:
         return predictor.whole is not None
-    return predictor.load is not None and limit < ROOMY_LIMIT * live + predictor.non_heap_mib
+    return predictor.load is not None and limit < roomy_limit(predictor.least_limit_mib or 0.0)
 
 
-def _why_clearing(predictor: Predictor, setting: Setting) -> str:
-    largest, limit = math.floor(predictor.live_max_mib or 0.0), setting.limit or 0.0
-    if limit > (predictor.least_limit_mib or 0.0):
-        return f"the limit is over 1.5 × the largest live heap of {largest:,} MiB"
-    times = DEFAULT.safe_limit_times
+def _is_held(predictor: Predictor) -> bool:
+    """Returns whether only a higher limit helps: no GOGC makes room under one that is tight."""
+    is_free = predictor.room_mib is None
+    return is_free and _limit_sets_goal(predictor) and _is_tight(predictor)
+
+
+def _why_clearing(predictor: Predictor, _: Setting) -> str:
+    largest, least = math.floor(predictor.live_max_mib or 0.0), predictor.least_limit_mib or 0.0
+    return f"the limit is {times_the_least(least, largest)}"
+
+
+def times_the_least(least: float, largest: float) -> str:
+    """Returns what a roomy limit is of the lowest one that the largest live heap needs, in MiB."""
+    live = f"{largest:,.0f} MiB" if largest >= 1 else "under 1 MiB"
     return (
-        f"the limit is {times:g} × the largest live heap of {largest:,} MiB, and "
-        f"{limit - times * largest:,.0f} MiB outside the heap"
+        f"{DEFAULT.roomy_limit_times:g} × the {least:,.0f} MiB below which the largest live heap, "
+        f"{live}, may thrash"
     )
 
 
@@ -263,7 +267,7 @@ RULES: tuple[CandidateRule, ...] = (
     CandidateRule(
         "clear-live-heap", lambda b: b.room_mib is None and b.has_limit and _is_tight(b),
         _clearing, _why_clearing, "",
-        "limit at 1.25 times the live heap",
+        "limit at 1.5 times the lowest that does not thrash",
     ),
     CandidateRule(
         "roomier-limit", lambda b: b.room_mib is None and b.whole is None and _limit_sets_goal(b),
@@ -272,7 +276,8 @@ RULES: tuple[CandidateRule, ...] = (
     ),
     CandidateRule(
         # If the container allows a memory limit, GOGC is never raised without setting it.
-        "gogc-steps", lambda b: has_valid_limit(b) or safe_limit(b) is None, _steps,
+        "gogc-steps",
+        lambda b: (has_valid_limit(b) or safe_limit(b) is None) and not _is_held(b), _steps,
         lambda _b, _s: STEP, "", "guide: GOGC",
     ),
     CandidateRule(

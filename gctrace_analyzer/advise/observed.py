@@ -30,7 +30,7 @@ from gctrace_analyzer.analysis.settings.naming import gogc_text, limit_text
 from gctrace_analyzer.analysis.settings.releases import go_version
 from gctrace_analyzer.analysis.settings.search import COMMON, DEFAULT_GOGC, cost_of
 from gctrace_analyzer.analysis.settings.setters import Eased, limit_eased, limit_sets_most_goals
-from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
 from gctrace_analyzer.ingest.rows import complete, of_process, since, unforced, where, without
 from gctrace_analyzer.units import MIB, duration_text
 
@@ -245,12 +245,12 @@ def thrashing(*, least: float, largest: float) -> str:
     """Returns the refusal for a program that thrashes, with the limit that it needs, in MiB.
 
     Args:
-        least: that limit.
+        least: the lowest limit that does not thrash.
         largest: the largest live heap.
     """
     return (
-        f"{THRASHING}. With a peak live heap of {largest:,.0f} MiB it needs a GOMEMLIMIT of at "
-        f"least {least:.0f} MiB"
+        f"{THRASHING}. Its peak live heap of {largest:,.0f} MiB needs a GOMEMLIMIT of at least "
+        f"{least:,.0f} MiB not to thrash, and {roomy_limit(least):,.0f} MiB to have room"
     )
 
 

@@ -44,7 +44,7 @@ from gctrace_analyzer.advise.refusal import FEW_CYCLES
 from gctrace_analyzer.advise.tight_limit import raising_to_least
 from gctrace_analyzer.advise.turned_down import costs_too_much, fits, is_turned_down
 from gctrace_analyzer.advise.whatif import agree
-from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.units import duration_text, share_of
 
@@ -201,8 +201,8 @@ def _off_the_limit(scored: list[Row], predictor: Predictor) -> tuple[Row | None,
     """Returns a setting without the risk of thrashing, or how far to raise the limit."""
     near = f"the present limit is {predictor.near_live_heap(predictor.now)}"
     if predictor.room_mib is None:
-        least = predictor.least_limit_mib or 0.0
-        return None, f"{near}. Raise it to at least {least:,.0f} MiB if there is room"
+        roomy = roomy_limit(predictor.least_limit_mib or 0.0)
+        return None, f"{near}. Raise it to at least {roomy:,.0f} MiB if there is room"
     # GOGC does not help here.
     best = _first(scored, predictor)
     if best is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.advise.candidates import HEADROOM
 from gctrace_analyzer.advise.objective import DIFFERENT, LITTLE_GC_CPU, cost, is_cheap, peak_of
 from gctrace_analyzer.analysis.settings.naming import gogc_range, most_gogc
-from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
 
 if TYPE_CHECKING:
     from gctrace_analyzer.advise.prediction.outcome import Predictor
@@ -33,9 +33,14 @@ def is_turned_down(row: Row, predictor: Predictor) -> bool:
     ):
         # It may be the present one.
         return True
-    # After thrashing, a limit must leave room for the largest live heap of the whole log.
     limit, least = row["memory_limit_mib"], predictor.least_limit_mib
-    return bool(predictor.whole is not None and limit and least is not None and limit < least)
+    if not limit or least is None:
+        return False
+    if predictor.room_mib is None and limit != predictor.now.limit:
+        # Where no container bounds it, a new limit is not tight itself.
+        return bool(limit < roomy_limit(least))
+    # After thrashing, a limit must leave room for the largest live heap of the whole log.
+    return bool(predictor.whole is not None and limit < least)
 
 
 MORE_PEAK_TIMES, MORE_PEAK_MIB = 2.0, 64.0

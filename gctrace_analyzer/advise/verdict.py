@@ -394,14 +394,7 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
     ):
         return order(first, advice)
     if is_limit:
-        raised = (
-            raise_limit(
-                advice.baseline,
-                advice.needed_limit_mib,
-                runs_all_the_time=root.id == "GC016",
-            )
-            or root.advice
-        )
+        raised = raise_limit(advice.baseline, advice.needed_limit_mib) or root.advice
         # The recommendation says then that nothing needs to change.
         is_optional = (
             root.id == "GC015" and advice.is_available and not _too_large_for_container(advice)

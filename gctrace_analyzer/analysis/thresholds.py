@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -408,6 +409,10 @@ class Thresholds:
     safe_limit_times: float = 1.25
     """Ratio of memory limit to live heap. Below it GC runs almost all the time."""
 
+    roomy_limit_times: float = 1.5
+    """Ratio of the memory limit that is advised to the lowest one without thrashing. A recorded
+    program needed 1.2 times that to have no `limit-tight`; the rest is for other live heaps."""
+
     tight_limit_share: float = 0.95
     """Share of the container's limit. A higher GOMEMLIMIT leaves no room for memory that Go does
     not count, and so no longer prevents OOM kills."""
@@ -492,6 +497,16 @@ def with_promises(thresholds: Thresholds, promised: Mapping[Quantity, float]) ->
     if (cpu := promised.get("gc_cpu")) is not None:
         changed |= {"gc_cpu_warn": cpu, "gc_cpu_bad": max(DEFAULT.gc_cpu_bad, cpu)}
     return replace(thresholds, **changed)
+
+
+def least_limit(live_mib: float, outside_mib: float) -> float:
+    """Returns the lowest memory limit under which a live heap does not thrash, in MiB."""
+    return float(math.ceil(DEFAULT.safe_limit_times * live_mib + outside_mib))
+
+
+def roomy_limit(least: float) -> float:
+    """Returns the memory limit to advise, which is not itself `limit-tight`, from the lowest."""
+    return float(math.ceil(DEFAULT.roomy_limit_times * least))
 
 
 def filled(template: str, thresholds: Thresholds = DEFAULT) -> str:

@@ -222,7 +222,7 @@ def _needed_limit_mib(report: Report) -> float | None:
     ids = {finding.id for finding in report.analysis.findings}
     if not ids & {"GC015", "GC016"}:
         return None
-    return report.advice.higher_limit_mib(runs_all_the_time="GC016" in ids)
+    return report.advice.higher_limit_mib
 
 
 def _episodes(episodes: pl.DataFrame, span_s: float | None) -> Row:

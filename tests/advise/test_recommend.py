@@ -429,11 +429,11 @@ def test_a_limit_that_the_container_has_no_room_for_is_raised_together_with_it(
     report = gca.read(
         SAMPLES / "refill" / "service.log.gz", container_limit=f"{room_mib}MiB"
     ).report()
-    raising = "raise the container's memory limit to at least 162 MiB and GOMEMLIMIT to at least 145 MiB"
+    raising = "raise the container's memory limit to at least 243 MiB and GOMEMLIMIT to at least 218 MiB"
     (why,) = report.advice.recommendations.filter("now")["why"]
     assert why.endswith(f": {raising}, or reduce the live heap")
     assert report.verdict is not None
-    assert report.verdict.action.startswith(f"R{raising[1:]} (1.25 × ")
+    assert report.verdict.action.startswith(f"R{raising[1:]} (1.5 × the 145 MiB below which ")
 
 
 def test_a_limit_that_is_called_tight_is_among_the_settings_that_are_weighed() -> None:
@@ -456,7 +456,7 @@ def test_a_gogc_that_is_known_as_a_range_is_shown_as_one_and_stays() -> None:
     run = gca.read(CORPUS / "settings" / "etcd-gogc-200-limit.log")
     rows, predictor = run.report().advice.recommendations, run.report().advice.baseline
     names = [advice.name_of(row, predictor) for row in rows.to_dicts()]
-    assert names == ["GOGC=142–204 GOMEMLIMIT=23–44MiB", "GOMEMLIMIT=42MiB"]
+    assert names == ["GOGC=142–204 GOMEMLIMIT=23–44MiB", "GOMEMLIMIT=53MiB"]
 
 
 def test_a_gogc_that_may_be_the_present_one_is_no_alternative() -> None:

@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import schema
-from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.thresholds import least_limit
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
@@ -144,9 +144,7 @@ class Predictor:
         """The lowest memory limit under which the largest live heap does not thrash."""
         if self.live_max_mib is None:
             return None
-        return float(
-            math.ceil(DEFAULT.safe_limit_times * self.live_max_mib + self.non_heap_mib)
-        )
+        return least_limit(self.live_max_mib, self.non_heap_mib)
 
     def near_live_heap(self, setting: Setting) -> str | None:
         """Returns the warning for a limit under which a slightly larger live heap would thrash."""

@@ -31,7 +31,7 @@ from gctrace_analyzer.advise.subject import (
 from gctrace_analyzer.analysis.metrics.intervals import observed_pauses
 from gctrace_analyzer.analysis.metrics.typical import summarize
 from gctrace_analyzer.analysis.settings.releases import may_limit
-from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.thresholds import DEFAULT, least_limit
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import duration_text
 
@@ -324,7 +324,7 @@ def needed_limit(analysis: Analysis) -> tuple[float, float] | None:
         return None
     other = own["other_mib"].median()
     outside = float(other) if isinstance(other, int | float) else NON_HEAP_MIB
-    return float(math.ceil(DEFAULT.safe_limit_times * largest + outside)), largest
+    return least_limit(largest, outside), largest
 
 
 def _observed(analysis: Analysis) -> tuple[pl.DataFrame, Summary]:

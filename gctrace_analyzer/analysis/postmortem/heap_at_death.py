@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.thresholds import least_limit, roomy_limit
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
@@ -52,6 +53,21 @@ class HeapAtDeath:
     most_is: str = "total"
     rate_mib_per_s: float | None = None
     since_s: float | None = None
+
+    @property
+    def least_limit_mib(self) -> float:
+        """The lowest GOMEMLIMIT under which the live heap does not thrash."""
+        return least_limit(self.live_mib or 0.0, self.go_other_mib)
+
+    def if_little_room(self, gomemlimit: float) -> str:
+        """Returns what a memory limit near the live heap costs, and which one does not."""
+        roomy = roomy_limit(self.least_limit_mib)
+        if self.live_mib is None or gomemlimit >= roomy:
+            return ""
+        return (
+            " That leaves the live heap little room, so GC runs often: a higher limit with "
+            f"GOMEMLIMIT={roomy:.0f}MiB avoids that."
+        )
 
     @property
     def off_heap_mib(self) -> float | None:

@@ -173,8 +173,7 @@ def limit_with_room(heap: HeapAtDeath, limit_mib: float) -> int | None:
         return None
     if outside > limit_mib - room:
         room = DEFAULT.tight_limit_share * limit_mib - outside
-    least = DEFAULT.safe_limit_times * ((heap.live_mib or 0.0) + heap.go_other_mib)
-    return int(room) if room >= least else None
+    return int(room) if room >= heap.least_limit_mib else None
 
 
 def with_sum(
@@ -255,7 +254,8 @@ def _limits(
             else f": it is {gomemlimit:,.0f} MiB now, which leaves no room for memory that Go does "
             f"not count below the limit of {limit:,.0f} MiB."
         )
-        yield f"Set GOMEMLIMIT={int(MOST_OF_LIMIT * limit)}MiB{why}"
+        least = int(MOST_OF_LIMIT * limit)
+        yield f"Set GOMEMLIMIT={least}MiB{why}{heap.if_little_room(least)}"
 
 
 def _above_limit(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
@@ -290,6 +290,7 @@ def _beside_outside(
         yield (
             f"Set GOMEMLIMIT={room}MiB: this leaves {limit - room:,.0f} of the {limit:,.0f} MiB "
             "for what is outside the heap, as long as that does not grow."
+            f"{heap.if_little_room(room)}"
         )
     elif room is None and heap.is_mostly_outside:
         yield "It is more than all that Go had: no GOGC or GOMEMLIMIT makes up for it."

@@ -232,5 +232,5 @@ def test_a_limit_near_the_live_heap_without_a_container_is_to_be_raised() -> Non
     assert best["thrash"] == "risk"
     assert best["why"] == (
         "the present limit is less than 25 % above the largest live heap of 110 MiB: the program "
-        "may thrash. Raise it to at least 158 MiB if there is room"
+        "may thrash. Raise it to at least 237 MiB if there is room"
     )

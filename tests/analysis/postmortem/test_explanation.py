@@ -53,6 +53,15 @@ def explained(memory_limit_mib: float | None = None, **facts: Any) -> Explanatio
     return explain(evidence(**{**FACTS, **facts}), settings=settings)
 
 
+def test_a_limit_that_prevents_the_kill_but_makes_gc_frequent_says_so() -> None:
+    """90 % of 512 MiB is 460: the live heap of 240 has room there, one of 300 has little."""
+    assert not any("little room" in action for action in explained().advice)
+    found = explained(live_mib=300, live_before_mib=295)
+    (first, *_) = found.advice
+    assert first.startswith("Set GOMEMLIMIT=460MiB")
+    assert "GC runs often: a higher limit with GOMEMLIMIT=563MiB avoids that." in first
+
+
 def test_a_kill_far_above_the_live_heap_could_have_been_prevented() -> None:
     found = explained()
     assert found.preventable == "yes"
