@@ -83,6 +83,12 @@ _HOMES = {
         "api",
     ),
 }
+_ELSEWHERE = {
+    name: f"read(path).{name}()"
+    for name in ("recommend", "whatif", "summary", "findings", "check")
+} | {"explain": "the command `gctrace-analyze explain`"}
+"""What users look for here, and where it is."""
+
 _MODULES = ("schema", "testing")
 
 
@@ -92,8 +98,9 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"gctrace_analyzer.{name}")
     if name not in __all__:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
+        from gctrace_analyzer.errors import no_attribute
+
+        raise no_attribute(f"module {__name__!r}", name, __dir__(), _ELSEWHERE.get(name))  # noqa: EM102
     home = _HOMES.get(name, "errors")
     return getattr(import_module(f"gctrace_analyzer.{home}"), name)
 

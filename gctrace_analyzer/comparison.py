@@ -18,7 +18,7 @@ from gctrace_analyzer.analysis.checks import (
     known_of,
 )
 from gctrace_analyzer.analysis.compare.metrics import DECIDING, NAMED
-from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.errors import BadSettingError, Suggesting
 from gctrace_analyzer.present import json, markdown, text
 from gctrace_analyzer.present.sections import comparison as sections
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.run import Run
 
 
-class Comparison:
+class Comparison(Suggesting):
     """Sides compared with the first one; it prints the same text as the command line.
 
     `comparison["gc_per_s"]` is the change of one metric on the last side, `comparison["gc_per_s",

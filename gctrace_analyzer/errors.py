@@ -24,7 +24,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import TypeAlias
 
     Spelling: TypeAlias = Callable[[str, str | None], str]
@@ -73,6 +73,40 @@ def by_nearness(value: str, valid: Iterable[str], least: float = 0.0) -> list[st
     return [
         names[near] for near in get_close_matches(value.lower(), names, len(names) or 1, least)
     ]
+
+
+def list_of(names: Sequence[str], mistyped: str) -> str:
+    """Returns names as a list; of many only those that are like a mistyped one, if any is."""
+    alike = by_nearness(mistyped, names, 0.6)[:5] if len(names) > _MANY else []
+    return ", ".join([*alike, f"… ({len(names)} in all)"] if alike else names)
+
+
+_MANY = 12
+"""Names that fit into two lines."""
+
+
+class Suggesting:
+    """An object that names the nearest attribute when there is none of a name."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            """Raises Python's error, with the nearest attribute."""
+            if name in (names := dir(type(self))):  # a property that failed: its own error
+                return object.__getattribute__(self, name)
+            raise no_attribute(repr(type(self).__name__), name, names)
+
+
+def no_attribute(
+    owner: str, name: str, valid: Iterable[str], meant: str | None = None
+) -> AttributeError:
+    """Returns Python's error for an attribute that there is not, with what is `meant`, if known."""
+    near = meant or (None if name.startswith("_") else nearest(name, valid))
+    return AttributeError(
+        f"{owner} has no attribute {name!r}" + (f". Did you mean {near}?" if near else "")
+    )
 
 
 def unexpected(function: str, name: str, valid: Iterable[str], where: str = "") -> TypeError:
@@ -155,7 +189,7 @@ class BadSettingError(GctraceError, ValueError):
     def unknown(cls, argument: str, value: object, valid: Iterable[str]) -> BadSettingError:
         """Returns the error for a value that is not one of the valid ones."""
         names, text = list(valid), str(value)
-        return cls(argument, text, "one of " + ", ".join(names), nearest(text, names))
+        return cls(argument, text, f"one of {list_of(names, text)}", nearest(text, names))
 
 
 class UnreadableInputError(GctraceError, OSError):

@@ -11,6 +11,8 @@ from functools import cache
 from reprlib import recursive_repr
 from typing import Any, TypeVar, dataclass_transform
 
+from gctrace_analyzer.errors import Suggesting
+
 Class = TypeVar("Class")
 
 
@@ -33,7 +35,7 @@ def frozen(cls: type[Class]) -> type[Class]:
     return dataclass(frozen=True, slots=True, eq=False, repr=False)(cls)
 
 
-class Plain:
+class Plain(Suggesting):
     """A record that is printed as JSON."""
 
     __slots__ = ()
@@ -47,9 +49,9 @@ class Plain:
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
-    if hasattr(value, "to_dicts"):
-        return value.to_dicts()
-    return value.to_dict() if isinstance(value, Plain) else value
+    if isinstance(value, Plain):
+        return value.to_dict()
+    return value.to_dicts() if hasattr(value, "to_dicts") else value
 
 
 def _equal(self: Any, other: Any) -> Any:

@@ -18,7 +18,7 @@ from gctrace_analyzer.analysis.rules import finding
 from gctrace_analyzer.analysis.settings.known import ProgramFacts
 from gctrace_analyzer.analysis.summary import FIGURES, Summary
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.errors import BadSettingError, unexpected
+from gctrace_analyzer.errors import BadSettingError, Suggesting, unexpected
 from gctrace_analyzer.present.format import count
 from gctrace_analyzer.present.predicted import Predictions
 from gctrace_analyzer.present.report import Report
@@ -63,7 +63,7 @@ _OF_COMMANDS = (
 """Attributes of a run that only the command line uses."""
 
 
-class Run:
+class Run(Suggesting):
     """The garbage collection of one service, read from its logs.
 
     The tables are Polars frames with the columns of `gctrace_analyzer.schema`; figures come

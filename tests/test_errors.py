@@ -152,6 +152,13 @@ untyped: Any = gca
         (lambda _: gca.read("samples"), OSError, r"in Python, fleet\('samples'\)"),
         (lambda _: gca.read(""), ValueError, "origins is missing or empty"),
         (lambda _: gca.read("nosuch-*.log"), OSError, "no file matches this pattern"),
+        (lambda run: run.tabel, AttributeError, r"'Run' has no .*Did you mean table\?"),
+        (lambda run: run.summary().gc_cpu, AttributeError, r"Did you mean gc_cpu_share\?"),
+        (lambda run: untyped.compare(run, run).framee, AttributeError, r"Did you mean frame\?"),
+        (lambda _: untyped.raed(LOG), AttributeError, r"Did you mean read\?"),
+        (lambda _: untyped.explain("GC016"), AttributeError, "`gctrace-analyze explain`"),
+        (lambda _: untyped.recommend(LOG), AttributeError, r"read\(path\)\.recommend\(\)"),
+        (lambda _: untyped.read(3), ValueError, "'object of type int' for origins"),
         (lambda run: run.plot.heap(), AttributeError, r"no plot 'heap'\. Plots: live_heap, "),
         (
             lambda run: run.recommend(container_limit="2GiB"),

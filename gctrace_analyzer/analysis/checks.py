@@ -20,8 +20,8 @@ from gctrace_analyzer import units
 from gctrace_analyzer.analysis.compare.change import BY_LOAD, Change
 from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.analysis.rules.finding import SEVERITIES
-from gctrace_analyzer.analysis.rules.registry import RULES, find_rule
-from gctrace_analyzer.errors import BadSettingError, nearest
+from gctrace_analyzer.analysis.rules.registry import RULES, find_rule, nearest_name
+from gctrace_analyzer.errors import BadSettingError, list_of, nearest
 from gctrace_analyzer.frozen import Plain, frozen
 
 if TYPE_CHECKING:
@@ -276,9 +276,9 @@ def _word_condition(
             names = [rule.name for rule in RULES.values()]
             raise _bad_condition(
                 text,
-                "finding: followed by a severity (bad, warn, info), an id such as "
-                f"{min(RULES)}, or a name such as limit-thrash",
-                nearest(value, [*_PROBLEMS, *names, *RULES]),
+                "finding: followed by a severity (bad, warn, info), an id from "
+                f"{min(RULES)} to {max(RULES)}, or a name such as limit-thrash",
+                nearest_name(value, [*_PROBLEMS, *names]),
             )
         return FindingCondition(text, value)
     if not changes:
@@ -298,9 +298,8 @@ def _bad_condition(text: str, expected: str, suggestion: str | None = None) -> B
 
 def _require_known(figure: str, figures: Sequence[str]) -> None:
     if figure not in figures:
-        raise _bad_condition(
-            figure, "a figure of the summary: " + ", ".join(figures), nearest(figure, figures)
-        )
+        expected = f"a figure of the summary: {list_of(figures, figure)}"
+        raise _bad_condition(figure, expected, nearest(figure, figures))
 
 
 def _change_text(value: float, *, relative: bool) -> str:

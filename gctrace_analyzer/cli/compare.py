@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -170,9 +171,9 @@ def _logs_by_side(words: list[str]) -> dict[str, list[str]]:
     """Returns the logs of each side, by the name of the side."""
     if len(words) < 2:
         raise BadSettingError(
-            argument="side",
+            argument="second side",
             value="",
-            expected=f"another side after {words[0]}, such as after.log",
+            expected=f"two sides or more: compare {shlex.join([*words, 'after.log'])}",
         )
     sides: dict[str, list[str]] = {}
     short = _short_names(words)

@@ -16,7 +16,6 @@ from gctrace_analyzer.errors import (
     GctraceError,
     GctraceWarning,
     NoDataError,
-    nearest,
 )
 
 if TYPE_CHECKING:
@@ -46,6 +45,7 @@ examples:
 
 exit codes: 0 explained, 2 wrong usage, 3 no such line"""
 
+_HINT = "Give such a line in quotes, FILE:LINE, a finding such as GC016, or a word: live heap."
 _LINE = re.compile(r"gc #?\d", re.IGNORECASE)
 """The beginning of a line of gctrace, which is no misspelled name of a finding."""
 
@@ -79,12 +79,13 @@ def _document(query: str) -> Document:
     # Without tables, which take most of the time.
     if (word := explain_word(query)) is not None:
         return word
+    from gctrace_analyzer.analysis.rules.registry import RULES, nearest_name
     from gctrace_analyzer.present.explain import explain, explain_name, names
     from gctrace_analyzer.present.format import printable
 
     if (named := explain_name(query)) is not None:
         return named
-    text, note = query, None
+    text, note, hint = query, None, _HINT
     place = _PLACE.fullmatch(query)
     explanation = explain(query) or _death(query)
     if explanation is None and place:
@@ -94,27 +95,28 @@ def _document(query: str) -> Document:
         text = line.joined or line.text
         note = "interrupted by another write; its parts are joined here"
         note = note if line.joined else line.problem
+        if line.next_no is not None:
+            hint = f"The next line with a GC cycle is {place['file']}:{line.next_no}."
         # Those around it may have the memory limit, or all of what happened.
         explanation = explain(text, note) or _death(text, **place.groupdict()) or _death(text)
     is_line = _LINE.match(query) is not None
     # Unlike a Path, this takes lines that are longer than a file name may be.
     is_file = os.path.isfile(query)  # noqa: PTH113
-    near = f"{query}:2" if is_file else None if is_line else nearest(query, names())
+    near = f"{query}:2" if is_file else None if is_line else nearest_name(query, names())
     if explanation is None and (near or (_NAME.fullmatch(query) and not is_line)):
         raise BadSettingError(
             argument="finding",
             value=query,
-            expected="a line in quotes, FILE:LINE, a finding, or a word or figure of reports",
+            expected="a line in quotes, FILE:LINE, a finding from "
+            f"{min(RULES)} to {max(RULES)} or its name, or a word or figure of reports",
             suggestion=near,
         )
     if explanation is None:
         raise NoDataError(
             f"{query} ({note})" if place and note else query if place else "explain",
-            "not a line of gctrace, nor of a kill",
-            "Give such a line in quotes, FILE:LINE, a finding such as GC016, or a word such as "
-            "live heap.",
+            f"not a line of gctrace, nor of a kill: {printable(text)[:200]!r}",
+            hint,
             lines=1,
-            first=printable(text)[:200],
         )
     return explanation
 

@@ -41,6 +41,7 @@ _NOT_OPTIONS = {
     "line_no": "LINE",
     "origins": "FILE",
     "shell": "SHELL",
+    "second side": "the second SIDE",
     "side": "SIDE",
     "settings": "SIDE",
     "stdin": "-",
@@ -220,7 +221,22 @@ def add_options(group: argparse._ActionsContainer, *options: Option) -> None:
         how: Any = {"type": convert[0]} if convert else {}
         if "(repeatable" in text or metavar.startswith("NAME="):
             how |= {"action": "append", "default": []}
+        elif metavar in _JOINED:
+            how |= {"action": _Joined}
         group.add_argument(*names.split(), metavar=metavar, help=text, **how)
+
+
+_JOINED = ("PERCENT", "SIZE", "LIST", "VERSION", "CPUS", "NAMES")
+"""Values that are settings or facts. Given twice, none may vanish without a word."""
+
+
+class _Joined(argparse.Action):
+    """Joins the values of an option with commas: --gogc 200 --gogc 400 is --gogc 200,400."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        del parser, option
+        given = (getattr(namespace, self.dest), values)
+        setattr(namespace, self.dest, ",".join(dict.fromkeys(filter(None, given))))
 
 
 class OneOf:

@@ -23,11 +23,13 @@ class FoundLine:
         text: the line as it was written.
         joined: the whole record, if the line is a part of a torn record.
         problem: why the line cannot be read, if it looks like a record.
+        next_no: the number of the next line that has a GC cycle, if there is one near.
     """
 
     text: str
     joined: str | None = None
     problem: str | None = None
+    next_no: int | None = None
 
 
 def find_line(origin: Input, line_no: int) -> FoundLine:
@@ -46,7 +48,8 @@ def find_line(origin: Input, line_no: int) -> FoundLine:
     rejoined = torn.rejoin(result.suspects, context, lambda _: None)
     joined = next((line.text for line in rejoined.joined if line.line_no == line_no), None)
     problem = next((line.reason for line in rejoined.rejected if line.line_no == line_no), None)
-    return FoundLine(text, joined, problem)
+    later = (number for number in result.cycles["line_no"] if number > line_no)
+    return FoundLine(text, joined, problem, min(later, default=None))
 
 
 def _lines_around(origin: Input, line_no: int) -> dict[int, str]:

@@ -108,8 +108,8 @@ def sniff(raw: bytes, text: str) -> str:
 
 _CRASH = "a crash of a Go program, without GC cycles"
 _OF_CRASH = (
-    "What failed stands in the error and in the traceback after it, at the goroutine that was\n"
-    "  running. No GC setting changes that."
+    "What failed stands in the error and in the traceback after it, at the goroutine that was "
+    "running. No GC setting changes that."
 )
 
 _FOREIGN = (
@@ -183,8 +183,8 @@ _MANY, _FEWEST_WORDS, _MUCH_TEXT = 0.15, 8, 0.3
 _STRUCTURED = ("{", "[", "<", '"', "|", "+-")
 _SENTENCES = "text in sentences, whose figures are not read"
 _OF_SENTENCES = (
-    "Save what a tool printed, and read that: gctrace (GODEBUG=gctrace=1), MemStats\n"
-    "  (heap?debug=1, /debug/vars), /metrics, `ps aux`, `kubectl describe pod`."
+    "Save what a tool printed, and read that: gctrace (GODEBUG=gctrace=1), MemStats "
+    "(heap?debug=1, /debug/vars), /metrics, `ps aux`, `kubectl describe pod`."
 )
 
 
@@ -210,24 +210,25 @@ _NOT_FETCHED = (
         r"Error from server(?: \(|: )|Unable to connect to the server|The connection to the serv|"
         r"error: (?:a container name must|You must be logged|the server )|"
         r"unable to retrieve container logs for |failed to try resolving symlinks in path ",
-        "`kubectl describe pod NAME` shows why each container last ended, and its memory limit:\n"
-        "  save that and read it. The log is `kubectl logs NAME -c CONTAINER`; with --previous,\n"
-        "  that of the run before the last restart in this pod, while the node keeps it.",
+        "`kubectl describe pod NAME` shows why each container last ended, and its memory limit: "
+        "save that and read it.\n  The log is `kubectl logs NAME -c CONTAINER`; with --previous, "
+        "that of the run before the last restart in this pod, while the node keeps it.",
     ),
     (
         "docker",
         r"Error response from daemon|Error:(?: no container with name| No such)|"
         r"(?:permission denied while trying to|Cannot|failed to) connect to the [Dd]ocker|"
         r"no such service: ",
-        "`docker ps -a` lists the containers. `docker inspect NAME`, or the state alone,\n"
-        "  `docker inspect -f '{{json .State}}' NAME`, shows how one ended: save and read that.\n"
+        "`docker ps -a` lists the containers. `docker inspect NAME`, or the state alone, "
+        "`docker inspect -f '{{json .State}}' NAME`, shows how one ended: save and read that.\n"
         "  The log is `docker logs NAME > run.log 2>&1`, unless its logging driver keeps none.",
     ),
     (
         "journalctl",
         r"-- No entries --|No journal files were |Hint: You are currently not seeing",
-        "`journalctl -b -1` has the boot before this one, `-u UNIT` what a unit printed. Messages\n"
-        "  of the kernel (`-k`) and of others are shown to root and the group systemd-journal.",
+        "`journalctl -b -1` has the boot before this one, `-u UNIT` what a unit printed.\n"
+        "  Messages of the kernel (`-k`) and of others are shown to root and the group "
+        "systemd-journal.",
     ),
 )
 """Commands that fetch logs, how their errors begin, and what to do about those."""

@@ -87,8 +87,8 @@ _NOT_LOGS = {
     **{
         magic: (
             what,
-            f"In Python, gctrace_analyzer.read(polars.{reader}(...)) reads cycles that\n"
-            "  were written to one.",
+            f"In Python, gctrace_analyzer.read(polars.{reader}(...)) reads cycles that "
+            "were written to one.",
         )
         for magic, what, reader in (
             (b"PAR1", "a Parquet file", "read_parquet"),
@@ -423,7 +423,7 @@ def _open(origin: Input) -> tuple[IO[bytes] | IO[str], bool, str]:
         if not hasattr(origin, "read"):
             raise BadSettingError(
                 argument="origins",
-                value=type(origin).__name__,
+                value=f"object of type {type(origin).__name__}",
                 expected="paths, each as an argument of its own (`*paths`), URLs, frames, or open "
                 r"files such as io.StringIO(text); for lines, io.StringIO('\n'.join(lines))",
             )

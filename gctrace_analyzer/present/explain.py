@@ -36,9 +36,7 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"\d[\d.]*")
 
 _FILES = {
-    "gc18": "runtime/mgc.go, gcMarkTermination",
-    "gc26": "runtime/mgc.go, gcMarkTermination",
-    "gc16": "runtime/mgc.go, gcMarkTermination",
+    **dict.fromkeys(("gc16", "gc18", "gc26"), "runtime/mgc.go, gcMarkTermination"),
     "gc15": "runtime/mgc.go, gc",
 }
 _MEMORY = "runtime/mgcscavenge.go and mheap.go"
@@ -60,6 +58,7 @@ _OTHERS = {
     "phase_3_us": ("µs", "stop-the-world: marking on this thread"),
     "phase_4_us": ("µs", "stop-the-world: waiting for the helpers"),
     "scan_ms": ("ms", "concurrent: scan of roots"),
+    "released_now_mib": ("MiB", "returned to the system in this step"),
     "released_total_mib": ("MiB", "returned to the system and not used again"),
     "install_barrier_ms": ("ms", "concurrent: installing the write barrier"),
     "mark_ms": ("ms", "concurrent marking, wall time"),
@@ -72,7 +71,6 @@ _OTHERS = {
     ),
     "mallocs": ("", "objects allocated since the start"),
     "frees": ("", "objects freed since the start"),
-    "goroutines": ("", "goroutines"),
     "spans": ("", "memory spans"),
     "background_swept": ("", "spans swept in the background since the last line"),
     "pause_swept": ("", "spans swept within the pause"),
@@ -143,18 +141,18 @@ def explain(text: str, note: str | None = None) -> Document | None:
 
 def _cut_short(text: str) -> Document | None:
     """Explains what is there of a cycle whose line ends early; None if it is none."""
-    begin = re.search(r"gc#? ?\d+[ (].*", text.rstrip())
+    begin = re.search(r"(?:gc#? ?\d+[ (]|scvg|scav |pacer: ).*", text.rstrip())
     if begin is None:
         return None
     form = _NUMBER.sub("#", begin[0])
-    for shape in SHAPES.values():
-        template = re.sub(r"«[^»]{0,99}»", "", shape.template)
-        if re.sub(r"\{[^}]{0,99}\}", "#", template).startswith(form):
+    for variant in (variant for shape in SHAPES.values() for variant in shape.variants):
+        template = (part if isinstance(part, str) else "#" for part in variant.parts)
+        if "".join(template).startswith(form):
             numbers = _NUMBER.findall(begin[0])
-            names = (field.name for field in shape.fields)
+            names = (field.name for field in variant.fields)
             known = defaultdict(str, zip(names, numbers, strict=False))
             note = "This line is cut short; its last number may lack digits."
-            return [*_heading(shape, begin[0], note), *_fields(shape, known)]
+            return [*_heading(variant.shape, begin[0], note), *_fields(variant.shape, known)]
     return None
 
 
@@ -265,13 +263,11 @@ def _numbers(match: re.Match[str]) -> dict[str, float]:
 
 def _unusual(number: Mapping[str, float]) -> Iterator[str]:
     """Yields what a cycle costs the program, as far as it is more than usual."""
-    t, names = DEFAULT, ("stw_sweep_term_ms", "stw_mark_term_ms")
-    if (longest := max(number[name] for name in names)) >= t.stw_warn_ms:
+    t = DEFAULT
+    if (longest := max(number[name] for name in _PAUSES)) >= t.stw_warn_ms:
         # The line does not show which part of it was the wait until all goroutines have stopped.
         yield f"Long pause: {longest:g} ms, with the wait until all goroutines had stopped."
-    costs = ["assist_cpu_ms", "background_cpu_ms", *(f"{n[:-2]}cpu_ms" for n in names)]
-    all_ms = sum(number.get(name, 0.0) for name in costs)
-    part = number["assist_cpu_ms"] / all_ms if all_ms else 0.0
+    part = _parts(number).get("mark assists", 0.0)
     # Of little GC CPU, a large part costs little.
     if part >= t.assist_warn and _assisting(number) >= t.assist_min_cpu_share:
         yield f"Mark assists were {share(part)} of its GC CPU: they slow goroutines that allocate."
@@ -281,6 +277,18 @@ def _unusual(number: Mapping[str, float]) -> Iterator[str]:
     if live >= goal > HEAP_MINIMUM_MIB:
         why = "the heap grows, or a memory limit leaves it no room"
         yield f"{live:.0f} MiB are live at a goal of {goal:.0f}: {why}."
+
+
+_PAUSES = ("stw_sweep_term_ms", "stw_mark_term_ms")
+
+
+def _parts(number: Mapping[str, float]) -> dict[str, float]:
+    """Returns the share of each part in the GC CPU of the line, which is without idle marking."""
+    paused = sum(number.get(f"{name[:-2]}cpu_ms", 0.0) for name in _PAUSES)
+    assist, background = number["assist_cpu_ms"], number["background_cpu_ms"]
+    parts = {"mark assists": assist, "background workers": background, "pauses": paused}
+    all_ms = sum(parts.values())
+    return {name: part / all_ms for name, part in parts.items()} if all_ms else {}
 
 
 def _assisting(number: Mapping[str, float]) -> float:
@@ -320,15 +328,11 @@ def _cpu(number: dict[str, float], mark_ms: float) -> Iterator[tuple[str, str]]:
     assist, background, idle = (
         number[f"{who}_cpu_ms"] for who in ("assist", "background", "idle")
     )
-    work = assist + background + idle
-    if work:
-        shares = (100 * part / work for part in (assist, background, idle))
-        yield (
-            "Marked by",
-            "mark assists {:.0f} %, background workers {:.0f} %, idle CPUs {:.0f} %".format(
-                *shares
-            ),
-        )
+    if parts := _parts(number):
+        yield "GC CPU", ", ".join(f"{name} {share(part)}" for name, part in parts.items())
+    if idle:
+        marked = share(idle / (assist + background + idle))
+        yield "Idle CPUs", f"did {marked} of the marking, which GC CPU does not include"
     if mark_ms:
         busy = (assist + background) / (mark_ms * number["procs"])
         yield (

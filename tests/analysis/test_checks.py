@@ -98,7 +98,7 @@ def test_limits_are_in_the_unit_of_the_figure(text: str, limit: float) -> None:
     [
         ("gc_per_s>3MiB", "without a unit"),
         ("verdict:worse", "finding:bad, finding:GC016 or a figure"),
-        ("finding:GC999", "an id such as GC001"),
+        ("finding:GC999", "an id from GC001"),
         ("p99>2", "a figure of the summary"),
     ],
 )
@@ -235,7 +235,7 @@ def test_a_sign_means_a_change_if_two_sides_are_compared(
         ("gc_per_s>10%", False, "a limit for gc_per_s without a unit"),
         ("gc_per_s>2s", False, "a limit for gc_per_s without a unit"),
         ("stw_p99_ms>2%", False, "condition"),
-        ("finding:awful", False, "finding: followed by a severity (bad, warn, info), an id such as GC001"),
+        ("finding:awful", False, "finding: followed by a severity (bad, warn, info), an id from GC001"),
         ("gc_per_s:bad", True, "a verdict: better, worse"),
         ("gc_per_second:worse", True, "a figure of the summary: "),
         ("what?", True, "or gc_cpu_share>+10%"),

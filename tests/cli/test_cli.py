@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from contextlib import redirect_stderr, redirect_stdout
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +88,7 @@ def complaint(
             "Settings are options: --gogc 200, if the program ran with it.",
         ),
         (["fleet"], "INPUT is missing or empty.\n  Expected an input, or"),
-        (["compare", STEADY], "SIDE is missing or empty.\n  Expected another side after "),
+        (["compare", STEADY], "the second SIDE is missing or empty.\n  Expected two sides"),
         (["explian"], "explian: no such command or file. Did you mean explain?"),
         (
             ["report", STEADY],
@@ -137,6 +138,12 @@ def complaint(
         ([STEADY, "--fail-on", "finding:limit-trash"], "Did you mean limit-thrash?"),
         ([STEADY, "--fail-on", "stw_p9_ms>2"], "Did you mean stw_p99_ms?"),
         (["explain", "limit-trash"], "Did you mean limit-thrash?"),
+        (["explain", "GC999"], "for LINE.\n  Expected a line in quotes"),
+        ([STEADY, "--fail-on", "finding:GC999"], "for --fail-on.\n  Expected finding: "),
+        ([STEADY, "--fail-on", "stw_p99>2"], "a figure of the summary: stw_p99_ms, … (34"),
+        (["help", "qwxz"], "Expected a command (recommend, "),
+        ([STEADY, "--gogc", "100", "--gogc", "200"], "invalid value '100,200' for --gogc"),
+        ([STEADY, "--off-heap", "1MiB", "--off-heap", "2MiB"], "'1MiB,2MiB' for --off-heap"),
         (
             ["recommend", STEADY, "--aim", "memry"],
             "for --aim.\n  Did you mean memory?\n  Expected one of",
@@ -693,6 +700,57 @@ def test_explain_says_first_what_a_line_means(
 ) -> None:
     assert main(["explain", place]) == 0
     assert says in " ".join(capsys.readouterr().out.split("\n\n")[1].split())
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        # One base for both shares, and idle marking named as what it is.
+        ("samples/steady-go1.14.log:4", "GC CPU mark assists 95.1 %, background workers 1.4 %"),
+        (
+            "samples/steady-go1.14.log:4",
+            "Idle CPUs did 78.7 % of the marking, which GC CPU does",
+        ),
+        ("scvg: 0 MB released", "0 MiB returned to the system in this step"),
+        ("scvg: inuse: 3", "3 MiB heap spans in use"),
+        ("scvg7: inuse: 3, idle: 4", "7 number of the periodic scavenge"),
+        ("idle", "marking on CPUs that had nothing else to do"),
+        ("promise", "It held if what was measured"),
+    ],
+)
+def test_explain_says_what_figures_and_words_mean(
+    asked: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", asked]) == 0
+    assert says in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_line_without_a_cycle_is_shown_with_the_next_one_that_has_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    message = complaint(capsys, ["explain", "samples/leak-into-limit-go1.24.log:70"], 3)
+    assert "nor of a kill: '2026/11/21 07:36:27.057667 GET" in message
+    assert "The next line with a GC cycle is samples/leak-into-limit-go1.24.log:71." in message
+
+
+@pytest.mark.parametrize(
+    ("option", "tried"), [("--gogc", ("200", "400")), ("--memory-limit", ("60MiB", "80MiB"))]
+)
+def test_values_to_try_that_are_given_one_by_one_are_all_tried(
+    option: str, tried: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["whatif", STEADY, option, tried[0], option, tried[1]]) == 0
+    one_by_one = capsys.readouterr().out
+    assert main(["whatif", STEADY, option, ",".join(tried)]) == 0
+    assert one_by_one == capsys.readouterr().out
+
+
+def test_a_hint_has_no_line_that_ends_in_the_middle(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = complaint(capsys, ["README.md"], 3).splitlines()
+    assert all(
+        after.startswith("    ") or before.endswith((".", ":", "'"))
+        for before, after in pairwise(lines)
+    )
 
 
 @pytest.mark.parametrize("locale", ["C", "POSIX"])

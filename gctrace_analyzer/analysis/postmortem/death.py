@@ -275,11 +275,6 @@ class Death:
         return self.goarch in OF_32_BITS
 
     @property
-    def is_of_windows(self) -> bool:
-        """Whether the program ran on Windows, which has a commit limit."""
-        return self.system == "windows"
-
-    @property
     def system(self) -> str | None:
         """The operating system, as far as its limits of memory differ from those of others."""
         if self.errno is not None:

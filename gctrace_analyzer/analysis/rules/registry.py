@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from gctrace_analyzer.analysis.rules.finding import Evidence, Finding, page_of
+from gctrace_analyzer.errors import nearest
 from gctrace_analyzer.frozen import frozen
 
 if TYPE_CHECKING:
@@ -98,3 +100,8 @@ def find_rule(text: str) -> Rule[Any] | None:
     name = "-".join(text.lower().split())
     by_id = RULES.get(text.upper())
     return by_id or next((rule for rule in RULES.values() if rule.name == name), None)
+
+
+def nearest_name(text: str, names: Iterable[str]) -> str | None:
+    """Returns the name that is most like a mistyped one; of an id, none is more likely meant."""
+    return None if re.fullmatch(r"(?i)gc-?\d+", text) else nearest(text, names)

@@ -88,7 +88,10 @@ def _topic(text: str) -> str:
         return text
     from gctrace_analyzer.present.glossary import words
 
-    expected = "a command, a table, a finding, an option, or a word of reports"
+    expected = (
+        f"a command ({', '.join(VERBS)}), report, tables or one of them, a finding such as GC016, "
+        "an option such as --gogc, or a word of reports such as pause"
+    )
     err = BadSettingError("topic", text, expected, nearest(text, (*_TOPICS, *words())))
     raise argparse.ArgumentTypeError(err.message(as_option))
 

@@ -358,8 +358,8 @@ def _print_nothing_found(
     if command:
         say(
             f"gctrace-analyze: {command[0]}: {lines}.\n"
-            "  Is it a Go program that ran long enough for a GC cycle, and does GODEBUG reach\n"
-            "  it (sudo, env -i and containers clear it)?"
+            "  Is it a Go program that ran long enough for a GC cycle, and does GODEBUG reach "
+            "it (sudo, env -i and containers clear it)?"
         )
     elif args.input != "-" and not Path(args.input).exists():
         say(f"gctrace-analyze: {args.input}: no such file.{near_name(Path(args.input))}")

@@ -68,9 +68,9 @@ _REFUSED = {
 """How an input begins whose format is recognised, so that it can be refused, and not read."""
 
 _ARE_READ = (
-    "Metrics are read as Prometheus API JSON, Prometheus or OpenMetrics text, OTLP JSON, Influx\n"
-    "  line protocol, exports of Grafana (CSV) and VictoriaMetrics, JSON lines of expvar or\n"
-    "  runtime/metrics, and MemStats."
+    "Metrics are read as Prometheus API JSON, Prometheus or OpenMetrics text, OTLP JSON, Influx "
+    "line protocol, exports of Grafana (CSV) and VictoriaMetrics, JSON lines of expvar or "
+    "runtime/metrics, and MemStats."
 )
 
 _GCTRACE = re.compile(r"gc #?\d+ @[\d.]+s \d+%: |^gc #?\d+ @", re.MULTILINE)
