@@ -83,10 +83,9 @@ _HOMES = {
         "api",
     ),
 }
-_ELSEWHERE = {
-    name: f"read(path).{name}()"
-    for name in ("recommend", "whatif", "summary", "findings", "check")
-} | {"explain": "the command `gctrace-analyze explain`"}
+_METHODS = ("recommend", "whatif", "summary", "findings", "check")
+_ELSEWHERE = {name: f" Use read(path).{name}()." for name in _METHODS}
+_ELSEWHERE["explain"] = " Use the command `gctrace-analyze explain`."
 """What users look for here, and where it is."""
 
 _MODULES = ("schema", "testing")
@@ -100,7 +99,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         from gctrace_analyzer.errors import no_attribute
 
-        raise no_attribute(f"module {__name__!r}", name, __dir__(), _ELSEWHERE.get(name))  # noqa: EM102
+        raise no_attribute(__name__, name, __dir__(), _ELSEWHERE.get(name, ""))
     home = _HOMES.get(name, "errors")
     return getattr(import_module(f"gctrace_analyzer.{home}"), name)
 

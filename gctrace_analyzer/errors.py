@@ -96,17 +96,22 @@ class Suggesting:
             """Raises Python's error, with the nearest attribute."""
             if name in (names := dir(type(self))):  # a property that failed: its own error
                 return object.__getattribute__(self, name)
-            raise no_attribute(repr(type(self).__name__), name, names)
+            raise no_attribute(repr(type(self).__name__), name, names, "")
 
 
-def no_attribute(
-    owner: str, name: str, valid: Iterable[str], meant: str | None = None
-) -> AttributeError:
-    """Returns Python's error for an attribute that there is not, with what is `meant`, if known."""
-    near = meant or (None if name.startswith("_") else nearest(name, valid))
-    return AttributeError(
-        f"{owner} has no attribute {name!r}" + (f". Did you mean {near}?" if near else "")
-    )
+def no_attribute(owner: str, name: str, valid: Iterable[str], where: str) -> AttributeError:
+    """Returns Python's error for an attribute that there is not, with the nearest one.
+
+    `where`: what to write instead, if that is known.
+    """
+    near = "" if where or name.startswith("_") else meant(name, valid)
+    return AttributeError(f"{owner} has no attribute {name!r}.{where}{near}")
+
+
+def meant(name: str, valid: Iterable[str]) -> str:
+    """Returns the question whether the valid name is meant that is nearest; empty if none is."""
+    near = nearest(name, valid)
+    return f" Did you mean {near}?" if near else ""
 
 
 def unexpected(function: str, name: str, valid: Iterable[str], where: str = "") -> TypeError:
@@ -118,9 +123,8 @@ def unexpected(function: str, name: str, valid: Iterable[str], where: str = "") 
         valid: those that it has.
         where: what to write instead, if that is known.
     """
-    near = nearest(name, valid)
-    instead = where or (f" Did you mean {near}?" if near else "")
-    return TypeError(f"{function}() got an unexpected keyword argument {name!r}.{instead}")
+    near = "" if where else meant(name, valid)
+    return TypeError(f"{function}() got an unexpected keyword argument {name!r}.{where}{near}")
 
 
 class GctraceError(Exception):

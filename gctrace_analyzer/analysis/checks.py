@@ -249,10 +249,10 @@ def condition(text: str, figures: Sequence[str], *, changes: bool = False) -> Co
     _require_known(figure, figures)
     is_change = changes and bool(sign)
     if sign == "+" and not changes:
-        raise _bad_condition(
-            text,
-            "a limit without a +, because one run has no change; compare two runs instead",
+        expected = (
+            "a limit without a +, because one run has no change; compare two runs instead"
         )
+        raise _bad_condition(text, expected)
     relative = is_change and unit == "%"
     limit = float(number) / 100 if relative else _limit(text, figure, number, unit)
     limit = -limit if sign == "-" else limit
@@ -274,12 +274,11 @@ def _word_condition(
         rule = find_rule(value)
         if value not in _PROBLEMS and (rule is None or value not in (rule.id, rule.name)):
             names = [rule.name for rule in RULES.values()]
-            raise _bad_condition(
-                text,
+            expected = (
                 "finding: followed by a severity (bad, warn, info), an id from "
-                f"{min(RULES)} to {max(RULES)}, or a name such as limit-thrash",
-                nearest_name(value, [*_PROBLEMS, *names]),
+                f"{min(RULES)} to {max(RULES)}, or a name such as limit-thrash"
             )
+            raise _bad_condition(text, expected, nearest_name(value, [*_PROBLEMS, *names]))
         return FindingCondition(text, value)
     if not changes:
         raise _bad_condition(text, "finding:bad, finding:GC016 or a figure")
@@ -291,9 +290,7 @@ def _word_condition(
 
 
 def _bad_condition(text: str, expected: str, suggestion: str | None = None) -> BadSettingError:
-    return BadSettingError(
-        argument="condition", value=text, expected=expected, suggestion=suggestion
-    )
+    return BadSettingError("condition", text, expected, suggestion)
 
 
 def _require_known(figure: str, figures: Sequence[str]) -> None:

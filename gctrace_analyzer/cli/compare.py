@@ -170,11 +170,8 @@ def validate(args: argparse.Namespace, more: Sequence[str] = ()) -> None:
 def _logs_by_side(words: list[str]) -> dict[str, list[str]]:
     """Returns the logs of each side, by the name of the side."""
     if len(words) < 2:
-        raise BadSettingError(
-            argument="second side",
-            value="",
-            expected=f"two sides or more: compare {shlex.join([*words, 'after.log'])}",
-        )
+        expected = f"two sides or more: compare {shlex.join([*words, 'after.log'])}"
+        raise BadSettingError(argument="second side", value="", expected=expected)
     sides: dict[str, list[str]] = {}
     short = _short_names(words)
     for word in words:
@@ -184,11 +181,8 @@ def _logs_by_side(words: list[str]) -> dict[str, list[str]]:
             # The same log may be given twice; the second one gets a number.
             name += f" ({words.count(word)})" if name in sides else ""
         if name in sides:
-            raise BadSettingError(
-                argument="side",
-                value=word,
-                expected=f"a side with another name, {name!r} is used twice: NAME={logs[0]}",
-            )
+            expected = f"a side with another name, {name!r} is used twice: NAME={logs[0]}"
+            raise BadSettingError(argument="side", value=word, expected=expected)
         sides[name] = logs
     return sides
 
@@ -216,9 +210,8 @@ def _side(word: str) -> tuple[str, list[str]]:
         [logs] if logs and Path(logs).exists() else [path for path in logs.split(",") if path]
     )
     if not name or not paths:
-        raise BadSettingError(
-            argument="side", value=word, expected="a log, or NAME=LOG,LOG,..."
-        )
+        expected = "a log, or NAME=LOG,LOG,..."
+        raise BadSettingError(argument="side", value=word, expected=expected)
     return name, paths
 
 

@@ -104,20 +104,17 @@ def _document(query: str) -> Document:
     is_file = os.path.isfile(query)  # noqa: PTH113
     near = f"{query}:2" if is_file else None if is_line else nearest_name(query, names())
     if explanation is None and (near or (_NAME.fullmatch(query) and not is_line)):
+        ids = f"{min(RULES)} to {max(RULES)}"
+        expected = (
+            f"a line in quotes, FILE:LINE, a finding ({ids}), or a word or figure of reports"
+        )
         raise BadSettingError(
-            argument="finding",
-            value=query,
-            expected="a line in quotes, FILE:LINE, a finding from "
-            f"{min(RULES)} to {max(RULES)} or its name, or a word or figure of reports",
-            suggestion=near,
+            argument="finding", value=query, expected=expected, suggestion=near
         )
     if explanation is None:
-        raise NoDataError(
-            f"{query} ({note})" if place and note else query if place else "explain",
-            f"not a line of gctrace, nor of a kill: {printable(text)[:200]!r}",
-            hint,
-            lines=1,
-        )
+        name = f"{query} ({note})" if place and note else query if place else "explain"
+        problem = f"not a line of gctrace, nor of a kill: {printable(text)[:200]!r}"
+        raise NoDataError(name, problem, hint, lines=1)
     return explanation
 
 

@@ -14,7 +14,6 @@ from gctrace_analyzer import __version__, core
 from gctrace_analyzer.cli.screen import wrapped
 from gctrace_analyzer.errors import (
     BadSettingError,
-    UnreadableInputError,
     by_nearness,
     nearest,
 )
@@ -233,8 +232,7 @@ _JOINED = ("PERCENT", "SIZE", "LIST", "VERSION", "CPUS", "NAMES")
 class _Joined(argparse.Action):
     """Joins the values of an option with commas: --gogc 200 --gogc 400 is --gogc 200,400."""
 
-    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
-        del parser, option
+    def __call__(self, _parser: Any, namespace: Any, values: Any, _option: Any = None) -> None:
         given = (getattr(namespace, self.dest), values)
         setattr(namespace, self.dest, ",".join(dict.fromkeys(filter(None, given))))
 
@@ -418,51 +416,6 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
         ("--thresholds", "FILE", "TOML file with other thresholds for findings, and service levels "
          "in a table slo; by default the table tool.gctrace-analyzer of ./pyproject.toml", Path),
     )  # fmt: skip
-
-
-def judging_options(args: argparse.Namespace) -> dict[str, Any]:
-    """Returns `thresholds` and `slo` as `read` takes them, from the options and the file.
-
-    Raises:
-        UnreadableInputError: the file is missing or not TOML.
-        BadSettingError: a service level is not of the form NAME=LIMIT.
-    """
-    values = _table(args.thresholds)
-    promised = dict(values.pop("slo", {}))
-    for text in args.slo:
-        name, is_pair, limit = text.partition("=")
-        if not is_pair:
-            raise BadSettingError(
-                argument="slo", value=text, expected="NAME=LIMIT, such as pause=2ms"
-            )
-        promised[name.strip()] = limit.strip()
-    return {"thresholds": values, "slo": promised}
-
-
-def _table(path: Path | None) -> dict[str, Any]:
-    """Returns the table of a thresholds file, or of the project file in the present folder."""
-    source = path or Path("pyproject.toml")
-    try:
-        text = source.read_text()
-        import tomllib
-
-        document = tomllib.loads(text)
-    except FileNotFoundError:
-        if path is None:
-            return {}
-        raise UnreadableInputError(
-            str(path), "there is no such file", "Give an existing TOML file to --thresholds."
-        ) from None
-    except (OSError, ValueError) as error:
-        if path is None:
-            return {}
-        raise UnreadableInputError(
-            str(path),
-            f"not a TOML file: {error}",
-            "See `gctrace-analyze help report` and docs/gates.md.",
-        ) from None
-    own: dict[str, object] = document.get("tool", {}).get("gctrace-analyzer", {})
-    return dict(own or ({} if path is None else document))
 
 
 def add_reading(

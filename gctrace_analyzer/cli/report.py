@@ -6,7 +6,8 @@ import shlex
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import IO, TYPE_CHECKING, cast, get_args
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast, get_args
 
 from gctrace_analyzer.cli.deliver import (
     PICTURES,
@@ -29,7 +30,6 @@ from gctrace_analyzer.cli.options import (
     add_options,
     add_output,
     add_reading,
-    judging_options,
     read_options,
     whole_number,
     with_options,
@@ -42,7 +42,7 @@ from gctrace_analyzer.cli.reading import (
     say_damage,
     server_options,
 )
-from gctrace_analyzer.errors import BadSettingError
+from gctrace_analyzer.errors import BadSettingError, UnreadableInputError
 from gctrace_analyzer.files import without_secrets
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.sources import is_server
@@ -362,3 +362,43 @@ def _selected(whole: Run, args: argparse.Namespace) -> Run:
 
         view = view.between(*span_s(args.between, argument="between"))
     return view
+
+
+def judging_options(args: argparse.Namespace) -> dict[str, Any]:
+    """Returns `thresholds` and `slo` as `read` takes them, from the options and the file.
+
+    Raises:
+        UnreadableInputError: the file is missing or not TOML.
+        BadSettingError: a service level is not of the form NAME=LIMIT.
+    """
+    values = _table(args.thresholds)
+    promised = dict(values.pop("slo", {}))
+    for text in args.slo:
+        name, is_pair, limit = text.partition("=")
+        if not is_pair:
+            expected = "NAME=LIMIT, such as pause=2ms"
+            raise BadSettingError(argument="slo", value=text, expected=expected)
+        promised[name.strip()] = limit.strip()
+    return {"thresholds": values, "slo": promised}
+
+
+def _table(path: Path | None) -> dict[str, Any]:
+    """Returns the table of a thresholds file, or of the project file in the present folder."""
+    source = path or Path("pyproject.toml")
+    try:
+        text = source.read_text()
+        import tomllib
+
+        document = tomllib.loads(text)
+    except FileNotFoundError:
+        if path is None:
+            return {}
+        hint = "Give an existing TOML file to --thresholds."
+        raise UnreadableInputError(str(path), "there is no such file", hint) from None
+    except (OSError, ValueError) as error:
+        if path is None:
+            return {}
+        hint = "See `gctrace-analyze help report` and docs/gates.md."
+        raise UnreadableInputError(str(path), f"not a TOML file: {error}", hint) from None
+    own: dict[str, object] = document.get("tool", {}).get("gctrace-analyzer", {})
+    return dict(own or ({} if path is None else document))

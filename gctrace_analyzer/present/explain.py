@@ -65,10 +65,7 @@ _OTHERS = {
     "scan_cpu_ms": ("ms", "CPU of the scan"),
     "install_barrier_cpu_ms": ("ms", "CPU of installing the write barrier"),
     "objects_before": ("", "objects before the collection"),
-    "objects": (
-        "",
-        "objects after the collection (Go 1.3 and 1.4 include garbage not yet swept)",
-    ),
+    "objects": ("", "objects after the collection (Go 1.3 and 1.4: with unswept garbage)"),
     "mallocs": ("", "objects allocated since the start"),
     "frees": ("", "objects freed since the start"),
     "spans": ("", "memory spans"),
@@ -229,11 +226,7 @@ def _heading(shape: Shape, line: str, note: str | None) -> Iterator[Block]:
 def _versions(shape: Shape) -> str:
     if shape.go_max is None:
         return f"Go {shape.go_min} and later"
-    return (
-        f"Go {shape.go_min}"
-        if shape.go_min == shape.go_max
-        else f"Go {shape.go_min} to {shape.go_max}"
-    )
+    return f"Go {' to '.join(dict.fromkeys((shape.go_min, shape.go_max)))}"
 
 
 def _fields(shape: Shape, match: Mapping[str, str]) -> Iterator[Block]:
@@ -279,6 +272,7 @@ def _unusual(number: Mapping[str, float]) -> Iterator[str]:
         yield f"{live:.0f} MiB are live at a goal of {goal:.0f}: {why}."
 
 
+_MARKING = ("assist", "background", "idle")
 _PAUSES = ("stw_sweep_term_ms", "stw_mark_term_ms")
 
 
@@ -311,23 +305,16 @@ def _derived(number: dict[str, float]) -> Iterator[tuple[str, str]]:
         yield "Pause", f"{sum(phases):g} {unit}: the world was stopped for the whole collection"
         return
     pauses = number["stw_sweep_term_ms"] + number["stw_mark_term_ms"]
-    yield (
-        "Pauses",
-        f"{pauses:.3g} ms in two parts (the runtime truncates what it prints)",
-    )
+    yield "Pauses", f"{pauses:.3g} ms in two parts (the runtime truncates what it prints)"
     mark = _mark_ms(number)
-    yield (
-        "Ended",
-        f"about {number['start_s'] + (pauses + mark) / 1000:.3f} s after the start of the process",
-    )
+    end_s = number["start_s"] + (pauses + mark) / 1000
+    yield "Ended", f"about {end_s:.3f} s after the start of the process"
     yield from _cpu(number, mark)
     yield from _heap(number)
 
 
 def _cpu(number: dict[str, float], mark_ms: float) -> Iterator[tuple[str, str]]:
-    assist, background, idle = (
-        number[f"{who}_cpu_ms"] for who in ("assist", "background", "idle")
-    )
+    assist, background, idle = (number[f"{who}_cpu_ms"] for who in _MARKING)
     if parts := _parts(number):
         yield "GC CPU", ", ".join(f"{name} {share(part)}" for name, part in parts.items())
     if idle:
@@ -335,21 +322,17 @@ def _cpu(number: dict[str, float], mark_ms: float) -> Iterator[tuple[str, str]]:
         yield "Idle CPUs", f"did {marked} of the marking, which GC CPU does not include"
     if mark_ms:
         busy = (assist + background) / (mark_ms * number["procs"])
-        yield (
-            "While marking",
-            f"{100 * busy:.0f} % of the CPU without idle marking; the pacer aims at 25 %"
-            f"{'' if 'stacks_mib' in number else ' (Go 1.10 to 1.17: 30 %)'}",
-        )
+        aim = "25 %" if "stacks_mib" in number else "25 % (Go 1.10 to 1.17: 30 %)"
+        busy_text = f"{100 * busy:.0f} % of the CPU without idle marking"
+        yield "While marking", f"{busy_text}; the pacer aims at {aim}"
 
 
 def _heap(number: dict[str, float]) -> Iterator[tuple[str, str]]:
     start, end, live = (number[f"heap_{when}_mib"] for when in ("start", "end", "live"))
     yield "Allocated", f"{end - start:.0f} MiB while marking"
     if end:
-        yield (
-            "Garbage",
-            f"{end - live:.0f} MiB found, {100 * live / end:.0f} % of the heap survived",
-        )
+        survived = f"{100 * live / end:.0f} % of the heap survived"
+        yield "Garbage", f"{end - live:.0f} MiB found, {survived}"
     goal = number.get("heap_goal_mib")
     if goal and goal < NO_GOAL_MIB and end > goal:
         yield "Overshoot", f"the heap ended {end - goal:.0f} MiB above its goal"

@@ -745,8 +745,13 @@ def test_values_to_try_that_are_given_one_by_one_are_all_tried(
     assert one_by_one == capsys.readouterr().out
 
 
-def test_a_hint_has_no_line_that_ends_in_the_middle(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = complaint(capsys, ["README.md"], 3).splitlines()
+def test_a_hint_has_no_line_that_ends_in_the_middle(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("What the oom-killer did is not known yet.\n")
+    lines = complaint(capsys, [notes], 3).splitlines()
+    assert "gctrace" in lines[0]
     assert all(
         after.startswith("    ") or before.endswith((".", ":", "'"))
         for before, after in pairwise(lines)
