@@ -46,7 +46,8 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     elif all(other.kind == REFUSED for other in deaths):
         what = f"The Go runtime ended the program{name}"
     else:
-        what = f"{death.subject}{name} was {deed}"
+        subject = "The" if name.startswith(" container ") else death.subject
+        what = f"{subject}{name} was {deed}"
     often = "" if len(deaths) == len(victims) else f" {len(deaths):,} times"
     first = f", first{at}" if len(deaths) > 1 and at else at
     if len(deaths) == 1 and death.ran_s is not None:

@@ -42,6 +42,9 @@ KILLED_AT_START = "container init was OOM-killed"
 """What runc says if the limit is too low to start a container: no program has run."""
 
 
+_WRITER = ("pod", "namespace", "container", "container_id")
+
+
 class Message(NamedTuple):
     """A message and the metadata of its prefix; `native` is JSON of journald's own fields.
 
@@ -76,17 +79,13 @@ class Message(NamedTuple):
             "host": self.host,
         }
 
-    def about(self) -> Row:
-        """Returns the line and time, and which pod and container it is about, where known."""
-        names = (
-            "line_no",
-            "logged_at",
-            "printed_at",
-            "pod",
-            "namespace",
-            "container",
-            "container_id",
-        )
+    def about(self, named: Mapping[str, object] | None = None) -> Row:
+        """Returns the line and time, and which pod and container it is about, where known.
+
+        It is about what it names, if it does (`named`), and else about what printed it.
+        """
+        is_named = any((named or {}).get(name) for name in ("name", *_WRITER))
+        names = ("line_no", "logged_at", "printed_at", *(() if is_named else _WRITER))
         return given({name: getattr(self, name) for name in names})
 
     def identity(self) -> Row:

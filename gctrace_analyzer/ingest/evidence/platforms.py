@@ -497,4 +497,4 @@ def _sized(messages: Iterable[Message]) -> Iterator[Row]:
 def _killed(message: Message, **facts: str | int | None) -> Row:
     """Returns the row of a container that was killed for memory."""
     proven = {"oom_killed": True, "error": message.text.strip()[:_ERROR_CHARS]}
-    return with_signal({**message.about(), **proven, **facts})
+    return with_signal({**message.about(facts), **proven, **facts})

@@ -209,7 +209,7 @@ def _printed(messages: Iterable[Message]) -> list[Row]:
             continue
         for row in _states(message.text):
             key = (row["container_id"], row["finished_at"], row["exit_code"], row.get("name"))
-            rows.setdefault(key, message.about() | given(row))
+            rows.setdefault(key, message.about(row) | given(row))
     return list(rows.values())
 
 
@@ -375,13 +375,8 @@ def _row_of(message: Message) -> Row:
     proven = {"oom_killed": True, "reason": "OOMKilled"}
     at = _AT.search(message.text)
     dated = {"logged_at": json_values.iso_utc(at[0])} if at else {}
-    return {
-        **dated,
-        **_cells(message.text),
-        **_facts_of(message.text),
-        **message.about(),
-        **proven,
-    }
+    named = {**_cells(message.text), **_facts_of(message.text)}
+    return {**dated, **named, **message.about(named), **proven}
 
 
 def _facts_of(text: str) -> Row:

@@ -929,3 +929,10 @@ def test_a_sigterm_of_nohang_is_a_request_until_the_program_died(end: str, cause
     (death,) = read_text(text).post_mortems()
     assert death.cause.startswith(cause)
     assert "earlyoom" not in " ".join(death.reading)
+
+
+@pytest.mark.parametrize("prefix", ["", "[pod/alertmanager-7d9/alertmanager] "])
+def test_a_message_is_about_whom_it_names_and_not_about_who_printed_it(prefix: str) -> None:
+    line = "Container ledger in pod prod/ledger-6c5f7d8b9-abcde has been OOMKilled 3 times in the last 10 minutes."
+    (death,) = read_text(f"{prefix}{line}\n").post_mortems()
+    assert (death.victim, death.pod) == ("ledger", "ledger-6c5f7d8b9-abcde")
