@@ -372,7 +372,7 @@ def test_the_advice_is_for_the_process_that_the_verdict_is_about() -> None:
     assert report.verdict.process == 0
     assert report.verdict.sentence.startswith("Process 0: GOMEMLIMIT is too low")
     assert report.verdict.action == alone.action
-    assert "largest live heap of 128 MiB" in report.verdict.action
+    assert "largest live heap, 128 MiB" in report.verdict.action
 
 
 @pytest.mark.parametrize(("times", "unit"), [(1, "MiB"), (1000, "GiB")])
