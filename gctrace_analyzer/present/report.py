@@ -141,4 +141,5 @@ class Report:
 
     def _begin(self) -> list[str]:
         begins = self.analysis.started_at.values()
-        return [f"from {min(begins):%Y-%m-%d %H:%M:%S} UTC"] if begins else []
+        word = "from" if self._time() else "started"
+        return [f"{word} {min(begins):%Y-%m-%d %H:%M:%S} UTC"] if begins else []

@@ -239,8 +239,8 @@ def long_pauses_of_metrics(facts: ProcessFacts) -> Iterator[Evidence]:
     tail = f"; {', '.join(parts)}" if parts else ""
     yield Evidence(
         severity,
-        f"The two pauses of a GC cycle take {upto} {longest} together{tail}. Metrics do not "
-        "show which of them is long.",
+        f"The two pauses of a GC cycle take {upto} {longest} together{tail}. Metrics have "
+        "only the sum of the two pauses of a cycle.",
         {
             "p50_ms": pauses.p50_ms,
             "p90_ms": pauses.p90_ms,

@@ -366,7 +366,7 @@ def memory(report: Report) -> Table | None:
     if not known:
         return None
     of, each = ("metrics", "scrapes") if report.is_scraped else ("MemStats", "dumps")
-    most = ", the most" if any(memory.dumps > 1 for memory in known) else ""
+    most = ", maxima" if any(memory.dumps > 1 for memory in known) else ""
     head = (
         f"Memory ({of}){most}",
         each,

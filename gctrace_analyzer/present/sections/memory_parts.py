@@ -31,13 +31,16 @@ _OF_RUNTIME = (
     ("stacks", ("stack_inuse_bytes", "stack_sys_bytes"), "fewer goroutines (pprof: goroutine)"),
     ("GC metadata", ("gc_sys_bytes",), "a smaller heap"),
     ("spans", ("mspan_sys_bytes",), "a smaller heap of larger objects"),
-    ("BuckHashSys", ("buck_hash_sys_bytes",), "runtime.MemProfileRate"),
+    ("profiling", ("buck_hash_sys_bytes",), "runtime.MemProfileRate"),
     (
         "runtime (OtherSys)",
         ("other_sys_bytes",),
         "fewer timers, finalizers, traces (no GOGC)",
     ),
 )
+_LEAST_REMEDY = 30
+"""Characters of a line of what lowers a part; it takes several lines where there is no room."""
+
 MUCH = 0.25
 """Share of what Go obtained. So much is worth a sentence."""
 
@@ -75,7 +78,8 @@ def memory_parts(report: Report) -> Table | None:
         for part in parts
         if part.size_mib > _SMALL * total
     ]
-    return Table(("Memory by use", "size", of, "what lowers it"), "lrrl", rows)
+    head = ("Memory by use", "size", of, "what lowers it")
+    return Table(head, "lrrl", rows, least=(0, 0, 0, _LEAST_REMEDY))
 
 
 def largest_part(report: Report) -> str:
@@ -225,7 +229,7 @@ def _of_heap(row: Mapping[str, int | None], *, may_limit: bool) -> Iterator[_Par
         yield _Part(_OBJECTS, objects, fewer)
         # Objects never move: one that stays keeps its whole span.
         free = (in_use or objects) - objects
-        yield _Part("free in used spans", free, "lower peaks; fewer objects that stay")
+        yield _Part("free inside spans", free, "lower peaks; fewer objects that stay")
     kept = _mib(row, "heap_free_bytes")
     if kept is None and idle is not None and released is not None:
         kept = idle - released

@@ -40,7 +40,10 @@ _CHANGED = 2.0
 _GCTRACE = (
     "GODEBUG=gctrace=1 and keep its standard error, or record several dumps with their times"
 )
-_TO_RECORD = f"run the program with {_GCTRACE} (all of MemStats, expvar or /metrics)."
+_TO_RECORD = (
+    f"run the program with {_GCTRACE} (all of MemStats, expvar or /metrics; "
+    "`gctrace-analyze prometheus URL` asks a server that scrapes it)."
+)
 _RECORD = f"R{_TO_RECORD[1:]}"
 _COSTS = f"To see what GC costs, run it with {_GCTRACE}."
 _HOLDS = (

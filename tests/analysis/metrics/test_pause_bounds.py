@@ -145,7 +145,7 @@ def test_pauses_that_gctrace_calls_bad_are_bad_in_metrics_too(name: str) -> None
     run = recording(name).run
     (finding,) = [each for each in run.analysis.findings if each.id == "GC046"]
     assert finding.severity == "bad"
-    assert "Metrics do not show which of them is long" in finding.evidence
+    assert "Metrics have only the sum of the two" in finding.evidence
     assert run.analysis.levels["pauses"] == "bad"
     assert "GC044" not in {each.id for each in run.analysis.findings}
 
