@@ -427,6 +427,9 @@ def test_the_trade_off_calls_a_setting_of_low_confidence_as_the_table_does() -> 
     names = [mark.name for mark in described(report, "trade_off").panels[0].marks]
     assert sum(name.startswith("try: ") for name in names) == 1
     assert not any(name.startswith("advised: ") for name in names)
+    steady = gca.read(SAMPLES / "steady-go1.26.log").report()
+    names = [mark.name for mark in described(steady, "trade_off").panels[0].marks]
+    assert names[1:] == ["or: GOGC=150", "now: GOGC=100 (no change)"], "as in the table"
 
 
 def test_a_plot_without_data_says_why() -> None:

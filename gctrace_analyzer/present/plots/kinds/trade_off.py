@@ -8,7 +8,7 @@ import polars as pl
 
 from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
 from gctrace_analyzer.present.plots.palette import LOOKS
-from gctrace_analyzer.present.sections.advice import setting_text, word_of
+from gctrace_analyzer.present.sections.advice import MOST_ROWS, setting_text, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.report import Report
 
-_TITLE = "Recommended settings: GC CPU against peak heap"
+_TITLE = "Settings: GC CPU against peak heap"
 _CPU, _PEAK = "gc_cpu_with_idle_share", "heap_peak_mib"
 _LABELLED = (25.0, 50.0, 100.0, 200.0, 400.0, 800.0)
 """Values of GOGC with a label."""
@@ -33,7 +33,7 @@ _NOTE = (
 def trade_off(report: Report, _axis: Axis) -> Figure:
     """Returns the plot of GC CPU against peak heap for different values of GOGC.
 
-    It also shows the present and the recommended setting.
+    It also shows the settings of the table.
     """
     rows = report.advice.trade_off
     if (why := _no_curve(report)) is not None:
@@ -85,16 +85,19 @@ def _no_curve(report: Report) -> str | None:
 
 
 def _settings(ranked: pl.DataFrame) -> Iterator[Mark]:
-    """Yields the present and the recommended setting."""
+    """Yields the settings of the table, those that are not recommended first: it may hide them."""
     no_change = ranked["now"][0]
-    # The present setting is drawn first, because both may be at one place.
-    shown = ranked.filter(pl.col("now") | (pl.col("rank") == 1)).sort("now", descending=True)
-    for row in shown.iter_rows(named=True):
+    shown = ranked.filter(pl.col("now") | (pl.col("rank") <= MOST_ROWS))
+    for row in shown.sort("rank", descending=True).iter_rows(named=True):
         if row[_CPU] is None:
             continue
-        label = f"{word_of(row)}: {setting_text(row)}" + (" (no change)" if no_change else "")
+        label = f"{word_of(row)}: {setting_text(row)}" + " (no change)" * bool(
+            no_change and row["now"]
+        )
         is_now = row["now"] and not no_change
         look, size = (LOOKS["now"], 14) if is_now else (LOOKS["advised"], 10)
+        if word_of(row) == "or":
+            look, size = LOOKS["predicted"], 8
         x, y = pl.Series([row[_PEAK]]), pl.Series([row[_CPU]])
         yield Mark(label, x, y, "points", look, size=size)
 
