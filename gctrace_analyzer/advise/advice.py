@@ -15,9 +15,8 @@ from gctrace_analyzer.advise.observed import given_setting
 from gctrace_analyzer.advise.policy import recommend
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.predictor import Baseline
-from gctrace_analyzer.advise.tight_limit import higher_limit
 from gctrace_analyzer.advise.whatif import trade_off
-from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +81,9 @@ class Advice:
     @property
     def higher_limit_mib(self) -> float | None:
         """The limit that is high enough; None if it is unknown or the present one is."""
-        return higher_limit(self.baseline, self.needed_limit_mib)
+        needed, now = self.needed_limit_mib, self.baseline.now.limit
+        limit = roomy_limit(needed[0]) if needed else 0.0
+        return limit if limit > (now or 0.0) else None
 
     @cached_property
     def recommendations(self) -> pl.DataFrame:

@@ -245,13 +245,12 @@ def _is_tight(predictor: Predictor) -> bool:
 
 def _is_held(predictor: Predictor) -> bool:
     """Returns whether only a higher limit helps: no GOGC makes room under one that is tight."""
-    is_free = predictor.room_mib is None
-    return is_free and _limit_sets_goal(predictor) and _is_tight(predictor)
+    return predictor.room_mib is None and _limit_sets_goal(predictor) and _is_tight(predictor)
 
 
 def _why_clearing(predictor: Predictor, _: Setting) -> str:
-    largest, least = math.floor(predictor.live_max_mib or 0.0), predictor.least_limit_mib or 0.0
-    return f"the limit is {times_the_least(least, largest)}"
+    largest = math.floor(predictor.live_max_mib or 0.0)
+    return f"the limit is {times_the_least(predictor.least_limit_mib or 0.0, largest)}"
 
 
 def times_the_least(least: float, largest: float) -> str:

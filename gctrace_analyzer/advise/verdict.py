@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.advise.candidates import times_the_least
 from gctrace_analyzer.advise.killed import killed, which_of
 from gctrace_analyzer.advise.phrases import order, present_row, with_effects, worst_costs
 from gctrace_analyzer.advise.policy import lasts_text
@@ -24,7 +25,7 @@ from gctrace_analyzer.advise.subject import (
     explained_kill,
     root_cause,
 )
-from gctrace_analyzer.advise.tight_limit import raise_limit
+from gctrace_analyzer.advise.tight_limit import raising
 from gctrace_analyzer.analysis.rules import headline_levels
 from gctrace_analyzer.analysis.rules.finding import ALLOCATE_LESS, SEVERITIES, percent
 from gctrace_analyzer.analysis.settings.naming import setting_text
@@ -394,7 +395,7 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
     ):
         return order(first, advice)
     if is_limit:
-        raised = raise_limit(advice.baseline, advice.needed_limit_mib) or root.advice
+        raised = _raise_limit(advice) or root.advice
         # The recommendation says then that nothing needs to change.
         is_optional = (
             root.id == "GC015" and advice.is_available and not _too_large_for_container(advice)
@@ -430,11 +431,19 @@ def _about_leak(root: Finding, first: Row | None, advice: Advice, *, thrashes: b
         return (
             f"{root.advice} Until then, set {with_effects(first, advice)}, which lasts {lasts}."
         )
-    limit = (
-        raise_limit(advice.baseline, advice.needed_limit_mib)
-        or "Raise GOMEMLIMIT if there is room."
-    )
+    limit = _raise_limit(advice) or "Raise GOMEMLIMIT if there is room."
     return f"{limit} {root.advice}" if thrashes else root.advice
+
+
+def _raise_limit(advice: Advice) -> str:
+    """Returns the advice to raise a limit that is too low; empty if it is not known how far."""
+    predictor, limit, needed = advice.baseline, advice.higher_limit_mib, advice.needed_limit_mib
+    if limit is None or needed is None:
+        return ""
+    order = raising(predictor, limit)
+    room = "" if predictor.settings.value("container_limit_mib") else ", if there is room"
+    why = times_the_least(*needed)
+    return f"{order[0].upper()}{order[1:]}{room} ({why}), or keep less in memory."
 
 
 def _advised(advice: Advice) -> Row | None:

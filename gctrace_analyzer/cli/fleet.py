@@ -180,7 +180,7 @@ def _next(args: argparse.Namespace, folder: str | None, summary: Answers) -> Doc
     from gctrace_analyzer.present.fleet_tables import rankings
 
     files = summary.totals.files
-    typed = shlex.join(args.words[1:])
+    typed = shlex.join(word for word in args.words[1:] if word != "--all")
     page = f"-o fleet.html{' --reports reports' if files else ''}"
     steps = []
     has_page = any(path.suffix == ".html" for path in args.output)

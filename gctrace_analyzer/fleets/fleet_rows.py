@@ -220,9 +220,7 @@ def _findings(report: Report) -> Row:
 def _needed_limit_mib(report: Report) -> float | None:
     """Returns how high GOMEMLIMIT must be; None if it is not too low, or unknown how far."""
     ids = {finding.id for finding in report.analysis.findings}
-    if not ids & {"GC015", "GC016"}:
-        return None
-    return report.advice.higher_limit_mib
+    return report.advice.higher_limit_mib if ids & {"GC015", "GC016"} else None
 
 
 def _episodes(episodes: pl.DataFrame, span_s: float | None) -> Row:

@@ -234,7 +234,7 @@ def _table(shown: Table) -> Iterator[Line]:
     if shown.more:
         yield (("  " + shown.more, ""),)
     if left_out := [head for head in whole.head if head not in shown.head]:
-        yield ((f"  (no room for: {', '.join(left_out)})", "dim"),)
+        yield ((f"  (no room at this width for: {', '.join(left_out)})", "dim"),)
 
 
 _INTERVAL = re.compile(r" \(\S{1,20}–\S{1,20}\)$")

@@ -519,7 +519,7 @@ def test_other_problems_are_counted_each_with_the_processes_that_have_it() -> No
     )
     sentence = fleet.verdict(found).sentence
     assert sentence == (
-        "6 processes of web have other problems: 3 long-stw-sweep-termination, 2 old-go, 1 high-gc-cpu."
+        "6 processes of web have other problems: 3 long STW sweep termination, 2 old Go, 1 high GC CPU."
     )
     (problem,) = found.problems.to_dicts()
     assert (problem["problem"], problem["affected"], problem["processes"]) == (
@@ -533,7 +533,7 @@ def test_other_problems_are_counted_each_with_the_processes_that_have_it() -> No
 def test_one_other_problem_of_all_needs_no_number() -> None:
     bad = {"service": "web", "severity": "bad", "findings": ["GC001"]}
     sentence = fleet.verdict(answers(rows(bad, bad))).sentence
-    assert sentence == "2 processes of web have other problems: high-gc-cpu."
+    assert sentence == "2 processes of web have other problems: high GC CPU."
 
 
 def test_a_process_is_called_like_its_pod_its_service_or_its_file() -> None:

@@ -62,12 +62,10 @@ class HeapAtDeath:
     def if_little_room(self, gomemlimit: float) -> str:
         """Returns what a memory limit near the live heap costs, and which one does not."""
         roomy = roomy_limit(self.least_limit_mib)
-        if self.live_mib is None or gomemlimit >= roomy:
-            return ""
         return (
             " That leaves the live heap little room, so GC runs often: a higher limit with "
             f"GOMEMLIMIT={roomy:.0f}MiB avoids that."
-        )
+        ) * (self.live_mib is not None and gomemlimit < roomy)
 
     @property
     def off_heap_mib(self) -> float | None:

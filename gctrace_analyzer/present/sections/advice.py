@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -35,9 +36,9 @@ def setting_text(row: Row) -> str:
     return as_text(Setting.of(row))
 
 
-def as_text(setting: Setting) -> str:
+def as_text(setting: Setting, predictor: Predictor | None = None) -> str:
     """Returns a setting as text: `GOGC=200 GOMEMLIMIT=1GiB`."""
-    parts = [str(setting)]
+    parts = [_about(str(setting), setting.limit, predictor)]
     if setting.ballast:
         parts.append(f"ballast {mib(setting.ballast)}")
     if setting.allocation != 1.0:
@@ -57,11 +58,22 @@ _CPU = {
 _IDLE = f"+idle: with marking on idle CPUs · without the first {DEFAULT.warm_up_s:g} s"
 
 
+def _about(text: str, limit: float | None, predictor: Predictor | None) -> str:
+    """Returns a setting with the range of its limit, if that is the present one and inferred."""
+    regime = predictor and limit and limit == predictor.now.limit and predictor.regime
+    if not regime or regime.memory_limit_source != "inferred":
+        return text
+    limits = range_name(regime.memory_limit_mib_low, regime.memory_limit_mib_high)
+    return re.sub(r"GOMEMLIMIT=\S+", f"GOMEMLIMIT{limits}MiB", text)
+
+
 def name_of(row: Row, predictor: Predictor) -> str:
     """Returns the setting of a row; of a present one that is not known, what is known of it."""
-    regime, name = predictor.regime, setting_text(row)
+    regime, own = predictor.regime, str(Setting.of(row))
+    name = setting_text(row).replace(own, own if is_measured(row) else to_set(row, predictor))
+    name = _about(name, row["memory_limit_mib"], predictor)
     if not is_measured(row):
-        return name.replace(str(Setting.of(row)), to_set(row, predictor))
+        return name
     if predictor.gogc_is_assumed:
         return f"{name} (assumed)"
     if regime is None:
@@ -69,12 +81,9 @@ def name_of(row: Row, predictor: Predictor) -> str:
     if most_gogc(regime) is not None and not row["memory_limit_mib"]:
         return gogc_name(regime)
     gogc, *others = name.split(" ")
-    if row["memory_limit_mib"] and regime.memory_limit_source == "inferred":
-        limit = range_name(regime.memory_limit_mib_low, regime.memory_limit_mib_high)
-        others = [f"GOMEMLIMIT{limit}MiB"]
-        if regime.gogc_pct is None:
-            least = regime.gogc_pct_low
-            gogc = f"GOGC≥{least:.0f}" if least else "GOGC=?"
+    inferred = row["memory_limit_mib"] and regime.memory_limit_source == "inferred"
+    if inferred and regime.gogc_pct is None:
+        gogc = f"GOGC≥{regime.gogc_pct_low:.0f}" if regime.gogc_pct_low else "GOGC=?"
     if gogc_range(regime) is not None:
         gogc = gogc_name(regime)
     return " ".join([gogc, *others])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -237,7 +238,8 @@ def to_do(answers: Answers) -> list[str]:
     """Returns sentences about what would make the figures better."""
     t = answers.totals
     sentences = [
-        "GC CPU is a share of the CPU of a service, assists are a share of its GC CPU."
+        "GC CPU is a share of the CPU of a service, assists are a share of its GC CPU. Services "
+        "are in order of GC cores; those to fix, in order of the problem first."
     ]
     if t.unmeasured:
         whose = count(t.unmeasured, "process shows", "processes show")
@@ -294,10 +296,16 @@ def _counted(values: pl.Series) -> str:
         "number", values.name, descending=[True, False]
     )
     if len(counts) == 1:
-        return printable(counts[values.name][0])
-    parts = [f"{number:,} {printable(name)}" for name, number in counts.head(_NAMES).rows()]
+        return _in_words(counts[values.name][0])
+    parts = [f"{number:,} {_in_words(name)}" for name, number in counts.head(_NAMES).rows()]
     rest = int(counts["number"][_NAMES:].sum())
     return ", ".join([*parts, *([f"{rest:,} others"] if rest else [])])
+
+
+def _in_words(name: str) -> str:
+    """Returns the name of a finding in words: `long STW sweep termination`."""
+    words = re.sub(r"\b(gc|cpu|stw|gogc)\b", lambda word: word[0].upper(), name)
+    return printable(words.replace("-go", " Go").replace("-", " "))
 
 
 def _names(values: pl.Series) -> str:

@@ -98,7 +98,10 @@ def _notes_on_predictions(report: Report, rows: pl.DataFrame) -> Iterator[tuple[
     ]
     for near in dict.fromkeys(filter(None, notes)):
         several = f" and {notes.count(near) - 1} more" if notes.count(near) > 1 else ""
-        yield "Note", f"{advice.as_text(settings[notes.index(near)])}{several}: {near}"
+        yield (
+            "Note",
+            f"{advice.as_text(settings[notes.index(near)], baseline)}{several}: {near}",
+        )
     if (beyond := advice.beyond_container(rows, baseline)) is not None:
         yield "Note", beyond
     if not baseline.refused:
@@ -134,7 +137,7 @@ def _basis(report: Report, rows: pl.DataFrame, evidence: Sequence[Report]) -> It
     # Without a prediction of GC CPU, the load does not matter.
     load = "" if baseline.refused else f"load: {_load(baseline)}; "
     text = (
-        f"Predicted from {advice.as_text(baseline.now)}, "
+        f"Predicted from {advice.as_text(baseline.now, baseline)}, "
         f"{baseline.load.cycles:,} steady cycles{_also(evidence)}; {load}80 % intervals"
         f"{advice.horizon_text(rows)}."
     )
@@ -160,7 +163,6 @@ def _also(evidence: Sequence[Report]) -> str:
             name = report.analysis.log.sources[0].name
             parts.append(f" ({name} is not used: {baseline.no_evidence})")
         else:
-            parts.append(
-                f" and from {advice.as_text(baseline.now)}, {baseline.load.cycles:,} steady cycles"
-            )
+            cycles = f"{baseline.load.cycles:,} steady cycles"
+            parts.append(f" and from {advice.as_text(baseline.now, baseline)}, {cycles}")
     return "".join(parts)
