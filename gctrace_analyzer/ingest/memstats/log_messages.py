@@ -72,10 +72,11 @@ _GO_DURATION = re.compile(r"(?<![\w.])(?:(\d{1,9})h)?(\d{1,9})m(\d{1,2}(?:\.\d{1
 _OF_CPU = re.compile(
     r"\bGC (?:is |was |has )?(?:us|tak|took|spen)\w{0,4}\s(?:about |around |only |~ ?)?"
     r"(?P<share>\d{1,3}(?:\.\d{1,9})?) ?% of (?:the |its |all |total |available )*CPU"
+    r"(?! (?:for|in|over|during|within|between|from)\b)"
     r"|\b[gG][cC][ _-]?(?:CPU|cpu)(?:[ _-]?(?:fraction|usage|time|share|percent))?\s?[:=]\s?"
     r"(?P<printed>\d{1,3}(?:\.\d{1,9})?) ?%"
 )
-"""How programs write GCCPUFraction in words."""
+"""How programs write GCCPUFraction in words; what a time follows is not since the start."""
 
 _LENGTH = r"\d{1,20}+(?:\.\d{1,9}+)?+(?:[nuµm]?s\b)?+"
 _LENGTHS = rf"[\s,]{{0,9}}{_LENGTH}(?:[\s,]{{1,9}}{_LENGTH}){{0,300}}+"

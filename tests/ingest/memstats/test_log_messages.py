@@ -457,3 +457,18 @@ def test_sizes_that_are_too_small_for_bytes_are_unknown() -> None:
     assert sizes.null_count().row(0) == (2, 2, 2)
     assert run.memstats["num_gc"].to_list() == [0, 6]
     assert run.report().analysis.tables["memstats"]["sys_bytes"].null_count() == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("GC took 36 % of the CPU", 0.36),
+        ("GOMEMLIMIT: GC took 36 % of the CPU for 3.6 s.", None),
+        ("GC uses 12% of CPU in the last minute", None),
+    ],
+)
+def test_a_share_of_the_cpu_with_a_time_is_not_since_the_start(
+    text: str, share: float | None
+) -> None:
+    rows = log_messages.read([Message(1, text)])
+    assert [row.get("gc_cpu_fraction") for row in rows] == ([] if share is None else [share])
