@@ -130,7 +130,8 @@ _FOREIGN = (
     (
         _CRASH,
         r"^[\s>]*(?:panic|fatal error): |"
-        r"^[\s>]*runtime: (?:goroutine stack exceeds|failed to create new OS)",
+        r"^[\s>]*runtime: (?:goroutine stack exceeds|failed to create new OS)|"
+        r"^[\s>]*runtime/cgo: pthread_create failed",
     ),
     ("the GC trace of Python", r"gc: (?:collecting generation|done)"),
     ("an execution trace of Go", r"\Ago 1\.\d\d? trace"),

@@ -262,7 +262,7 @@ def test_memory_that_was_returned_is_said_next_to_what_is_resident() -> None:
     ("second", "said"),
     [
         ("2024-05-01T10:00:30Z ", "No cycle ended between the dumps"),
-        ("", "The dumps have no times"),
+        ("", "The times of the dumps are not known"),
     ],
 )
 def test_why_several_dumps_show_no_costs(second: str, said: str) -> None:

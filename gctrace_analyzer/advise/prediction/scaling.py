@@ -81,7 +81,7 @@ MOST_TIMES = 4.0
 """GOGC is raised at most this many times; more was not measured."""
 
 UNKNOWN = -1.0
-UNKNOWN_GOGC = "GOGC is unknown, and these samples {}: specify GOGC"
+UNKNOWN_GOGC = "GOGC is unknown, and these samples {}: specify the GOGC that it ran with"
 
 NON_HEAP_MIB = 12.0
 """Memory outside the heap if it is not measured: stacks, spans, GC metadata of a small server."""

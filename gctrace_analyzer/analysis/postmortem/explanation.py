@@ -121,7 +121,8 @@ _UNKNOWN_SIZE = "What the heap did is unknown: the input has neither its limit n
 _NOT_OOM = (
     "Its state has OOMKilled=false: SIGKILL came from `docker kill`, from a `docker stop` that "
     "took too long or from the OOM killer of the host, or it passes on the exit code of a child "
-    "that was killed."
+    "that was killed; some releases of Docker also leave the flag out after a kill at the limit of "
+    "the container."
 )
 
 

@@ -315,18 +315,17 @@ def _add_limit(death: Death) -> Iterator[str]:
     if death.killer == "systemd-oomd":
         yield from (FIND_PRESSURE,) if death.pressure_pct is not None else ()
         return
-    of_pod = death.is_restarted or death.reason or not death.container_id
-    of_state = death.kind.startswith("Container OOMKilled") and of_pod
+    of_pod = death.kind.startswith("Container OOM") and (death.is_restarted or death.reason)
     shown = {
-        "kubectl describe pod": death.pod or death.pod_uid or of_state,
+        "kubectl describe pod": death.pod or death.pod_uid or of_pod,
         "systemctl show": death.is_unit,
         "docker inspect": death.container_id,
     }
-    by = [f"`{command}`" for command, name in shown.items() if name][:1]
-    output = " or ".join(by or [f"`{command}`" for command in shown])
+    by = next((f"the output of `{command}`" for command, name in shown.items() if name), None)
+    any_of = ", ".join(f"`{command}`" for command in shown)
     yield (
-        f"Add the memory limit as well: the output of {output}, or the whole message of the "
-        "kernel (`journalctl -k`)."
+        f"Add the memory limit as well: {by or f'what its platform shows ({any_of})'}, or the "
+        "whole message of the kernel (`journalctl -k`)."
     )
 
 
@@ -384,10 +383,12 @@ def without_cycles(
     is_go |= traced is not None or facts.minute.last_gc_num is not None
     is_go |= any(settings.value(name) is not None for name in _SETTINGS_OF_GO)
     is_pod = facts.death.pod is not None and victim == facts.death.pod
-    program = "the program in it" if facts.death.is_unit or is_pod else victim or "it"
+    is_around = facts.death.is_unit or is_pod or (victim or "").startswith("container ")
+    program = "the program in it" if is_around else victim or "it"
     if_go = "" if is_go else f"If {program} is written in Go, "
     if limit is not None and facts.is_before_limits:
-        yield without_limits(limit)
+        upgrade = without_limits(limit)
+        yield f"{if_go}{upgrade[0].lower()}{upgrade[1:]}" if if_go else upgrade
     elif limit is not None and limit < LEAST_LIMIT_MIB:
         yield f"Raise the limit: no Go program fits into {size_text(limit)}."
     elif facts.is_small_part:

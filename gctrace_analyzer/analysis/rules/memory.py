@@ -105,7 +105,7 @@ def oom_kill(facts: DeathFacts) -> Iterator[Evidence]:
 @rule(
     "GC040",
     "oom-not-proven",
-    meaning="The program was killed, perhaps because memory ran out.",
+    meaning="The program was killed; nothing proves that memory ran out.",
     condition="A program ended by SIGKILL (exit code 137), and nothing in the input proves an OOM "
     "kill.",
     advice="Read the kernel's log of that minute (`journalctl -k`, `dmesg`), and keep it.",

@@ -82,7 +82,7 @@ def read(
     states = rows.setdefault("container_states", [])
     docker.mark_limits(states)
     states += docker.read(events)
-    states += cgroups.joined(cgroups.read_files(events), rows)
+    states += cgroups.joined(cgroups.read_files(every), rows)
     if not described:
         states += pods.read_words(events, {row["line_no"] for row in states})
     stated = [*configured.add(every, states, described, rows["oom_kills"], cycles)]

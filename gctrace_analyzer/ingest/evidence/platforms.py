@@ -102,7 +102,8 @@ def _kills(messages: Iterable[Message]) -> Iterator[Row]:
                 known[killer.who] = (message.line_no, row)
             elif "usage_bytes" in row if supervises else victim not in ended:
                 ended.add(victim)
-                scope = "memcg" if row.get("limit_bytes") else "global"
+                is_own = bool(row.get("limit_bytes")) or wordings.OWN_LIMIT in message.text
+                scope = "memcg" if is_own else "global"
                 asked = ASKED if asks and "SIGTERM" in match[0] else None
                 row |= {"killer": killer.who, "scope": scope, "reason": asked}
                 row["unit"] = cgroups.unit(row.get("cgroup"))
@@ -136,6 +137,9 @@ class _Reports:
         of_name = (who, number[0] if number and not row.get("container_id") else name or "")
         before, last, of_last = self.last.get(who, (line_no, row, set[wordings.Wording]()))
         same = self.by_number.get(of_name) if name else None
+        at, at_same = ((each or {}).get("printed_at") for each in (row, same))
+        if wording.says == "ended" and at != at_same:
+            same = None  # What a supervisor restarted has the same name, and ends again.
         is_near = line_no - before <= _NEAR_LINES and wording not in of_last
         is_unnamed = not name or not (last.get("name") or last.get("container_id"))
         if same is None and last is not row and is_near and is_unnamed:
@@ -445,19 +449,6 @@ _NO_STOPS = ("EssentialContainerExited", "TaskFailedToStart")
 """Why a task of ECS ended that was not stopped from outside."""
 
 
-_DYNO_MIB, _ROUNDED = 512, 0.05
-
-
-def _quota(used_mib: float, pct: float) -> float:
-    """Returns the quota of a dyno, a multiple of 512 MiB if the rounded figures allow it."""
-    if pct <= _ROUNDED:
-        return 0.0
-    # The size is truncated, the percentage rounded.
-    low, high = 100 * used_mib / (pct + _ROUNDED), 100 * (used_mib + 1) / (pct - _ROUNDED)
-    round_mib = _DYNO_MIB * round(high / _DYNO_MIB)
-    return float(round_mib if low <= round_mib <= high else round((low + high) / 2))
-
-
 def _sized(messages: Iterable[Message]) -> Iterator[Row]:
     """Yields dynos and functions: those that were killed, and the most that each other one used.
 
@@ -472,7 +463,7 @@ def _sized(messages: Iterable[Message]) -> Iterator[Row]:
             parts = {key: float(text) for key, text in match.groupdict().items() if text}
             used, size = next(iter(parts.values())), [*parts.values()][-1]
             if "pct" in parts:
-                size = _quota(used, parts["pct"])
+                size = wordings.quota_mib(used, parts["pct"])
             elif "total" not in parts:
                 used, size = size, used
             if size and (name not in most or used / size >= most[name][1] / most[name][2]):
@@ -485,13 +476,21 @@ def _sized(messages: Iterable[Message]) -> Iterator[Row]:
             ends.append((message, killed["by_signal"] is not None))
     for message, by_signal in ends:
         used, size = most.get(message.container, (message, 0.0, 0.0))[1:]
-        row = _killed(message, **(_sizes(used, size) if size else {})) | {"signal": "KILL"}
-        is_proven = used >= _NEAR_SIZE * size > 0 or not by_signal
-        yield row if is_proven else row | {"oom_killed": None}
+        yield _ended(message, used, size, by_signal=by_signal)
     ended = {message.container for message, _ in ends}
     yield from (_used(*sizes) for name, sizes in most.items() if name not in ended)
     for name in over.keys() - most.keys() - ended:
         yield _killed(over[name], oom_killed=None, status="running", event=AT_LIMIT)
+
+
+def _ended(message: Message, used: float, size: float, *, by_signal: bool) -> Row:
+    """Returns the row of a function or dyno that ended, as far as its size shows why."""
+    is_near = used >= _NEAR_SIZE * size > 0
+    if "status 137" in message.text and used and not is_near:
+        # A code of its own: that of a signal is printed as "signal: killed".
+        return _used(message, used, size)
+    row = _killed(message, **(_sizes(used, size) if size else {})) | {"signal": "KILL"}
+    return row if is_near or not by_signal else row | {"oom_killed": None}
 
 
 def _killed(message: Message, **facts: str | int | None) -> Row:

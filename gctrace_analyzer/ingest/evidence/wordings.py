@@ -358,6 +358,9 @@ THRESHOLD_KILLERS = ("earlyoom", "nohang")
 """Killers that act when the host has less memory available than their own threshold: first they
 ask a program to end (SIGTERM)."""
 
+OWN_LIMIT = "per-process-limit"
+"""What macOS and iOS print of a program that reached its own limit."""
+
 SUPERVISORS = ("PM2", "memmon", "Monit")
 """Programs that restart another one, for memory or any other reason."""
 
@@ -403,12 +406,15 @@ KILLERS: tuple[Killer, ...] = tuple(
             r"a thread waited too long to allocate a page)"),
         # bsd/kern/kern_memorystatus.c of xnu; older kernels print neither the seconds nor the size
         ("macOS", False,
-            r"memorystatus: (?P<comm>.{1,64}?) \[(?P<pid>\d{1,10})\] exceeded mem limit: "
+            r"(?:memorystatus: |EXC_RESOURCE -> )(?P<comm>[^\[]{1,64}?) ?"
+            r"\[(?P<pid>\d{1,10})\] exceeded mem limit: "
             r"\w{1,20} (?P<limit_mib>\d{1,9}) MB \(fatal\)"),
         ("macOS", True,
             r"memorystatus: killing_\w{1,40} pid (?P<pid>\d{1,10}) \[(?P<comm>.{1,64}?)\] "
             r"\((?:per-process-limit|vm-[a-z-]{1,40}|highwater|fc-thrashing|[a-z-]{1,40}-thrashing|"
             r"zone-map-exhaustion)\b[^)]{0,60}\)(?: (?P<usage_kb>\d{1,15})KB)?"),
+        ("macOS", True,
+            r"Process (?P<comm>.{1,64}?) \[(?P<pid>\d{1,10})\] killed by jetsam reason [a-z-]"),
         # Supervisors that restart what uses more than their own threshold
         ("PM2", True,
             r"Process (?P<comm>\S{1,64}) restarted because it exceeds --max-memory-restart "
@@ -433,6 +439,20 @@ KILLERS_HINT = (
     r"mem avail: |ow [Mm]emory! |MemAvailable \[|Sending SIG\w+ to the victim|"
     r"The victim (?:died|became) |"
     r"PID: +\d+, name: |badness: |Vm, MiB|cgroup_v2: /|killed: (?:out of swap|failed to|a thread)|"
-    r"memorystatus: |--max-memory-restart|too much memory \(|Checking any=|matches resource limit|"
+    r"memorystatus: |exceeded mem limit|by jetsam|--max-memory-restart|"
+    r"too much memory \(|Checking any=|matches resource limit|"
     r"' trying to restart"
 )
+
+
+_DYNO_MIB, _ROUNDED = 512, 0.05
+
+
+def quota_mib(used_mib: float, pct: float) -> float:
+    """Returns the quota of a dyno, a multiple of 512 MiB if the rounded figures allow it."""
+    if pct <= _ROUNDED:
+        return 0.0
+    # The size is truncated, the percentage rounded.
+    low, high = 100 * used_mib / (pct + _ROUNDED), 100 * (used_mib + 1) / (pct - _ROUNDED)
+    round_mib = _DYNO_MIB * round(high / _DYNO_MIB)
+    return float(round_mib if low <= round_mib <= high else round((low + high) / 2))

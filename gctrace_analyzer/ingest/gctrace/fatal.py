@@ -87,7 +87,8 @@ _OF_METADATA = re.compile(r"allocating |cannot allocate memory|failed to (?:rese
 """Errors about tables of the runtime itself, which do not hold objects."""
 
 _AT_START = re.compile(
-    r"runtime\.(?:schedinit|mallocinit|doInit1?)\(|sysMap(?:OS)?\(0xc000000000,"
+    r"runtime\.(?:schedinit|mallocinit|doInit1?)\(|sysMap(?:OS)?\(0xc000000000,|"
+    r"\(\*pageAlloc\)\.(?:sysInit|init)\("
 )
 """Functions that run before main, and the address of the first memory of a heap."""
 
@@ -244,7 +245,9 @@ def _traced(row: Row, text: str) -> Row:
         known["kind"] = AT_START
     if _OF_OLD_GO.search(text):
         known["go_version"] = "<1.17"
-    if end := _ARENA_USED.search(text) or _AT.search(text):
+    # Memory that had been returned is below where the heap ends.
+    end = _ARENA_USED.search(text) or _AT.search(text)
+    if end and "runtime.sysUsed" not in text:
         bases = next(bases for pattern, bases in _ARENAS if pattern.search(text))
         below = [int(end[1], 16) - base for base in bases]
         if sizes := [size for size in below if 0 < size < _MOST_ARENA_BYTES]:

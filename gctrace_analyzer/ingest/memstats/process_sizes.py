@@ -44,20 +44,20 @@ _IN_STAT = (
 """Names in `memory.stat`, whose totals include the groups below."""
 _NAMES: tuple[tuple[str, str, int], ...] = (
     # Resident: of a process, and of the processes in a container
-    (r"^(?:VmRSS|Rss):", "resident", _KIB),
+    (r"^[>\t ]{0,9}(?:VmRSS|Rss):", "resident", _KIB),
     (r"container_memory_rss|\"(?:rssBytes|total_rss)\" ?:", "resident", _BYTES),
     (r"namegroup_memory_bytes\{[^}\n]{0,300}memtype=\"resident\"[^}\n]{0,300}\}",
         "resident", _BYTES),
     (r"\bWorkingSet(?:64|Size)\b", "resident", _BYTES),
     (r"Physical footprint(?=:)|\b(?:RES|(?i:RSS|resident(?: (?:set|memory))?(?: size)?))\b",
         "resident", _PRINTED),
-    (r"^VmSize:", "virtual", _KIB),
+    (r"^[>\t ]{0,9}VmSize:", "virtual", _KIB),
     (r"(?i:Maximum resident set size \(kbytes\)|VmHWM|\bmaxrss\b)", "peak", _KIB),
     (r"Physical footprint \(peak\)|(?i:peak (?:RSS|resident\w*|memory))", "peak", _PRINTED),
     # What makes it up
-    (r"^(?:RssAnon|Anonymous):", "anonymous", _KIB),
+    (r"^[>\t ]{0,9}(?:RssAnon|Anonymous):", "anonymous", _KIB),
     (r"^LazyFree:", "returned", _KIB),
-    (r"^RssFile:", "file", _KIB),
+    (r"^[>\t ]{0,9}RssFile:", "file", _KIB),
     (r"^RssShmem:", "shared", _KIB),
     (r"\bPrivateMemorySize(?:64)?\b", "anonymous", _BYTES),
     # What each GC cycle scans
@@ -391,7 +391,7 @@ def _whole(known: Mapping[str, int]) -> str:
         return f"{_mib(known['resident'])} are resident"
     charged = known.get("charged")
     return (
-        f"{_mib(charged)} are charged to its control group, with page cache" if charged else ""
+        f"{_mib(charged)} are in use in its control group, with page cache" if charged else ""
     )
 
 

@@ -41,7 +41,11 @@ def costs(report: Report) -> Iterator[str]:
         timed = any(
             dumps[name].drop_nulls().n_unique() > 1 for name in ("logged_at", "elapsed_s")
         )
-        why = f"No cycle ended between the {dump}s" if timed else f"The {dump}s have no times"
+        counted = dumps["num_gc"].count() > 1
+        why = (
+            f"No cycle ended between the {dump}s" if counted else f"The {dump}s count no cycles"
+        )
+        why = why if timed else f"The times of the {dump}s are not known"
         yield f"{why}, so they do not show what GC costs now."
     else:
         yield f"Only a second {dump}, some time later, shows what GC costs now."

@@ -195,7 +195,9 @@ def _used_of_limits(states: pl.DataFrame) -> Iterator[str]:
         hits = f", and hit that {row['failcnt']:,} times" if row["failcnt"] else ""
         if used is not None and limit is not None:
             left = f"{mib(limit - used)} are left{hits}"
-            over = f"it {'is over' if used > limit else 'has reached'} its limit{hits}"
+            over = (
+                f"it {'is over' if mib(used) != mib(limit) else 'has reached'} its limit{hits}"
+            )
             yield (
                 f"{subject} used {mib(used)} of its {mib(limit)} ({share(used / limit)}): "
                 f"{left if used < limit else over}, and the input has no record of a kill."

@@ -328,7 +328,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("words", "said"),
         [
-            ([STEADY], "Expected another side after"),
+            ([STEADY], "Expected two sides or more"),
             ([f"a={STEADY}", f"a={DOUBLED}"], "a side with another name"),
             ([STEADY, "x="], "NAME=LOG"),
             ([STEADY, DOUBLED, "--gogc", "1,2,3"], "one value, or 2"),

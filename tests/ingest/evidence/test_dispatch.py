@@ -154,3 +154,13 @@ def test_what_a_command_finds_of_an_inspection_is_one_container() -> None:
         137,
         1 << 29,
     )
+
+
+def test_the_files_of_a_cgroup_are_read_below_typed_commands() -> None:
+    text = (
+        "$ cat /sys/fs/cgroup/memory.peak\n524288000\n$ cat /sys/fs/cgroup/memory.max\n524288000\n"
+        "$ cat /sys/fs/cgroup/memory.events\nlow 0\nhigh 0\nmax 812\noom 3\noom_kill 3\n"
+    )
+    state = read_text(text).container_states.row(0, named=True)
+    assert (state["memory_limit_bytes"], state["memory_used_bytes"]) == (524288000, 524288000)
+    assert (state["oom_killed"], state["kills"]) == (True, 3)

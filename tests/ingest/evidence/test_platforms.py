@@ -936,3 +936,36 @@ def test_a_message_is_about_whom_it_names_and_not_about_who_printed_it(prefix: s
     line = "Container ledger in pod prod/ledger-6c5f7d8b9-abcde has been OOMKilled 3 times in the last 10 minutes."
     (death,) = read_text(f"{prefix}{line}\n").post_mortems()
     assert (death.victim, death.pod) == ("ledger", "ledger-6c5f7d8b9-abcde")
+
+
+def test_what_a_supervisor_restarts_ends_again() -> None:
+    line = "2017-03-14 11:23:{},752 INFO exited: {} (terminated by SIGKILL; not expected)\n"
+    text = "".join(line.format(*end) for end in ((36, "01"), (40, "11"), (44, "01")))
+    assert read_text(text).container_states["name"].to_list() == ["01", "11", "01"]
+
+
+def test_the_exit_code_of_a_function_that_used_little_is_its_own() -> None:
+    text = (
+        "REPORT RequestId: d88f  Duration: 631.51 ms  Memory Size: 256 MB  Max Memory Used: {} MB\n"
+        "RequestId: d88f Error: Runtime exited with error: exit status 137\n"
+    )
+    small, full = (read_text(text.format(mib)).container_states for mib in (18, 256))
+    assert (small["signal"].to_list(), small["memory_used_bytes"].to_list()) == (
+        [None],
+        [18 * MIB],
+    )
+    assert full["oom_killed"].to_list() == [True]
+
+
+def test_an_app_that_reached_the_limit_of_ios_did_not_die_of_others() -> None:
+    text = (
+        "EXC_RESOURCE -> Tunnel[382] exceeded mem limit: ActiveHard 50 MB (fatal)\n"
+        "memorystatus: killing_specific_process pid 382 [Tunnel] (per-process-limit 100) 51201KB - x\n"
+        "Process Tunnel [382] killed by jetsam reason per-process-limit\n"
+    )
+    (death,) = read_text(text).post_mortems()
+    assert (
+        death.reading[0]
+        == "macOS ended it: it used 50.0 MiB, at or above its limit there, 50.0 MiB."
+    )
+    assert "ps aux" not in " ".join(death.advice)

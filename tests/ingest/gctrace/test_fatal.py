@@ -309,3 +309,16 @@ def test_an_earlier_gc_is_no_advice_where_it_could_not_free_what_was_asked_for(
 ) -> None:
     (death,) = read_text(text).post_mortems()
     assert "GOMEMLIMIT" not in " ".join(death.advice)
+
+
+@pytest.mark.parametrize(("frame", "known"), [("sysUsedOS", False), ("sysMapOS", True)])
+def test_memory_that_had_been_returned_does_not_show_how_much_there_was(
+    frame: str, known: bool
+) -> None:
+    text = (
+        "fatal error: out of memory\n\nruntime stack:\nruntime.throw({0x60aa31?, 0x0?})\n"
+        f"\truntime/panic.go:1023 +0x65\nruntime.{frame}(0xc870382000, 0x11dd2000)\n"
+        "\truntime/mem_windows.go:83 +0x1bb\n"
+    )
+    row = read_text(text).runtime_fatal.row(0, named=True)
+    assert (row["in_use_bytes"] is not None) is known
