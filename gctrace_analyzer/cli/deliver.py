@@ -10,11 +10,11 @@ from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
 
 from gctrace_analyzer.cli import exit_codes
 from gctrace_analyzer.cli.fail_on import report_checks
-from gctrace_analyzer.cli.screen import Colors, show, to_a_reader, working
+from gctrace_analyzer.cli.screen import Colors, say_wrote, show, to_a_reader, working
 from gctrace_analyzer.errors import BadSettingError, nearest
 from gctrace_analyzer.files import write_atomically
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.present.format import as_wide_as, printable
+from gctrace_analyzer.present.format import as_wide_as
 
 if TYPE_CHECKING:
     import argparse
@@ -140,8 +140,7 @@ def write_files(result: Result, args: argparse.Namespace) -> None:
     for path, kind in outputs(args):
         with working("analysing") as say_what:
             write_atomically(path, partial(write, result, kind, target=Sink(path, say_what)))
-        if sys.stderr.isatty():
-            print(f"Wrote {printable(str(path))}", file=sys.stderr)
+        say_wrote(str(path))
 
 
 def _print(result: Result, kind: str, colors: Colors) -> None:

@@ -23,7 +23,7 @@ from gctrace_analyzer.cli.options import (
     whole_number,
 )
 from gctrace_analyzer.cli.reading import add_server, reading, server_options
-from gctrace_analyzer.cli.screen import drawing, say
+from gctrace_analyzer.cli.screen import drawing, say, say_wrote
 from gctrace_analyzer.errors import BadSettingError, GctraceWarning
 from gctrace_analyzer.ingest.sources import is_server
 
@@ -108,6 +108,8 @@ def run(args: argparse.Namespace) -> Result:
     written = [*args.output, *([args.reports] if args.reports else [])]
     rows = _rows(args, inputs, folder, [*written, *args.compare_with])
     table = rows.collect()
+    if folder and inputs:
+        say_wrote(folder)
     summary = after_all(
         answers(table), [(name, answers(rows_then)) for name, rows_then in earlier]
     )
@@ -186,12 +188,13 @@ def _next(args: argparse.Namespace, folder: str | None, summary: Answers) -> Doc
     has_page = any(path.suffix == ".html" for path in args.output)
     earlier = [word for place in args.compare_with for word in ("--compare-with", place)]
     of = typed if folder is None else shlex.join(["-o", folder, *earlier])
-    if of and len(of) <= _SHORT and not has_page:
+    if of and len(of) <= _SHORT:
         rows = max((ranked.total for ranked in rankings(summary, args.top)), default=0)
         more = f" --top {rows}" if args.top < rows <= _MOST_ROWS else ""
         if more or not args.everything:
             steps.append(f"gctrace-analyze fleet {of} --all{more}")
-        steps.append(f"gctrace-analyze fleet {of} {page}")
+        if not has_page:
+            steps.append(f"gctrace-analyze fleet {of} {page}")
     if not steps:
         return ()
     named = [Sentence("Next:" if step is steps[0] else "", step, "bold") for step in steps]

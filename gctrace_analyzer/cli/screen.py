@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from gctrace_analyzer.present.format import WIDTH, as_wide_as
+from gctrace_analyzer.present.format import WIDTH, as_wide_as, printable
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -279,6 +279,12 @@ def to_ascii(text: str) -> str:
 def say(message: str) -> None:
     """Prints to standard error everything that is not a result."""
     print(without_commands(message), file=sys.stderr)
+
+
+def say_wrote(place: str) -> None:
+    """Says on a terminal what was written."""
+    if sys.stderr.isatty():
+        print(f"Wrote {printable(place)}", file=sys.stderr)
 
 
 def without_commands(text: str) -> str:

@@ -234,7 +234,7 @@ def _table(shown: Table) -> Iterator[Line]:
     if shown.more:
         yield (("  " + shown.more, ""),)
     if left_out := [head for head in whole.head if head not in shown.head]:
-        yield ((f"  (no room at this width for: {', '.join(left_out)})", "dim"),)
+        yield ((f"  (with --width {_columns(whole)} also: {', '.join(left_out)})", "dim"),)
 
 
 _INTERVAL = re.compile(r" \(\S{1,20}–\S{1,20}\)$")
@@ -245,15 +245,7 @@ def _without_spare(shown: Table) -> Table:
 
     The intervals in such a column go first.
     """
-    cells = [("", *shown.head[1:]), *(("  " + row[0], *row[1:]) for row in shown.rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    if shown.least and shown.least[0]:
-        widths[0] = min(widths[0], 2 + shown.least[0])
-    widths[0] = max(widths[0], len(shown.head[0]))
-    if _is_prose(shown):
-        widths[-1] = min(widths[-1], shown.least[-1])
-    gaps = (1 + _is_prose(shown)) * (len(widths) - 1)
-    if not shown.spare or sum(widths) + gaps <= width():
+    if not shown.spare or _columns(shown) <= width():
         return shown
     out, *others = shown.spare
     if any(_INTERVAL.search(row[out]) for row in shown.rows):
@@ -263,6 +255,18 @@ def _without_spare(shown: Table) -> Table:
         return _without_spare(replace(shown, rows=rows))
     spare = tuple(at - (at > out) for at in others)
     return _without_spare(replace(_without(shown, out), spare=spare))
+
+
+def _columns(shown: Table) -> int:
+    """Returns the width at which a table has room for all its columns."""
+    cells = [("", *shown.head[1:]), *(("  " + row[0], *row[1:]) for row in shown.rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    if shown.least and shown.least[0]:
+        widths[0] = min(widths[0], 2 + shown.least[0])
+    widths[0] = max(widths[0], len(shown.head[0]))
+    if _is_prose(shown):
+        widths[-1] = min(widths[-1], shown.least[-1])
+    return sum(widths) + (1 + _is_prose(shown)) * (len(widths) - 1)
 
 
 def _without(shown: Table, out: int) -> Table:

@@ -519,7 +519,7 @@ def test_other_problems_are_counted_each_with_the_processes_that_have_it() -> No
     )
     sentence = fleet.verdict(found).sentence
     assert sentence == (
-        "6 processes of web have other problems: 3 long STW sweep termination, 2 old Go, 1 high GC CPU."
+        "6 processes of web have other problems: 3 with long pauses in sweep termination, 2 with an old Go version, 1 with high GC CPU."
     )
     (problem,) = found.problems.to_dicts()
     assert (problem["problem"], problem["affected"], problem["processes"]) == (

@@ -94,7 +94,9 @@ def test_what_is_next_and_what_is_printed_are_commands_and_the_summary(
     assert main(["fleet", "-o", str(rows), "-o", str(page)]) == 0
     printed = capsys.readouterr().out
     assert "1 process" in printed
-    assert "Next:" not in printed
+    assert f"Next: gctrace-analyze fleet -o {rows} --all\n" in printed
+    assert main(["fleet", "-o", str(rows), "-o", str(page), "--all"]) == 0
+    assert "Next:" not in capsys.readouterr().out
     assert main([str(rows)]) == 3
     assert f"gctrace-analyze fleet {rows}" in capsys.readouterr().err
     assert main(["fleet", str(rows), "-f", "json"]) == 0

@@ -75,6 +75,9 @@ def test_a_terminal_is_told_which_files_were_written(
     page = tmp_path / "report.html"
     assert main([str(logfile(tmp_path / "run.log", records(5))), "-o", str(page)]) == 0
     assert shown.getvalue() == f"Wrote {page}\n"
+    rows = tmp_path / "rows.parquet"
+    assert main(["fleet", str(tmp_path / "run.log"), "-o", str(rows), "-o", str(page)]) == 0
+    assert shown.getvalue().endswith(f"Wrote {rows}\nWrote {page}\n")
 
 
 def test_the_line_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

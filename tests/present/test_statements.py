@@ -591,7 +591,7 @@ def test_a_narrow_table_keeps_the_frequency_or_says_that_it_is_left_out() -> Non
         ("What if", "GC CPU+idle %", "cycles/s", "heap peak MiB"), "lrrr", [cells], spare=(2,)
     )
     assert "1.6 (1.2–2.1)" in plain([table])
-    for columns, last in ((66, cells[3]), (62, "(no room at this width for: cycles/s)")):
+    for columns, last in ((66, cells[3]), (62, "(with --width 70 also: cycles/s)")):
         with as_wide_as(columns):
             shown = plain([table])
         assert (" 1.6 " in shown) == (columns == 66)

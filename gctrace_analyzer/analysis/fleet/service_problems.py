@@ -92,5 +92,7 @@ def to_do() -> pl.Expr:
     first_words = action.str.extract(r"^(.*?)(?: \([^)]*)?(?:[.:;] |\.?$)")
     # A server's figures alone give no setting.
     # One setting for all processes of a service: that which most of them are recommended.
-    usual = pl.when("advice_changes").then(usual_setting().over("service"))
+    # A process whose own report asks for something else first gets that.
+    is_setting = pl.col("action").str.contains(r"GO(GC|MEMLIMIT)=").fill_null(value=True)
+    usual = pl.when(pl.col("advice_changes") & is_setting).then(usual_setting().over("service"))
     return pl.coalesce(usual, raised, limit, first_words, pl.lit(NO_ADVICE))

@@ -297,15 +297,18 @@ def _counted(values: pl.Series) -> str:
     )
     if len(counts) == 1:
         return _in_words(counts[values.name][0])
-    parts = [f"{number:,} {_in_words(name)}" for name, number in counts.head(_NAMES).rows()]
+    parts = [
+        f"{number:,} with {_in_words(name)}" for name, number in counts.head(_NAMES).rows()
+    ]
     rest = int(counts["number"][_NAMES:].sum())
     return ", ".join([*parts, *([f"{rest:,} others"] if rest else [])])
 
 
 def _in_words(name: str) -> str:
-    """Returns the name of a finding in words: `long STW sweep termination`."""
+    """Returns the name of a finding in words: `long pauses in sweep termination`."""
+    name = name.replace("long-stw-", "long-pauses-in-").replace("old-go", "an-old-Go-version")
     words = re.sub(r"\b(gc|cpu|stw|gogc)\b", lambda word: word[0].upper(), name)
-    return printable(words.replace("-go", " Go").replace("-", " "))
+    return printable(words.replace("-", " "))
 
 
 def _names(values: pl.Series) -> str:
