@@ -186,8 +186,8 @@ def _warnings(load: Load, model: Model, *, refused: bool, is_part: bool) -> Iter
         first, last = (max(size, 0.0) for size in (load.true_live_first, load.true_live_last))
         yield (
             f"the live heap went from {first:,.0f} MiB in the first quarter of "
-            f"{'these' if is_part else 'the'} cycles to {last:,.0f} in the last (medians); the "
-            f"predictions are for {load.true_live:,.0f} MiB"
+            f"{'these' if is_part else 'the'} cycles to {last:,.0f} in the last (medians); "
+            f"cycles/s and GC CPU are predicted for {load.true_live:,.0f} MiB"
         )
     elif load.variation > UNSTEADY:
         yield (
@@ -267,9 +267,8 @@ def _about_thrashing(baseline: Baseline) -> Baseline:
         return baseline
     time_range = (
         f"predicted from {load.begin_s:.1f} s to {load.begin_s + load.span_s:.1f} s, the "
-        "longest time range without limit thrashing; the figures of the present setting are of "
-        "the whole log, and the peak is from when the live heap was largest, "
-        f"{math.floor(most):,} MiB"
+        "longest time range without limit thrashing; the present setting is as measured in the "
+        f"whole log, and heap peaks are for its largest live heap, {math.floor(most):,} MiB"
     )
     return replace(baseline, warnings=(*baseline.warnings, time_range))
 

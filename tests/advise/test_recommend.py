@@ -232,7 +232,7 @@ def grown(until_s: float) -> gca.Run:
 def test_a_growing_heap_is_predicted_for_the_whole_log() -> None:
     run = grown(85)
     assert any(
-        "in the last (medians); the predictions are for" in each
+        "in the last (medians); cycles/s and GC CPU are predicted for" in each
         for each in run.advice.baseline.warnings
     )
     assert run.advice.baseline.growth_is_known

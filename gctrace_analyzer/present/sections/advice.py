@@ -55,7 +55,7 @@ _CPU = {
 }
 """How the columns with GC CPU are called."""
 
-_IDLE = f"+idle: with marking on idle CPUs · without the first {DEFAULT.warm_up_s:g} s"
+_IDLE = f"+idle: with marking on idle CPUs · without start-up (first {DEFAULT.warm_up_s:g} s)"
 
 
 def _about(text: str, limit: float | None, predictor: Predictor | None) -> str:
@@ -265,7 +265,8 @@ def reasons(rows: pl.DataFrame, predictor: Predictor, said: str = "") -> list[tu
         why = f": {doubt}" if (doubt := predictor.doubt(row)) else ""
         is_tested = row["confidence"] != "low" or "gctrace-analyze measure" in said
         test = "" if is_tested else "; test it with gctrace-analyze measure"
-        sentences.append(("Confidence", f"{row['confidence']}{why}{test}"))
+        firm = ', so "try", not "advised"' if word_of(first) == "try" else ""
+        sentences.append(("Confidence", f"{row['confidence']}{firm}{why}{test}"))
     return sentences
 
 

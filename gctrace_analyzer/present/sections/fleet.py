@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -21,7 +20,7 @@ from gctrace_analyzer.present.document import (
     Title,
 )
 from gctrace_analyzer.present.fleet_tables import cores, rankings, size_unit
-from gctrace_analyzer.present.format import count, printable, share
+from gctrace_analyzer.present.format import count, printable, share, words
 from gctrace_analyzer.present.sections.verdict import WORDS
 
 if TYPE_CHECKING:
@@ -307,8 +306,8 @@ def _counted(values: pl.Series) -> str:
 def _in_words(name: str) -> str:
     """Returns the name of a finding in words: `long pauses in sweep termination`."""
     name = name.replace("long-stw-", "long-pauses-in-").replace("old-go", "an-old-Go-version")
-    words = re.sub(r"\b(gc|cpu|stw|gogc)\b", lambda word: word[0].upper(), name)
-    return printable(words.replace("-", " "))
+    text = printable(words(name))
+    return text if text[:2].isupper() else f"{text[:1].lower()}{text[1:]}"
 
 
 def _names(values: pl.Series) -> str:
