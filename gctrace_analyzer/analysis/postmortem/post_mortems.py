@@ -7,7 +7,7 @@ Proof of an OOM kill is a record of the kernel or of systemd-oomd, a container s
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -164,6 +164,10 @@ def _post_mortem(
 ) -> PostMortem:
     cycles = enriched.filter(process=match.process) if match else enriched.clear()
     minute = _last_cycles(death, cycles) if match else LastMinute()
+    given, goal = settings.value("memory_limit_mib"), minute.next_goal_mib
+    if given is not None and goal is not None:
+        # Above the limit, the goal is the live heap.
+        minute = replace(minute, next_goal_mib=min(goal, max(int(given), minute.live_mib or 0)))
     memory = _memory_at_death(death, cycles, tables)
     new_run = _new_run(death, match, cycles, tables["processes"])
     if new_run is not None:

@@ -305,7 +305,7 @@ def without_size(facts: Evidence) -> Iterator[str]:
     if facts.death.by_runtime:
         yield from of_runtime(facts.death)
         return
-    yield from _buy_time(facts, may_limit=False)
+    yield from _buy_time(facts)
     yield from _add_limit(facts.death)
     yield from (FIND_GROWTH,) if facts.minute.grew else ()
 
@@ -321,10 +321,10 @@ def _add_limit(death: Death) -> Iterator[str]:
         "systemctl show": death.is_unit,
         "docker inspect": death.container_id,
     }
-    by = next((f"the output of `{command}`" for command, name in shown.items() if name), None)
-    any_of = ", ".join(f"`{command}`" for command in shown)
+    by = [f"the output of `{command}`" for command, name in shown.items() if name]
+    of_any = f"what its platform shows ({', '.join(f'`{command}`' for command in shown)})"
     yield (
-        f"Add the memory limit as well: {by or f'what its platform shows ({any_of})'}, or the "
+        f"Add the memory limit as well: {by[0] if by else of_any}, or the "
         "whole message of the kernel (`journalctl -k`)."
     )
 
@@ -387,8 +387,7 @@ def without_cycles(
     program = "the program in it" if is_around else victim or "it"
     if_go = "" if is_go else f"If {program} is written in Go, "
     if limit is not None and facts.is_before_limits:
-        upgrade = without_limits(limit)
-        yield f"{if_go}{upgrade[0].lower()}{upgrade[1:]}" if if_go else upgrade
+        yield f"{if_go}{without_limits(limit)}".replace(", U", ", u")
     elif limit is not None and limit < LEAST_LIMIT_MIB:
         yield f"Raise the limit: no Go program fits into {size_text(limit)}."
     elif facts.is_small_part:
@@ -401,7 +400,7 @@ def without_cycles(
             ": this prevents the next kill if the live heap and the memory outside of Go fit."
         )
     else:
-        yield from _buy_time(facts, may_limit=is_go and given is None)
+        yield from _buy_time(facts, settings if is_go and given is None else None)
     if facts.death.by_runtime:
         yield from of_runtime(facts.death)
     yield _what_to_add(facts, tables, traced, if_go)
@@ -457,7 +456,7 @@ def _is_known_go(death: Death) -> bool:
     return any(GO.fullmatch(re.split(r"[@.]", name)[0]) for name in names if name)
 
 
-def _buy_time(facts: Evidence, *, may_limit: bool) -> Iterator[str]:
+def _buy_time(facts: Evidence, of_go: Settings | None = None) -> Iterator[str]:
     """Yields what delays the next kill while its cause is not known, and on what condition."""
     death, limit, had = facts.death, facts.limit.limit_mib, facts.memory.resident_mib or 0.0
     own = not (death.is_inside or facts.is_before_limits or facts.memory.largest)
@@ -468,9 +467,10 @@ def _buy_time(facts: Evidence, *, may_limit: bool) -> Iterator[str]:
             f"To buy time, raise the limit of {size_text(limit)}, and GOMEMLIMIT to 90 % of the "
             "new one, if the host has room for more."
         )
-    elif may_limit and own and had > SMALL_MIB:
+    elif of_go is not None and own and had > SMALL_MIB:
+        had -= float(of_go.value("off_heap_mib") or 0.0)
         yield (
-            f"To buy time, set GOMEMLIMIT={int(MOST_OF_LIMIT * had)}MiB (90 % of what it had at "
+            f"To buy time, set GOMEMLIMIT={int(MOST_OF_LIMIT * had)}MiB (90 % of what Go had at "
             "the kill), if its live heap is smaller, or give it more memory."
         )
     elif death.scope == "global":

@@ -95,7 +95,8 @@ def read(
     of_one_pod = len({row.get("pod") for row in described}) == 1
     platforms.mark_stopped(described, stops, everywhere=of_one_pod)
     rows["benchmarks"] = bench_lines.read(messages)
-    notes = (*log_messages.of_last_times(messages), *crashes, *stated)
+    cut = bench_lines.of_cut(messages, rows["benchmarks"])
+    notes = (*log_messages.of_last_times(messages), *crashes, *stated, *cut)
     rows["notes"] = [{"note": note} for note in notes]
     rows["rejected"] = list(_unreadable(messages))
     return rows

@@ -491,7 +491,7 @@ def test_dumps_show_the_heap_of_a_kill_without_cycles(
     found = explain(evidence(**facts), dumps(*sizes))
     assert said in found.reading[-1]
     # Of Go programs alone, what was resident bounds a memory limit.
-    sets = "set GOMEMLIMIT=450MiB (90 % of what it had at the kill), if its live heap"
+    sets = "set GOMEMLIMIT=450MiB (90 % of what Go had at the kill), if its live heap"
     assert (sets if sizes else "Find out which program has the most memory") in found.advice[0]
     assert found.advice[1].startswith(
         "Run the program with" if sizes else "If api is written in Go, run it with"

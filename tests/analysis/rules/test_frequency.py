@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from gctrace_analyzer.analysis.rules import frequency
+from gctrace_analyzer.testing import read_text
 from tests.helpers.facts import facts_of, log_of, matches
 
 
@@ -88,3 +90,18 @@ def test_the_forced_cycles_of_benchmarks_are_those_of_package_testing() -> None:
     (finding,) = matches(frequency.forced_gc, replace(facts, is_benchmark=True))
     assert (finding.severity, finding.advice) == ("info", "No action needed.")
     assert "go test -bench" in finding.evidence
+
+
+def test_cycles_next_to_a_benchmark_without_its_result_are_those_of_go_test() -> None:
+    cycle = (
+        "gc {} @0.00{}s 4%: 0.006+0.091+0.005 ms clock, 0.051+0/0.098/0.059+0.046 ms cpu, "
+        "0->0->0 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 8 P (forced)\n"
+    )
+    text = "".join(cycle.format(n, n) for n in range(1, 4))
+    run = read_text(
+        f"{text}pkg: example.com/x\nBenchmark_add/##add##-8           {cycle.format(4, 4)}"
+    )
+    assert (
+        "gc-forced" not in run.findings().filter(pl.col("severity") != "info")["name"].to_list()
+    )
+    assert "Lines of `go test -bench`" in " ".join(str(run.report().analysis.log.notes).split())
