@@ -118,9 +118,9 @@ def dashboard(
     shown = [*_head(report, progress, width), ()]
     span = min(progress.window_s, report.analysis.summary.span_s or progress.window_s)
     about = f"Figures of the last {format.duration(span)}, up to gc {last_gc:,}"
-    points = _points(trend, now_s, bars(width))
-    has_scale = points and width >= _SCALED
-    bar = format.duration(trend["end_s"][0] - trend["start_s"][0]) if has_scale else ""
+    bar_is = trend["end_s"][0] - trend["start_s"][0] if len(trend) else math.inf
+    points = _points(trend, now_s, bars(width)) if bar_is <= span else {}
+    bar = format.duration(bar_is) if points and width >= _SCALED else ""
     shown.append(((about, "bold"), (f"; a bar is {bar}" if bar else "", "dim")))
     figures = overview.state(report)
     longest = max((len(figure.value) for figure in figures), default=0)
@@ -175,8 +175,6 @@ def _points(
     trend: pl.DataFrame, now_s: float | None, count: int
 ) -> dict[str, list[float | None]]:
     """Returns the values of the last `count` windows by column; None for unknown values."""
-    if trend.is_empty():
-        return {}
     length = trend["end_s"][0] - trend["start_s"][0]
     at = (trend["start_s"] / length).round().cast(pl.Int64)
     last = int(at[-1]) if now_s is None else max(math.floor(now_s / length), int(at[-1]))
@@ -280,4 +278,5 @@ def interval_line(row: Row) -> str:
 def episode_line(row: Row) -> str:
     """Formats an episode (`schema.EPISODES`) that has started, in lines of 80 columns."""
     text = f"{row['severity']}: {row['kind']}: {format.printable(row['reason'])}"
+    text += " No action needed." * (row["severity"] == "info")
     return "\n".join(wrap(text, 80, " " * 10, " " * 10))

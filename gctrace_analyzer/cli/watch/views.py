@@ -271,13 +271,13 @@ class _DashboardView:
         if now < self._redraw_at or (self._is_drawn and not is_old and not is_due):
             return
         # The newest cycle is drawn at once; calculating the figures takes a moment.
-        self._draw(newest)
+        self._draw()
         self._is_drawn, self._drawn_at = True, time.monotonic()
         took_s = self._drawn_at - now
         self._redraw_at = self._drawn_at + min(REDRAW_FACTOR * took_s, MOST_REDRAW_S)
         if is_due:
             self._calculate()
-            self._draw(newest)
+            self._draw()
 
     def notice(self, text: str) -> None:
         self._notice = text
@@ -312,12 +312,12 @@ class _DashboardView:
         most_s = MOST_PAUSE_S if self._next_at else FIRST_PAUSE_S
         self._next_at = time.monotonic() + min(pause_s, most_s)
 
-    def _draw(self, newest: Row | None) -> None:
+    def _draw(self) -> None:
         seen = dashboard.WatchProgress(
             title=self._options.title,
             cycles=self._live.cycles,
             lines=self._live.lines,
-            newest=newest,
+            newest=self._live.newest,
             age_s=time.monotonic() - self._arrived_at,
             window_s=self._options.window_s,
             notice=self._notice,

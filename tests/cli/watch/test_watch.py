@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -20,7 +21,9 @@ import gctrace_analyzer as gca
 from gctrace_analyzer import live as live_module
 from gctrace_analyzer.api import live
 from gctrace_analyzer.cli import main
+from gctrace_analyzer.cli.screen import Colors
 from gctrace_analyzer.cli.watch.child import StderrFilter
+from gctrace_analyzer.cli.watch.views import ViewOptions, create_view
 from gctrace_analyzer.ingest.follow import Followed, Stop
 from gctrace_analyzer.ingest.sources import SourceFacts
 from gctrace_analyzer.present import dashboard
@@ -349,6 +352,52 @@ def drawn_dashboard(name: str, width: int) -> list[str]:
     drawn = ["".join(part for part, _ in line).rstrip() for line in shown]
     assert max(map(len, drawn)) <= width
     return drawn
+
+
+def test_no_bar_is_longer_than_the_time_that_is_shown(tmp_path: Path) -> None:
+    begin = tmp_path / "begin.log"
+    begin.write_text("".join(SAMPLE.read_text().splitlines(keepends=True)[:7]))
+    (about,) = [line for line in drawn_dashboard(str(begin), 80) if "Figures of" in line]
+    assert about.endswith(", up to gc 4")
+
+
+def test_a_dashboard_counts_the_cycle_that_it_calls_the_newest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen, drawn = live(), list[dashboard.WatchProgress]()
+    seen.begin(SourceFacts("run.log"))
+    lines = SAMPLE.read_bytes().splitlines(keepends=True)
+    seen.add(b"".join(lines[:20]))
+    options = ViewOptions(
+        "dashboard", io.StringIO(), Colors("never"), "run", 1, 60, False, None
+    )
+    view: Any = create_view(options, seen)
+    calculate = view._calculate
+
+    def calculate_while_lines_arrive() -> None:
+        calculate()
+        seen.add(b"".join(lines[20:30]))
+
+    monkeypatch.setattr(view, "_calculate", calculate_while_lines_arrive)
+
+    def draw(
+        _: object, __: object, progress: dashboard.WatchProgress, **___: object
+    ) -> list[Any]:
+        drawn.append(progress)
+        return []
+
+    monkeypatch.setattr(dashboard, "dashboard", draw)
+    view.tick()
+    view.end()
+    newest = drawn[-1].newest
+    assert newest is not None
+    assert newest["gc_num"] == drawn[-1].cycles > 9
+
+
+def test_an_episode_of_no_consequence_says_so() -> None:
+    row: Any = {"severity": "info", "kind": "gc-burst", "reason": "GC ran 7 times."}
+    assert dashboard.episode_line(row).endswith("GC ran 7 times. No action needed.")
+    assert "action" not in dashboard.episode_line({**row, "severity": "bad"})
 
 
 @pytest.mark.parametrize("width", [80, 60, 40])
