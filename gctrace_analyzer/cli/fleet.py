@@ -181,20 +181,16 @@ def _next(args: argparse.Namespace, folder: str | None, summary: Answers) -> Doc
     from gctrace_analyzer.present.document import Gap, Sentence, Sentences
     from gctrace_analyzer.present.fleet_tables import rankings
 
-    files = summary.totals.files
     typed = shlex.join(word for word in args.words[1:] if word != "--all")
-    page = f"-o fleet.html{' --reports reports' if files else ''}"
-    steps = []
-    has_page = any(path.suffix == ".html" for path in args.output)
     earlier = [word for place in args.compare_with for word in ("--compare-with", place)]
     of = typed if folder is None else shlex.join(["-o", folder, *earlier])
-    if of and len(of) <= _SHORT:
-        rows = max((ranked.total for ranked in rankings(summary, args.top)), default=0)
-        more = f" --top {rows}" if args.top < rows <= _MOST_ROWS else ""
-        if more or not args.everything:
-            steps.append(f"gctrace-analyze fleet {of} --all{more}")
-        if not has_page:
-            steps.append(f"gctrace-analyze fleet {of} {page}")
+    rows = max((ranked.total for ranked in rankings(summary, args.top)), default=0)
+    more = f" --top {rows}" if args.top < rows <= _MOST_ROWS else ""
+    page = f"-o fleet.html{' --reports reports' if summary.totals.files else ''}"
+    has_page = any(path.suffix == ".html" for path in args.output)
+    added = (f"--all{more}" if more or not args.everything else "", "" if has_page else page)
+    is_short = 0 < len(of) <= _SHORT
+    steps = [f"gctrace-analyze fleet {of} {each}" for each in added if each and is_short]
     if not steps:
         return ()
     named = [Sentence("Next:" if step is steps[0] else "", step, "bold") for step in steps]

@@ -119,7 +119,7 @@ def dashboard(
     span = min(progress.window_s, report.analysis.summary.span_s or progress.window_s)
     about = f"Figures of the last {format.duration(span)}, up to gc {last_gc:,}"
     bar_is = trend["end_s"][0] - trend["start_s"][0] if len(trend) else math.inf
-    points = _points(trend, now_s, bars(width)) if bar_is <= span else {}
+    points = _points(trend, bar_is, now_s, bars(width)) if bar_is <= span else {}
     bar = format.duration(bar_is) if points and width >= _SCALED else ""
     shown.append(((about, "bold"), (f"; a bar is {bar}" if bar else "", "dim")))
     figures = overview.state(report)
@@ -172,10 +172,9 @@ def _newest(row: Row, age_s: float) -> list[str]:
 
 
 def _points(
-    trend: pl.DataFrame, now_s: float | None, count: int
+    trend: pl.DataFrame, length: float, now_s: float | None, count: int
 ) -> dict[str, list[float | None]]:
-    """Returns the values of the last `count` windows by column; None for unknown values."""
-    length = trend["end_s"][0] - trend["start_s"][0]
+    """Returns the last `count` windows of this length by column; None for unknown values."""
     at = (trend["start_s"] / length).round().cast(pl.Int64)
     last = int(at[-1]) if now_s is None else max(math.floor(now_s / length), int(at[-1]))
     # Starts at the first window, so that the line grows from the left until it is full.

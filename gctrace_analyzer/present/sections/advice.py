@@ -257,11 +257,8 @@ def reasons(rows: pl.DataFrame, predictor: Predictor, said: str = "") -> list[tu
     sentences = [("Why", first["why"])]
     if first["memory_peak_mib"] is not None:
         sentences += [("Memory", text) for text in _memory(first, predictor)]
-    if first["risk"]:
-        sentences.append(("Note", first["risk"]))
-    sentences += [("Note", text) for text in predictor.warnings]
-    predicted = rows.filter(~pl.col("now")).head(1)
-    for row in predicted.iter_rows(named=True):
+    sentences += [("Note", text) for text in (first["risk"], *predictor.warnings) if text]
+    for row in rows.filter(~pl.col("now")).head(1).iter_rows(named=True):
         why = f": {doubt}" if (doubt := predictor.doubt(row)) else ""
         is_tested = row["confidence"] != "low" or "gctrace-analyze measure" in said
         test = "" if is_tested else "; test it with gctrace-analyze measure"
