@@ -10,8 +10,8 @@ from tests.helpers.written_profiles import DECODE, MAIN, RUNTIME, UNMARSHAL, tex
 HEAP = text(
     "heap profile: 3: 3072 [10: 10240] @ heap/1048576",
     {"3: 3072 [10: 10240]": [UNMARSHAL, DECODE, MAIN], "0: 0 [2: 2097152]": [MAIN, RUNTIME]},
-    ["# runtime.MemStats", "# Alloc = 1000", "# TotalAlloc = 2000", "# Sys = 3000",
-     "# HeapAlloc = 1000", "# HeapSys = 2000", "# NextGC = 4194304", "# NumGC = 3"],
+    ["# runtime.MemStats", "# Alloc = 1000000", "# TotalAlloc = 2000000", "# Sys = 3000000",
+     "# HeapAlloc = 1000000", "# HeapSys = 2000000", "# NextGC = 4194304", "# NumGC = 3"],
 )  # fmt: skip
 
 
