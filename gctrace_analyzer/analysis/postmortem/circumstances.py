@@ -94,7 +94,8 @@ def _by_killer(facts: Evidence) -> str | None:
     if death.killer in (*SUPERVISORS, "macOS") and death.usage_bytes is not None:
         limit, used = death.limit_bytes, size_text(death.usage_bytes / MIB)
         over = f", at or above its limit there, {size_text(limit / MIB)}" if limit else ""
-        low = " ran low on memory and" if death.scope == "global" else ""
+        is_low = death.killer == "macOS" and death.scope == "global"
+        low = " ran low on memory and" if is_low else ""
         return f"{death.killer}{low} ended it: it used {used}{over}."
     return None
 

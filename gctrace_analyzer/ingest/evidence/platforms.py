@@ -137,7 +137,7 @@ class _Reports:
         of_name = (who, number[0] if number and not row.get("container_id") else name or "")
         before, last, of_last = self.last.get(who, (line_no, row, set[wordings.Wording]()))
         same = self.by_number.get(of_name) if name else None
-        at, at_same = ((each or {}).get("printed_at") for each in (row, same))
+        at, at_same = ([(each or {}).get(name) for name in _TIMES] for each in (row, same))
         if wording.says == "ended" and at != at_same:
             same = None  # What a supervisor restarted has the same name, and ends again.
         is_near = line_no - before <= _NEAR_LINES and wording not in of_last
@@ -160,7 +160,7 @@ class _Reports:
             self.by_number[of_name] = row
 
 
-_PROVEN = ("killed", "in a group")
+_PROVEN, _TIMES = ("killed", "in a group"), ("logged_at", "printed_at")
 
 
 def _containers(messages: Sequence[Message], stops: Stops) -> Iterator[Row]:

@@ -938,8 +938,9 @@ def test_a_message_is_about_whom_it_names_and_not_about_who_printed_it(prefix: s
     assert (death.victim, death.pod) == ("ledger", "ledger-6c5f7d8b9-abcde")
 
 
-def test_what_a_supervisor_restarts_ends_again() -> None:
-    line = "2017-03-14 11:23:{},752 INFO exited: {} (terminated by SIGKILL; not expected)\n"
+@pytest.mark.parametrize("at", ["2017-03-14 11:23:{},752", "2017-03-14T11:23:{}Z"])
+def test_what_a_supervisor_restarts_ends_again(at: str) -> None:
+    line = f"{at} INFO exited: {{}} (terminated by SIGKILL; not expected)\n"
     text = "".join(line.format(*end) for end in ((36, "01"), (40, "11"), (44, "01")))
     assert read_text(text).container_states["name"].to_list() == ["01", "11", "01"]
 
@@ -969,3 +970,12 @@ def test_an_app_that_reached_the_limit_of_ios_did_not_die_of_others() -> None:
         == "macOS ended it: it used 50.0 MiB, at or above its limit there, 50.0 MiB."
     )
     assert "ps aux" not in " ".join(death.advice)
+
+
+def test_a_supervisor_without_a_known_limit_does_not_say_that_memory_ran_low() -> None:
+    text = (
+        "restarted the process named api at Tue Mar 14 11:23:36 2017 because it was consuming too "
+        "much memory (104857600 bytes RSS)\n"
+    )
+    for death in read_text(text).post_mortems():
+        assert "ran low on memory" not in " ".join(death.reading)
