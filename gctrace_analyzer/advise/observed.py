@@ -249,8 +249,8 @@ def thrashing(*, least: float, largest: float) -> str:
         largest: the largest live heap.
     """
     return (
-        f"{THRASHING}. Its peak live heap of {largest:,.0f} MiB needs a GOMEMLIMIT of at least "
-        f"{least:,.0f} MiB not to thrash, and {roomy_limit(least):,.0f} MiB to have room"
+        f"{THRASHING}. Its peak live heap of {largest:,.0f} MiB may thrash below a GOMEMLIMIT of "
+        f"{least:,.0f} MiB; {roomy_limit(least):,.0f} MiB leave it room"
     )
 
 
