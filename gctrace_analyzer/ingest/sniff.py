@@ -9,7 +9,6 @@ from gctrace_analyzer import core
 from gctrace_analyzer.errors import BadSettingError, NoDataError
 from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.ingest.evidence import words
-from gctrace_analyzer.ingest.gctrace.bench_lines import OF_CUT
 from gctrace_analyzer.ingest.memstats import csv
 from gctrace_analyzer.ingest.metrics import layouts
 from gctrace_analyzer.ingest.wrappers import csv_export, journal
@@ -337,7 +336,8 @@ _MOST_COMMANDS = 3
 def runs_benchmarks(notes: Iterable[str]) -> bool:
     """Returns whether the notes on reading a log show that `go test` ran benchmarks."""
     return any(
-        OF_CUT in note or (note.startswith(OF_TOOLCHAIN) and "-bench" in note) for note in notes
+        words.OF_CUT in note or (note.startswith(OF_TOOLCHAIN) and "-bench" in note)
+        for note in notes
     )
 
 

@@ -95,8 +95,9 @@ def read(
     of_one_pod = len({row.get("pod") for row in described}) == 1
     platforms.mark_stopped(described, stops, everywhere=of_one_pod)
     rows["benchmarks"] = bench_lines.read(messages)
-    cut = bench_lines.of_cut(messages, rows["benchmarks"])
-    notes = (*log_messages.of_last_times(messages), *crashes, *stated, *cut)
+    notes = [*log_messages.of_last_times(messages), *crashes, *stated]
+    if not rows["benchmarks"] and bench_lines.is_cut(messages):
+        notes.append(f"{words.OF_CUT}: it forces a GC cycle before each run of a benchmark.")
     rows["notes"] = [{"note": note} for note in notes]
     rows["rejected"] = list(_unreadable(messages))
     return rows

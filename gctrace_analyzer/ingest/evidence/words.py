@@ -37,6 +37,9 @@ COARSE = (
 )
 """A faster, less exact search than `dispatch.HINT`, for logs that are mostly gctrace."""
 
+OF_CUT = "Lines of `go test -bench` without a whole result"
+"""How the note on such lines begins."""
+
 OF_DOCUMENTS = (
     b"OOMKilled",
     b'"taskArn"',

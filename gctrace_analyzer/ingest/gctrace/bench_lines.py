@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.ingest import numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row
 
@@ -78,13 +78,9 @@ def read(messages: Sequence[Message]) -> list[Row]:
     return _named(rows)
 
 
-OF_CUT = "Lines of `go test -bench` without a whole result"
-
-
-def of_cut(messages: Sequence[Message], rows: Sequence[Row]) -> Iterator[str]:
-    """Yields what is true of the cycles next to lines of benchmarks that are cut off."""
-    if not rows and any(_CUT.search(message.text[:_CHARS]) for message in messages):
-        yield f"{OF_CUT}: it forces a GC cycle before each run of a benchmark."
+def is_cut(messages: Sequence[Message]) -> bool:
+    """Returns whether a line of a benchmark is among the messages, its result or its name alone."""
+    return any(_CUT.search(message.text[:_CHARS]) for message in messages)
 
 
 _CUT = re.compile(r"^#?Benchmark(?![a-z])\S{1,300}-\d{1,6}\s|\d ns/op\b")

@@ -33,7 +33,7 @@ _BYTES, _KIB, _PRINTED, _STATUS = 1, 1 << 10, 0, -1
 """The unit of a number without one; where it is printed, a number without one is no size. What
 `systemctl status` prints stands in no sentence."""
 
-_STAT = r"(?:^|kernel: )[ \t]{0,40}"
+_LINE = r"(?:^|kernel: )[>\t ]{0,40}"
 _OF_STAT = {
     "anon": "anonymous", "rss": "anonymous", "file": "cache", "cache": "cache",
     "shmem": "shared", "slab": "slab", "kernel": "kernel", "inactive_file": "inactive",
@@ -44,21 +44,21 @@ _IN_STAT = (
 """Names in `memory.stat`, whose totals include the groups below."""
 _NAMES: tuple[tuple[str, str, int], ...] = (
     # Resident: of a process, and of the processes in a container
-    (r"^[>\t ]{0,9}(?:VmRSS|Rss):", "resident", _KIB),
+    (rf"{_LINE}(?:VmRSS|Rss):", "resident", _KIB),
     (r"container_memory_rss|\"(?:rssBytes|total_rss)\" ?:", "resident", _BYTES),
     (r"namegroup_memory_bytes\{[^}\n]{0,300}memtype=\"resident\"[^}\n]{0,300}\}",
         "resident", _BYTES),
     (r"\bWorkingSet(?:64|Size)\b", "resident", _BYTES),
     (r"Physical footprint(?=:)|\b(?:RES|(?i:RSS|resident(?: (?:set|memory))?(?: size)?))\b",
         "resident", _PRINTED),
-    (r"^[>\t ]{0,9}VmSize:", "virtual", _KIB),
+    (rf"{_LINE}VmSize:", "virtual", _KIB),
     (r"(?i:Maximum resident set size \(kbytes\)|VmHWM|\bmaxrss\b)", "peak", _KIB),
     (r"Physical footprint \(peak\)|(?i:peak (?:RSS|resident\w*|memory))", "peak", _PRINTED),
     # What makes it up
-    (r"^[>\t ]{0,9}(?:RssAnon|Anonymous):", "anonymous", _KIB),
-    (r"^LazyFree:", "returned", _KIB),
-    (r"^[>\t ]{0,9}RssFile:", "file", _KIB),
-    (r"^RssShmem:", "shared", _KIB),
+    (rf"{_LINE}(?:RssAnon|Anonymous):", "anonymous", _KIB),
+    (rf"{_LINE}LazyFree:", "returned", _KIB),
+    (rf"{_LINE}RssFile:", "file", _KIB),
+    (rf"{_LINE}RssShmem:", "shared", _KIB),
     (r"\bPrivateMemorySize(?:64)?\b", "anonymous", _BYTES),
     # What each GC cycle scans
     *(
@@ -81,7 +81,7 @@ _NAMES: tuple[tuple[str, str, int], ...] = (
     (r"(?i:\bworking[ _]set(?:[ _]size)?\b)", "charged", _PRINTED),
     (r"container_memory_cache", "cache", _BYTES),
     (r"container_memory_kernel_usage", "kernel", _BYTES),
-    (rf"{_STAT}(?P<stat>{_IN_STAT})(?=[ :=]+\d)|\"(?P<quoted>{_IN_STAT})\":", "", _BYTES),
+    (rf"{_LINE}(?P<stat>{_IN_STAT})(?=[ :=]+\d)|\"(?P<quoted>{_IN_STAT})\":", "", _BYTES),
 )  # fmt: skip
 """Names of sizes, what they count (of `memory.stat`, `_OF_STAT` has it), and the unit of a number
 that has none."""

@@ -282,3 +282,15 @@ def test_old_go_may_keep_what_it_returned_so_that_no_memory_is_outside_it() -> N
     assert "Most of the memory is returned, or cgo (685 MiB" in " ".join(
         str(run.summary()).split()
     )
+
+
+@pytest.mark.parametrize("begin", ["", "    ", "> "])
+def test_all_sizes_of_proc_are_read_where_they_are_indented_or_quoted(begin: str) -> None:
+    lines = ("VmRSS:\t9000 kB", "RssAnon:\t8000 kB", "RssFile:\t2000 kB", "RssShmem:\t3000 kB")
+    known = sizes("Here it is:\n" + "\n".join(begin + line for line in lines))
+    assert known == {
+        "resident": 9000 << 10,
+        "anonymous": 8000 << 10,
+        "file": 2000 << 10,
+        "shared": 3000 << 10,
+    }
