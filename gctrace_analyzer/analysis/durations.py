@@ -269,7 +269,9 @@ def _contradiction(within: Within) -> tuple[list[pl.Expr], pl.Expr, pl.Expr]:
         ).alias(which)
         for which in ("most", "least")
     ]
-    printed, most, least = pl.col("printed"), pl.col("most"), pl.col("least")
+    printed, most = pl.col("printed"), pl.col("most")
+    # The runtime's share is of the time since a moment before the 0 of `@`.
+    least = pl.col("least") * pl.col("end_s") / (pl.col("end_s") + DEFAULT.before_start_s)
     difference = (
         pl.when(~(pl.col("end_s") >= DEFAULT.check_from_s).fill_null(value=False))
         .then(None)

@@ -463,8 +463,9 @@ def log_check_points(corrected: pl.DataFrame) -> float | None:
     stopping part of a pause only the CPU time that was really lost. So the true value lies between
     not counting pauses at all and counting them on every processor. This range is used from Go 1.18
     on, because the lines do not show which version it is. In a log that starts after cycle 1, the
-    first printed percentage is assumed to be right, and only a contradiction counts. Missing lines
-    and mixed programs cause a difference. Returns None if nothing can be compared.
+    first printed percentage is assumed to be right, and only a contradiction counts. The runtime's
+    time begins up to `before_start_s` earlier than the log's. Missing lines and mixed programs
+    cause a difference. Returns None if nothing can be compared.
 
     Args:
         corrected: what `correct_durations` returns, or the spans made of it.

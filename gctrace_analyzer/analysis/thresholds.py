@@ -373,6 +373,10 @@ class Thresholds:
     check_from_s: float = 0.1
     """Seconds since the start. Before, the rounding of `@` moves the percentage by a point."""
 
+    before_start_s: float = 0.02
+    """Seconds from the start of the runtime's clock of CPU time (procresize) to the 0 of `@`
+    (runtime.main): on a crowded machine some 10 ms."""
+
     log_check_points: float = 1.0
     """Percentage points between added up and printed GC CPU: at most 0.3 in 160 intact logs."""
 

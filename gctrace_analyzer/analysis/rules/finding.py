@@ -156,6 +156,20 @@ class ProcessFacts:
         early = self.warmed_up.head(2 * t.min_cycles)["effective_gogc"].drop_nulls()
         return median(early) > t.no_room_gogc or not self.limit_sets_most_goals
 
+    @cached_property
+    def fills_limit(self) -> float | None:
+        """The room for more heap at the end, in percent, if a growing live heap takes it up."""
+        last = self.thresholds.min_cycles
+        if not self.growth or not self.growth.is_steady or len(self.cycles) < 2 * last:
+            return None
+        # A median of fewer goals may be of the cycles before.
+        if self.limited_cycles["gc_num"].tail(last).to_list() != (
+            self.cycles["gc_num"].tail(last).to_list()
+        ):
+            return None
+        room = max(median(self.limited_cycles["effective_gogc"].tail(last)), 0.0)
+        return room if room < self.thresholds.limit_gogc_warn else None
+
     @property
     def live_heap_mib(self) -> float:
         """Median of the live heap; 0 if unknown."""

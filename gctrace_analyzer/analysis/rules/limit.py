@@ -132,7 +132,7 @@ def _above_limit(facts: ProcessFacts) -> str:
 
 def _causes(facts: ProcessFacts, otherwise: tuple[str, ...]) -> tuple[str, ...] | None:
     """Returns what explains a finding: the rule's causes if the live heap grew into the limit."""
-    return None if facts.grew_into_limit else otherwise
+    return None if facts.grew_into_limit or facts.fills_limit is not None else otherwise
 
 
 def _thrashed_in_passing(facts: ProcessFacts) -> bool:

@@ -48,8 +48,10 @@ _SETTLED = "Watch whether it goes on growing; this looks like a cache that has f
     "growth is slower at the end (under {t.growth_steady:.0%} of the mean in the last third), or "
     "if the log covers less than {t.growth_min_span_s:.0f} s or the upper bound of the slope is "
     "over {t.growth_regular_times:g} times the lower one, and the growth did not lead to "
-    "thrashing. It ends where the live heap falls for good to under {t.fallen_share:.0%} of its "
-    "highest level (90 % quantile over time). Needs at least {t.min_cycles} cycles.",
+    "thrashing or to {t.min_cycles} last goals under a memory limit with an effective GOGC under "
+    "{t.limit_gogc_warn:.0f}. It ends where the live heap falls for good to under "
+    "{t.fallen_share:.0%} of its highest level (90 % quantile over time). Needs at least "
+    "{t.min_cycles} cycles.",
     advice=FIND_GROWTH,
     needs="live heap of at least {t.min_cycles} cycles over time",
     contradicted_by="a load that grew as much, or growth that ends: a cache fills",
@@ -92,7 +94,12 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
         until = f"to {duration_text(maximum(thrash['end_s']))}" if growth.fall else "on"
         since_then = f"from {duration_text(since)} {until} " if since else ""
         text += f", and {since_then}{reason[0].lower()}{reason[1:]}"
-    serious = facts.grew_into_limit or growth.is_lasting
+    elif facts.fills_limit is not None:
+        text += (
+            f". At the end the memory limit leaves room for only {facts.fills_limit:.0f} % more"
+        )
+        advice = f"If this memory is needed, raise GOMEMLIMIT; if not, {compare}"
+    serious = facts.grew_into_limit or facts.fills_limit is not None or growth.is_lasting
     yield Evidence(
         "warn" if serious else "info",
         f"{text}.{growth.fall}",
@@ -105,10 +112,14 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
 
 
 def _headline(facts: ProcessFacts, growth: LiveGrowth, grown: str) -> str:
-    if not facts.grew_into_limit:
-        return f"{grown}: this is probably a leak."
-    fits = "fitted" if growth.fall else "fits"
     probably = " This is probably a leak." if growth.is_lasting else ""
+    if not facts.grew_into_limit:
+        if (room := facts.fills_limit) is None:
+            return f"{grown}: this is probably a leak."
+        return (
+            f"{grown}. At the end GOMEMLIMIT leaves room for only {room:.0f} % more.{probably}"
+        )
+    fits = "fitted" if growth.fall else "fits"
     cost = cost_of_thrashing(facts)
     return f"{grown} and no longer {fits} under GOMEMLIMIT{cost}.{growth.fall}{probably}"
 

@@ -50,11 +50,29 @@ def test_growth_in_a_short_log_is_a_note_without_a_rate_per_hour() -> None:
         assert "MiB/h" not in finding.evidence
 
 
+def test_growth_that_takes_the_room_below_a_memory_limit_is_a_warning() -> None:
+    """However short the log: the limit sets all goals from cycle 41 on."""
+
+    def live(n: int) -> int:
+        return min(90 + 2 * n, 200)
+
+    sizes: dict[str, Any] = {
+        "start": lambda n: min(2 * live(n), 240) - 10, "end": lambda n: min(2 * live(n), 240),
+        "live": live, "goal": lambda n: min(2 * live(n - 1), 240),
+    }  # fmt: skip
+    (finding,) = matches(live_heap.live_heap_growth, facts_of(log_of(60, **sizes)))
+    assert finding.severity == "warn"
+    assert finding.headline.endswith("At the end GOMEMLIMIT leaves room for only 20 % more.")
+    assert finding.advice.startswith("If this memory is needed, raise GOMEMLIMIT")
+    (early,) = matches(live_heap.live_heap_growth, facts_of(log_of(12, **sizes)))
+    assert early.severity == "info"
+
+
 def test_a_heap_that_has_stopped_growing_is_not_called_a_leak() -> None:
     def live(n: int) -> int:
         return 100 + 4 * min(n, 46)
 
-    sizes = {
+    sizes: dict[str, Any] = {
         "start": lambda n: 2 * live(n) - 10, "end": lambda n: 2 * live(n), "live": live,
         "goal": lambda n: 2 * live(n - 1),
     }  # fmt: skip
