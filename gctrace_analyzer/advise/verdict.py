@@ -220,6 +220,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     if growing is not None and advice.baseline.endless and not analysis.by_dumps:
         return Verdict("info", sentence, growing.advice)
     if better := _better_input(analysis, short=short, idle=idle):
+        if short and (since := _costly_since_start(analysis)):
+            return Verdict("warn", f"{since} {sentence}", better)
         return Verdict("info", sentence, better)
     if busy := _busy(analysis):
         return busy
@@ -278,7 +280,7 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
         those = f"; those that it has show no {shown}" if shown else ""
         return f"Most lines of the log are missing{those}"
     if short:
-        before = not_null(analysis.cycles["gc_cpu_since_start_pct"]).tail(1)
+        before = not_null(analysis.cycles[_SINCE_START[1]]).tail(1)
         was_costly = (before > 100 * t.gc_cpu_warn).any()
         costly = bool(headline_levels.costly(analysis.summaries.values(), t))
         if s.is_of_single_cycles and (analysis.cycles["start_s"] > t.short_log_s).all():
@@ -300,6 +302,23 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
     if (s.stw_max_ms or 0) > t.stw_bad_ms:
         start += ", except for single long pauses"
     return start
+
+
+def _costly_since_start(analysis: Analysis) -> str:
+    """Returns what GC took since the start, if that is much and the log holds little of it."""
+    t, last = analysis.thresholds, analysis.cycles[["start_s", *_SINCE_START]].tail(1)
+    if len(analysis.tables["processes"]) != 1 or analysis.log.selection or last.is_empty():
+        return ""
+    start_s, gc_num, printed = last.row(0)
+    if printed is None or (start_s or 0) < t.short_log_s or printed <= 100 * t.gc_cpu_warn:
+        return ""
+    return (
+        f"Since the start ({duration_text(start_s)}, {gc_num:,} cycles), GC has taken "
+        f"{printed:.0f} % of the CPU, as the runtime prints."
+    )
+
+
+_SINCE_START = ("gc_num", "gc_cpu_since_start_pct")
 
 
 def _no_problem_with(analysis: Analysis) -> str:

@@ -170,6 +170,12 @@ class ProcessFacts:
         room = max(median(self.limited_cycles["effective_gogc"].tail(last)), 0.0)
         return room if room < self.thresholds.limit_gogc_warn else None
 
+    def cost_share(self, of: pl.Series) -> float | None:
+        """Returns the share of the GC CPU time that some cycles (a mask) take; None: unknown."""
+        spent = self.cycles.select("gc_cpu_ms", of=of).drop_nulls("gc_cpu_ms")
+        whole = total(spent["gc_cpu_ms"])
+        return total(spent.filter("of")["gc_cpu_ms"]) / whole if whole > 0 else None
+
     @property
     def live_heap_mib(self) -> float:
         """Median of the live heap; 0 if unknown."""

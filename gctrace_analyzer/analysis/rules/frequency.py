@@ -16,7 +16,6 @@ from gctrace_analyzer.analysis.rules.finding import (
     example_lines,
     gc_cpu_text,
     percent,
-    total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.ingest.rows import since
@@ -115,7 +114,7 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
     t, summary = facts.thresholds, facts.summary
     forced, cpu = summary.forced_cycles, summary.gc_cpu_share
     if forced >= t.forced_min_cycles and forced > t.forced_share * summary.cycles:
-        cost = _forced_cost(facts)
+        cost = facts.cost_share(facts.cycles["forced"])
         little = cost is not None and cost < _FORCED_COST
         so = ", so it costs little" * ((cpu or 0.0) < t.gc_cpu_little)
         takes = "" if cpu is None else f"; GC takes {gc_cpu_text(summary)} of the CPU{so}"
@@ -135,13 +134,6 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
             headline=f"The program forced {forced:,} of {cycles_text(summary.cycles)}{takes}.",
             examples=example_lines(facts.cycles.filter(pl.col("forced"))),
         )
-
-
-def _forced_cost(facts: ProcessFacts) -> float | None:
-    """Returns the share of the GC CPU time that forced cycles take; None if it is unknown."""
-    spent = facts.cycles.select("forced", "gc_cpu_ms").drop_nulls()
-    whole = total(spent["gc_cpu_ms"])
-    return total(spent.filter("forced")["gc_cpu_ms"]) / whole if whole > 0 else None
 
 
 @rule(

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+_MOST_OF_COST = 0.5
+"""Share of the GC CPU time. With less, the heap minimum does not explain what GC costs."""
+
+_LARGER_AT_TIMES = "No action needed: most of what GC costs is in the other cycles."
+
+
 @rule(
     "GC004",
     "heap-minimum-bound",
@@ -33,7 +39,7 @@ if TYPE_CHECKING:
     condition="In over {t.heap_minimum_share:.0%} of the cycles (at least {t.min_cycles}) "
     f"for which it is known what set the goal, the goal is the heap minimum: {HEAP_MINIMUM_MIB} "
     "MiB × GOGC/100, and they are not forced. A warning if GC takes over {t.gc_cpu_warn:.0%} of "
-    "the CPU.",
+    f"the CPU, and these cycles over {_MOST_OF_COST:.0%} of that.",
     advice="Set GOGC=400 or more, which costs only a few MiB here.",
     needs="goals and live heaps of at least {t.min_cycles} cycles",
     contradicted_by="a GOMEMLIMIT that leaves as little: then it sets the goals",
@@ -46,13 +52,18 @@ def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
     own = (facts.goal_set_by == "heap-minimum") & ~facts.cycles["forced"]
     at_minimum = int(own.sum())
     if known >= t.min_cycles and at_minimum > t.heap_minimum_share * known:
+        cost = facts.cost_share(own)
         costly = (facts.summary.gc_cpu_share or 0) > t.gc_cpu_warn
+        # Of a heap that was larger for some time, the cycles of that time may cost the most.
+        little = cost is not None and cost <= _MOST_OF_COST
+        only = f" They take only {percent(cost)} of the GC CPU time." if little and cost else ""
         goal_mib = median(facts.cycles["heap_goal_mib"].filter(own))
         yield Evidence(
-            "warn" if costly else "info",
+            "warn" if costly and not little else "info",
             f"The goal was the heap minimum of {goal_mib:.0f} MiB in {at_minimum:,} of "
-            f"{cycles_text(len(facts.cycles))}.",
+            f"{cycles_text(len(facts.cycles))}.{only}",
             {"cycles": at_minimum},
+            advice=_LARGER_AT_TIMES if little else None,
             headline=f"The live heap is so small that GC runs at every {goal_mib:.0f} MiB "
             f"of heap: it takes {percent(facts.summary.gc_cpu_share or 0)} of the CPU.",
         )

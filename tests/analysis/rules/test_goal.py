@@ -20,6 +20,24 @@ def test_a_tiny_heap_is_bound_by_the_heap_minimum() -> None:
     assert not matches(goal.heap_minimum_bound, facts_of(log_of(40)))
 
 
+def test_a_tiny_heap_explains_no_cost_of_another_time() -> None:
+    """Of 40 cycles, 25 are those of a tiny heap; the 15 before take nearly all of the time."""
+    sizes = {
+        "start": lambda n: 3 if n > 15 else 190, "end": lambda n: 4 if n > 15 else 200,
+        "live": lambda n: 1 if n > 15 else 100, "goal": lambda n: 4 if n > 16 else 200,
+        "background": lambda n: 1 if n > 15 else 90,
+    }  # fmt: skip
+    text = log_of(40, **sizes)  # type: ignore[arg-type]
+    (finding,) = matches(goal.heap_minimum_bound, facts_of(text))
+    assert finding.severity == "info"
+    assert "of the GC CPU time." in finding.evidence
+    (costly,) = matches(
+        goal.heap_minimum_bound,
+        facts_of(log_of(40, start=3, end=4, live=1, goal=4, background=90)),
+    )
+    assert costly.severity == "warn"
+
+
 def test_a_heap_that_ends_above_its_goal_is_reported() -> None:
     assert not matches(goal.goal_overshoot, facts_of(log_of(60)))
     text = log_of(60, end=lambda n: int(2.4 * live(n - 1)))
