@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.postmortem.death import DEEDS, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import DOUBTS
+from gctrace_analyzer.analysis.postmortem.pairing import gap_s
 from gctrace_analyzer.units import IN_GIB_FROM_MIB, duration_text, size_text
 
 if TYPE_CHECKING:
@@ -32,14 +34,14 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     name = f" {death.victim}" if death.victim and len(victims) == 1 else ""
     if death.subject.endswith(" container"):
         name = name.removeprefix(" container")
-    if (which := which_of(death, deaths)) and reasons:
+    which = which_of(death, deaths)
+    if which and reasons:
         is_it = reasons[0].startswith("It ")
         reasons[0] = reasons[0].replace("It ", f"{which} ", 1)
         reasons[1:2] = [f"{'' if is_it else f'{which}: '}{text}" for text in reasons[1:2]]
-    causes = {other.cause for other in deaths}
-    deed, cause = "killed", "for lack of memory"
-    if len(causes) == 1:
-        deed = DEEDS.get(death.kind, deed)
+    deeds = sorted({DEEDS.get(other.kind, _KILLED) for other in deaths}, key=_KILLED.__ne__)
+    deed, cause = " or ".join(deeds), "for lack of memory"
+    if len({other.cause for other in deaths}) == 1:
         cause = death.cause.removeprefix(f"was {deed} ")
     if len(victims) > 1:
         what = f"{len(victims)} programs{_named(victims)} were {deed}"
@@ -49,6 +51,7 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
         subject = "The" if name.startswith(" container ") else death.subject
         what = f"{subject}{name} was {deed}"
     often = "" if len(deaths) == len(victims) else f" {len(deaths):,} times"
+    apart = "" if which else _apart(deaths)
     first = f", first{at}" if len(deaths) > 1 and at else at
     if len(deaths) == 1 and death.ran_s is not None:
         # Kubernetes prints whole seconds.
@@ -60,7 +63,30 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
             if is_child
             else f"{first}, {ran} after its start"
         )
-    return f"{what}{often} {cause}{first}{_resident(deaths)}. {' '.join(reasons)}".rstrip()
+    return (
+        f"{what}{often} {cause}{first}{apart}{_resident(deaths)}. {' '.join(reasons)}".rstrip()
+    )
+
+
+_KILLED = "killed"
+_AT_ONCE_S = 10.0
+"""Seconds. Kills nearer to each other are one incident; most clocks have whole seconds."""
+
+_REGULAR = 1.25
+"""Times the shortest time between two kills. If the longest is no longer, they are regular."""
+
+
+def _apart(deaths: Sequence[PostMortem]) -> str:
+    """Returns the times between several kills of one program, if a clock has all of them."""
+    since = [gap_s(deaths[0], other) for other in deaths]  # type: ignore[arg-type]  # times as in Death
+    at = sorted(each for each in since if each is not None)
+    gaps = sorted(b - a for a, b in pairwise(at) if b - a >= _AT_ONCE_S)
+    if len(at) < len(since) or not gaps:
+        return ""
+    ends = list(dict.fromkeys(map(duration_text, (gaps[0], gaps[-1]))))
+    span = " to ".join(ends)
+    is_regular = len(gaps) > 1 and gaps[-1] <= _REGULAR * gaps[0]
+    return f", every {span}" if is_regular else f", {span} apart"
 
 
 def which_of(death: PostMortem, deaths: Sequence[PostMortem]) -> str | None:
@@ -85,7 +111,7 @@ _IN_WHOLE_FROM_MIB = 10.0
 
 def resident_is(deaths: Sequence[PostMortem]) -> str:
     """Returns which pages the resident memory of several deaths does not count."""
-    kinds = {death.resident_is for death in deaths}
+    kinds = {death.resident_is for death in deaths if death.resident_mib is not None}
     return kinds.pop() if len(kinds) == 1 else ", for some of them without file pages"
 
 

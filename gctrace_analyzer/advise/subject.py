@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.rules.finding import percent
+from gctrace_analyzer.analysis.settings.program_names import NOT_GO
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import since
@@ -93,14 +94,22 @@ def advised_process(analysis: Analysis) -> int | None:
 def explained_kill(analysis: Analysis) -> PostMortem | None:
     """Returns the kill that the verdict explains.
 
-    Of several, it is the one that the cycles explain, or the first of what was killed most often.
+    Of several, it is the one that the cycles explain, or of which most is known of what was killed
+    most often.
     """
     longest = analysis.longest_process
     proven = [death for death in analysis.post_mortems if death.proven]
     times = Counter(death.victim for death in proven)
 
-    def rank(death: PostMortem) -> tuple[bool, bool, int]:
-        return death.live_mib is not None, death.process == longest, times[death.victim]
+    def rank(death: PostMortem) -> tuple[int, ...]:
+        known = (death.limit_mib, death.resident_mib)
+        return (
+            death.live_mib is not None,
+            death.process == longest,
+            NOT_GO.fullmatch(death.victim or "") is None,
+            times[death.victim],
+            len(known) - known.count(None),
+        )
 
     return max(proven, key=rank, default=None)
 

@@ -25,6 +25,7 @@ from gctrace_analyzer.present.plots.figure import Mark, Panel
 from gctrace_analyzer.present.plots.palette import LOOKS
 from gctrace_analyzer.present.sections import advice, comparison, evidence, findings, overview
 from gctrace_analyzer.present.sections.report import document
+from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths
 from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
@@ -57,6 +58,50 @@ def test_the_kills_of_a_loop_are_one_statement(loop: Run) -> None:
     assert dict(story)["Memory"] == "66.7 MiB to 108 MiB resident (without file pages)"
     (problem,) = findings.problems(report)
     assert problem.evidence == "8 times: OOM kill of node."
+
+
+LINE = (
+    "2026-02-03T10:{:02}:{:02}Z h kernel: Out of memory: Killed process {} ({}) total-vm:90000kB, "
+    "anon-rss:80000kB, file-rss:0kB, shmem-rss:0kB"
+)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "apart"),
+    [
+        ((0, 20, 40), ", every 20m 01s,"),
+        ((0, 20, 55), ", 20m 01s to 35m 01s apart,"),
+        ((0,), ""),
+    ],
+)
+def test_the_times_between_kills_are_said(minutes: tuple[int, ...], apart: str) -> None:
+    lines = [LINE.format(minute, n, n + 9, "api") for n, minute in enumerate(minutes)]
+    found = read_text("\n".join(lines)).report().verdict
+    assert found is not None
+    assert apart in found.sentence
+    assert ("every" in found.sentence or "apart" in found.sentence) == bool(apart)
+
+
+def test_an_eviction_is_no_oom_kill() -> None:
+    text = (
+        "Warning Evicted pod/api-{} The node was low on resource: memory. Threshold quantity: "
+        "100Mi, available: 51036Ki. Container api was using {}Mi, request is 0, has larger "
+        "consumption of memory.\n"
+    )
+    report = read_text(text.format("a", 1843) + text.format("b", 1243)).report()
+    assert dict(evidence.inputs(report)).popitem()[1].endswith(": 2 evictions")
+    (figure, *_) = figures_of_deaths(report)
+    assert figure.label == "Ended for memory"
+    both = read_text(text.format("a", 1843) + LINE.format(1, 2, 3, "api")).report()
+    assert both.verdict is not None
+    assert "was killed or evicted 2 times" in both.verdict.sentence
+
+
+def test_of_several_kills_the_one_of_a_program_that_may_be_go_is_explained() -> None:
+    lines = [LINE.format(n, 0, n + 9, comm) for n, comm in enumerate(["python3", "api"])]
+    found = read_text("\n".join(lines)).report().verdict
+    assert found is not None
+    assert found.action.startswith("api: ")
 
 
 def test_of_several_programs_that_were_killed_the_verdict_names_the_one_it_explains() -> None:

@@ -57,6 +57,20 @@ def test_the_end_of_a_unit_alone_proves_no_lack_of_memory(
     assert "nothing in the input proves that memory ran out" in found.sentence
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "memory.limit_in_bytes 536870912\nmemory.oom_control\noom_kill_disable 1\nunder_oom 1\n",
+        '[{"Id": "3f2a9d1c5e7b", "Name": "/api", "State": {"Status": "running", "OOMKilled": true,'
+        '"ExitCode": 0}, "HostConfig": {"Memory": 536870912, "OomKillDisable": true}}]',
+    ],
+)
+def test_a_group_without_the_oom_killer_waits(text: str) -> None:
+    found = verdict.shown(read_text(text).report())
+    assert "reached its memory limit of 512 MiB with its OOM killer off" in found.sentence
+    assert "--oom-kill-disable" in found.action
+
+
 def test_the_buffers_of_a_program_are_a_sentence() -> None:
     found = verdict.shown(gca.read(SAMPLES / "buffers-go1.16.csv").report())
     assert found.sentence.startswith("The program's own buffers rose from 20.0 MiB to 200 MiB.")

@@ -54,6 +54,7 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
         group = short_name(death.oom_memcg or "its cgroup, container or job")
         hits = f" {death.failcnt:,} times" if (death.failcnt or 0) > 1 else ""
         used = _with_used(death.used_bytes)
+        used += ", which all groups below it share" * death.is_shared_limit
         yield (
             f"It reached the memory limit of {group}{hits}{used}{_or_host(death)}; the input has "
             f"no record of how high that limit is.{_swap_and_restarts(facts)}"
@@ -113,6 +114,8 @@ def _at_limit(facts: Evidence, limit_mib: float) -> str:
         )
         limit_is = "its limit" if own else facts.limit.limit_is
         size = f"{size_text(limit_mib)}{used}{_or_host(death)}"
+        if death.is_shared_limit:
+            size += ", which all groups below it share"
         said = f"It reached {limit_is}: {size}"
         limit, most = size_text(limit_mib), size_text((death.used_bytes or 0) / MIB)
         # The kernel compares what it counts itself; others may report a limit that was not hit.
@@ -247,6 +250,19 @@ def holders(tasks: pl.DataFrame, victim: int | None = None) -> Iterator[str]:
     of_victim = swapped_mib(tasks.filter(pl.col("pid") == (victim or -1)))
     if of_victim is None and (size_mib := swapped_mib(tasks)):
         yield f"Of the tasks listed, another {size_text(size_mib)} were swapped out."
+
+
+def room_below(death: Death, tasks: pl.DataFrame, limit_mib: float, share: float) -> str:
+    """Returns what GOMEMLIMIT is to be: a share of the limit, less what others had of it."""
+    listed = listed_tasks(tasks, death.source, death.line_no)
+    others = int(listed.filter(pl.col("pid") != (death.pid or -1))["rss_bytes"].sum()) / MIB
+    most = f"{100 * share:.0f} % of the limit"
+    if death.pid is None or others <= NOTABLE * limit_mib:
+        if death.is_shared_limit:
+            return f" to {most} less what others under it need"
+        return f"={int(share * limit_mib)}MiB ({most})"
+    of_others = f"less the {size_text(others)} of other processes under it"
+    return f"={int(share * limit_mib - others)}MiB ({most} {of_others})"
 
 
 def swapped_mib(tasks: pl.DataFrame) -> float | None:

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest.evidence.cgroups import container_id, unit
 from gctrace_analyzer.ingest.evidence.message import (
     ASKED,
     AT_START,
@@ -16,7 +17,7 @@ from gctrace_analyzer.ingest.evidence.message import (
     NOT_ENDED,
     UNUSABLE_ADDRESS,
 )
-from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS, THRESHOLD_KILLERS
+from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS, THRESHOLD_KILLERS, VIRTUAL
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
@@ -51,6 +52,21 @@ DEEDS = {
 
 _OF_JOB = re.compile(r"(?:step |StepId=|Step=|\d+(?:[._]|$))")
 """How Slurm names its jobs."""
+
+_SAID_OF_JOB = re.compile(
+    r"\bPBS\b|mem .{1,60} exceeded limit|slurmstepd|TERM_(?:MEM|SWAP)|"
+    r"[Jj]ob (?:memory|has (?:gone|enc)|hard|\d)"
+)
+"""What batch systems say of jobs, which they may not name."""
+
+RUNC = "runc:["
+"""How the names of processes of runc begin, before they become the program of a container."""
+
+
+def is_of_job(name: str | None, error: str | None) -> bool:
+    """Returns whether a record is of a job of a batch system, or a step of one."""
+    return bool(_OF_JOB.match(name or "") or _SAID_OF_JOB.search(error or ""))
+
 
 OF_32_BITS = ("386", "arm", "mipsx")
 """The names of 32-bit architectures in the names of assembly files of the runtime."""
@@ -176,8 +192,18 @@ class Death:
 
     @property
     def is_job(self) -> bool:
-        """Whether it is a job of Slurm, or a step of one, and no container."""
-        return _OF_JOB.match(self.name or "") is not None
+        """Whether it is a job of a batch system, or a step of one, and no container."""
+        return is_of_job(self.name, self.error)
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether the limit is of virtual memory."""
+        return VIRTUAL.search(self.error or "") is not None
+
+    @property
+    def is_runc(self) -> bool:
+        """Whether it was runc, which was starting a program in a container."""
+        return (self.comm or "").startswith(RUNC)
 
     @property
     def is_unit(self) -> bool:
@@ -200,7 +226,8 @@ class Death:
         if not self.is_inside:
             if not self.is_unit:
                 is_pod = self.pod is not None and self.victim == self.pod
-                return "A container of the pod" if is_pod else "The program"
+                program = "The job" if self.is_job else "The program"
+                return "A container of the pod" if is_pod else program
             return "The unit" if self.killer == "systemd-oomd" else "A process of the unit"
         if self.is_below:
             return "A process in the group"
@@ -223,6 +250,8 @@ class Death:
             return "because it asked for a block of memory of an impossible size"
         if self.by_runtime:
             return "because it got no more memory"
+        if self.is_virtual:
+            return "because it reached its limit of virtual memory"
         if self.reason == "memory_pressure":
             return f"by {self.killer} for memory pressure"
         if self.killer == "systemd-oomd":
@@ -248,6 +277,13 @@ class Death:
     def signal(self) -> str:
         """The signal that ended a program of which nothing proves that memory ran out."""
         return ABORTED if self.kind == ABORTED else "SIGKILL"
+
+    @property
+    def is_shared_limit(self) -> bool:
+        """Whether the limit is that of a group above its container or unit, which others share."""
+        above, own = (self.oom_memcg or "").rstrip("/"), self.cgroup or ""
+        is_same = container_id(above) is not None or unit(above) == unit(own) is not None
+        return bool(above) and own.startswith(f"{above}/") and not is_same
 
     @property
     def group(self) -> str | None:

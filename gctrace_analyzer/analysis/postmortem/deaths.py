@@ -9,7 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.postmortem.death import ABORTED, EVICTOR, KINDS, REFUSED, Death
+from gctrace_analyzer.analysis.postmortem.death import (
+    ABORTED,
+    EVICTOR,
+    KINDS,
+    REFUSED,
+    Death,
+    is_of_job,
+)
 from gctrace_analyzer.analysis.postmortem.pairing import LATE_S, gap_s, same_host, without_kill
 from gctrace_analyzer.analysis.postmortem.proof import NOTICES, is_kill, is_proven
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
@@ -237,8 +244,12 @@ def _ending(row: Row) -> str:
     code = "" if row["exit_code"] is None else f"exit code {row['exit_code']}"
     if not row["oom_killed"]:
         return code.capitalize() or "SIGKILL"
+    is_job = is_of_job(row["name"], row["error"])
     if row["event"] in ("oom", BELOW):
-        return f"OOM kill in a {'group' if row['event'] == BELOW else 'container'}"
+        within = "group" if row["event"] == BELOW else "job" if is_job else "container"
+        return f"OOM kill in a {within}"
+    if is_job:
+        return "Job killed for memory"
     return f"Container OOMKilled ({code})" if code else "Container OOMKilled"
 
 

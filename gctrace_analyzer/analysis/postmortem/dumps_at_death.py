@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from gctrace_analyzer.analysis.postmortem.match import (
     NEAR,
     is_of,
+    is_of_another,
     of_neighbour,
     outlived,
     shared_place,
@@ -17,8 +20,6 @@ from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    import polars as pl
 
     from gctrace_analyzer.analysis.postmortem.facts import Evidence
     from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
@@ -151,3 +152,22 @@ def _last_dump(memory: Memory, resident: float | None) -> str:
     share = f"{text}: the heap was {100 * alloc / resident:.0f} % of the resident memory"
     cause = alloc > MOSTLY * resident
     return share + (", and so the cause." if cause else "; it may have grown since the dump.")
+
+
+def log_of(facts: Evidence, states: pl.DataFrame) -> str | None:
+    """Returns the command that prints the log of a container with gctrace; None without one."""
+    death, is_new_run = facts.death, pl.lit(facts.new_run_s is not None)
+    is_traced = pl.col("godebug").str.contains(r"\bgctrace=[1-9]")
+    rows = states.filter(is_traced | is_new_run).sort(
+        pl.col("line_no") != (death.line_no or -1)
+    )
+    for row in rows.iter_rows(named=True):
+        names = {row["name"], row["container"], row["pod"], row["container_id"]} - {None}
+        if not names & {*death.names} or is_of_another(death, row):
+            continue
+        if row["pod"] is None:
+            return f"docker logs {row['name'] or row['container_id']}"
+        namespace = f" -n {row['namespace']}" if row["namespace"] else ""
+        container = f" -c {row['container']}" if row["container"] else ""
+        return f"kubectl logs --previous{namespace} {row['pod']}{container}"
+    return None

@@ -70,8 +70,11 @@ def explain_death(
         reading.append(_EARLY)
     if (action := _whatever_the_heap(facts)) is not None:
         reading += [_AT_START] if death.is_at_start else []
+        reading += [_BY_RUNC] if death.is_runc else []
+        reading += [_OF_ADDRESSES] if death.is_virtual else []
         reading += [_of_files(facts)] if action == remedies.FIND_FILES else []
-        return Explanation(tuple(reading), (action,), "cannot tell" if death.is_below else "no")
+        is_unknown = death.is_below or death.is_virtual or death.is_runc
+        return Explanation(tuple(reading), (action,), "cannot tell" if is_unknown else "no")
     if heap.live_mib is None:
         dumps = dumps_of(facts, tables)
         reading += reading_of_dumps(facts, dumps, tables)
@@ -110,6 +113,14 @@ DOUBTS = {
 _AT_START = (
     "It was killed while the container was being started, before any program in it ran: the limit "
     "is too low to start one."
+)
+_BY_RUNC = (
+    "This was runc, which starts a program in a container: its main one, or later a command or "
+    "probe (`exec`). The program itself had not begun."
+)
+_OF_ADDRESSES = (
+    "That limit is of virtual memory (address space), of which a Go program reserves more than it "
+    "uses: GOMEMLIMIT does not keep it low."
 )
 EARLY_S = 60.0
 """Seconds. What is killed so soon has hardly leaked."""
@@ -177,6 +188,9 @@ def _whatever_the_heap(facts: Evidence) -> str | None:
         (death.refused_at_start, check_limits(death)),
         (death.is_at_start, remedies.RAISE_TO_START),
         (death.is_below, remedies.FIND_VICTIM),
+        (death.is_virtual, remedies.MORE_ADDRESSES),
+        (death.is_runc and facts.is_small_part, remedies.find_rest(facts)),
+        (death.is_runc, remedies.RAISE_TO_START),
         (maps_files and not facts.is_small_part, remedies.FIND_FILES),
     )
     return next((action for is_so, action in actions if is_so), None)

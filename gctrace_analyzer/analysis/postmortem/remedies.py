@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.postmortem.circumstances import check_limits
+from gctrace_analyzer.analysis.postmortem.circumstances import check_limits, room_below
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
-from gctrace_analyzer.analysis.postmortem.dumps_at_death import is_not_go
+from gctrace_analyzer.analysis.postmortem.dumps_at_death import is_not_go, log_of
 from gctrace_analyzer.analysis.postmortem.facts import LEAST_LIMIT_MIB
 from gctrace_analyzer.analysis.postmortem.match import (
     is_of,
-    is_of_another,
     is_previous,
     of_neighbour,
     shared_place,
@@ -109,6 +108,9 @@ ADD_STATE = (
 RAISE_TO_START = (
     "Raise the memory limit of the container, and check its unit: Kubernetes reads `m` as "
     "thousandths of a byte."
+)
+MORE_ADDRESSES = (
+    "Ask for more virtual memory (vmem, h_vmem), or limit resident memory instead (mem, h_rss)."
 )
 OTHERS = (
     "other processes of the group, files in memory (tmpfs, /dev/shm, an emptyDir with medium "
@@ -266,7 +268,8 @@ def _above_limit(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
         yield MORE_MEMORY
 
 
-def _find_rest(facts: Evidence) -> str:
+def find_rest(facts: Evidence) -> str:
+    """Returns where the memory of the group may be that its victim did not have."""
     limit, own = facts.limit.limit_mib or 0.0, facts.memory.resident_mib or 0.0
     if not limit:
         return FIND_BESIDE if facts.death.scope == "memcg" else _on_host(facts)
@@ -316,6 +319,9 @@ def _add_limit(death: Death) -> Iterator[str]:
         yield from (FIND_PRESSURE,) if death.pressure_pct is not None else ()
         return
     of_pod = death.kind.startswith("Container OOM") and (death.is_restarted or death.reason)
+    if death.is_job:
+        yield "Add what its batch system shows of it (`scontrol show job`, `qstat -f`, `bjobs -l`)."
+        return
     shown = {
         "kubectl describe pod": death.pod or death.pod_uid or of_pod,
         "systemctl show": death.is_unit,
@@ -378,12 +384,17 @@ def without_cycles(
     if is_not_go(facts):
         yield from _not_of_go(facts, with_go) if facts.death.pressure_pct is None else ()
         return
-    traced = _log_of(facts, tables["container_states"])
+    traced = log_of(facts, tables["container_states"])
     is_go |= facts.death.by_runtime or _is_known_go(facts.death)
     is_go |= traced is not None or facts.minute.last_gc_num is not None
     is_go |= any(settings.value(name) is not None for name in _SETTINGS_OF_GO)
     is_pod = facts.death.pod is not None and victim == facts.death.pod
-    is_around = facts.death.is_unit or is_pod or (victim or "").startswith("container ")
+    is_around = (
+        facts.death.is_unit
+        or facts.death.is_job
+        or is_pod
+        or (victim or "").startswith("container ")
+    )
     program = "the program in it" if is_around else victim or "it"
     if_go = "" if is_go else f"If {program} is written in Go, "
     if limit is not None and facts.is_before_limits:
@@ -391,12 +402,12 @@ def without_cycles(
     elif limit is not None and limit < LEAST_LIMIT_MIB:
         yield f"Raise the limit: no Go program fits into {size_text(limit)}."
     elif facts.is_small_part:
-        yield _find_rest(facts)
+        yield find_rest(facts)
     elif limit is not None and (given is None or given > MOST_OF_LIMIT * limit):
-        mib = int(MOST_OF_LIMIT * limit)
+        room = room_below(facts.death, tables["oom_tasks"], limit, MOST_OF_LIMIT)
         too_high = f", not {size_text(given)}" if given else ""
         yield (
-            f"{if_go}{'Set' if is_go else 'set'} GOMEMLIMIT={mib}MiB (90 % of the limit){too_high}"
+            f"{if_go}{'Set' if is_go else 'set'} GOMEMLIMIT{room}{too_high}"
             ": this prevents the next kill if the live heap and the memory outside of Go fit."
         )
     else:
@@ -418,7 +429,7 @@ def _not_of_go(facts: Evidence, with_go: str | None) -> Iterator[str]:
             f"processes at a time, or give the {with_go} more memory."
         )
     elif facts.is_small_part:
-        yield _find_rest(facts)
+        yield find_rest(facts)
     else:
         what = "host" if facts.death.scope == "global" else "container or unit"
         yield f"Limit the memory of {victim} by its own settings, or give its {what} more memory."
@@ -479,22 +490,3 @@ def _buy_time(facts: Evidence, of_go: Settings | None = None) -> Iterator[str]:
         yield _FIND_REASON
     elif not death.by_runtime and death.pressure_pct is None:
         yield _RAISE_UNKNOWN if death.scope == "memcg" else _GIVE_MORE
-
-
-def _log_of(facts: Evidence, states: pl.DataFrame) -> str | None:
-    """Returns the command that prints the log of a container with gctrace; None without one."""
-    death, is_new_run = facts.death, pl.lit(facts.new_run_s is not None)
-    is_traced = pl.col("godebug").str.contains(r"\bgctrace=[1-9]")
-    rows = states.filter(is_traced | is_new_run).sort(
-        pl.col("line_no") != (death.line_no or -1)
-    )
-    for row in rows.iter_rows(named=True):
-        names = {row["name"], row["container"], row["pod"], row["container_id"]} - {None}
-        if not names & {*death.names} or is_of_another(death, row):
-            continue
-        if row["pod"] is None:
-            return f"docker logs {row['name'] or row['container_id']}"
-        namespace = f" -n {row['namespace']}" if row["namespace"] else ""
-        container = f" -c {row['container']}" if row["container"] else ""
-        return f"kubectl logs --previous{namespace} {row['pod']}{container}"
-    return None

@@ -9,6 +9,7 @@ import polars as pl
 
 from gctrace_analyzer.analysis.settings import program_names
 from gctrace_analyzer.ingest.evidence.message import BELOW
+from gctrace_analyzer.ingest.evidence.wordings import VIRTUAL
 from gctrace_analyzer.ingest.processes import longest_process
 from gctrace_analyzer.ingest.rows import where
 from gctrace_analyzer.units import MIB
@@ -38,8 +39,10 @@ def container_of(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str,
     rows = [
         row
         for row in containers.iter_rows(named=True)
-        # The limit of a group of several is not that of one.
-        if row["event"] != BELOW and (longest is None or is_of(longest, row) is not False)
+        # The limit of a group of several is not that of one, nor one of virtual memory of size.
+        if row["event"] != BELOW
+        and not VIRTUAL.search(row["error"] or "")
+        and (longest is None or is_of(longest, row) is not False)
     ]
 
     def rank(row: dict[str, Any]) -> tuple[bool, bool, tuple[int, int], int, bool, int]:

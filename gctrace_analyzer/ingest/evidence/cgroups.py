@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.ingest import numbers
-from gctrace_analyzer.ingest.evidence.message import BELOW
+from gctrace_analyzer.ingest.evidence.message import BELOW, WAITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -86,12 +86,12 @@ _VALUE_ALONE = re.compile(r"^\s*(?P<value>\d{1,20})\s*$")
 """What loops of `echo` and `cat`, `head` and `tail` print: the file, and its value below it."""
 
 _EVENT = re.compile(
-    r"(?:^|[\s/:])(?P<event>low|high|max|oom|oom_kill|oom_group_kill)\s+(?P<n>\d{1,12})\b"
+    r"(?:^|[\s/:])(?P<event>low|high|max|oom|oom_kill|oom_group_kill|oom_kill_disable|under_oom)\s+(?P<n>\d{1,12})\b"
 )
 _NAMED = re.compile(r"memory\.(?:events|oom_control)")
 HINT = (
     r"memory\.(?:max|peak|current|limit_in_bytes|usage_in_bytes|max_usage|failcnt|events)|"
-    r"^(?:low|high|max|oom|oom_kill) \d|oom_kill \d|^\s*\d{4,20}\s*$|"
+    r"^(?:low|high|max|oom|oom_kill|under_oom) \d|oom_kill \d|^\s*\d{4,20}\s*$|"
     r"^(?:Id|Result|Memory(?:Max|Peak))=\S"
 )
 
@@ -186,6 +186,8 @@ def _of_events(events: dict[str, int], *, is_below: bool) -> Row:
     if events.get("oom_kill"):
         row |= {"oom_killed": True, "event": BELOW if is_below else "oom"}
         row["kills"] = events["oom_kill"]
+    if events.get("oom_kill_disable") and events.get("under_oom"):
+        row["event"] = WAITS
     return row
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer import units
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import json_values, numbers
-from gctrace_analyzer.ingest.evidence.message import given
+from gctrace_analyzer.ingest.evidence.message import WAITS, given
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -76,6 +76,9 @@ def inspected(value: dict[str, Any]) -> Row:
         "cpu_limit": _cpus(host),
         **go_settings(environment),
     }
+    if host.get("OomKillDisable") and row["oom_killed"]:
+        # Docker sets the flag when the limit is reached, and nothing is killed then.
+        row |= {"oom_killed": None, "event": WAITS}
     return with_signal(row)
 
 

@@ -19,6 +19,9 @@ Rows: TypeAlias = "dict[str, list[Row]]"
 AT_LIMIT = "at limit"
 """The event of a container or job of which only is known that it reached its memory limit."""
 
+WAITS = "waits"
+"""The event of a container at its memory limit whose OOM killer is off: its processes wait."""
+
 ASKED = "asked"
 """The reason of a kill by SIGTERM of which no line shows that the program ended."""
 

@@ -354,6 +354,9 @@ class Killer(NamedTuple):
     pattern: re.Pattern[str]
 
 
+VIRTUAL = re.compile(r"\b(?:h_|p)?vmem\b|virtual memory|TERM_SWAP")
+"""What batch systems say of a limit of virtual memory."""
+
 THRESHOLD_KILLERS = ("earlyoom", "nohang")
 """Killers that act when the host has less memory available than their own threshold: first they
 ask a program to end (SIGTERM)."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.advise.killed import resident_is
-from gctrace_analyzer.analysis.postmortem.death import REFUSED
+from gctrace_analyzer.analysis.postmortem.death import EVICTOR, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
 from gctrace_analyzer.analysis.settings.printed import NAMES, written
@@ -27,7 +27,7 @@ from gctrace_analyzer.present.sections.memory_parts import memory_sentences
 from gctrace_analyzer.present.sections.since_start import costs_not_shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
@@ -84,9 +84,9 @@ def inputs(report: Report) -> list[tuple[str, str]]:
     plain = len(sources) == 1 and not sources[0].wrappers and sources[0].kind == "log"
     if plain and not set(sources[0].found) - _OF_A_PLAIN_LOG:
         return []
-    memstats = report.analysis.log.tables["memstats"]
+    tables = report.analysis.log.tables
     return [
-        (_name(source), f"{format_of(source)}: {_contents(source, memstats)}")
+        (_name(source), f"{format_of(source)}: {_contents(source, tables)}")
         for source in sources
     ]
 
@@ -105,13 +105,17 @@ def _name(source: SourceFacts) -> str:
     return name if len(name) <= 24 else "…" + name[-23:]
 
 
-def _contents(source: SourceFacts, memstats: pl.DataFrame) -> str:
+def _contents(source: SourceFacts, tables: Mapping[str, pl.DataFrame]) -> str:
+    of_source = pl.col("source").cast(pl.String) == source.name
+    evicted = len(tables["oom_kills"].filter(of_source, killer=EVICTOR))
+    found = source.found | {"oom_kills": source.found.get("oom_kills", 0) - evicted}
     parts = [
         count(number, *_noun(table, source))
-        + (_used(source, memstats) if table == "memstats" else "")
-        for table, number in source.found.items()
-        if number and table in _NOUNS
+        + (_used(source, tables["memstats"]) if table == "memstats" else "")
+        for table, number in found.items()
+        if number > 0 and table in _NOUNS
     ]
+    parts += [count(evicted, "eviction")] if evicted else []
     return ", ".join(parts) or "nothing"
 
 

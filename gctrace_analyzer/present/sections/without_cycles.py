@@ -10,10 +10,11 @@ import polars as pl
 from gctrace_analyzer.advise.killed import resident_is
 from gctrace_analyzer.analysis.metrics.since_start import shows_costs
 from gctrace_analyzer.analysis.postmortem.circumstances import holders
+from gctrace_analyzer.analysis.postmortem.death import DEEDS, REFUSED
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
-from gctrace_analyzer.ingest.evidence.message import AT_LIMIT
+from gctrace_analyzer.ingest.evidence.message import AT_LIMIT, WAITS
 from gctrace_analyzer.present.document import KeyFigure
 from gctrace_analyzer.present.format import count, duration, mib, place, printable, share
 from gctrace_analyzer.present.sections.memory_parts import (
@@ -84,6 +85,10 @@ _UNNAMED = (
     "Which part the other {} are (idle heap, stacks, GC metadata), the input does not show: "
     "HeapIdle, HeapReleased, StackSys, GCSys and OtherSys of MemStats do."
 )
+_LET_KILL = (
+    "Raise its limit (`docker update --memory`), which lets its processes go on, or start it "
+    "without --oom-kill-disable: what is killed can be started again, what waits hangs."
+)
 _PANICS = "With vm.panic_on_oom=0 the kernel kills one process instead of stopping the host."
 
 
@@ -99,7 +104,8 @@ def no_verdict(report: Report) -> tuple[str, str]:
             said = said[::-1]
         return " ".join(chain(*said, used)), _next_of_memory(report)
     if used:
-        return " ".join(used), _RECORD
+        waits = (tables["container_states"]["event"] == WAITS).any()
+        return " ".join(used), _LET_KILL if waits else _RECORD
     if (profiled := report.analysis.profiled) and (shown := profiled.allocation):
         return f"The profile shows no costs of GC. In it, {shown}.", _RECORD_TOO
     if runs := len(tables["benchmarks"]):
@@ -193,7 +199,14 @@ def _used_of_limits(states: pl.DataFrame) -> Iterator[str]:
         name = row["name"] or row["container"] or row["pod"]
         subject = f"The container {name}" if name else "It"
         hits = f", and hit that {row['failcnt']:,} times" if row["failcnt"] else ""
-        if used is not None and limit is not None:
+        if row["event"] == WAITS:
+            of = "" if limit is None else f" of {mib(limit)}"
+            yield (
+                f"{subject} reached its memory limit{of} with its OOM killer off "
+                "(oom_kill_disable): then its processes wait until memory is free, instead of "
+                "being killed."
+            )
+        elif used is not None and limit is not None:
             left = f"{mib(limit - used)} are left{hits}"
             over = (
                 f"it {'is over' if mib(used) != mib(limit) else 'has reached'} its limit{hits}"
@@ -316,9 +329,9 @@ def figures_of_deaths(report: Report) -> list[KeyFigure]:
         return []
     victims = sorted({death.victim for death in deaths if death.victim})
     named = victims[0] if len(victims) == 1 else count(len(victims), "program")
-    figures = [
-        KeyFigure("OOM kills", f"{len(deaths):,}", named if victims else "", level="bad")
-    ]
+    is_oom = not any(death.kind == REFUSED or death.kind in DEEDS for death in deaths)
+    label = "OOM kills" if is_oom else "Ended for memory"
+    figures = [KeyFigure(label, f"{len(deaths):,}", named if victims else "", level="bad")]
     sizes = [death.resident_mib for death in deaths if death.resident_mib is not None]
     if sizes:
         least = "" if len(sizes) == 1 else f"; the smallest was {mib(min(sizes))}"

@@ -53,6 +53,64 @@ def explained(memory_limit_mib: float | None = None, **facts: Any) -> Explanatio
     return explain(evidence(**{**FACTS, **facts}), settings=settings)
 
 
+GROUP = "/kubepods/pod0a1b2c3d-1234-5678-9abc-0123456789ab"
+CGROUP = (
+    "[{at}.1] memory: usage 1048576kB, limit 1048576kB, failcnt 2\n"
+    "{tasks}"
+    "[{at}.2] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,"
+    "oom_memcg={of},task_memcg={group}/api,task={comm},pid=7,uid=0\n"
+    "[{at}.3] Memory cgroup out of memory: Killed process 7 ({comm}) total-vm:1263412kB, "
+    "anon-rss:{anon}kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:1200kB oom_score_adj:995\n"
+)
+LISTED = (
+    "[{at}.11] [  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name\n"
+    "[{at}.12] [      7]     0     7   315853   180000  1228800        0           995 api\n"
+    "[{at}.12] [      8]     0     8   315853    51200  1228800        0           995 envoy\n"
+)
+
+
+def in_cgroup(of: str = GROUP, tasks: str = "", comm: str = "api", anon: int = 720000) -> str:
+    listed = tasks.format(at=99)
+    return CGROUP.format(at=99, of=of, group=GROUP, tasks=listed, comm=comm, anon=anon)
+
+
+@pytest.mark.parametrize(
+    ("of", "tasks", "setting"),
+    [
+        (f"{GROUP}/api", "", "set GOMEMLIMIT=921MiB (90 % of the limit)"),
+        (GROUP, "", "set GOMEMLIMIT to 90 % of the limit less what others under it need"),
+        (
+            GROUP,
+            LISTED,
+            "set GOMEMLIMIT=721MiB (90 % of the limit less the 200 MiB of other processes",
+        ),
+    ],
+)
+def test_the_limit_of_a_group_above_is_shared(of: str, tasks: str, setting: str) -> None:
+    (found,) = read_text(in_cgroup(of, tasks)).post_mortems()
+    assert ("which all groups below it share" in found.reading[0]) == (of == GROUP)
+    assert setting in found.advice[0]
+
+
+def test_runc_is_not_the_program_that_it_starts() -> None:
+    (found,) = read_text(in_cgroup(f"{GROUP}/api", comm="runc:[2:INIT]")).post_mortems()
+    assert any("This was runc" in text for text in found.reading)
+    (advice,) = found.advice
+    assert advice.startswith("Raise the memory limit of the container")
+    (small,) = read_text(
+        in_cgroup(f"{GROUP}/api", comm="runc:[2:INIT]", anon=9000)
+    ).post_mortems()
+    assert small.advice[0].startswith("Find out what has the other")
+
+
+def test_a_limit_of_virtual_memory_is_not_one_of_size() -> None:
+    text = "=>> PBS: job killed: vmem 8634933248 exceeded limit 8589934592"
+    (found,) = read_text(text).post_mortems()
+    assert (found.kind, found.subject) == ("Job killed for memory", "The job")
+    assert found.cause == "because it reached its limit of virtual memory"
+    assert not any("GOMEMLIMIT=" in action for action in found.advice)
+
+
 def test_a_limit_that_prevents_the_kill_but_makes_gc_frequent_says_so() -> None:
     """90 % of 512 MiB is 460: the live heap of 240 has room there, one of 300 has little."""
     assert not any("little room" in action for action in explained().advice)

@@ -265,7 +265,9 @@ def test_a_container_that_its_platform_killed_is_a_death(platform: str, among: i
     if limit := expected.get("memory_limit_bytes"):
         assert death.limit_mib == limit / MIB
         known = run.settings.container_limit_mib
-        assert known is not None
+        assert (known is None) == ("vmem" in text)  # address space is no size
+        if known is None:
+            return
         assert known.value == limit / MIB
         assert known.source.startswith("message of the platform")
 
