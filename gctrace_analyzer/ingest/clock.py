@@ -129,9 +129,20 @@ def printed(frame: pl.DataFrame) -> pl.Series:
 
 
 def distances_s(local_s: pl.Series) -> pl.Series | None:
-    """Returns the seconds since the first of local times; None if clocks were set back."""
-    set_back = (local_s.drop_nulls().diff() < 0).any()
-    return None if set_back else local_s - local_s.min()
+    """Returns the seconds since the first of local times; None if clocks were set back.
+
+    After a time of day comes one of the next day if it is half a day earlier.
+
+    >>> distances_s(pl.Series([86390.0, 20.0])).to_list()
+    [0.0, 30.0]
+    """
+    days = (local_s.diff() < -_HALF_DAY_S).fill_null(value=False).cum_sum()
+    at = local_s + days * 2 * _HALF_DAY_S if (local_s.max() or 0) < 2 * _HALF_DAY_S else local_s  # type: ignore[operator]
+    set_back = (at.drop_nulls().diff() < 0).any()
+    return None if set_back else at - at.min()
+
+
+_HALF_DAY_S = 12 * 3600
 
 
 def _is_repeated_hour(steps_s: pl.Series) -> bool:

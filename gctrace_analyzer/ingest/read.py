@@ -254,8 +254,9 @@ def with_sizes(part: Part) -> list[str]:
     may_show = len(text) < sniff.SNIFF_BYTES and any(word in text for word in _OF_SIZES)
     if not (may_show if has_cycles else text):
         return []
-    from gctrace_analyzer.ingest.memstats import process_sizes
+    from gctrace_analyzer.ingest.memstats import dump_times, process_sizes
 
+    dump_times.add(part)
     return process_sizes.next_to_cycles(part) if has_cycles else process_sizes.added_to(part)
 
 

@@ -10,7 +10,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.ingest import numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 RING = 256
 """The runtime remembers the pauses of this many cycles (MemStats.PauseNs and PauseEnd)."""
@@ -293,6 +293,17 @@ def pauses(lengths_ns: Iterable[object]) -> dict[str, float]:
     }
 
 
+def quantiles(lengths_ns: Sequence[object]) -> dict[str, float]:
+    """Returns the columns that `PauseQuantiles` fills: of the last cycles, whose number is unknown.
+
+    >>> quantiles([1000000, 2000000, 8000000])
+    {'pause_min_s': 0.001, 'pause_p50_s': 0.002, 'pause_max_s': 0.008}
+    """
+    known = ("pause_min_s", *(("pause_p50_s",) if len(lengths_ns) % 2 else ()), "pause_max_s")
+    of_pauses = pauses(lengths_ns) if len(lengths_ns) > 1 else {}
+    return {name: of_pauses[name] for name in known if name in of_pauses}
+
+
 @lru_cache(maxsize=4096)
 def is_unmistakable(name: str) -> bool:
     """Returns whether a name stands for a field of MemStats even before a blank and a number.
@@ -300,7 +311,8 @@ def is_unmistakable(name: str) -> bool:
     >>> is_unmistakable("NumGC"), is_unmistakable("heap alloc"), is_unmistakable("Alloc")
     (True, False, True)
     """
-    return name[:1].isupper() and " " not in name and plain(name) in NAMES
+    own = name.rpartition(".")[2]
+    return own[:1].isupper() and " " not in own and plain(own) in NAMES
 
 
 def is_field(name: str) -> bool:

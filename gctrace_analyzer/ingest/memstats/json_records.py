@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.ingest.metrics import metric_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from gctrace_analyzer.ingest.evidence.message import Row
 
@@ -20,6 +21,9 @@ _DEPTH = 4
 
 _ENOUGH_INSIDE = 4
 """MemStats fields that identify a dump inside of other objects."""
+
+_OF_BEATS = {"memory_total": ("total_alloc_bytes", 1)}
+"""What other programs name the memory of the host, next to Beats' own name `gc_next`."""
 
 _PRINTED = re.compile(r"(\d[\d,]{0,40}(?:\.\d{1,30})?) ?([a-zA-Zµ]{0,5})")
 
@@ -118,12 +122,19 @@ class _Columns:
                 self._add_pauses(rows, rings)
         elif "Pause" in keys or "PauseQuantiles" in keys:
             # debug.GCStats has the newest pause first.
-            lengths = [dump.get("Pause") or dump.get("PauseQuantiles") for dump in dumps]
-            self._add_pauses(rows, lengths)
+            self._add_pauses(
+                rows, [dump.get("PauseQuantiles") for dump in dumps], fields.quantiles
+            )
+            self._add_pauses(rows, [dump.get("Pause") for dump in dumps])
 
-    def _add_pauses(self, rows: list[int], rings: list[Any]) -> None:
+    def _add_pauses(
+        self,
+        rows: list[int],
+        rings: list[Any],
+        shown: Callable[[Sequence[Any]], dict[str, float]] = fields.pauses,
+    ) -> None:
         """Adds what the pauses show that have no times, and so are no rows of their own."""
-        known = [fields.pauses(ring if isinstance(ring, list) else ()) for ring in rings]
+        known = [shown(ring if isinstance(ring, list) else ()) for ring in rings]
         for column in ("pauses", "pause_min_s", "pause_p50_s", "pause_p90_s", "pause_max_s"):
             self._put(column, rows, [of_ring.get(column) for of_ring in known])
 
@@ -147,9 +158,11 @@ def _meanings(keys: tuple[str, ...]) -> list[tuple[str, str, float]]:
             for key in metric_names.RUNTIME
             if key in keys
         ]
-    scaled = ((key, *fields.scaled(key)) for key in keys)
+    scaled = ((key, *(_OF_BEATS.get(key) or fields.scaled(key))) for key in keys)
     return [
-        (key, column, by) for key, column, by in scaled if column in fields.FIGURES and column
+        (key, column, by)
+        for key, column, by in scaled
+        if column in fields.FIGURES and column and (key not in _OF_BEATS or "gc_next" in keys)
     ]
 
 
@@ -193,6 +206,9 @@ def from_record(value: Mapping[str, Any]) -> Row:
     """Returns the row of a JSON object with MemStats fields; other fields are ignored."""
     filled, _ = columns([value])
     row = {name: values[0] for name, values in filled.items() if values[0] is not None}
+    if row.get("rss_bytes", math.inf) < row.get("alloc_bytes", 0):
+        # Beats once printed by how much it changed (#7505).
+        del row["rss_bytes"]
     for key, given in value.items():
         if fields.is_time(key) and isinstance(given, str):
             row["logged_at"] = json_values.iso_utc(given)

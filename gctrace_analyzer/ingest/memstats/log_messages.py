@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.ingest import clock, numbers
-from gctrace_analyzer.ingest.memstats import fields, json_records
+from gctrace_analyzer.ingest.memstats import dump_times, fields, json_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,7 +38,8 @@ HINT = (
 
 _VALUE = (
     r"(?P<value>0x[0-9a-f]{1,16}|\d[\d,]{0,40}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,2})?)"
-    r"\s?(?P<unit>(?i:[kmgt]i?(?:b(?:ytes)?)?|b(?:ytes)?|[nuµm]?s)(?![\w.])|%)?"
+    r"\s?(?P<unit>(?i:(?:[kmgt]i?|kilo|mega?|giga?)(?:b(?:ytes)?)?|(?:meg|gig)s|b(?:ytes)?|"
+    r"[nuµm]?s)(?![\w.])|%)?"
 )
 _SEPARATOR = r"=>?|:|＝|\||->|\.{3,40}|</t[dh]>\s*<t[dh][^>]{0,50}>"
 """What stands between a name and its value; after a name of MemStats, a blank is enough."""
@@ -47,7 +48,7 @@ _PAIR = re.compile(
     r"(?<![\w.-])[\"']?(?:(?:mem|memory|memstats|runtime|go)\.)?"
     r"(?P<key>[A-Za-z][A-Za-z_.]*+(?:[ -][A-Za-z][A-Za-z_]*+){0,4}+)[\"']?\s*+"
     # go-spew prints the type, gops the condition of the next cycle and the exact size.
-    rf"(?:{_SEPARATOR}|(?<=\s)(?P<bare>))\s*(?:\(\w{{1,10}}\) |when heap-alloc >= )?\"?"
+    rf"(?:{_SEPARATOR}|(?:(?<=\s)|,)(?P<bare>))\s*(?:\([\w.]{{1,20}}\) |when heap-alloc >= )?\"?"
     rf"{_VALUE}(?![\w.]*\w|-\d)(?:\s\((?P<exact>\d{{1,20}}) bytes\))?"
 )
 _ONLY_VALUE = re.compile(_VALUE)
@@ -58,12 +59,13 @@ _IN_USE_AND_SYS = re.compile(r"\b(Stack|MSpan|MCache) = (\d{1,20}) / (\d{1,20})\
 _DECIMAL = re.compile(r"^hugo v\d|uilding sites")
 """What Hugo prints before its MemStats, whose units are decimal: 1.4 GB are 1.4e9 bytes."""
 
+_INSIDE = re.compile(r"\"memstats\" ?: ?\{[^{}]{0,2000}\}")
 _SINCE_LAST = "on-zero metrics in the last"
 """What Beats print of what has changed: the size of memory from the OS is its growth."""
 
 _ROW = re.compile(
-    r"^\W*(?P<key>[A-Z]\w{2,15}|[A-Za-z]\w*(?: \w+){0,4}(?=\s*\t|\s{2}))"
-    rf"\s+{_VALUE}(?P<exact>)\s*(?:\(|$)"
+    r"^\W*(?:[\w.]{1,40}\.)?(?P<key>[A-Z]\w{2,15}|[A-Za-z]\w*(?: \w+){0,4}(?=\s*\t|\s{2}))"
+    rf"(?:\s+|, *){_VALUE}(?P<exact>)\s*(?:\(|$)"
 )
 """A name, its value, and perhaps what it means, as in a table."""
 
@@ -81,9 +83,13 @@ _OF_CPU = re.compile(
 _LENGTH = r"\d{1,20}+(?:\.\d{1,9}+)?+(?:[nuµm]?s\b)?+"
 _LENGTHS = rf"[\s,]{{0,9}}{_LENGTH}(?:[\s,]{{1,9}}{_LENGTH}){{0,300}}+"
 _PAUSES = re.compile(
-    r"\b(?:PauseNs|Pause|PauseQuantiles)[\"']?\s{0,9}[:=]\s{0,9}(?:\(\w{1,20}\) ?)?"
+    r"\b(?:PauseNs|Pause|(?P<quantiles>[pP]ause_?[qQ]uantiles))[\"']?\s{0,9}[:=]\s{0,9}"
+    r"(?:\(\w{1,20}\) ?)?"
     rf"(?:\[\d{{0,9}}\][\w.]{{1,20}} ?)?[\[{{(]?(?P<lengths>{_LENGTHS}|\s{{0,9}}$)"
 )
+_LISTS = ("pauses_ns", "quantiles_ns")
+"""Keys of a row: the pauses of the last cycles, and the quantiles that `debug.GCStats` has."""
+
 _OPEN = "open"
 """Key of a row: its list of pauses has no end yet."""
 
@@ -103,7 +109,8 @@ def read(messages: Iterable[Message]) -> list[Row]:
     rows = _built(messages)
     for row in rows:
         row.pop("last_line", None)
-        row |= _of_pauses(row, row.pop("pauses_ns", ()))
+        quantiles = fields.quantiles(row.pop("quantiles_ns", ()))
+        row |= _of_pauses(row, row.pop("pauses_ns", ())) or quantiles
     dumps = [row for row in rows if _is_dump(row)]
     for row in dumps:
         row.pop(_VAGUE, None)
@@ -115,7 +122,7 @@ def _built(messages: Iterable[Message]) -> list[Row]:
     rows: list[Row] = []
     building: dict[object, Row] = {}
     by_size: set[object] = set()
-    listed: object = None
+    listed: tuple[object, str] | None = None
     prefixes, before = fields.PREFIXES, None
     for message in messages:
         if record := _record(message.text):
@@ -129,11 +136,13 @@ def _built(messages: Iterable[Message]) -> list[Row]:
         row = building.get(stream)
         if row is not None and _CLOSED.search(message.text):
             row.pop(_OPEN, None)
-        if row is not None and listed == stream and _MORE_PAUSES.fullmatch(message.text):
-            row["pauses_ns"] += _lengths_ns(message.text)
+        goes_on = listed is not None and listed[0] == stream
+        if row is not None and listed and goes_on and _MORE_PAUSES.fullmatch(message.text):
+            row[listed[1]] += _lengths_ns(message.text)
             row["last_line"] = message.line_no
             continue
-        listed = stream if "pauses_ns" in pairs and _goes_on(message.text) else None
+        kind = next((name for name in _LISTS if name in pairs), "")
+        listed = (stream, kind) if kind and _goes_on(message.text) else None
         if _is_of_size(message.text, pairs, by_size, stream):
             if row is not None:
                 row["last_line"] = message.line_no
@@ -151,9 +160,15 @@ def _built(messages: Iterable[Message]) -> list[Row]:
 
 
 def _record(text: str) -> Row | None:
-    """Returns the row of a line that ends with JSON: log libraries write words before it."""
+    """Returns the row of a line that ends with JSON: log libraries write words before it.
+
+    Of a line that was cut off, the object `memstats` may be whole.
+    """
     begin = text.find("{") if text.endswith("}") else -1
-    record = json_records.from_text(text[begin:]) if begin >= 0 else None
+    whole = text[begin:] if begin >= 0 else ""
+    if begin < 0 and (inner := _INSIDE.search(text)):
+        whole = f"{{{inner[0]}}}"
+    record = json_records.from_text(whole) if whole else None
     if record and _SINCE_LAST in text:
         record.pop("sys_bytes", None)
     return record
@@ -172,7 +187,7 @@ def _line(text: str, prefixes: Mapping[str, int]) -> Row:
         lengths = _lengths_ns(pauses["lengths"])
         named = row.keys() & _PAUSES_BY_NAME if lengths else _ONLY_NAME.fullmatch(text)
         if lengths[1:] or not named:
-            row["pauses_ns"] = lengths
+            row[_LISTS[bool(pauses["quantiles"])]] = lengths
         if text[pauses.start("lengths") - 1] in "[{(" and _goes_on(text):
             row[_OPEN] = True
     return row
@@ -224,8 +239,10 @@ def _of_pauses(row: Row, lengths_ns: Sequence[int]) -> Row:
 
 
 def place(message: Message) -> Row:
-    """Returns the metadata of a message, with the time whose zone is unknown."""
-    return message.identity() | {"local_s": message.local_s}
+    """Returns the metadata of a message, with the time whose date or zone is unknown."""
+    known = message.local_s is not None or message.logged_at is not None
+    local_s = message.local_s if known else dump_times.of_day_s(message.text)
+    return message.identity() | {"local_s": local_s}
 
 
 def with_distances(rows: list[Row]) -> list[Row]:
@@ -281,7 +298,7 @@ def _is_dump(row: Row) -> bool:
 _VAGUE = "vague"
 """Key of a row: the columns whose names may be those of another program."""
 
-_FIELDS = {*fields.KNOWN, "pauses_ns"} - {"resolution_bytes"}
+_FIELDS = {*fields.KNOWN, *_LISTS} - {"resolution_bytes"}
 _OTHER_FIELDS = {
     "resolution_bytes",
     "rss_bytes",

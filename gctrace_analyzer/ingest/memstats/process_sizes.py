@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.ingest import numbers
-from gctrace_analyzer.ingest.memstats import pprof
+from gctrace_analyzer.ingest.memstats import mappings, pprof
 from gctrace_analyzer.ingest.metrics import exposition
 from gctrace_analyzer.units import MIB, size_text
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.input import Part
 
 _NUMBER = r"(?P<value>\d{1,20}(?:,\d{3})*(?:\.\d{1,9})?(?:[eE][+-]?\d{1,2})?)"
-_SIZE = rf"{_NUMBER}(?:\s?(?P<unit>[kKMGT]i?[bB]?(?:ytes)?|[bB](?:ytes)?)(?![\w.]))?"
+_UNIT = r"[kKMGT]i?[bB]?(?:ytes)?|[mM]egs?|[gG]igs?|[bB](?:ytes)?"
+_SIZE = rf"{_NUMBER}(?:\s?(?P<unit>{_UNIT})(?![\w.]))?"
 
 _BYTES, _KIB, _PRINTED, _STATUS = 1, 1 << 10, 0, -1
 """The unit of a number without one; where it is printed, a number without one is no size. What
@@ -162,13 +163,6 @@ _OF_SMAPS = re.compile(
     r"^Size:\s+\d{1,15} kB\n(?:\w{1,30}:\s+\d{1,15} kB\n){0,3}Rss:\s+(\d{1,15}) kB",
     re.MULTILINE,
 )
-_OF_PMAP = re.compile(
-    r"^\s{0,20}[0-9a-f]{8,16}\s+(?P<kib>\d{1,12})K\s(?P<mode>[r-][w-][x-][sp-])", re.MULTILINE
-)
-_OF_PMAP_ANON = re.compile(
-    r"^\s*(?P<at>[0-9a-f]{8,16})\s+\d{1,15}\s+(?P<value>\d{1,15})\s[^\n]*\[ anon \]",
-    re.MULTILINE,
-)
 _CELL = re.compile(rf"{_NUMBER}\s?(?P<unit>[kmgt]?i?b?)(?:\s*/.*)?", re.IGNORECASE)
 _LEAST = 1 << 20
 """Bytes. Fewer are no program's memory."""
@@ -209,7 +203,7 @@ def added_to(part: Part) -> list[str]:
     notes = [
         *sentences(known),
         *_of_processes(text),
-        *_of_pmap(text),
+        *mappings.of_mappings(text),
         *pprof.of_table(text, whole),
     ]
     if part.memstats is None or "pause_max_s" not in part.memstats.columns:
@@ -325,6 +319,8 @@ def _of_tables(text: str) -> Iterator[tuple[str, int]]:
             continue
         for name, cell in zip(names, _cells(rows[0], header[0]), strict=False):
             fact, unit = _COLUMNS.get(name.lower(), ("", 0))
+            # Next to a process, as macOS' top has it, it is the process's own.
+            fact = "resident" if fact == "charged" and "PID" in names else fact
             if fact and (match := _CELL.fullmatch(cell)):
                 yield from _size(fact, match, unit)
 
@@ -465,35 +461,9 @@ def _of_processes(text: str) -> Iterator[str]:
             )
 
 
-def _of_pmap(text: str) -> Iterator[str]:
-    """Yields what of a process's address space is reserved, and where its memory is mapped."""
-    modes = [(match["mode"], int(match["kib"]) << 10) for match in _OF_PMAP.finditer(text)]
-    reserved = sum(size for mode, size in modes if mode.startswith("---"))
-    if reserved > _MUCH * (whole := sum(size for _, size in modes)):
-        writable = sum(size for mode, size in modes if mode[1] == "w")
-        yield (
-            f"The {_mib(whole)} that pmap lists are address space: {_mib(reserved)} are only "
-            f"reserved, and {_mib(writable)} are writable, which is the most that the program can "
-            "have there. `pmap -x` shows what is resident."
-        )
-    mapped = [
-        (int(m["at"], 16) >> 32, int(m["value"]) << 10) for m in _OF_PMAP_ANON.finditer(text)
-    ]
-    of_go = sum(size for at, size in mapped if at == _ARENAS)
-    others = sum(size for at, size in mapped if at != _ARENAS)
-    if of_go and others > _MUCH * of_go:
-        yield (
-            f"{_mib(of_go)} are mapped where Go has its heap (0xc000000000); {_mib(others)} are "
-            "other anonymous mappings: memory outside Go's heap, of C (cgo), mmap or threads."
-        )
-
-
 def _mib(size: int) -> str:
     return f"{size / MIB:,.{int(size < 10 * MIB)}f} MiB"
 
-
-_ARENAS = 0xC0
-"""Where the heap of a 64-bit program is, in units of 4 GiB."""
 
 _MOST = 4
 _MUCH = 0.1

@@ -472,3 +472,58 @@ def test_a_share_of_the_cpu_with_a_time_is_not_since_the_start(
 ) -> None:
     rows = log_messages.read([Message(1, text)])
     assert [row.get("gc_cpu_fraction") for row in rows] == ([] if share is None else [share])
+
+
+QUANTILES = "[12.1µs 88.2µs 150.3µs 320.4µs 4.2ms]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"NumGC:512 PauseTotal:153.2ms Pause:[] PauseEnd:[] PauseQuantiles:{QUANTILES}",
+        f"num_gc=512 pause_total=153.2ms pause_quantiles={QUANTILES}",
+        f"NumGC: 512\nPauseTotal: 153.2ms\nPauseQuantiles: {QUANTILES}",
+        '{"NumGC":512,"PauseTotal":153200000,"Pause":null,'
+        '"PauseQuantiles":[12100,88200,150300,320400,4200000]}',
+    ],
+)
+def test_quantiles_of_pauses_are_no_pauses(text: str) -> None:
+    row = read_text(text).memstats.row(0, named=True)
+    known = [row[name] for name in ("num_gc", "pause_min_s", "pause_p50_s", "pause_max_s")]
+    assert known == [512, 12.1e-6, 150.3e-6, 4.2e-3]
+    assert row["pauses"] is row["pause_p90_s"] is None
+
+
+def test_what_go_spew_prints_of_gcstats_has_a_type_with_a_package() -> None:
+    text = "NumGC: (int64) 512,\n PauseTotal: (time.Duration) 153.2ms,\n"
+    row = read_text(text).memstats.row(0, named=True)
+    assert (row["num_gc"], row["pause_total_ns"]) == (512, 153200000)
+
+
+@pytest.mark.parametrize("sign", [", ", ","])
+def test_a_comma_may_stand_between_a_qualified_name_and_its_value(sign: str) -> None:
+    fields = {"HeapAlloc": 100 * MIB, "HeapSys": 200 * MIB, "NumGC": 7}
+    text = "\n".join(f"runtime.MemStats.{name}{sign}{value}" for name, value in fields.items())
+    row = read_text(text).memstats.row(0, named=True)
+    assert (row["heap_alloc_bytes"], row["heap_sys_bytes"], row["num_gc"]) == tuple(
+        fields.values()
+    )
+
+
+@pytest.mark.parametrize("unit", ["meg", "megs", "Megabytes", "M"])
+def test_units_may_be_words(unit: str) -> None:
+    row = read_text(f"HeapAlloc: 700 {unit}\nHeapSys: 1,234K\n").memstats.row(0, named=True)
+    assert (row["heap_alloc_bytes"], row["heap_sys_bytes"]) == (700 * MIB, 1234 << 10)
+
+
+@pytest.mark.parametrize("cut", [0, 40])
+def test_what_beats_print_is_read_though_its_line_was_cut_off(cut: int) -> None:
+    line = (
+        'Non-zero metrics in the last 30s {{"monitoring": {{"beat":{{"memstats":'
+        '{{"gc_next":7296944,"memory_alloc":4251912,"memory_total":{},"rss":{}}},'
+        '"runtime":{{"goroutines":15}}}},"libbeat":{{"config":{{}}}}}}}}'
+    )
+    texts = [line.format(36722840592, 43401216), line.format(36752840592, -733184)]
+    run = read_text("\n".join(text[: len(text) - cut] for text in texts) + "\n")
+    assert run.memstats["total_alloc_bytes"].to_list() == [36722840592, 36752840592]
+    assert run.memstats["rss_bytes"].to_list() == [43401216, None]

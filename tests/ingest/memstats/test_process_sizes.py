@@ -29,6 +29,11 @@ TOP = "    PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ CO
         ),
         ("Name:\tapp\nVmHWM:\t    4096 kB\nVmRSS:\t    2048 kB\n", 2 << 20),
         ("Rss:                2048 kB\nPss:                1024 kB\n", 2 << 20),
+        (
+            "PID    COMMAND  %CPU TIME     #TH MEM  PURG\n123 app  85.2 12:34.56 18/1 2M 0B\n",
+            2 << 20,
+        ),
+        ("RSS is 1.5 gig after an hour", 3 << 29),
         # Which of two processes is the one with MemStats, nothing shows.
         (f"{PS}a 1 0 0 6291456 2048 ? S 1 0 a\nb 2 0 0 6291456 4096 ? S 1 0 b\n", None),
         ("Rss:  2048 kB\nVmRSS:  4096 kB\n", None),
@@ -174,7 +179,7 @@ $ ps -eo "pid,vsz,rss,comm" | grep container
     ("text", "said"),
     [
         (PMAP, "The 523 MiB that pmap lists are address space: 388 MiB are only reserved, and 128"),
-        (SMAPS, "5.4 MiB are resident."),
+        (SMAPS, "4.2 MiB are resident where Go has its heap, and hardly any in other anonymous"),
         (BY_COLUMNS, "Resident: containerd (pid 2114) 63 MiB, containerd-shim (pid 27204) 7.8 MiB."),
         ("/proc/1/status:VmRSS:  36540 kB\n/proc/14/status:VmRSS:   91820 kB\n",
          "Resident: process (pid 14) 90 MiB, process (pid 1) 36 MiB."),

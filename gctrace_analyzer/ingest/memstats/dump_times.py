@@ -1,0 +1,113 @@
+"""Finds the times of dumps that stand in words near them: a date, `15:04:05`, or an uptime.
+
+Programs print them on the line of a dump, above its first field, or below that. Their distances
+are what counts: a time without a date or zone is enough.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gctrace_analyzer.ingest import clock
+from gctrace_analyzer.ingest.wrappers import timestamps
+from gctrace_analyzer.ingest.wrappers.formats import MONTH, WEEKDAY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gctrace_analyzer.ingest.input import Part
+
+_CLOCK = r"(?P<h>\d{1,2}):(?P<m>[0-5]\d):(?P<s>[0-5]\d(?:[.,]\d{1,9})?)(?![\d:])"
+_OF_DAY = re.compile(rf"(?<![\d:.T]){_CLOCK}(?! ?[AaPp][Mm])")
+_AT_BEGIN = re.compile(rf"\W{{0,9}}{_CLOCK}")
+_DATE = re.compile(
+    r"(?<![\d:])\d{4}[/-]\d\d[/-]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z| ?[+-]\d\d:?\d\d)?"
+    rf"|\b(?:{WEEKDAY} )?{MONTH} {{1,2}}\d{{1,2}} \d\d:\d\d:\d\d(?: [A-Z]{{2,5}})?(?: \d{{4}})?"
+)
+_UPTIME = re.compile(
+    r"(?i:\bup_?time(?:_?s(?:ec(?:onds)?)?)?|\brunning (?:for|time)|\bup for|\bsince start\w{0,2})"
+    r"\b[\"']?[ :=]{1,4}[\"']?(?=\d)(?:(?P<h>\d{1,6})h)?(?:(?P<m>\d{1,6})m)?"
+    r"(?:(?P<s>\d{1,9}(?:\.\d{1,9})?)(?: ?s(?:ec(?:onds?)?)?)?)?(?![\w.:])"
+)
+_OF_OTHERS = re.compile(r"(?i:last[ _]?gc|\bPauseEnd|\bstarted)\b")
+"""A time on such a line is not that of the dump."""
+
+_NEAR_LINES = 8
+"""The most lines between a dump's first field and its time."""
+
+
+def of_day_s(text: str) -> float | None:
+    """Returns the time of day, in seconds, at the begin of a line.
+
+    >>> of_day_s("[15:04:05] HeapAlloc=7"), of_day_s("HeapAlloc=7")
+    (54245.0, None)
+    """
+    return _seconds(_AT_BEGIN.match(text))
+
+
+def _seconds(match: re.Match[str] | None) -> float | None:
+    if match is None:
+        return None
+    hours, minutes, seconds = ((match[name] or "0").replace(",", ".") for name in "hms")
+    return float(hours) * 3600 + float(minutes) * 60 + float(seconds)
+
+
+def _date_s(text: str) -> float | None:
+    if (match := _DATE.search(text)) is None:
+        return None
+    date = re.sub(r"^(\d{4})/(\d\d)/", r"\1-\2-", match[0])
+    at: float | None = clock.local_s(timestamps.read(pl.Series([date])))[0]
+    return at
+
+
+def _of_day(text: str) -> float | None:
+    return _seconds(_OF_DAY.search(text))
+
+
+def _uptime_s(text: str) -> float | None:
+    return _seconds(_UPTIME.search(text))
+
+
+def add(part: Part) -> None:
+    """Adds `elapsed_s` to dumps without any time, if the text has one near each of them."""
+    dumps = sorted(part.rows.get("memstats", ()), key=lambda row: row["line_no"])
+    timed = any(
+        row.get(name) is not None for row in dumps for name in ("logged_at", "elapsed_s")
+    )
+    if len(dumps) < 2 or timed:
+        return
+    lines = part.beginning.split("\n")
+    at = [row["line_no"] for row in dumps]
+    above = [
+        lines[max(begin, end - _NEAR_LINES - 1) : end][::-1]
+        for begin, end in pairwise([0, *at])
+    ]
+    below = [
+        lines[begin - 1 : min(end, begin + _NEAR_LINES)]
+        for begin, end in pairwise([*at, len(lines) + 1])
+    ]
+    for read in (_date_s, _uptime_s, _of_day):
+        for near in (above, below):
+            if (since := _distances(near, read)) is not None:
+                for row, elapsed in zip(dumps, since, strict=True):
+                    row["elapsed_s"] = elapsed
+                return
+
+
+def _distances(
+    near: Sequence[Sequence[str]], read: Callable[[str], float | None]
+) -> Sequence[float] | None:
+    """Returns the seconds since the first dump; None unless the lines near each have its time."""
+    times: list[float] = []
+    for lines in near:
+        known = (read(line) for line in lines if not _OF_OTHERS.search(line))
+        time = next((each for each in known if each is not None), None)
+        if time is None:
+            return None
+        times.append(time)
+    since = clock.distances_s(pl.Series(times))
+    return since.to_list() if since is not None and since[-1] > 0 else None
