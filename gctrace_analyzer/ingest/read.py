@@ -256,7 +256,7 @@ def with_sizes(part: Part) -> list[str]:
         return []
     from gctrace_analyzer.ingest.memstats import dump_times, process_sizes
 
-    dump_times.add(part)
+    dump_times.add(part.rows.get("memstats", ()), text)
     return process_sizes.next_to_cycles(part) if has_cycles else process_sizes.added_to(part)
 
 

@@ -17,9 +17,9 @@ from gctrace_analyzer.ingest.wrappers import timestamps
 from gctrace_analyzer.ingest.wrappers.formats import MONTH, WEEKDAY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from gctrace_analyzer.ingest.input import Part
+    from gctrace_analyzer.schema import Row
 
 _CLOCK = r"(?P<h>\d{1,2}):(?P<m>[0-5]\d):(?P<s>[0-5]\d(?:[.,]\d{1,9})?)(?![\d:])"
 _OF_DAY = re.compile(rf"(?<![\d:.T]){_CLOCK}(?! ?[AaPp][Mm])")
@@ -72,15 +72,15 @@ def _uptime_s(text: str) -> float | None:
     return _seconds(_UPTIME.search(text))
 
 
-def add(part: Part) -> None:
+def add(rows: Iterable[Row], text: str) -> None:
     """Adds `elapsed_s` to dumps without any time, if the text has one near each of them."""
-    dumps = sorted(part.rows.get("memstats", ()), key=lambda row: row["line_no"])
+    dumps = sorted(rows, key=lambda row: row["line_no"])
     timed = any(
         row.get(name) is not None for row in dumps for name in ("logged_at", "elapsed_s")
     )
     if len(dumps) < 2 or timed:
         return
-    lines = part.beginning.split("\n")
+    lines = text.split("\n")
     at = [row["line_no"] for row in dumps]
     above = [
         lines[max(begin, end - _NEAR_LINES - 1) : end][::-1]
@@ -105,7 +105,7 @@ def _distances(
     times: list[float] = []
     for lines in near:
         known = (read(line) for line in lines if not _OF_OTHERS.search(line))
-        time = next((each for each in known if each is not None), None)
+        time = next((at for at in known if at is not None), None)
         if time is None:
             return None
         times.append(time)

@@ -44,6 +44,9 @@ _DATE = (
 """A line that a loop prints between two pages, such as the output of `date`."""
 
 
+_OF_FLUENT_BIT = r"^(?P<date>\d{4}-\d\d-\d\dT[\d:.]{8,18}Z) (?P<series>\S.*) = (?P<value>\S+)$"
+"""What Fluent Bit's output `stdout` prints of a metric."""
+
 _QUERIED = r"^(?:(?P<series>.*\S) =>)?\s*(?:(?P<value>\S+) @\[(?P<at>[0-9.]+)\])?\s*$"
 """`promtool query range` prints a series with `=>`, and then its values, one per line."""
 
@@ -57,6 +60,14 @@ def numbered(text: str) -> pl.DataFrame:
 def lines_of(text: str) -> pl.DataFrame:
     """Returns the lines of a text with their numbers, answers of `promtool query` as samples."""
     table = numbered(text)
+    if " = " in text:
+        parts = pl.col("text").str.extract_groups(_OF_FLUENT_BIT).struct
+        at = parts.field("date").str.to_datetime(time_unit="us", time_zone="UTC", strict=False)
+        unix_s = (at.dt.epoch("us") / 1e6).cast(pl.String)
+        sample = pl.concat_str(
+            parts.field("series"), parts.field("value"), unix_s, separator=" "
+        )
+        table = table.with_columns(text=pl.coalesce(sample, "text"))
     if " =>" not in text or " @[" not in text:
         return table
     parts = pl.col("text").str.extract_groups(_QUERIED).struct

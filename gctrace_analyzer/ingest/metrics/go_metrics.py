@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.ingest.metrics.samples import Rejected, Samples
 
-_OF_METRICBEAT = r'"golang"\s*:\s*\{\s*"heap"'
+_OF_METRICBEAT = (
+    r'"golang"\s*:\s*\{\s*"heap"'
+    r'|"metrics"\s*:\s*\{\s*"(?:go_(?:gc|info|mem)|process_)\w+"\s*:\s*[0-9]'
+)
 _JSON = re.compile(
     r'"Gauges"\s*:\s*\[\s*\{|"fields"\s*:\s*\{|"[\w./]+"\s*:\s*\{\s*"value"\s*:\s*[-+0-9]|'
     + _OF_METRICBEAT
@@ -152,7 +155,8 @@ def read_json(text: str, samples: Samples) -> list[Rejected]:
     for line_no, document in json_values.documents(text, _NOT_BLANK, rejected):
         listed = document.get("metrics") if isinstance(document, dict) else document
         for value in json_values.objects(listed) or json_values.objects([document]):
-            at = value.get("Timestamp", value.get("timestamp"))
+            times = (value.get(name) for name in ("Timestamp", "timestamp", "@timestamp"))
+            at = next(filter(None, times), None)
             for name, labels, number in _gauges(value):
                 series = _series(name, labels, samples)
                 if series is not None:
@@ -172,6 +176,7 @@ def _gauges(value: dict[str, object]) -> Iterator[tuple[str, dict[str, str], Any
     /v1/agent/metrics or /v1/sys/metrics; rcrowley/go-metrics writes
     `{"runtime.MemStats.Sys": {"value": 7}}`; and Telegraf
     `{"fields": {"gauge": 7}, "name": "go_memstats_sys_bytes", "tags": {…}, "timestamp": …}`.
+    Metricbeat has `{"prometheus": {"labels": {…}, "metrics": {"go_memstats_sys_bytes": 7}}}`.
     """
     if isinstance(given := value.get("fields"), dict):
         is_dump = sum(map(influx.is_of_memstats, given)) >= influx.ENOUGH
@@ -179,6 +184,11 @@ def _gauges(value: dict[str, object]) -> Iterator[tuple[str, dict[str, str], Any
             name, own = influx.named(str(value.get("name")), field, is_dump=is_dump)
             if name:
                 yield name, {**_texts(value.get("tags")), **own}, number
+        return
+    if isinstance(given := value.get("prometheus"), dict):
+        metrics = given.get("metrics")
+        for name, number in metrics.items() if isinstance(metrics, dict) else ():
+            yield name, _texts(given.get("labels")), number
         return
     gauges = value.get("Gauges")
     if not isinstance(gauges, list):

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.metrics.samples import Rejected, Samples
 
 Layout = Literal[
-    "series", "exposition", "grafana", "go-json", "influx", "otlp", "go-metrics",
-    "go-metrics-json", "named-json", "refused",
+    "series", "exposition", "grafana", "go-json", "influx", "otlp", "otlp-text",
+    "go-metrics", "go-metrics-json", "named-json", "refused",
 ]  # fmt: skip
 
 NAMES: dict[Layout, str] = {
@@ -28,6 +28,7 @@ NAMES: dict[Layout, str] = {
     "go-json": "JSON lines of metrics",
     "influx": "Influx line protocol",
     "otlp": "OTLP JSON",
+    "otlp-text": "text of the OpenTelemetry Collector",
     "go-metrics": "go-metrics",
     "go-metrics-json": "JSON of metrics",
     "named-json": "JSON of metrics",
@@ -43,7 +44,7 @@ _SERIES = re.compile(r'\A[\s\[]*\{\s*"metric"\s*:\s*\{')
 _COMMENT = r"(?m)^[ \t]{0,40}# (?:HELP|TYPE|UNIT) \S+"
 GO_SAMPLE = (
     r"(?:\w{1,60}_)?go_(?:memstats|gc|info|cpu_classes|memory|sched)\w{0,80}"
-    r"(?:\{| =>|[ \t][-+]?[0-9.]{1,30}(?:e[-+]?\d+)?(?:\s|\Z))"
+    r"(?:\{| =>|(?: =)?[ \t][-+]?[0-9.]{1,30}(?:e[-+]?\d+)?(?:\s|\Z))"
     r"|(?:memstats|sys_c?go|sys_gc|dgraph_memory)_[a-z_]{1,40}[ \t{]"
     r"|[\w.]{0,80}runtime[._](?:alloc_bytes|sys_bytes|total_gc_\w{1,20}|malloc_count|free_count|"
     r"heap_objects|MemStats[._]\w{1,40})(?:\{| +[-+]?\d)"
@@ -51,7 +52,7 @@ GO_SAMPLE = (
 )
 """How the line of a sample of a Go metric begins."""
 
-_GO_SAMPLE = rf"(?m)^[ \t]{{0,40}}(?:{GO_SAMPLE})"
+_GO_SAMPLE = rf"(?m)^(?:[ \t]{{0,40}}|\d[\dT:.-]{{9,29}}Z )(?:{GO_SAMPLE})"
 _NUMBER = r"[-+]?\d[\d.eE+-]*"
 _PATH = r"[^\s=|:,;\"{}\[\]]+\.[^\s=|:,;\"{}\[\]]+"
 _COLUMN = r"(?:[^\n]*,)?{}[,\r\n]"
@@ -108,6 +109,8 @@ def _layout_of_metrics(head: str) -> Layout | None:
 
     if otlp.HEAD.search(head[:4096]) and re.search(r"(?m)^[ \t]{0,9}[{\[]", head):
         return "otlp"
+    if otlp.TEXT.search(head):
+        return "otlp-text"
     if _are_dumps(head):
         return "go-json"
     if grafana.is_table(head[: 1 << 16]):
@@ -192,6 +195,7 @@ def _readers() -> dict[Layout, Callable[[str, Samples], Sequence[Rejected]]]:
         "grafana": grafana.read,
         "influx": influx.read,
         "otlp": otlp.read,
+        "otlp-text": otlp.read,
         "go-metrics": go_metrics.read_log,
         "go-metrics-json": go_metrics.read_json,
         "named-json": named_json.read,

@@ -1,7 +1,8 @@
 """Reads samples from OTLP in JSON, as the OpenTelemetry Collector's file exporter writes it.
 
 The SDK's console exporter (stdoutmetric) writes the same with names that begin with a capital,
-without an array of resources and with dates.
+without an array of resources and with dates. The Collector's debug exporter, once logging, prints
+one member per line (internal/otlptext/databuffer.go).
 """
 
 from __future__ import annotations
@@ -17,11 +18,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from gctrace_analyzer.ingest.metrics.samples import Rejected, Samples
+    from gctrace_analyzer.schema import Row
 
 Point = tuple[int, int, float, int]
 """Series, time in µs, value, line."""
 
 HEAD = re.compile(r'"(?:resource_?[mM]|ScopeM)etrics"\s*:\s*\[')
+TEXT = re.compile(r"^Descriptor:[ \t\r]*\n[ \t]+-> Name: ", re.MULTILINE)
+"""How the Collector prints what a metric is."""
+
+_PRINTED = re.compile(
+    r"^(?:.*\s)?(?P<part>ResourceMetrics|Resource attributes|Descriptor|Data point attributes|"
+    r"\w+DataPoints)(?: #\d+|:)$|"
+    r"^\s*(?P<arrow>-> )?(?P<key>[\w.]+): (?:[A-Z][a-z]+\((?P<typed>.*)\)|(?P<text>.*\S))$"
+)
 _CAPITAL = re.compile(r'(?<=[{,\s])"([A-Z])(\w{1,40}"\s{0,9}:)')
 _BEGINS = re.compile(r"\{")
 _DELTA = (1, "AGGREGATION_TEMPORALITY_DELTA", "DeltaTemporality")
@@ -38,12 +48,56 @@ def read(text: str, samples: Samples) -> list[Rejected]:
     deltas: set[int] = set()
     if '"ScopeMetrics"' in text:
         text = _CAPITAL.sub(lambda key: f'"{key[1].lower()}{key[2]}', text)
-    for line_no, value in json_values.documents(text, _BEGINS, rejected):
+    is_text = TEXT.search(text) is not None
+    values = _printed(text) if is_text else json_values.documents(text, _BEGINS, rejected)
+    for line_no, value in values:
         for resource in _list(value, "resourceMetrics", "resource_metrics") or [value]:
             points += _of_resource(resource, samples, deltas, line_no)
     if points:
         _add(points, samples, deltas)
     return rejected
+
+
+def _printed(text: str) -> Iterator[tuple[int, Row]]:
+    """Yields what the Collector printed as the same objects as in JSON, one for each resource."""
+    resource: Row = {}
+    into: Row = {}
+    # What is left of a number on the last line is a number too.
+    for line_no, line in enumerate(text.split("\n")[:-1], start=1):
+        match = _PRINTED.match(line.rstrip())
+        part = match and match["part"]
+        metrics = resource.setdefault("scopeMetrics", [{"metrics": []}])[0]["metrics"]
+        if part == "ResourceMetrics":
+            yield line_no, resource
+            resource = {}
+        elif part == "Resource attributes":
+            into = resource.setdefault("resource", {"attributes": []})
+        elif part == "Descriptor":
+            into = {"data": {"dataPoints": []}}
+            metrics.append(into)
+        elif part and part.endswith("DataPoints") and metrics:
+            into = {"attributes": []}
+            metrics[-1]["data"]["dataPoints"].append(into)
+        elif match and match["key"]:
+            _put(into, match)
+    yield 1, resource
+
+
+def _put(into: Row, line: re.Match[str]) -> None:
+    """Adds a line of a resource, a metric or a data point to it."""
+    key, text = line["key"], line["typed"] or line["text"]
+    if line["arrow"] and "attributes" in into:
+        into["attributes"].append({"key": key, "value": {"text": text}})
+    elif key == "AggregationTemporality":
+        into["data"]["temporality"] = f"{text}Temporality"
+    elif key.endswith("imestamp"):
+        # 2026-06-04 02:11:40.102 +0000 UTC
+        into[_TIMES[key]] = text.removesuffix(" +0000 UTC").replace(" ", "T") + "Z"
+    elif key in ("Name", "Value", "Sum", "Max"):
+        into[key.lower()] = text
+
+
+_TIMES = {"StartTimestamp": "startTime", "Timestamp": "time"}
 
 
 def _add(points: list[Point], samples: Samples, deltas: set[int]) -> None:

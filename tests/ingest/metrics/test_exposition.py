@@ -117,3 +117,21 @@ def test_a_page_that_is_indented_below_other_output_is_read() -> None:
     )
     text = f"[root@master01 monitor]# kubectl exec node-exporter -- curl localhost:9100/metrics\n 0 0# HELP\n{page}\n"
     assert read_text(text).memstats["num_gc"].to_list() == [7]
+
+
+def test_fluent_bit_prints_a_time_before_each_sample() -> None:
+    run = read_text(
+        "[2026/02/03 10:00:00] [ info] [output:stdout:stdout.0] worker #0 started\n"
+        + "".join(
+            f"2026-02-03T10:00:{second}.418829101Z {sample}\n"
+            for second in (10, 40)
+            for sample in (
+                'go_info{version="go1.21.8"} = 1',
+                f"go_gc_duration_seconds_count = {second}",
+                "go_memstats_next_gc_bytes = 786432000",
+            )
+        )
+    )
+    assert run.memstats["num_gc"].to_list() == [10, 40]
+    assert run.memstats["logged_at"][0] == FIRST + timedelta(seconds=10, microseconds=418829)
+    assert run.summary().gc_per_s == 1

@@ -163,3 +163,19 @@ def test_a_format_that_is_not_read_is_named(text: str, what: str) -> None:
     ) as info:
         read_text(text * 3 if text.endswith("\n") else text)
     assert "Prometheus or OpenMetrics text" in str(info.value)
+
+
+def test_the_collector_of_metricbeat_is_one_scrape_per_time() -> None:
+    event = '{{"@timestamp":"2026-06-04T03:11:{}Z","prometheus":{{"labels":{{"job":"a"{}}},"metrics":{{{}}}}}}}\n'
+    run = read_text(
+        "".join(
+            event.format(
+                f"{second}.418", "", f'"go_gc_duration_seconds_count":{second},"go_x":[]'
+            )
+            + event.format(f"{second}.418", ',"quantile":"1"', '"go_gc_duration_seconds":0.02')
+            for second in (10, 40)
+        )
+    )
+    assert run.memstats["num_gc"].to_list() == [10, 40]
+    assert run.memstats["pause_max_s"].to_list() == [0.02, 0.02]
+    assert run.summary().gc_per_s == 1

@@ -184,3 +184,39 @@ def test_the_console_exporter_of_the_sdk_is_read() -> None:
     assert read_text(several).memstats["num_gc"].to_list() == [9, 9]
     deltas = several.replace("CumulativeTemporality", "DeltaTemporality")
     assert read_text(deltas).memstats["num_gc"].to_list() == [9, 18]
+
+
+def described(name: str, value: str, second: int, more: str = "") -> str:
+    return f"""Metric #0
+Descriptor:
+     -> Name: {name}
+     -> Description: Name: of a metric
+     -> Unit: By
+     -> DataType: Sum
+     -> IsMonotonic: true
+     -> AggregationTemporality: Cumulative
+NumberDataPoints #0
+{more}StartTimestamp: 2026-06-04 02:00:00 +0000 UTC
+Timestamp: 2026-06-04 03:00:{second:02}.5 +0000 UTC
+Value: {value}
+"""
+
+
+def test_what_the_collector_prints_as_text_is_read() -> None:
+    stack = "Data point attributes:\n     -> go.memory.type: Str(stack)\n"
+    run = read_text(
+        "".join(
+            f"2026-06-04T03:00:{second}.6Z\tinfo\tResourceMetrics #0\n"
+            "Resource attributes:\n     -> service.name: Str(api)\nScopeMetrics #0\n"
+            + described(CYCLES, f"{second}", second)
+            + described("go.memory.used", "7.000000", second, stack)
+            + 'HistogramDataPoints #0\nCount: 7\n\t{"kind": "exporter", "name": "debug"}\n'
+            for second in (10, 40)
+        )
+    )
+    rows = run.table("memstats")
+    assert rows["num_gc"].to_list() == [10, 40]
+    assert rows["stack_sys_bytes"].to_list() in ([7, 7], [None, None])
+    assert rows["started_at"][0].hour == 2
+    assert rows["logged_at"].dt.second().to_list() == [10, 40]
+    assert (run.processes["ident"][0], run.summary().gc_per_s) == ("api", 1)
