@@ -124,6 +124,10 @@ def worst_costs(analysis: Analysis) -> Iterator[str]:
 
 def _gc_cpu(s: Summary, printed: int | None) -> str:
     """Returns the GC CPU; the arguments are those of `costs`."""
+    ran = "the one cycle ran" if s.cycles == 1 else "its cycles ran"
+    if s.is_of_single_cycles and printed is not None:
+        since = f"{printed or 'under 1'} % of the CPU since the start"
+        return f"GC has taken {since} ({gc_cpu_text(s)} while {ran})"
     known = []
     if s.gc_cpu_most_cores and s.cpus and s.gc_cpu_most_cores >= LEAST_CORES:
         up_to = "up to " if s.gc_cpu_range else ""
@@ -131,7 +135,6 @@ def _gc_cpu(s: Summary, printed: int | None) -> str:
     if printed is not None and printed >= max(_MORE * 100 * (s.gc_cpu_share or 0), _LEAST_PCT):
         known.append(f"{printed} % since the start")
     more = f" ({'; '.join(known)})" if known else ""
-    ran = "the one cycle ran" if s.cycles == 1 else "its cycles ran"
     when = f" while {ran}" if s.is_of_single_cycles else ""
     return f"GC takes {gc_cpu_text(s)} of the CPU{more}{when}"
 

@@ -221,6 +221,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         return Verdict("info", sentence, growing.advice)
     if better := _better_input(analysis, short=short, idle=idle):
         if short and (since := _costly_since_start(analysis)):
+            if analysis.summary.is_of_single_cycles:
+                sentence = "The log is too short to say what it takes now."
             return Verdict("warn", f"{since} {sentence}", better)
         return Verdict("info", sentence, better)
     if busy := _busy(analysis):

@@ -168,7 +168,7 @@ def test_few_cycles_that_cost_little_are_enough_for_a_verdict() -> None:
 def test_what_gc_took_before_the_log_leaves_a_short_log_unclear() -> None:
     late = log_of(9, every=0.5, background=9).replace("s 0%:", "s 15%:")
     late = late.replace("@", "@280").replace("gc ", "gc 1")
-    assert of(late).sentence.startswith("The log is too short to judge: GC takes")
+    assert "prints. The log is too short to judge: GC takes" in of(late).sentence
 
 
 def test_two_of_many_cycles_do_not_show_what_gc_takes() -> None:
@@ -368,6 +368,10 @@ def test_load_that_idle_times_hide_in_the_mean_is_judged_alone() -> None:
 
 def test_one_late_cycle_is_no_reason_to_doubt_what_the_runtime_prints_since_the_start() -> None:
     line = log_of(20, every=60.0, mark=50, background=30).splitlines(keepends=True)[-1]
-    assert of(line).sentence.startswith("The log is short, but shows no problem: GC takes")
-    costly = line.replace("s 0%:", "s 30%:")
-    assert of(costly).sentence.startswith("The log is too short to judge")
+    assert of(line).sentence.startswith(
+        "The log is short, but shows no problem: GC has taken under 1 % of the CPU since the start"
+    )
+    costly = of(line.replace("s 0%:", "s 30%:"))
+    assert costly.level == "warn"
+    assert costly.sentence.startswith("Since the start (20m 00s, 20 cycles), GC has taken 30 % of")
+    assert costly.sentence.endswith("The log is too short to say what it takes now.")
