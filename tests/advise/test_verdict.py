@@ -373,5 +373,7 @@ def test_one_late_cycle_is_no_reason_to_doubt_what_the_runtime_prints_since_the_
     )
     costly = of(line.replace("s 0%:", "s 30%:"))
     assert costly.level == "warn"
-    assert costly.sentence.startswith("Since the start (20m 00s, 20 cycles), GC has taken 30 % of")
+    assert costly.sentence.startswith(
+        "Since the start (20m 00s, 20 cycles), GC has taken 30 % of"
+    )
     assert costly.sentence.endswith("The log is too short to say what it takes now.")

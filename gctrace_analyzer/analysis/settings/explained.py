@@ -107,7 +107,7 @@ def _settled(seen: pl.DataFrame, known: Known) -> Part | None:
     if usual is None:
         return None
     part = Part(State(usual, math.inf, 0.0), 0, len(seen))
-    if search.cost_of(usual, known.gogc.value) == 0.0 or len(seen) < FEWEST_GOALS:
+    if search.cost_of(usual, known.gogc.value) == 0.0:
         return part
     # A limit may explain them as well: a stated one, or any if the goals hardly vary.
     if known.limit.value not in (None, math.inf):
@@ -236,8 +236,8 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
         return part
     low = greatest(rows["low"].filter(rows["low"] <= gogc))
     high = -greatest(-rows["high"].filter(rows["high"] >= gogc))
-    # A wide interval has a usual value by chance: tiny heaps say little.
-    is_narrow = low > 0 and high <= _NARROW * low
+    # A wide interval has a usual value by chance, and so have few goals: tiny heaps say little.
+    is_narrow = low > 0 and high <= _NARROW * low and len(rows) >= FEWEST_GOALS
     if cost <= search.COMMON and is_narrow and not limited:
         return part
     return part._replace(both=_mostly(rows["goal"], search.near(median(rows["goal"]))))

@@ -142,6 +142,14 @@ def test_a_limit_that_only_cuts_the_highest_goals_leaves_gogc_to_be_seen() -> No
     assert regime.memory_limit_mib == pytest.approx(limit_range(200, 0).middle, rel=0.05)
 
 
+def test_three_equal_goals_show_no_unusual_gogc() -> None:
+    (regime,) = regimes("".join(log_of(40, live=94, goal=123).splitlines(keepends=True)[-3:]))
+    assert regime.set_by == "either"
+    assert regime.gogc_pct == 30
+    (regime,) = regimes("".join(log_of(40, live=94, goal=188).splitlines(keepends=True)[-3:]))
+    assert (regime.set_by, regime.gogc_pct) == ("gogc", 100)
+
+
 def test_goals_that_both_explain_are_either() -> None:
     text = log_of(60, live=100, goal=233, start=209)
     (regime,) = regimes(text.split("\n", 1)[1])
