@@ -48,7 +48,7 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     elif all(other.kind == REFUSED for other in deaths):
         what = f"The Go runtime ended the program{name}"
     else:
-        subject = "The" if name.startswith(" container ") else death.subject
+        subject = "The" if name.startswith((" container ", " pod ")) else death.subject
         what = f"{subject}{name} was {deed}"
     often = "" if len(deaths) == len(victims) else f" {len(deaths):,} times"
     apart = "" if which else _apart(deaths)

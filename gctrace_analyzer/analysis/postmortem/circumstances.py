@@ -273,7 +273,8 @@ def swapped_mib(tasks: pl.DataFrame) -> float | None:
 
 
 _CAUSES = {
-    "linux": "most often an address-space limit (`ulimit -v`) or the overcommit limit of the host",
+    "linux": "most often an address-space limit (`ulimit -v`), the overcommit limit of the host, "
+    "or too many mappings (vm.max_map_count)",
     "windows": "the commit limit of Windows (memory and page file together) was reached",
     "bsd": "most often a limit of the process (`ulimit -d`, `ulimit -v`), or full swap",
     "darwin": "most often a limit of the process (`ulimit -v`), or no disk space for swap is left",
@@ -282,7 +283,7 @@ _CAUSES = {
 
 _CHECK_LIMITS = {
     "linux": "Check the address-space limit of the process (`ulimit -v`, /proc/PID/limits) and the "
-    "host's vm.overcommit_memory.",
+    "host's vm.overcommit_memory and vm.max_map_count.",
     "windows": "Enlarge the page file of Windows, or free memory: Task Manager shows what is "
     "committed.",
     "bsd": "Check the limits of the process (`ulimit -a`; OpenBSD has datasize in login.conf) and "

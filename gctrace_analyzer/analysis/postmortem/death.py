@@ -176,7 +176,8 @@ class Death:
     def victim(self) -> str | None:
         """The name of what ended."""
         identifier = f"container {self.container_id[:12]}" if self.container_id else None
-        names = (self.comm, self.name, self.unit, self.container, self.pod, identifier)
+        pod = f"pod {self.pod_uid}" if self.pod_uid else None
+        names = (self.comm, self.name, self.unit, self.container, self.pod, identifier, pod)
         return next(filter(None, names), None)
 
     @property

@@ -264,6 +264,7 @@ def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
     """
     begun: list[Death] = []
     unfinished: dict[Hashable, tuple[int, Death]] = {}
+    last_of: dict[Hashable, int] = {}
     for row in table.iter_rows(named=True):
         key = (row["source"], row["host"], row["unit"])
         proven = is_proven("unit_events", row)
@@ -299,6 +300,9 @@ def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
         if row["event"] in _ENDS and (ended := unfinished.pop(key, None)):
             why = SYSTEMD_KILLS.get(row["result"] or "") or begun[ended[0]].stopped_by
             begun[ended[0]] = replace(begun[ended[0]], is_inside=False, stopped_by=why)
+            last_of[key] = ended[0]
+        if row["event"] == "consumed" and (last_end := last_of.pop(key, None)) is not None:
+            begun[last_end] = replace(begun[last_end], used_bytes=event.used_bytes)
     yield from _of_one_unit(begun, states)
 
 

@@ -359,6 +359,9 @@ def of_runtime(death: Death) -> Iterator[str]:
         yield f"{check} {EARLIER_GC}" if helps else check
 
 
+_RELEASE = re.compile(r"[@.]|[-_](?:linux|darwin|windows)")
+"""What comes after the name of a program in that of a unit or of the file of a release."""
+
 _SETTINGS_OF_GO = ("memory_limit_mib", "gogc", "go_version")
 
 
@@ -464,7 +467,7 @@ def _what_to_add(
 
 def _is_known_go(death: Death) -> bool:
     names = (death.comm, death.name, death.unit, death.container)
-    return any(GO.fullmatch(re.split(r"[@.]", name)[0]) for name in names if name)
+    return any(GO.fullmatch(_RELEASE.split(name)[0]) for name in names if name)
 
 
 def _buy_time(facts: Evidence, of_go: Settings | None = None) -> Iterator[str]:

@@ -43,6 +43,7 @@ class _Reader:
         self.open: dict[str | None, _Incident] = {}
         self.columns: dict[str | None, list[str]] = {}
         self.kernel = False
+        self.above: tuple[int, str, Row] = (-9, "", {})
         self.by_pid: dict[int | None, list[Row]] = {}
         self.by_others: list[Row] = []
         self.without_victims: list[Row] = []
@@ -64,7 +65,6 @@ class _Reader:
             (oom_lines.NO_KILL, self.no_kill),
             (oom_lines.HEADER, self.header),
             (oom_lines.CPU, self.cpu),
-            (oom_lines.WRAPPED, self.wrapped),
         )
 
     def read(self, messages: Iterable[Message]) -> Rows:
@@ -94,11 +94,16 @@ class _Reader:
         # The message of an event may continue on the next line.
         if message.line_no - self.event[0] in (0, 1) and message.host is None:
             about |= self.event[1]
-        self.kernel = message.ident == "kernel" or message.monotonic_s is not None
-        for pattern, handle in self.handlers:
-            if match := pattern.search(text):
-                handle(match, about)
-                return
+        line_no, above, place = self.above
+        is_next = above and message.line_no == line_no + 1
+        if is_next and oom_lines.WRAPPED.match(text) and not self.handles(text):
+            text, about = above + " " * (above[-1] not in "-,=/") + text.lstrip(), place
+        else:
+            self.kernel = message.ident == "kernel" or message.monotonic_s is not None
+        self.above = (message.line_no, text if oom_lines.WRAPS.search(text) else "", about)
+        if handled := self.handles(text):
+            handled[0](handled[1], about)
+            return
         # Other programs print similar tables, so only those of the kernel are read.
         is_kernel = self.kernel or about["host"] in self.open
         columns = self.columns.get(about["host"])
@@ -108,6 +113,13 @@ class _Reader:
             and (row := oom_lines.task(match, columns))
         ):
             self.task(row, about)
+
+    def handles(self, text: str) -> tuple[_Handler, re.Match[str]] | None:
+        """Returns what reads a line, and its match."""
+        for pattern, handle in self.handlers:
+            if match := pattern.search(text):
+                return handle, match
+        return None
 
     def invoked(self, match: re.Match[str], about: Row) -> None:
         self.at("invoked", about, after={"no kill"}).facts.update(columns(match))
@@ -145,12 +157,6 @@ class _Reader:
         incident = self.open.get(about["host"])
         if incident and "invoked" in incident.seen:
             incident.facts |= columns(match)
-
-    def wrapped(self, match: re.Match[str], about: Row) -> None:
-        """Adds the second part of a kill line that was wrapped."""
-        incident = self.open.get(about["host"])
-        if incident and incident.kills:
-            incident.kills[-1].update(oom_lines.sizes(match.string))
 
     def at(self, step: str, about: Row, after: set[str] | None = None) -> _Incident:
         """Returns the open incident, or a new one if the open one is past this step."""
@@ -268,7 +274,7 @@ class _Reader:
         for kill in incident.kills:
             _add_derived(kill)
             self.rows["oom_kills"].append(kill)
-        if not incident.kills and incident.seen != {"group"}:
+        if not incident.kills and incident.seen != {"group"} and "killed" not in incident.seen:
             if facts.get("oom_memcg") or "usage_bytes" in facts:
                 facts["scope"] = "memcg"
             self.rows["oom_invocations"].append(facts)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 HINT = (
     r"oom[-_]|ut of memory|ut Of Memory|[Kk]ill(?:ed)? process |memory: usage|swap: usage|"
-    r"\] +\d+ +\d+ +\d+ +\d+|\[ *pid *\]|killed as a result|total-vm:|anon-rss:|OOM|"
+    r"\] +\d+ +\d+ +\d+ +\d+|\[ *pid *\]|killed as a result|total-vm:|-rss:|"
+    r"oom_score|task_memcg=|sacrifice child|OOM|"
     r"up_out_of_memory|alloc_pages_slowp|try_charge|group_charge|charge_memcg|"
     r"cgroup stats for /|PID: \d+ Comm|Pid: \d+, comm|No available memory|oom_kill_process called"
 )
@@ -99,7 +100,15 @@ _KEYS = {
     "UID": "uid",
 }
 GROUP = re.compile(r"going to be killed due to memory\.oom\.group")
-WRAPPED = re.compile(r"^\s*(?:total-vm|anon-rss|oom_score_adj):")
+WRAPPED = re.compile(
+    r"^\s*(?:(?:[Kk]ill(?:ed)? )?process \d|\(.{0,64}\) (?:score |total-vm:)|score \d|"
+    r"(?:total-vm|(?:anon-|file-|shmem-)?rss|UID|pgtables|oom_score_adj):|"
+    r"(?:oom-kill:|global_oom,|(?:nodemask|cpuset|mems_allowed|oom_memcg|task_memcg|task)=))"
+)
+"""How the rest of a line about a kill begins that was wrapped, as in a mail."""
+
+WRAPS = re.compile(r"ut of memory|[Kk]ill(?:ed)? process|oom-kill:")
+"""The beginning of what is long enough to be wrapped."""
 REPORTS = {
     "kubelet": re.compile(
         r"(?:System|Cgroup) OOM encountered, victim process: (?P<comm>.{0,64}), pid: (?P<pid>\d+)"

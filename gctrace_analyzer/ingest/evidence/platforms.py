@@ -37,7 +37,7 @@ HINT = (
     r"Max Memory Used|maxMemoryUsedMB|signal: killed|Runtime\.OutOfMemory|OutOfMemoryError: C|"
     r"exitCode\\*\": ?\d|exit(?:ed with)?(?: non-zero)?(?: exit)? (?:code|status):? ?137|"
     r"xit [Cc]ode:? 137|xit status 137|non-zero exit \(137\)|non-zero code: 137|Error 137|"
-    r"STOPPED +\| +137|SIGKILL|zsh: killed|\] Killed|[Kk]illed(?:  |: 9|$)|by signal 9$"
+    r"STOPPED +\| +137|SIGKILL|zsh: killed|\] Killed|[Kk]illed(?:  |: 9|$)|signal 9(?:\)|$)"
 )
 
 _SIZES = re.compile(

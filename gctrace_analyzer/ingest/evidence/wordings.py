@@ -297,6 +297,7 @@ WORDINGS: tuple[Wording, ...] = (
         ("ended", "illed",
             r"^(?:\S{1,200}: line \d{1,9}: +|zsh: |\[\d{1,9}\] {0,2}[+-]? +)?(?:\d{1,9} +)?"
             rf"[Kk]illed(?:: 9)?(?: {{2,99}}(?!Task successfully killed){_COMMAND})?$"),
+        ("ended", "signal 9)", r"^\[Process completed \(signal 9\)"),  # Termux
         ("ended", "by signal 9", r"^Command terminated by signal 9$"),
         ("ended", "Killed", r"^make(?:\[\d{1,3}\])?: \*\*\* \[.{1,200}\] Killed$"),
         # fish, JetBrains' IDEs, supervisord, PM2

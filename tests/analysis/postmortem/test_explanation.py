@@ -92,6 +92,18 @@ def test_the_limit_of_a_group_above_is_shared(of: str, tasks: str, setting: str)
     assert setting in found.advice[0]
 
 
+def test_the_peak_that_systemd_prints_after_a_kill_is_its_own() -> None:
+    unit = "May 15 23:09:{} h systemd[1]: api.service: {}\n"
+    events = (
+        "Main process exited, code=killed, status=9/KILL",
+        "Failed with result 'oom-kill'.",
+        "Consumed 3min 12.345s CPU time, 5.8G memory peak.",
+    )
+    text = "".join(unit.format(n, event) for n, event in enumerate(events, 30))
+    (found,) = read_text(text).post_mortems()
+    assert found.reading[0] == "It used 5,939 MiB at most."
+
+
 def test_runc_is_not_the_program_that_it_starts() -> None:
     (found,) = read_text(in_cgroup(f"{GROUP}/api", comm="runc:[2:INIT]")).post_mortems()
     assert any("This was runc" in text for text in found.reading)
@@ -367,8 +379,8 @@ def test_gos_own_out_of_memory_is_not_the_oom_killer() -> None:
     found = explain(evidence(**{**facts, **death}))
     assert found.reading == (
         "The operating system refused 300 MiB to the Go runtime, whose heap had obtained 792 MiB, for "
-        "one allocation: most often an address-space limit (`ulimit -v`) or the overcommit limit of the host. It was "
-        "not the OOM killer.",
+        "one allocation: most often an address-space limit (`ulimit -v`), the overcommit limit of the "
+        "host, or too many mappings (vm.max_map_count). It was not the OOM killer.",
         "The live heap grew from 1 to 668 MiB within the last minute.",
     )
     assert len(found.advice) == 2

@@ -125,6 +125,41 @@ def test_a_kill_on_two_lines_has_the_sizes_of_the_second() -> None:
     assert row["scope"] == "global"
 
 
+@pytest.mark.parametrize("quote", ["", "> "])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "{}Memory cgroup out of memory: Killed|process 7 (api) total-vm:900kB, anon-rss:100kB,|"
+        "file-rss:4kB, shmem-rss:0kB, UID:0 pgtables:12kB|oom_score_adj:995",
+        "{}Memory cgroup out of memory: Killed process 7 (api)|total-vm:900kB, anon-|rss:100kB, "
+        "file-rss:4kB, shmem-rss:0kB",
+        "{}Memory cgroup out of memory: Kill process 7|(api) score 905 or sacrifice child|"
+        "{}Killed process 7 (api)|total-vm:900kB, anon-rss:100kB, file-rss:4kB",
+    ],
+)
+def test_a_kill_that_a_mail_wrapped_is_whole(lines: str, quote: str) -> None:
+    begin = "Mar  4 10:00:01 node1 kernel: [12001.112] "
+    text = lines.replace("{}", begin).replace("|", "\n")
+    run = read_text("".join(f"{quote}{line}\n" for line in text.splitlines()))
+    (row,) = run.oom_kills.to_dicts()
+    sizes = row["total_vm_bytes"], row["anon_rss_bytes"], row["file_rss_bytes"]
+    assert sizes == (900 * 1024, 100 * 1024, 4 * 1024)
+    assert (row["pid"], row["scope"], row["host"]) == (7, "memcg", "node1")
+    assert run.oom_invocations.is_empty()
+
+
+def test_lines_without_a_prefix_are_not_joined() -> None:
+    line = (
+        "Out of memory: Killed process {} (api) total-vm:900kB, anon-rss:100kB, file-rss:4kB\n"
+    )
+    run = read_text(
+        line.format(7) + "oom_reaper: reaped process 7 (api), now anon-rss:0kB, "
+        "file-rss:0kB, shmem-rss:0kB\n" + line.format(8)
+    )
+    assert run.oom_kills["pid"].to_list() == [7, 8]
+    assert run.oom_kills["reaped"].to_list() == [True, None]
+
+
 def test_an_interrupted_kill_is_truncated_but_counts() -> None:
     (row,) = kernel(
         "api invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
