@@ -126,8 +126,7 @@ def _gc_cpu(s: Summary, printed: int | None) -> str:
     """Returns the GC CPU; the arguments are those of `costs`."""
     ran = "the one cycle ran" if s.cycles == 1 else "its cycles ran"
     if s.is_of_single_cycles and printed is not None:
-        since = f"{printed or 'under 1'} % of the CPU since the start"
-        return f"GC has taken {since} ({gc_cpu_text(s)} while {ran})"
+        return f"GC has taken {_since_start(printed)} ({gc_cpu_text(s)} while {ran})"
     known = []
     if s.gc_cpu_most_cores and s.cpus and s.gc_cpu_most_cores >= LEAST_CORES:
         up_to = "up to " if s.gc_cpu_range else ""
@@ -137,6 +136,10 @@ def _gc_cpu(s: Summary, printed: int | None) -> str:
     more = f" ({'; '.join(known)})" if known else ""
     when = f" while {ran}" if s.is_of_single_cycles else ""
     return f"GC takes {gc_cpu_text(s)} of the CPU{more}{when}"
+
+
+def _since_start(printed: int) -> str:
+    return f"{printed or 'under 1'} % of the CPU since the start"
 
 
 def costs(s: Summary, coarse: Container[str] = (), printed: int | None = None) -> Iterator[str]:
@@ -152,9 +155,10 @@ def costs(s: Summary, coarse: Container[str] = (), printed: int | None = None) -
     elif s.gc_cpu_share is not None:
         yield _gc_cpu(s, printed)
     elif s.gc_per_s is not None:
-        known = f"{printed or 'under 1'} % of the CPU since the start"
-        known = "its CPU time is unknown" if printed is None else known
+        known = "its CPU time is unknown" if printed is None else _since_start(printed)
         yield f"GC runs {often_text(s.gc_per_s)} ({known})"
+    elif printed is not None:
+        yield f"GC has taken {_since_start(printed)}"
     if s.stw_max_ms is None:
         if s.gc_per_s is not None and s.stw_total_ms is not None:
             mean = duration_text(s.stw_total_ms / max(s.cycles, 1) / 1000)
