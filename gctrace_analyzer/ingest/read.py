@@ -245,7 +245,7 @@ def _read_all(
     return parts, notes
 
 
-_OF_SIZES = ("RSS", "Rss:", " RES ", "MEM USAGE")
+_OF_SIZES = ("RSS", "Rss:", " RES ", "MEM USAGE", "MEMORY(bytes)")
 
 
 def with_sizes(part: Part) -> list[str]:

@@ -9,7 +9,8 @@ import re
 
 COARSE = (
     "oom|OOM|Alloc|heap_|heap-|heap\\.|eap in|eap idle|eap sys|eap rel|eap all|HeapSys|NumGC|"
-    "alloc_|num_gc|next_gc|gc_next|gc_count|gc_pause|gc_total|gc_runs|gc_cycles|gc_cpu|GC run|"
+    "alloc_|num_gc|next_gc|num gc|next gc|gc_next|gc_count|gc_pause|gc_total|gc_runs|gc_cycles|"
+    "gc_cpu|GC run|"
     "memory_a|memory_h|memory_s|memstats|"
     "f memory|f Memory|f available|emory:|VirtualAlloc|usable range|address space c|led process|"
     "process exited|try_charge|group_charge|charge_memcg|"

@@ -28,16 +28,25 @@ _DATE = re.compile(
     r"(?<![\d:])\d{4}[/-]\d\d[/-]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z| ?[+-]\d\d:?\d\d)?"
     rf"|\b(?:{WEEKDAY} )?{MONTH} {{1,2}}\d{{1,2}} \d\d:\d\d:\d\d(?: [A-Z]{{2,5}})?(?: \d{{4}})?"
 )
+_LENGTH = (
+    r"\b[\"']?[ :=]{1,9}[\"']?(?=\d)(?:(?P<h>\d{1,6})h)?(?:(?P<m>\d{1,6})m)?"
+    r"(?:(?P<s>\d{1,9}(?:\.\d{1,9})?)"
+)
 _UPTIME = re.compile(
     r"(?i:\bup_?time(?:_?s(?:ec(?:onds)?)?)?|\brunning (?:for|time)|\bup for|\bsince start\w{0,2})"
-    r"\b[\"']?[ :=]{1,4}[\"']?(?=\d)(?:(?P<h>\d{1,6})h)?(?:(?P<m>\d{1,6})m)?"
-    r"(?:(?P<s>\d{1,9}(?:\.\d{1,9})?)(?: ?s(?:ec(?:onds?)?)?)?)?(?![\w.:])"
+    rf"{_LENGTH}(?: ?s(?:ec(?:onds?)?)?)?)?(?![\w.:])"
 )
+_ELAPSED = re.compile(rf"(?i:\btime|\belapsed|\bt){_LENGTH} ?s(?:ec(?:onds?)?)?)(?![\w.:])")
+"""What may also be the time that a step took; of several in a row, those do not rise."""
+
 _OF_OTHERS = re.compile(r"(?i:last[ _]?gc|\bPauseEnd|\bstarted)\b")
 """A time on such a line is not that of the dump."""
 
 _NEAR_LINES = 8
 """The most lines between a dump's first field and its time."""
+
+_RISING = 4
+"""So many lengths in a row rise by chance in one of 24 cases."""
 
 
 def of_day_s(text: str) -> float | None:
@@ -72,6 +81,10 @@ def _uptime_s(text: str) -> float | None:
     return _seconds(_UPTIME.search(text))
 
 
+def _elapsed_s(text: str) -> float | None:
+    return _seconds(_ELAPSED.search(text))
+
+
 def add(rows: Iterable[Row], text: str) -> None:
     """Adds `elapsed_s` to dumps without any time, if the text has one near each of them."""
     dumps = sorted(rows, key=lambda row: row["line_no"])
@@ -90,7 +103,8 @@ def add(rows: Iterable[Row], text: str) -> None:
         lines[begin - 1 : min(end, begin + _NEAR_LINES)]
         for begin, end in pairwise([*at, len(lines) + 1])
     ]
-    for read in (_date_s, _uptime_s, _of_day):
+    lengths = (_elapsed_s,) if len(dumps) >= _RISING else ()
+    for read in (_date_s, _uptime_s, _of_day, *lengths):
         for near in (above, below):
             if (since := _distances(near, read)) is not None:
                 for row, elapsed in zip(dumps, since, strict=True):

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 RING = 256
 """The runtime remembers the pauses of this many cycles (MemStats.PauseNs and PauseEnd)."""
 
+PAUSES_STOPPED = "GC pauses have stopped the program"
+"""What a note says of a histogram of pauses, which is no column of a dump."""
+
 _UNITS = ("_bytes", "_unix_ns", "_ns", "_s", "_pct")
 _OWN = {
     "lastgc": "last_gc_unix_ns", "pausetotal": "pause_total_ns", "malloccount": "mallocs",
@@ -116,10 +119,10 @@ _TIME_UNITS = ("nanos", "nano", "ns", "micros", "us", "millis", "ms", "seconds",
 def is_time(name: str) -> bool:
     """Returns whether a column is when a dump was made, by its name.
 
-    >>> [is_time(name) for name in ("Timestamp", "unix_ns", "ts", "time_ms", "times_called")]
+    >>> [is_time(name) for name in ("@timestamp", "unix_ns", "ts", "time_ms", "times_called")]
     [True, True, True, True, False]
     """
-    key = plain(name)
+    key = plain(name).removeprefix("@")
     return key in _TIMES or any(key.removesuffix(unit) in _TIMES for unit in _TIME_UNITS)
 
 

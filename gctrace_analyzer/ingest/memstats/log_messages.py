@@ -20,7 +20,7 @@ HINT = (
     r"(?i:heap|memory|mem|gc)[\w .-]{0,24}(?i:sys|alloc|in.?use|idle|released?|next|goal|pause|"
     r"runs|count|cycles|forced|fraction|gc|times|usage|obtained|max)[\w ]{0,16}"
     r"(?:\"?\s?[:=|]|\t|\s\s|->|\.\.\.| \.\.)|"
-    r"Alloc|HeapSys|HeapIdle|HeapIn[uU]se|HeapRelease|(?i:num_?gc|next_?gc|pause_?total)|"
+    r"Alloc|HeapSys|HeapIdle|HeapIn[uU]se|HeapRelease|(?i:num[_ ]?gc|next[_ ]?gc|pause_?total)|"
     r"runtime stats: |alloc_bytes|StackInuse|\bSys\b|heap_(?:sys|inuse|idle|alloc|released?)|"
     r"total_alloc|Pause(?:Ns|Quantiles|: \[)|\.\.\. \d+ more|gc_cpu_fraction|\b(?:alloc|sys)=\d|"
     r"GC uses|GC used|GC takes|GC took|GC spen|GC is us|GC has |GC CPU|gcCPU|gc_cpu|gc cpu|"
@@ -176,6 +176,7 @@ def _record(text: str) -> Row | None:
 
 def _line(text: str, prefixes: Mapping[str, int]) -> Row:
     """Returns the fields on a line, with the list of pauses that it has or begins."""
+    text = _SIZES.sub("", text)
     row: Row = dict(_cockroach(text) or _both_sizes(text) or _pairs(text, prefixes))
     if _SINCE_LAST in text:
         row.pop("sys_bytes", None)
@@ -257,13 +258,14 @@ def with_distances(rows: list[Row]) -> list[Row]:
     ]
 
 
+_SIZES = re.compile(r"\bBySize[\"']?:? ?\[[^\]]{1,9999}")
 _OF_SIZES = {"mallocs", "frees"}
 """What a dump has once, and in `BySize` once for each size of objects."""
 
 
 def _is_of_size(text: str, pairs: Row, by_size: set[object], stream: object) -> bool:
     """Returns whether a line is part of `BySize`, one field per line; notes where that is."""
-    if "BySize" in text and not pairs:
+    if "BySize" in text and not pairs and "]" not in text:
         by_size.add(stream)
     elif stream in by_size and (not pairs.keys() <= _OF_SIZES or "DebugGC" in text):
         by_size.remove(stream)
@@ -372,23 +374,31 @@ _COCKROACH = re.compile(
     r"runtime stats: (?P<rss_bytes>{0}) RSS, \d{{1,12}} goroutines"
     r"(?: \(stacks: (?P<stack_sys_bytes>{0})\))?.{{0,200}}?, "
     r"(?P<alloc_bytes>{0})/(?:(?P<heap_free_bytes>{0})/)?(?P<mapped_bytes>{0}) G[oO] alloc"
-    r"(?:/total.{{0,80}}? heap released: (?P<heap_released_bytes>{0})\))?".format(
+    r"(?:/total(?:(?:\(stale\))? \(heap fragmentation: (?P<fragmented_bytes>{0}), heap reserved: "
+    r"(?P<reserved_bytes>{0}),|.{{0,80}}?) heap released: (?P<heap_released_bytes>{0})\))?".format(
         r"\d{1,30}(?:\.\d{1,30})? (?:[KMGT]i?)?B"
     )
 )
 _OF_LAST_TIME = re.compile(r" (\d{1,3}\.\d{1,2}) ?%gc \((\d{1,9})x\)")
 """Pauses and cycles since the line before, every ten seconds (GCPausePercent, GCRunCount)."""
 
+_IN_C = re.compile(r"[, ](\d[\d.]{0,9} [KMGT]?i?B)/(\d[\d.]{0,9} [KMGT]?i?B) CGO alloc")
+
 
 def of_last_times(messages: Iterable[Message]) -> Iterator[str]:
     """Yields a note on what CockroachDB's lines say of GC, of which no sum is known."""
-    texts = (message.text for message in messages if "runtime stats: " in message.text)
+    texts = [message.text for message in messages if "runtime stats: " in message.text]
     known = [(float(of[1]), int(of[2])) for of in map(_OF_LAST_TIME.search, texts) if of]
     if known:
         most, cycles = max(known)[0], max(count for _, count in known)
         yield (
             f"CockroachDB counts GC in the ten seconds before each of its {len(known):,} lines: "
             f"{cycles:,} cycles at most, and pauses for {most} % of the time at most."
+        )
+    if in_c := [of.groups() for of in map(_IN_C.search, texts) if of]:
+        yield (
+            f"Outside Go, CockroachDB's C code (jemalloc) had allocated {in_c[-1][0]} of "
+            f"{in_c[-1][1]} at last."
         )
 
 
@@ -401,4 +411,7 @@ def _cockroach(text: str) -> Row:
             row["resolution_bytes"] = max(row.get("resolution_bytes", 1), digit)
     if "heap_released_bytes" in row:
         row["sys_bytes"] = row["mapped_bytes"] + row["heap_released_bytes"]
+    if "reserved_bytes" in row:
+        row["heap_inuse_bytes"] = row["alloc_bytes"] + row.pop("fragmented_bytes")
+        row["heap_idle_bytes"] = row.pop("reserved_bytes") + row["heap_released_bytes"]
     return row

@@ -327,7 +327,8 @@ def _of_tables(text: str) -> Iterator[tuple[str, int]]:
 
 def _is_row(line: str, header: str, columns: int) -> bool:
     """Returns whether a line is a row of a table, which may have no name and value of its own."""
-    return len(_cells(line, header)) >= columns - 1 and not _OWN_NAMES.search(line)
+    has_cells = len(_cells(line, header)) >= columns - 1 and not line.isspace() and line != ""
+    return has_cells and not _OWN_NAMES.search(line)
 
 
 def _cells(line: str, header: str) -> list[str]:

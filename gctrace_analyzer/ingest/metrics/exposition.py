@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.ingest.metrics import labels, metric_names
 from gctrace_analyzer.ingest.metrics.samples import unix_us
 from gctrace_analyzer.ingest.wrappers import timestamps
@@ -94,7 +95,7 @@ def of_pauses(text: str) -> Iterator[str]:
         low, high = f"{1000 * before:.3g}", f"{1000 * most:.3g}"
         between = f"{low} to {high}" if most < math.inf else f"more than {low}"
         yield (
-            f"Since its start, {pauses:,.0f} GC pauses have stopped the program, two per cycle; "
+            f"Since its start, {pauses:,.0f} {fields.PAUSES_STOPPED}, two per cycle; "
             f"{shorter:,.0f} took at most {low} ms, the longest {between} ms."
         )
 

@@ -32,7 +32,8 @@ def costs(report: Report) -> Iterator[str]:
     """Yields what GC cost since the start of the program, as its last dump shows it."""
     rows = report.analysis.dumps.since_start
     if not since_start.shows_costs(rows):
-        yield "What GC has cost since the start is not in the input."
+        if not any(fields.PAUSES_STOPPED in note for note in report.analysis.log.notes):
+            yield "What GC has cost since the start is not in the input."
         return
     yield from _since_start(report)
     dump = "scrape" if report.is_scraped else "dump"

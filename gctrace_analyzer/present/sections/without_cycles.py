@@ -292,7 +292,8 @@ def _sizes(report: Report) -> Iterator[str]:
     for memory in known:
         sys = memory.sys_mib or 0.0
         rest = sys - (memory.needed_mib or 0.0)
-        has_parts = memory.needed_is != HEAP_ALLOCATED or largest_part(report)
+        has_idle = report.analysis.tables["memstats"]["heap_idle_bytes"].count() > 0
+        has_parts = memory.needed_is != HEAP_ALLOCATED or has_idle or largest_part(report)
         if not has_parts and rest > max(LEAST_MIB, _MOST_KNOWN * sys):
             yield _UNNAMED.format(mib(rest))
     yield from _goals(report.analysis.tables["memstats"])

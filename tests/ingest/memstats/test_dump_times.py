@@ -45,3 +45,14 @@ def test_a_time_before_each_dump_shows_the_distance(first: str, second: str) -> 
 def test_no_other_time_is_that_of_a_dump(first: str, second: str) -> None:
     run = read_text(first + FIRST + second + SECOND)
     assert run.memstats["elapsed_s"].null_count() == 2
+
+
+@pytest.mark.parametrize(("count", "known"), [(3, False), (4, True)])
+def test_what_may_be_the_time_of_a_step_must_rise_often(count: int, known: bool) -> None:
+    run = read_text(
+        "".join(
+            f"Time: {15 * n:4}s  Sys:  8.0MB  Alloc:  2.3MB  TotalAlloc: {n}.5MB\n"
+            for n in range(count)
+        )
+    )
+    assert run.memstats["elapsed_s"].count() == (count if known else 0)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gctrace_analyzer.ingest.evidence.message import Message
 from gctrace_analyzer.ingest.memstats import log_messages
 from gctrace_analyzer.ingest.memstats.fields import OF_GO
+from gctrace_analyzer.present.sections import verdict
 from gctrace_analyzer.testing import read_text
 from tests.helpers.lines import LINES
 from tests.helpers.logs import read_lines
@@ -193,8 +194,10 @@ def test_cockroachdb_counts_gc_of_the_last_ten_seconds_not_since_the_start() -> 
     row = read_text("".join(lines)).memstats.row(0, named=True)
     assert (row["sys_bytes"], row["mapped_bytes"]) == (5 << 30, 7 << 29)
     assert (row["num_gc"], row["stack_sys_bytes"]) == (None, 22 * MIB)
-    (note,) = log_messages.of_last_times(Message(n, each) for n, each in enumerate(lines))
+    note, in_c = log_messages.of_last_times(Message(n, each) for n, each in enumerate(lines))
     assert "each of its 2 lines: 12 cycles at most, and pauses for 0.4 % of the time" in note
+    assert "5.9 GiB of 6.6 GiB" in in_c
+    assert row["heap_idle_bytes"] == 2 << 30
 
 
 @pytest.mark.parametrize(
@@ -315,6 +318,11 @@ def test_thousands_separators_and_wide_equal_signs_are_read() -> None:
           "stack_sys_bytes": 5 << 20, "resolution_bytes": round((1 << 30) / 10)}),
         ("runtime stats: 20 MiB RSS, 9 goroutines, 700 KiB/16 MiB GO alloc/total",
          {"rss_bytes": 20 << 20, "alloc_bytes": 700 << 10, "mapped_bytes": 16 << 20, "resolution_bytes": 1 << 20}),
+        ("runtime stats: 2.0 GiB RSS, 9 goroutines, 400 MiB/700 MiB Go alloc/total (heap fragmentation: 20 MiB, "
+         "heap reserved: 250 MiB, heap released: 300 MiB), 120 MiB/180 MiB CGO alloc/total",
+         {"rss_bytes": 2 << 30, "alloc_bytes": 400 << 20, "mapped_bytes": 700 << 20, "sys_bytes": 1000 << 20,
+          "heap_inuse_bytes": 420 << 20, "heap_idle_bytes": 550 << 20, "heap_released_bytes": 300 << 20,
+          "resolution_bytes": round((1 << 30) / 10)}),
     ],
 )  # fmt: skip
 def test_a_line_of_cockroachdb_has_all_of_its_sizes(line: str, row: dict[str, int]) -> None:
@@ -527,3 +535,30 @@ def test_what_beats_print_is_read_though_its_line_was_cut_off(cut: int) -> None:
     run = read_text("\n".join(text[: len(text) - cut] for text in texts) + "\n")
     assert run.memstats["total_alloc_bytes"].to_list() == [36722840592, 36752840592]
     assert run.memstats["rss_bytes"].to_list() == [43401216, None]
+
+
+def test_sizes_of_objects_on_one_line_are_no_second_dump() -> None:
+    (row,) = read_text(
+        "{\n  Alloc: 2156783744,\n  BySize: [{Frees: 0, Mallocs: 0, Size: 0}, {Frees: 12}],\n"
+        "  Frees: 8923345012,\n  HeapSys: 4224360448,\n  Mallocs: 9923345012\n}\n"
+    ).memstats.rows(named=True)
+    assert (row["frees"], row["mallocs"]) == (8923345012, 9923345012)
+
+
+def test_the_count_of_cycles_may_be_two_words() -> None:
+    row = read_text("heap alloc | 120 MB\nnext gc    | 200 MB\nnum gc     | 41\n").memstats
+    assert (row["next_gc_bytes"][0], row["num_gc"][0]) == (200 * MIB, 41)
+
+
+def test_lines_of_elasticsearch_have_their_time() -> None:
+    line = (
+        '{{"@timestamp":"2026-01-01T00:0{0}:00Z",'
+        '"golang":{{"memstats":{{"heap_alloc":3,"heap_sys":9,"num_gc":{0}}}}}}}\n'
+    )
+    run = read_text("".join(line.format(n) for n in range(1, 4)))
+    assert run.summary().gc_per_s == pytest.approx(1 / 60)
+
+
+def test_idle_heap_that_is_known_is_not_said_to_be_missing() -> None:
+    run = read_text("Alloc=1.2GiB Sys=3.1GiB HeapIdle=1.5GiB HeapReleased=0.2GiB NumGC=918")
+    assert "HeapIdle" not in verdict.shown(run.report()).sentence

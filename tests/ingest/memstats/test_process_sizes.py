@@ -299,3 +299,19 @@ def test_all_sizes_of_proc_are_read_where_they_are_indented_or_quoted(begin: str
         "file": 2000 << 10,
         "shared": 3000 << 10,
     }
+
+
+TOP_OF_POD = "NAME   CPU(cores)   MEMORY(bytes)\napi-1  704m         1545Mi\n"
+
+
+def test_what_kubectl_top_shows_stands_next_to_the_heap_of_cycles() -> None:
+    (note,) = [
+        text
+        for text in read_text(f"{TOP_OF_POD}{LINES['gc18']}\n").summary().warnings
+        if "1,545 MiB were charged to the container" in text
+    ]
+    assert "outside Go" in note
+
+
+def test_a_column_alone_is_a_table() -> None:
+    assert sizes("MEM USAGE / LIMIT\n918.5MiB / 125.5GiB\n")["charged"] == 1837 << 19

@@ -135,3 +135,15 @@ def test_fluent_bit_prints_a_time_before_each_sample() -> None:
     assert run.memstats["num_gc"].to_list() == [10, 40]
     assert run.memstats["logged_at"][0] == FIRST + timedelta(seconds=10, microseconds=418829)
     assert run.summary().gc_per_s == 1
+
+
+def test_a_histogram_of_pauses_is_a_cost_since_the_start() -> None:
+    shown = verdict.shown(
+        read_text(
+            'go_gc_pauses_seconds_total_bucket{le="0.001"} 5\n'
+            'go_gc_pauses_seconds_total_bucket{le="+Inf"} 6\n'
+            "go_memory_classes_heap_free_bytes 1.2e+07\n"
+            "go_memory_classes_heap_objects_bytes 1.2e+07\n"
+        ).report()
+    )
+    assert "is not in the input" not in shown.sentence
