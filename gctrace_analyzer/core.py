@@ -150,7 +150,7 @@ class Core(Protocol):
 
     def settings_path(
         self,
-        ranges: tuple[bytes, bytes, bytes, bytes, bytes],
+        ranges: tuple[bytes, ...],
         states: Sequence[tuple[float, float, float]],
         costs: tuple[float, float, float, float, float, float, float, float, float],
     ) -> list[tuple[int, int]]:

@@ -405,7 +405,7 @@ class Analysis:
     @cached_property
     def procs(self) -> tuple[int, ...]:
         """The values of GOMAXPROCS in the log, ascending."""
-        return tuple(self._points["procs"].drop_nulls().unique().sort())
+        return tuple(column_of(self._points, "procs").drop_nulls().unique().sort())
 
     @cached_property
     def repaired(self) -> int:

@@ -338,7 +338,7 @@ def _real_cpu_times(*, limited: bool) -> list[pl.Expr]:
 
 def _has_whole_ms(cycles: pl.DataFrame) -> bool:
     """Returns whether any line is of a format with whole milliseconds; hardly any log has one."""
-    return not distinct(cycles["format"]).isdisjoint(_WHOLE_MS_SHAPES)
+    return not distinct(cycles, "format").isdisjoint(_WHOLE_MS_SHAPES)
 
 
 @cache
@@ -433,10 +433,10 @@ def _stopped(rows: pl.DataFrame, go: str | None) -> pl.Series:
     frame = rows.select(*_OF_STOPPED, *each_pause).with_columns(mean)
     each, procs = pl.col("each"), pl.col("procs")
     ratios = {"ratio": not_null(each).median()}
-    formats = distinct(frame["format"])
+    formats = distinct(frame, "format")
     if not formats.isdisjoint(_PERHAPS_BY_IDLE_THREADS):
         ratios["unclear"] = _may_be_idle_threads(each, go)
-    if not (is_one_process(frame) and len(distinct(frame["procs"])) == 1):
+    if not (is_one_process(frame) and len(distinct(frame, "procs")) == 1):
         ratios = {name: value.over("process", "procs") for name, value in ratios.items()}
     ratio = pl.col("ratio")
     shown = ratio.round().clip(1)

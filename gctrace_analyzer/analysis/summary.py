@@ -425,7 +425,7 @@ def too_coarse(cycles: pl.DataFrame) -> dict[str, str]:
 
 
 def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
-    formats = distinct(cycles["format"])
+    formats = distinct(cycles, "format")
     if not formats.isdisjoint(shapes_before("1.5")):
         yield (
             "Go 1.4 and earlier print neither times nor CPU time, so there are no rates and no "
@@ -436,7 +436,7 @@ def _about_meaning(cycles: pl.DataFrame) -> Iterator[str]:
         yield "Go 1.8 and earlier do not show how many CPUs there are: shares are of GOMAXPROCS."
     # The line does not show whether Go has the fix made in 1.20, but the versions without it,
     # 1.18 and 1.19, are long out of use.
-    if not stops and (cycles["forced"] & (cycles["format"] == "gc16")).any():
+    if not stops and (cycles["forced"] & (column_of(cycles, "format") == "gc16")).any():
         yield (
             "The number of forced cycles is an upper bound: Go 1.9 to 1.19 also mark a cycle as "
             "forced if a call of runtime.GC had to wait for that cycle."

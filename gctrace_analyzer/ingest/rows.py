@@ -93,7 +93,7 @@ def is_long(cycles: pl.DataFrame) -> bool:
 
 _OFTEN_ALIKE = (
     *("process", "logged_at", "wall_time", "monotonic_s", "format", "source"),
-    *("procs", "stopped_procs", "cpus"),
+    *("procs", "stopped_procs", "cpus", "globals_mib"),
 )
 
 
@@ -116,9 +116,9 @@ def column_of(rows: pl.DataFrame, name: str) -> pl.Series:
     return (rows[[name]] if is_long(rows) else rows)[name]
 
 
-def distinct(values: pl.Series) -> set[Any]:
-    """Returns the values that occur, null included; `unique` is a query."""
-    return set(values.value_counts().to_series())
+def distinct(rows: pl.DataFrame, name: str) -> set[Any]:
+    """Returns the values of a column that occur, null included; `unique` is a query."""
+    return set(column_of(rows, name).value_counts().to_series())
 
 
 def largest(values: pl.Series, most: int) -> pl.Series:

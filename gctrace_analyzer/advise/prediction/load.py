@@ -27,7 +27,7 @@ from gctrace_analyzer.advise.prediction.path import (
 from gctrace_analyzer.analysis.cycles import since_before
 from gctrace_analyzer.analysis.pauses import LatePauses
 from gctrace_analyzer.analysis.thresholds import DEFAULT
-from gctrace_analyzer.ingest.rows import complete, median, not_null, since, unforced
+from gctrace_analyzer.ingest.rows import column_of, complete, median, not_null, since, unforced
 
 FEWEST = 3
 ROUNDING = 0.05
@@ -402,9 +402,10 @@ def _of_room(steady: pl.DataFrame) -> tuple[float, float, float]:
     # From each cycle but the last to the next one.
     off = steady["heap_start_mib"][1:] - live[:-1]
     room = steady["heap_goal_mib"][1:] - live[:-1]
-    roots = or_zero(steady["stacks_mib"]) + or_zero(steady["globals_mib"])
-    no_room, far = room <= NO_ROOM * at_least(live + roots, 1)[:-1], room > 1
-    return float(off.sum()), mean_of(no_room), median(off.filter(far) / room.filter(far))
+    live = live + (or_zero(steady["stacks_mib"]) + or_zero(column_of(steady, "globals_mib")))
+    no_room = mean_of(room <= NO_ROOM * at_least(live, 1)[:-1])
+    del live
+    return float(off.sum()), no_room, median((off / room).filter(room > 1))
 
 
 def _next_gogc(cycles: pl.DataFrame, timed: pl.DataFrame) -> pl.Series:
@@ -465,7 +466,7 @@ def _runway(steady: pl.DataFrame, in_mark: pl.Series, *, new_pacer: bool) -> flo
 def _room_used(start: pl.Series, end: pl.Series, goal: pl.Series) -> float:
     room = goal - start
     shown = room >= LEAST_ROOM_MIB
-    return median((end - start).filter(shown) / room.filter(shown))
+    return median(((end - start) / room).filter(shown))
 
 
 def passed(value: float, ends: tuple[float, float]) -> float:

@@ -7,6 +7,7 @@ number of bytes allocated. A replay (`replay.py`) walks along it under another s
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -19,7 +20,7 @@ from gctrace_analyzer.ingest.rows import largest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gctrace_analyzer.core import Walker
+    from gctrace_analyzer.core import Core, Walker
 
 NO_ROOM = 0.10
 """Room between the live heap and the goal, relative to what is marked. With less, the program has
@@ -40,9 +41,7 @@ class Path:
     """Live heap and allocation of one process, one entry per cycle.
 
     Attributes:
-        columns: `at` (MiB allocated from the first cycle's start to each cycle's start), `live`
-            (the true live heap at that point: without what was allocated during marking) and
-            `in_mark` (MiB allocated during that cycle's marking).
+        make: returns `columns`, which few reports need again.
         length_mib: MiB allocated from the first cycle's start to the last one's.
         mean_live: mean of `live`.
         mean_in_mark: mean of `in_mark`.
@@ -52,7 +51,7 @@ class Path:
         offset: by how much the live heap is larger than `live` throughout.
     """
 
-    columns: pl.DataFrame
+    make: Callable[[], pl.DataFrame]
     length_mib: float
     mean_live: float
     mean_in_mark: float
@@ -62,18 +61,28 @@ class Path:
     offset: float = 0.0
 
     @classmethod
-    def of(cls, columns: pl.DataFrame) -> Path:
+    def of(cls, make: Callable[[], pl.DataFrame]) -> Path:
         """Returns a path with its means and its largest live heaps."""
-        walker = _walker(columns)
-        return cls(
-            columns,
-            float(columns["at"][-1]),
-            mean_of(columns["live"]),
-            mean_of(columns["in_mark"]),
-            tuple(columns["at"][largest(columns["live"], _LARGEST)]),
-            walker,
-            None if walker else tuple(each.to_list() for each in columns),
-        )
+        columns = make()
+        at, live, in_mark = columns
+        ends = tuple(at[largest(live, _LARGEST)])
+        figures = (float(at[-1]), mean_of(live), mean_of(in_mark), ends)
+        compiled = core.compiled()
+        if compiled is None:
+            return cls(make, *figures, None, tuple(each.to_list() for each in columns))
+        numbers = core.packed(columns)
+        del columns, at, live, in_mark  # before the core copies them
+        return cls(make, *figures, _walker(compiled, numbers), None)
+
+    @property
+    def columns(self) -> pl.DataFrame:
+        """One row per cycle.
+
+        `at` (MiB allocated from the first cycle's start to each cycle's start), `live` (the true
+        live heap at that point: without what was allocated during marking) and `in_mark` (MiB
+        allocated during that cycle's marking).
+        """
+        return self.make()
 
     def __reduce__(self) -> tuple[Callable[..., Path], tuple[Any, ...]]:
         """Returns how to make the path again; what walks it in the compiled core has no copy."""
@@ -90,10 +99,8 @@ class Path:
             times: factor on what it allocates.
             in_mark_times: factor on what it allocates during marking.
         """
-        scaled = self.columns.with_columns(
-            pl.col("at") * times, pl.col("in_mark") * in_mark_times
-        )
-        return Path.of(scaled).shifted(self.offset)
+        scaled = (pl.col("at") * times, pl.col("in_mark") * in_mark_times)
+        return Path.of(lambda: self.columns.with_columns(scaled)).shifted(self.offset)
 
     def without_growth(self, along_mib: float) -> Path:
         """Returns the path of a heap that grows steadily, as if it had its last size throughout.
@@ -104,12 +111,12 @@ class Path:
         end = self.length_mib
         missing = along_mib / max(end, 1e-9) * (end - pl.col("at"))
         live = (pl.col("live") + missing).clip(LEAST_LIVE_MIB)
-        return Path.of(self.columns.with_columns(live))
+        return Path.of(lambda: self.columns.with_columns(live))
 
 
 def _again(columns: pl.DataFrame, offset: float) -> Path:
     """Returns the path that has these columns."""
-    return Path.of(columns).shifted(offset)
+    return Path.of(lambda: columns).shifted(offset)
 
 
 def mean_of(values: pl.Series) -> float:
@@ -132,12 +139,9 @@ def or_zero(values: pl.Series) -> pl.Series:
     return values.fill_null(0) if values.null_count() else values
 
 
-def _walker(columns: pl.DataFrame) -> Walker | None:
-    compiled = core.compiled()
-    if compiled is None:
-        return None
+def _walker(compiled: Core, numbers: tuple[bytes, ...]) -> Walker:
     return compiled.Walker(
-        *core.packed(columns[["at", "live", "in_mark"]]),
+        *numbers,
         lowest_trigger=pacer.LOWEST_TRIGGER,
         highest_trigger=pacer.HIGHEST_TRIGGER,
         highest_trigger_1_17=pacer.HIGHEST_TRIGGER_1_17,
@@ -149,11 +153,17 @@ def _walker(columns: pl.DataFrame) -> Walker | None:
 
 def path_of(steady: pl.DataFrame) -> Path:
     """Returns the path of the steady cycles of one process, in order (at least two)."""
-    start, end, live = (steady[f"heap_{name}_mib"] for name in ("start", "end", "live"))
+    sizes = ("heap_start_mib", "heap_end_mib", "heap_live_mib", "gc_num")
+    return Path.of(partial(_columns, *(steady[name] for name in sizes)))
+
+
+def _columns(
+    start: pl.Series, end: pl.Series, live: pl.Series, numbers: pl.Series
+) -> pl.DataFrame:
     grown = at_least((end - start).cast(pl.Float64), 0)
     true_live = at_least(live + HALF - grown, LEAST_LIVE_MIB)
-    at = _at(start, true_live, steady["gc_num"])
-    return Path.of(pl.DataFrame({"at": at, "live": true_live, "in_mark": grown}))
+    at = _at(start, true_live, numbers)
+    return pl.DataFrame({"at": at, "live": true_live, "in_mark": grown})
 
 
 def _at(start: pl.Series, true_live: pl.Series, numbers: pl.Series) -> pl.Series:

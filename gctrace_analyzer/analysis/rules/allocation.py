@@ -12,6 +12,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.ingest.rows import column_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +68,7 @@ def mutator_slowed_in_gc(facts: ProcessFacts) -> Iterator[Evidence]:
 )
 def high_alloc_rate(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the allocation rate per processor."""
-    rate, procs = facts.summary.alloc_mib_per_s, int(maximum(facts.cycles["procs"]))
+    rate, procs = facts.summary.alloc_mib_per_s, int(maximum(column_of(facts.cycles, "procs")))
     if rate is None or not procs or facts.summary.cycles < facts.thresholds.short_log_cycles:
         return
     if rate / procs > facts.thresholds.alloc_mib_per_s_per_proc:

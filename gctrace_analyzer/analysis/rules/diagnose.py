@@ -180,7 +180,7 @@ def diagnose(
     rows = {row["process"]: row for row in processes.iter_rows(named=True)}
     findings: list[Finding] = []
     for cycles in by_process(enriched):
-        process = int(cycles["process"][0])
+        process = int(cycles[0]["process"][0])
         facts = ProcessFacts(
             process=process,
             cycles=cycles,

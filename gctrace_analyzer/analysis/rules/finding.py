@@ -13,7 +13,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.rows import complete, median, since, where, with_largest
+from gctrace_analyzer.ingest.rows import column_of, complete, median, since, where, with_largest
 from gctrace_analyzer.units import between_text, digits, duration_text
 
 if TYPE_CHECKING:
@@ -110,22 +110,18 @@ class ProcessFacts:
 
     @cached_property
     def long_marks(self) -> pl.DataFrame:
-        """The cycles whose marking is long enough to calculate reliable shares.
+        """Shares of the cycles whose marking is long enough for reliable ones; null of others.
 
         `pressure` is the share of the CPUs that marked; `assisted` is the part of this share
         that assists account for.
         """
-        times = ("concurrent_mark_ms", "cpus", "assist_cpu_ms", "background_cpu_ms")
-        is_long = self.cycles["concurrent_mark_ms"] >= self.thresholds.mark_min_ms
-        long = where(self.cycles[["source", "line_no", *times]], is_long)
-        mark_ms, cpus, assist_ms, background_ms = (long[name] for name in times)
-        processor_ms = mark_ms * cpus
-        return long[["source", "line_no"]].hstack(
-            [
-                ((assist_ms + background_ms) / processor_ms).alias("pressure"),
-                (assist_ms / processor_ms).alias("assisted"),
-            ]
-        )
+        names = ("concurrent_mark_ms", "assist_cpu_ms", "background_cpu_ms")
+        mark_ms, assist_ms, background_ms = (self.cycles[name] for name in names)
+        is_short = mark_ms < self.thresholds.mark_min_ms
+        processor_ms = (mark_ms * column_of(self.cycles, "cpus")).set(is_short, None)
+        pressure = ((assist_ms + background_ms) / processor_ms).alias("pressure")
+        shares = [pressure, (assist_ms / processor_ms).alias("assisted")]
+        return self.cycles[["source", "line_no"]].hstack(shares)
 
     @cached_property
     def thrashing(self) -> pl.DataFrame:

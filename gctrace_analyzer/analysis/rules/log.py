@@ -105,7 +105,7 @@ def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
         if newest is None or (major, minor) > newest
     ]
     advice = f"Upgrade Go: {'; '.join(better)}."
-    shapes = {str(shape) for shape in distinct(facts.cycles["format"])}
+    shapes = {str(shape) for shape in distinct(facts.cycles, "format")}
     # `matched` is a set, but the text lists the rules in the order of their ids.
     helped = [rule_id for rule_id in ("GC005", "GC009", "GC010") if rule_id in facts.matched]
     if shapes.intersection(shapes_before("1.5")):

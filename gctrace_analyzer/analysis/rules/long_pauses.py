@@ -70,9 +70,8 @@ def _of_one_allocation(facts: ProcessFacts) -> str | None:
     # Up to Go 1.17, a goal that the heap has passed is printed as 1 MiB more than the heap.
     is_past = (start >= goal - 1) & (start - before > start / 2)
     value = pl.when(is_past).then(start - before)
-    pauses = facts.cycles.select("stw_sweep_term_ms", grown=value)
-    longest = pauses.sort("stw_sweep_term_ms", descending=True, nulls_last=True)
-    grown = longest["grown"][0]
+    longest = facts.cycles["stw_sweep_term_ms"].arg_max() or 0
+    grown = facts.cycles[max(longest - 1, 0) : longest + 1].select(value)[-1].item()
     if grown is None or grown < facts.thresholds.memory_min_mib:
         return None
     return _ONE_ALLOCATION.format(size_text(grown))

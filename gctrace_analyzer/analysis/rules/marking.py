@@ -17,7 +17,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     total,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
-from gctrace_analyzer.ingest.rows import not_null, where
+from gctrace_analyzer.ingest.rows import column_of, not_null, where
 from gctrace_analyzer.units import digits, duration_text
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def idle_mark_heavy(facts: ProcessFacts) -> Iterator[Evidence]:
         total(facts.cycles[f"{who}_cpu_ms"]) for who in ("assist", "background", "idle")
     )
     marking = sum((assist, background, idle))
-    if not marking or maximum(facts.cycles["procs"]) < t.many_procs:
+    if not marking or maximum(column_of(facts.cycles, "procs")) < t.many_procs:
         return
     if idle / marking > t.idle_mark_share:
         yield Evidence(

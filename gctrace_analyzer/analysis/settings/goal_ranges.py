@@ -59,7 +59,7 @@ _REACHABLE = (_LIVE - (pl.col("heap_end_mib") - pl.col("heap_start_mib"))).clip(
 
 def has_go15(cycles: pl.DataFrame) -> bool:
     """Returns whether some lines are of Go 1.5, whose goals follow another rule."""
-    return _BY_REACHABLE in distinct(cycles["format"])
+    return _BY_REACHABLE in distinct(cycles, "format")
 
 
 def goal_base_mib(*, go15: bool) -> pl.Expr:

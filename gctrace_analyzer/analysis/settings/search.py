@@ -160,16 +160,14 @@ def search(
         tops: goals in MiB that known limits would set; None if there is no limit.
     """
     states = list(_states(ranges, stated, tops))
-    columns = ranges.select(pl.col(_COLUMNS).fill_null(math.nan))
     constants = (
         *(SWITCH, _NEAR, _DRIFT, _FAR, _FAR_TIMES),
         *(_NEAR_SHARE, _NEAR_TIMES, DRIFT_LOW, DRIFT_HIGH),
     )
     if (compiled := core.compiled()) is not None:
-        low, low_raised, high, goal, live = core.packed(columns)
-        runs = compiled.settings_path((low, low_raised, high, goal, live), states, constants)
+        runs = compiled.settings_path(core.packed(_columns(ranges)), states, constants)
     else:
-        runs = _path([column.to_list() for column in columns], states)
+        runs = _path([column.to_list() for column in _columns(ranges)], states)
     stretches, begin = [], 0
     for number, length in runs:
         stretches.append(Part(states[number], begin, begin + length))
@@ -177,7 +175,9 @@ def search(
     return stretches
 
 
-_COLUMNS = ("low", "low_raised", "high", "goal", "live")
+def _columns(ranges: pl.DataFrame) -> pl.DataFrame:
+    names = ("low", "low_raised", "high", "goal", "live")
+    return ranges.select(pl.col(names).fill_null(math.nan))
 
 
 def _states(

@@ -42,7 +42,7 @@ def found_in(enriched: pl.DataFrame, thresholds: Thresholds) -> list[schema.Row]
     timed = complete(enriched, "start_s")
     possible = possible_kinds(timed, thresholds)
     for part in by_process(timed) if possible else ():
-        for find in possible.get(part["process"][0], ()):
+        for find in possible.get(part[0]["process"][0], ()):
             rows += find(part, thresholds)
     return rows
 
@@ -264,7 +264,7 @@ def possible_kinds(timed: pl.DataFrame, t: Thresholds) -> dict[int, list[_Find]]
         return {}
     if is_one_process(timed):
         # Looking takes no longer than finding out beforehand.
-        return {timed["process"][0]: list(KINDS)} if len(timed) > 1 else {}
+        return {timed[0]["process"][0]: list(KINDS)} if len(timed) > 1 else {}
     limited = pl.col("goal_set_by").cast(pl.String) == "memory-limit"
     below = pl.col("heap_goal_mib") <= before("heap_live_mib")
     storm = pl.col("assist_share") >= t.storm_assist_share

@@ -299,5 +299,5 @@ def of_scavenger(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
 
 def _may_be_madv_free(scavenge: Row, cycles: pl.DataFrame) -> bool:
     """Returns whether memory that such a program returns may stay resident."""
-    older = not distinct(cycles["format"]).isdisjoint(shapes_before("1.12"))
+    older = not distinct(cycles, "format").isdisjoint(shapes_before("1.12"))
     return str(scavenge["format"]) in _MAY_BE_MADV_FREE and not older

@@ -38,7 +38,8 @@ def steady(cycles: int, gap: float = 30.0, live: float = 40.0, in_mark: float = 
 
 def path_along(at: Sequence[float], live: Sequence[float], in_mark: Sequence[float]) -> Path:
     columns = {"at": at, "live": live, "in_mark": in_mark}
-    return Path.of(pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.Float64)))
+    frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.Float64))
+    return Path.of(lambda: frame)
 
 
 def rules(gogc: float | None = 100.0, cap: float | None = None) -> Rules:
