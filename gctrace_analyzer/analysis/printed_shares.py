@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.ingest.rows import of_each_process
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,10 +58,11 @@ def _bounds(spans: pl.DataFrame) -> tuple[float, float] | None:
     if spans.is_empty() or (spans["cpus"] < spans["procs"]).any():
         # The runtime counts workers that wait for a CPU, too.
         return None
-    ends = spans.group_by("process").agg(
+    ends = of_each_process(
+        spans,
         pl.col("gc_num").first(),
-        printed=pl.col("gc_cpu_since_start_pct").last(),
-        time_s=(pl.col("procs") * pl.col("elapsed_s")).sum(),
+        pl.col("gc_cpu_since_start_pct").last().alias("printed"),
+        (pl.col("procs") * pl.col("elapsed_s")).sum().alias("time_s"),
     )
     printed, whole_s = ends["printed"], float(ends["time_s"].sum())
     if printed.null_count() or (ends["gc_num"] != 1).any() or not whole_s > 0:

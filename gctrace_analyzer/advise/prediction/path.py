@@ -41,7 +41,9 @@ class Path:
     """Live heap and allocation of one process, one entry per cycle.
 
     Attributes:
-        make: returns `columns`, which few reports need again.
+        make: returns `at` (MiB allocated from the first cycle's start to each cycle's start),
+            `live` (the true live heap there: without what was allocated during marking) and
+            `in_mark` (MiB allocated during that cycle's marking).
         length_mib: MiB allocated from the first cycle's start to the last one's.
         mean_live: mean of `live`.
         mean_in_mark: mean of `in_mark`.
@@ -71,22 +73,12 @@ class Path:
         if compiled is None:
             return cls(make, *figures, None, tuple(each.to_list() for each in columns))
         numbers = core.packed(columns)
-        del columns, at, live, in_mark  # before the core copies them
+        del columns, at, live, in_mark  # the core makes its own copies
         return cls(make, *figures, _walker(compiled, numbers), None)
-
-    @property
-    def columns(self) -> pl.DataFrame:
-        """One row per cycle.
-
-        `at` (MiB allocated from the first cycle's start to each cycle's start), `live` (the true
-        live heap at that point: without what was allocated during marking) and `in_mark` (MiB
-        allocated during that cycle's marking).
-        """
-        return self.make()
 
     def __reduce__(self) -> tuple[Callable[..., Path], tuple[Any, ...]]:
         """Returns how to make the path again; what walks it in the compiled core has no copy."""
-        return _again, (self.columns, self.offset)
+        return _again, (self.make(), self.offset)
 
     def shifted(self, by_mib: float) -> Path:
         """Returns the path with a live heap that is larger throughout, as with a ballast."""
@@ -100,7 +92,7 @@ class Path:
             in_mark_times: factor on what it allocates during marking.
         """
         scaled = (pl.col("at") * times, pl.col("in_mark") * in_mark_times)
-        return Path.of(lambda: self.columns.with_columns(scaled)).shifted(self.offset)
+        return Path.of(lambda: self.make().with_columns(scaled)).shifted(self.offset)
 
     def without_growth(self, along_mib: float) -> Path:
         """Returns the path of a heap that grows steadily, as if it had its last size throughout.
@@ -111,7 +103,7 @@ class Path:
         end = self.length_mib
         missing = along_mib / max(end, 1e-9) * (end - pl.col("at"))
         live = (pl.col("live") + missing).clip(LEAST_LIVE_MIB)
-        return Path.of(lambda: self.columns.with_columns(live))
+        return Path.of(lambda: self.make().with_columns(live))
 
 
 def _again(columns: pl.DataFrame, offset: float) -> Path:
@@ -153,16 +145,17 @@ def _walker(compiled: Core, numbers: tuple[bytes, ...]) -> Walker:
 
 def path_of(steady: pl.DataFrame) -> Path:
     """Returns the path of the steady cycles of one process, in order (at least two)."""
-    sizes = ("heap_start_mib", "heap_end_mib", "heap_live_mib", "gc_num")
-    return Path.of(partial(_columns, *(steady[name] for name in sizes)))
+    return Path.of(partial(_columns, steady[[*_SIZES, "gc_num"]]))
 
 
-def _columns(
-    start: pl.Series, end: pl.Series, live: pl.Series, numbers: pl.Series
-) -> pl.DataFrame:
+_SIZES = ("heap_start_mib", "heap_end_mib", "heap_live_mib")
+
+
+def _columns(steady: pl.DataFrame) -> pl.DataFrame:
+    start, end, live = (steady[name] for name in _SIZES)
     grown = at_least((end - start).cast(pl.Float64), 0)
     true_live = at_least(live + HALF - grown, LEAST_LIVE_MIB)
-    at = _at(start, true_live, numbers)
+    at = _at(start, true_live, steady["gc_num"])
     return pl.DataFrame({"at": at, "live": true_live, "in_mark": grown})
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from gctrace_analyzer.analysis.pauses import FOR_P99, longest_ms
 from gctrace_analyzer.analysis.rules.cpu import high_gc_cpu, stopped_gc_share
 from gctrace_analyzer.analysis.rules.finding import (
@@ -25,6 +23,8 @@ from gctrace_analyzer.units import duration_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import polars as pl
 
 _LONG = (
     "the {t.stw_quantile:.0%} quantile is over {t.stw_warn_ms:g} ms, or the longest over "
@@ -64,17 +64,17 @@ def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
 
 def _of_one_allocation(facts: ProcessFacts) -> str | None:
     """Returns what to do if the longest of these pauses follows an allocation past the goal."""
-    num, start, goal = (pl.col(name) for name in ("gc_num", "heap_start_mib", "heap_goal_mib"))
-    of_first, is_next = pl.when(num == 1).then(0), num.diff() == 1
-    before = of_first.when(is_next).then(pl.col("heap_live_mib").shift())
-    # Up to Go 1.17, a goal that the heap has passed is printed as 1 MiB more than the heap.
-    is_past = (start >= goal - 1) & (start - before > start / 2)
-    value = pl.when(is_past).then(start - before)
     longest = facts.cycles["stw_sweep_term_ms"].arg_max() or 0
-    grown = facts.cycles[max(longest - 1, 0) : longest + 1].select(value)[-1].item()
-    if grown is None or grown < facts.thresholds.memory_min_mib:
+    names = ("gc_num", "heap_start_mib", "heap_goal_mib", "heap_live_mib")
+    rows = facts.cycles[max(longest - 1, 0) : longest + 1][[*names]].rows()
+    num, start, goal, _ = rows[-1]
+    before = 0 if num == 1 else rows[0][3] if rows[0][0] == num - 1 else None
+    # Up to Go 1.17, a goal that the heap has passed is printed as 1 MiB more than the heap.
+    if None in (start, goal, before) or start < goal - 1:
         return None
-    return _ONE_ALLOCATION.format(size_text(grown))
+    grown = start - before
+    is_one = grown > start / 2 and grown >= facts.thresholds.memory_min_mib
+    return _ONE_ALLOCATION.format(size_text(grown)) if is_one else None
 
 
 _ONE_ALLOCATION = (

@@ -160,24 +160,20 @@ def search(
         tops: goals in MiB that known limits would set; None if there is no limit.
     """
     states = list(_states(ranges, stated, tops))
+    shown = pl.col("low", "low_raised", "high", "goal", "live").fill_null(math.nan)
     constants = (
         *(SWITCH, _NEAR, _DRIFT, _FAR, _FAR_TIMES),
         *(_NEAR_SHARE, _NEAR_TIMES, DRIFT_LOW, DRIFT_HIGH),
     )
     if (compiled := core.compiled()) is not None:
-        runs = compiled.settings_path(core.packed(_columns(ranges)), states, constants)
+        runs = compiled.settings_path(core.packed(ranges.select(shown)), states, constants)
     else:
-        runs = _path([column.to_list() for column in _columns(ranges)], states)
+        runs = _path([column.to_list() for column in ranges.select(shown)], states)
     stretches, begin = [], 0
     for number, length in runs:
         stretches.append(Part(states[number], begin, begin + length))
         begin += length
     return stretches
-
-
-def _columns(ranges: pl.DataFrame) -> pl.DataFrame:
-    names = ("low", "low_raised", "high", "goal", "live")
-    return ranges.select(pl.col(names).fill_null(math.nan))
 
 
 def _states(

@@ -160,17 +160,17 @@ def test_hidden_roots_are_what_the_goals_exceed_the_formula_by() -> None:
 
 def test_the_path_is_the_live_heap_and_the_allocation() -> None:
     path = steady_load().path
-    columns = path.columns.to_dict(as_series=False)
+    columns = path.make().to_dict(as_series=False)
     assert columns["at"][:3] == pytest.approx((0, 14, 28))
     assert set(columns["live"]) == {16.5}
     assert set(columns["in_mark"]) == {4.0}
-    assert path.length_mib == pytest.approx(14 * (len(path.columns) - 1))
+    assert path.length_mib == pytest.approx(14 * (len(path.make()) - 1))
     assert path.shifted(5).mean_live == 21.5
     assert path.shifted(5).offset == 5
     grown = path.without_growth(8.0)
-    assert grown.columns["live"][-1] == 16.5
-    assert grown.columns["live"][0] == pytest.approx(24.5)
-    assert path.without_growth(-80.0).columns["live"][0] == 0.3
+    assert grown.make()["live"][-1] == 16.5
+    assert grown.make()["live"][0] == pytest.approx(24.5)
+    assert path.without_growth(-80.0).make()["live"][0] == 0.3
 
 
 def test_a_missing_cycle_counts_as_a_usual_one() -> None:
