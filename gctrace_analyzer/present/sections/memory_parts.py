@@ -59,6 +59,9 @@ _HEAP = (_IN_USE, _OBJECTS)
 
 _IN_WORDS = {"of RSS": "of RSS", "of Go": "of what Go holds", "of heap": "of the heap"}
 
+_HEAD = {"of RSS": "of {} RSS", "of Go": "of Go's {}", "of heap": "of {} heap"}
+"""The heading of the shares, by what they are shares of."""
+
 _MOST_SENTENCES = 3
 
 _MAY_BE_MADV_FREE = ("scvg", "scav14")
@@ -73,12 +76,16 @@ def memory_parts(report: Report) -> Table | None:
     if (known := _known(report)) is None:
         return None
     parts, total, of = known
+    rest, row = total - sum(part.size_mib for part in parts), _last(report)
+    # What a peak has beyond later parts may be gone.
+    if rest > _CONSPICUOUS * total and (of != "of RSS" or (row and row["rss_bytes"])):
+        parts.append(_Part("other memory", rest, "HeapIdle, StackSys, GCSys, OtherSys name it"))
     rows = [
         (part.name, mib(part.size_mib), share(part.size_mib / total), part.remedy)
         for part in parts
         if part.size_mib > _SMALL * total
     ]
-    head = ("Memory by use", "size", of, "what lowers it")
+    head = ("Memory by use", "size", _HEAD[of].format(mib(total)), "what lowers it")
     return Table(head, "lrrl", rows, least=(0, 0, 0, _LEAST_REMEDY))
 
 
