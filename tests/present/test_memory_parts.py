@@ -42,10 +42,10 @@ def test_memory_that_no_gogc_lowers_is_named() -> None:
 @pytest.mark.parametrize(
     ("others", "rest", "remedy"),
     [
-        ({}, "512 MiB", "little: tables of the runtime; stacks"),
+        ({}, "512 MiB", "little (tables of the runtime; stacks)"),
         # What has a row of its own is not named again; caches (MCacheSys) have none.
         ({"StackSys": GIB // 8, "MSpanSys": GIB // 8, "MCacheSys": GIB // 64},
-         "256 MiB", "little: tables of the runtime"),
+         "256 MiB", "little (tables of the runtime)"),
     ],
 )  # fmt: skip
 def test_the_rest_outside_the_heap_has_only_what_is_no_other_part(

@@ -124,7 +124,11 @@ def _memory(part: pl.DataFrame) -> Memory:
     )
     # HeapSys is HeapIdle + HeapInuse: two of them give the third.
     heap_sys = heap_sys.fill_null(idle + in_use)
-    idle, in_use = idle.fill_null(heap_sys - in_use), in_use.fill_null(heap_sys - idle)
+    # Values that contradict each other do not.
+    idle, in_use = (
+        known.fill_null(rest.set(rest < 0, None))
+        for known, rest in ((idle, heap_sys - in_use), (in_use, heap_sys - idle))
+    )
     held = heap_sys - released
     pool, alloc = mib("pool_bytes"), mib("heap_alloc_bytes").fill_null(mib("alloc_bytes"))
     if pool.count():

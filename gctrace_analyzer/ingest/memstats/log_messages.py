@@ -392,7 +392,8 @@ def of_last_times(messages: Iterable[Message]) -> Iterator[str]:
     if known:
         most, cycles = max(known)[0], max(count for _, count in known)
         yield (
-            f"CockroachDB counts GC in the ten seconds before each of its {len(known):,} lines: "
+            "CockroachDB counts GC in the ten seconds before each line "
+            f"({len(known):,} in the input): "
             f"{cycles:,} cycles at most, and pauses for {most} % of the time at most."
         )
     if in_c := [of.groups() for of in map(_IN_C.search, texts) if of]:

@@ -187,7 +187,7 @@ def _parts(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
     if sys is not None and heap is not None and heap >= (in_use or 0.0):
         rest = sys - heap - sum(part.size_mib for part in of_runtime)
         stacks = "" if any(part.name == "stacks" for part in of_runtime) else "; stacks"
-        yield _Part("outside the heap", rest, f"little: tables of the runtime{stacks}")
+        yield _Part("outside the heap", rest, f"little (tables of the runtime{stacks})")
     yield from _beyond_go(row, go)
 
 

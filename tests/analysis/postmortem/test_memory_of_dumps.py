@@ -57,6 +57,12 @@ def test_the_heap_in_use_is_what_is_not_idle_if_no_figure_says_so(tmp_path: Path
     assert found.dumps == 2
 
 
+def test_sizes_that_contradict_each_other_have_no_difference(tmp_path: Path) -> None:
+    lines = ["HeapAlloc = 10485760", "HeapSys = 20971520", "HeapIdle = 41943040"]
+    (memory,) = memories(gca.read(logfile(tmp_path / "a.log", lines)).memstats)
+    assert (memory.needed_is, memory.needed_mib) == ("heap allocated", 10)
+
+
 def test_held_but_idle_memory_is_named(tmp_path: Path) -> None:
     header = "HeapSys,HeapIdle,HeapReleased,HeapInuse,HeapAlloc,NextGC"
     found = dump(tmp_path, header, (400, 300, 0, 100, 90, 90))
