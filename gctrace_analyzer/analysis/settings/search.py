@@ -67,8 +67,9 @@ _DRIFTING = 0.75
 _PARTS, _MOST_GOGC, _MOST_TOPS = 8, 14, 5
 """Parts of a log that each suggest a GOGC; states of each kind."""
 
-FEWEST_GOALS = 4
-"""Goals. What explains fewer is not tried: the default is assumed unless they contradict it."""
+FEWEST_GOALS, _FEWEST_TRIED = 4, 3
+"""Goals. Fewer show no GOGC or limit for certain, but three that are far from what the setting
+before allows show a change. A GOGC that explains fewer is not tried: the default is assumed."""
 
 
 class State(NamedTuple):
@@ -214,7 +215,7 @@ def _gogc_values(ranges: pl.DataFrame, stated: float | None) -> list[float]:
     explaining = rest = parts.group_by(pl.all()).len().rows()
     while rest and len(found) < _PARTS:
         best, count = _most_explaining(rest, stated)
-        if count < FEWEST_GOALS:
+        if count < _FEWEST_TRIED:
             break
         found[values[best]] = None
         rest = [row for row in rest if not row[0] <= best < row[1]]

@@ -123,6 +123,10 @@ def test_a_change_of_gogc_is_a_regime() -> None:
     # Five goals four times as high are no rounding; a single one may be anything.
     assert len(shown(log_of(65, goal=of_gogc((100, 30), (400, 5), (100, 30)), start=90))) == 3
     assert len(shown(log_of(61, goal=of_gogc((100, 30), (400, 1), (100, 30)), start=90))) == 1
+    # The last three show what the program runs with now, the last one may be anything.
+    for goals, last in ((3, 400), (1, 100)):
+        log = log_of(14 + goals, goal=of_gogc((100, 14), (400, goals)), start=90)
+        assert shown(log)[-1] == (last, "gogc")
 
 
 def test_a_limit_shows_its_value_and_hides_gogc() -> None:
