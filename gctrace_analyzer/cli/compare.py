@@ -18,7 +18,7 @@ from gctrace_analyzer.cli.options import (
     add_reading,
     read_options,
 )
-from gctrace_analyzer.cli.reading import add_server, reading_inputs, say_damage
+from gctrace_analyzer.cli.reading import add_server_as_input, reading_inputs, say_damage
 from gctrace_analyzer.cli.screen import working
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.sources import is_server
@@ -131,7 +131,7 @@ def command_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     add_facts(parser, per_side="; 'A,B' gives one value per side")
     add_reading(parser)
-    group = add_server(parser)
+    group = add_server_as_input(parser)
     for name, example in zip(_RANGES, ("3h..2h", "1h.."), strict=True):
         text = (
             f"of one server, the time range {name} the change: {example} (hours before now), "

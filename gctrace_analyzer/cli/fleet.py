@@ -22,7 +22,7 @@ from gctrace_analyzer.cli.options import (
     read_options,
     whole_number,
 )
-from gctrace_analyzer.cli.reading import add_server, reading, server_options
+from gctrace_analyzer.cli.reading import add_server_as_input, reading, server_options
 from gctrace_analyzer.cli.screen import drawing, say, say_wrote
 from gctrace_analyzer.errors import BadSettingError, GctraceWarning
 from gctrace_analyzer.ingest.sources import is_server
@@ -219,7 +219,9 @@ def command_parser() -> argparse.ArgumentParser:
         ("--scheduler", "ADDRESS",
          "address of a Dask scheduler to use instead: tcp://10.0.0.5:8786"),
     )  # fmt: skip
-    group = add_server(parser, "6h")
+    add_facts(parser)
+    add_reading(parser)
+    group = add_server_as_input(parser, "6h")
     group.add_argument(
         "--worst",
         type=whole_number("worst", 0),
@@ -228,8 +230,6 @@ def command_parser() -> argparse.ArgumentParser:
         help=f"fetch the samples of the N worst processes, and recommend settings for them "
         f"(default: {_WORST})",
     )
-    add_facts(parser)
-    add_reading(parser)
     add_general(parser)
     return parser
 

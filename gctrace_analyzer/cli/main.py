@@ -161,7 +161,7 @@ def _run(words: list[str]) -> int:
             run_command("help", [])
         return exit_codes.USAGE
     asked = words[-1] if words[:1] == ["help"] and words[-1] != "--help" else ""
-    if asked.startswith("--") and "report" in _commands_with(asked):
+    if asked.startswith("--") and _commands_with(asked):
         words = ["help", asked.removeprefix("--")]
     first = words[0] if words else ""
     if first in VERBS:
@@ -174,10 +174,15 @@ def _run(words: list[str]) -> int:
     return run_command("report", words)
 
 
-def _commands_with(option: str) -> list[str]:
+def parsers() -> dict[str, argparse.ArgumentParser]:
+    """Returns the parser of each command."""
     names = ("report", *VERBS)
-    parsers = {name: import_module(module_of(name)).command_parser() for name in names}
-    return [name for name, parser in parsers.items() if option in parser._option_string_actions]
+    return {name: import_module(module_of(name)).command_parser() for name in names}
+
+
+def _commands_with(option: str) -> list[str]:
+    found = parsers().items()
+    return [name for name, parser in found if option in parser._option_string_actions]
 
 
 def run_command(name: str, words: list[str]) -> int:

@@ -109,7 +109,9 @@ class Parser(argparse.ArgumentParser):
         """Returns the parsed words, with the program that follows `--` apart."""
         words = list(args or ())
         at = words.index("--") if self.takes_program and "--" in words else len(words)
-        parsed = super().parse_args(words[:at], namespace)
+        # Options may stand between files. Both steps of that would look at words after a --.
+        parse = super().parse_args if "--" in words[:at] else super().parse_intermixed_args
+        parsed = parse(words[:at], namespace)
         if self.takes_program:
             parsed.program = words[at + 1 :]
         if self.reads_pipe and not parsed.inputs:

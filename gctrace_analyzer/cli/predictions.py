@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli.deliver import Result, row_writers, text_writer
 from gctrace_analyzer.cli.options import add_files
-from gctrace_analyzer.cli.reading import add_server, reading_inputs, say_damage
+from gctrace_analyzer.cli.reading import reading_inputs, say_damage
 
 if TYPE_CHECKING:
     import argparse
@@ -29,7 +29,6 @@ def add_inputs(parser: Parser) -> None:
         help="each FILE is one run of the program under its own settings, the first one under the "
         "present settings; the predictions use all of them",
     )
-    add_server(parser)
 
 
 def read_separately(args: argparse.Namespace, **facts: Any) -> tuple[Run, list[Run]]:

@@ -28,16 +28,32 @@ _OPTIONS = (
 )  # fmt: skip
 
 
-def add_server(parser: argparse.ArgumentParser, since: str = "1h") -> argparse._ArgumentGroup:
+_AS_INPUT = """\
+In place of a file: prometheus+http://localhost:9090, with --match, --since
+(default: {}), --until, --instance, --step, --save, --token-file, --user,
+--password-file, --header, --ca-file: see gctrace-analyze help prometheus"""
+
+
+def add_server_as_input(
+    parser: argparse.ArgumentParser, since: str = "1h"
+) -> argparse._ArgumentGroup:
     """Adds the options for an input such as `prometheus+http://localhost:9090`.
+
+    The help only names them: `help prometheus` explains them.
 
     Args:
         parser: where to add them.
         since: how far back the time range begins by default.
     """
-    group = parser.add_argument_group(
-        "a Prometheus server as input", "In place of a file: prometheus+http://localhost:9090"
-    )
+    group = add_server(parser, since)
+    group.title, group.description = "a Prometheus server as input", _AS_INPUT.format(since)
+    group._group_actions.clear()  # what the help shows; they are parsed and completed
+    return group
+
+
+def add_server(parser: argparse.ArgumentParser, since: str = "1h") -> argparse._ArgumentGroup:
+    """Adds the options for a server, with their help."""
+    group = parser.add_argument_group("the server")
 
     add_options(
         group,

@@ -16,6 +16,7 @@ from gctrace_analyzer.cli.options import (
     add_reading,
 )
 from gctrace_analyzer.cli.predictions import FORMATS, add_inputs, prediction, read_separately
+from gctrace_analyzer.cli.reading import add_server_as_input
 from gctrace_analyzer.cli.screen import say, working
 from gctrace_analyzer.errors import NoDataError
 
@@ -122,5 +123,6 @@ def command_parser() -> argparse.ArgumentParser:
     add_output(parser, (*FORMATS, *CONFIGURATIONS))
     add_facts(parser, one_program=True)
     add_reading(parser)
+    add_server_as_input(parser)
     add_general(parser)
     return parser

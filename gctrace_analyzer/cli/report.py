@@ -35,7 +35,7 @@ from gctrace_analyzer.cli.options import (
     with_options,
 )
 from gctrace_analyzer.cli.reading import (
-    add_server,
+    add_server_as_input,
     fetching,
     reading,
     reading_inputs,
@@ -302,7 +302,7 @@ def command_parser() -> argparse.ArgumentParser:
     add_reading(parser).add_argument(
         "--strict", action="store_true", help="exit with code 3 if a line cannot be read"
     )
-    add_server(parser)
+    add_server_as_input(parser)
     add_general(parser)
     return parser
 

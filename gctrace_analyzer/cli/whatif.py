@@ -13,6 +13,7 @@ from gctrace_analyzer.cli.options import (
     add_reading,
 )
 from gctrace_analyzer.cli.predictions import FORMATS, add_inputs, prediction, read_separately
+from gctrace_analyzer.cli.reading import add_server_as_input
 from gctrace_analyzer.cli.screen import working
 from gctrace_analyzer.errors import BadSettingError
 
@@ -81,6 +82,7 @@ def command_parser() -> argparse.ArgumentParser:
     add_output(parser, FORMATS)
     add_facts(parser, suffix="-now", one_program=True)
     add_reading(parser)
+    add_server_as_input(parser)
     add_general(parser)
     return parser
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from contextlib import redirect_stderr, redirect_stdout
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from gctrace_analyzer.analysis.checks import FigureCondition, condition
 from gctrace_analyzer.analysis.summary import FIGURES
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.cli.deliver import SUFFIXES
-from gctrace_analyzer.cli.main import is_debugging
+from gctrace_analyzer.cli.main import is_debugging, module_of
 from gctrace_analyzer.cli.report import TABLES
 from gctrace_analyzer.cli.screen import to_ascii
 from gctrace_analyzer.present.plots.palette import PAGE
@@ -66,6 +67,14 @@ def complaint(
     assert (ended, out) == (code, "")
     assert "Traceback" not in message
     return message
+
+
+@pytest.mark.parametrize("name", ["report", "recommend", "whatif", "compare", "fleet"])
+def test_options_may_stand_between_files(name: str) -> None:
+    for words in (["a", "--year", "2026", "-"], ["--year", "2026", "--", "a", "-c"]):
+        args = import_module(module_of(name)).command_parser().parse_args(words)
+        given = args.sides if name == "compare" else args.inputs
+        assert (args.year, given) == (2026, ["a", words[-1]])
 
 
 @pytest.mark.parametrize(

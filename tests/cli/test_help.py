@@ -59,6 +59,20 @@ def test_the_help_of_a_command_has_examples_and_fits_a_terminal(
     assert text.isascii()
 
 
+@pytest.mark.parametrize("command", ["report", "recommend", "whatif", "compare", "fleet"])
+def test_the_options_for_a_server_are_explained_once_and_named_last(
+    command: str, shown: Callable[..., str]
+) -> None:
+    explained = shown("help", "prometheus").partition("\nthe server:")[2].partition("\n\n")[0]
+    text = shown("help", command)
+    assert text.index("how to read the inputs:") < text.index("a Prometheus server as input:")
+    of_server = text.partition("a Prometheus server as input:")[2].partition("\n\n")[0]
+    assert of_server.endswith(": see gctrace-analyze help prometheus")
+    options = re.findall(r"\n  (--[\w-]+)", explained)
+    assert set(options) == set(re.findall(r"--[a-z-]+", of_server))
+    assert not re.search(r"(?m)^  --token-file", text)
+
+
 def test_the_help_of_the_report_names_every_input_format(shown: Callable[..., str]) -> None:
     assert ", ".join(KINDS) in " ".join(shown("help", "report").split())
 
@@ -218,3 +232,10 @@ def test_help_answers_about_an_option_with_or_without_dashes(
         answers.append(capsys.readouterr().out)
     assert answers[0] == answers[1]
     assert "--container-limit  memory limit of the container" in answers[0]
+
+
+@pytest.mark.parametrize("option", ["--gc-cpu-target", "--worst", "--since", "--gogc-now"])
+def test_help_answers_about_an_option_of_any_command(
+    option: str, shown: Callable[..., str]
+) -> None:
+    assert re.search(rf"\n  {option} +\w", shown("help", option))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.cli.deliver import Result
-from gctrace_analyzer.cli.main import VERBS, run_command
+from gctrace_analyzer.cli.main import VERBS, parsers, run_command
 from gctrace_analyzer.cli.options import Parser, add_general, as_option
 from gctrace_analyzer.errors import BadSettingError, nearest
 from gctrace_analyzer.present.document import Gap, Heading, Paragraphs, Sentence, Sentences
@@ -114,17 +114,12 @@ def run(args: argparse.Namespace) -> Result:
 def _about(word: str) -> dict[str, dict[str, str]]:
     """Returns what is about a word, each with a sentence, by what it is."""
     from gctrace_analyzer.analysis.rules.registry import RULES
-    from gctrace_analyzer.cli.report import command_parser as of_report
     from gctrace_analyzer.present.format import sentences
     from gctrace_analyzer.present.glossary import find_word, words
 
     meant = find_word(word)
     named = {
-        "Options of the report": {
-            action.option_strings[-1]: str(action.help)
-            for action in of_report()._actions
-            if action.option_strings
-        },
+        **_options(),
         "Findings: gctrace-analyze explain NAME": {
             rule.name: f"{rule.id}. {rule.meaning}" for rule in RULES.values()
         },
@@ -146,6 +141,22 @@ def _about(word: str) -> dict[str, dict[str, str]]:
         }
         for heading, rows in named.items()
     }
+
+
+def _options() -> dict[str, dict[str, str]]:
+    """Returns the options of each command that no command before it has, with their help."""
+    own: dict[str, dict[str, str]] = {}
+    known: set[str] = set()
+    for command, parser in parsers().items():
+        actions = {
+            each.option_strings[-1]: each for each in parser._actions if each.option_strings
+        }
+        title = "the report" if command == "report" else command
+        own[f"Options of {title}"] = {
+            name: str(action.help) for name, action in actions.items() if name not in known
+        }
+        known |= set(actions)
+    return own
 
 
 def _found(word: str) -> Document:
