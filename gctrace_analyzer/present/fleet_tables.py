@@ -222,13 +222,14 @@ def rankings(answers: Answers, most: int) -> list[Ranking]:
     advised = answers.services.filter(pl.col("advised") > 0).sort(
         "saved_cores", "service", descending=[True, False]
     )
+    is_all: Literal["now"] | None = "now" if answers.problems.is_empty() else None
     made = (
         *(() if answers.history is None else (_history(answers.history, most),)),
         *(() if answers.changes is None else _changes(answers.changes, most)),
         ranking("Services to fix", answers.problems, _PROBLEMS, most, "now"),
         ranking("Services by GC CPU", answers.services, _SERVICES, most, "now"),
         ranking("Killed for memory", answers.kills, _KILLS, most),
-        ranking("Recommended settings", advised, _SAVINGS, most),
+        ranking("Recommended settings", advised, _SAVINGS, most, is_all),
         ranking("Thrashing or close", answers.thrash, _THRASH, most),
         ranking("GOMEMLIMIT too close to the live heap", answers.limits, _LIMITS, most),
         ranking("Memory", answers.memory, _MEMORY, most),

@@ -15,6 +15,7 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.fleet import scraped
 from gctrace_analyzer.analysis.fleet.answers import after_all, answers, since
 from gctrace_analyzer.present import fleet_tables
+from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.sections import fleet
 from tests.helpers.tables import few
 
@@ -493,7 +494,9 @@ def test_services_with_a_problem_say_what_to_set_the_worst_first() -> None:
             {"service": "api"},
             {"service": "db", **thrash, "findings": ["GC021"], "needed_limit_mib": 39.0, "gc_cpu_s": 9.0},
             {"service": "job", "process": None, "oom_kills": 1, "action": "Add its log: x."},
-            {"service": "calm"},
+            {"service": "calm", "severity": "info", "findings": ["GC003"]},
+            {"service": "busy", "severity": "warn", "findings": ["GC001"], "gc_cpu_s": 99.0,
+             "action": "Allocate less (`go tool pprof` shows where), or try GOGC=200 (GC CPU 9 %)."},
             {"service": "near", "findings": ["GC015"], "advice_changes": True, "advice_gogc": 150.0},
             {"service": "far", "server": "http://x", **thrash, "gc_cpu_s": 1.0},
         )
@@ -506,7 +509,23 @@ def test_services_with_a_problem_say_what_to_set_the_worst_first() -> None:
         ("far", "thrashing", "read it in full", 1, 1, 0),
         ("near", "close to its limit", "GOGC=150", 1, 0, 0),
         ("web", "long-stw-sweep-termination", "Look", 1, 0, 1),
+        ("busy", "high-gc-cpu", "Allocate less, or try GOGC=200", 1, 0, 1),
     ]
+
+
+def test_settings_are_on_the_first_screen_where_no_service_has_a_problem() -> None:
+    better = {
+        "service": "web",
+        "advice_changes": True,
+        "advice_gogc": 200.0,
+        "saved_cores": 1.0,
+    }
+    for severity, is_shown in ((None, True), ("warn", False)):
+        found = answers(rows({**better, "severity": severity, "findings": ["GC001"]}))
+        action = fleet.verdict(found).action
+        assert (action == "Optional: new settings for some processes, below.") is is_shown
+        titles = [block.head[0] for block in fleet.document(found) if isinstance(block, Table)]
+        assert ("Recommended settings" in titles) is is_shown
 
 
 def test_other_problems_are_counted_each_with_the_processes_that_have_it() -> None:
@@ -519,7 +538,7 @@ def test_other_problems_are_counted_each_with_the_processes_that_have_it() -> No
     )
     sentence = fleet.verdict(found).sentence
     assert sentence == (
-        "6 processes of web have other problems: 3 with long pauses in sweep termination, 2 with an old Go version, 1 with high GC CPU."
+        "6 processes of web have problems: 3 with long pauses in sweep termination, 2 with an old Go version, 1 with high GC CPU."
     )
     (problem,) = found.problems.to_dicts()
     assert (problem["problem"], problem["affected"], problem["processes"]) == (
@@ -533,7 +552,7 @@ def test_other_problems_are_counted_each_with_the_processes_that_have_it() -> No
 def test_one_other_problem_of_all_needs_no_number() -> None:
     bad = {"service": "web", "severity": "bad", "findings": ["GC001"]}
     sentence = fleet.verdict(answers(rows(bad, bad))).sentence
-    assert sentence == "2 processes of web have other problems: high GC CPU."
+    assert sentence == "2 processes of web have problems: high GC CPU."
 
 
 def test_a_process_is_called_like_its_pod_its_service_or_its_file() -> None:

@@ -34,6 +34,7 @@ def problems(processes: pl.DataFrame) -> pl.DataFrame:
     names = {id_: rule.name for id_, rule in RULES.items()}
     kind = pl.col("rank").replace_strict(dict(enumerate(KINDS)), default=None)
     problem = kind.fill_null(finding.replace_strict(names, default="unknown"))
+    is_bad = pl.col("severity") == "bad"
     is_worst = pl.col("problem") == pl.col("problem").first()
     return (
         processes.with_columns(
@@ -42,11 +43,18 @@ def problems(processes: pl.DataFrame) -> pl.DataFrame:
         .drop_nulls("rank")
         .with_columns(problem=problem)
         .sort(
-            "rank", "probable_cores", "file", descending=[False, True, False], nulls_last=True
+            "rank",
+            is_bad,
+            "probable_cores",
+            "file",
+            descending=[False, True, True, False],
+            nulls_last=True,
         )
         .group_by("service", maintain_order=True)
         .agg(
-            pl.first("rank", "problem", "name", "file", "process", "to_do", "action"),
+            pl.first(
+                "rank", "severity", "problem", "name", "file", "process", "to_do", "action"
+            ),
             pl.col("gc_cpu_share").filter(is_worst).max(),
             pl.col("needed_limit_mib").filter(is_worst).max(),
             pl.col("gc_cores").filter(is_worst).sum(),
@@ -58,8 +66,10 @@ def problems(processes: pl.DataFrame) -> pl.DataFrame:
             # What a killed process suffered from is counted too.
             | {"thrashing": (pl.col("state") == "thrashes").sum()},
         )
-        .sort("rank", "probable_cores", "service", descending=[False, True, False])
-        .drop("rank", "probable_cores")
+        .sort(
+            "rank", is_bad, "probable_cores", "service", descending=[False, True, True, False]
+        )
+        .drop("rank", "severity", "probable_cores")
         .with_columns(only_in=pl.when(pl.col("processes") > 1, affected=1).then("name"))
     )
 
@@ -72,7 +82,7 @@ def rank() -> pl.Expr:
         state == "thrashes",
         state == "near",
         state == "thrashed",
-        pl.col("severity") == "bad",
+        pl.col("severity").is_in(("bad", "warn")),
     )
     return pl.coalesce(pl.when(holds).then(at) for at, holds in enumerate(conditions))
 
@@ -89,7 +99,9 @@ def to_do() -> pl.Expr:
     is_go = pl.col("process").is_not_null().any().over("service")
     if_go = r"^If .*? is written in Go, set"
     action = pl.when(is_go).then(pl.col("action").str.replace(if_go, "Set")).otherwise("action")
-    first_words = action.str.extract(r"^(.*?)(?: \([^)]*)?(?:[.:;] |\.?$)")
+    first_words = action.str.replace_all(r" \([^)]*\)", "").str.extract(
+        r"^(.*?)(?:[.:;] |\.?$)"
+    )
     # A server's figures alone give no setting.
     # One setting for all processes of a service: that which most of them are recommended.
     # A process whose own report asks for something else first gets that.

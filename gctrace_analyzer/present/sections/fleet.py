@@ -126,6 +126,7 @@ _SUFFER = (
 
 def _suffering(problems: pl.DataFrame) -> Iterator[str]:
     """Yields how many processes have each problem, and why they thrash."""
+    is_first = True
     for column, (one, several) in zip(COUNTS, _SUFFER, strict=True):
         own = problems.filter(pl.col(column) > 0)
         if number := int(own[column].sum()):
@@ -134,7 +135,9 @@ def _suffering(problems: pl.DataFrame) -> Iterator[str]:
             if column == "thrashing":
                 what += _why(own)
             elif column == COUNTS[-1]:
+                what = what.replace("another", "a").replace("other ", "") if is_first else what
                 what += f": {_counted(own['other_problems'].explode())}"
+            is_first = False
             yield f"{count(number, 'process', 'processes')} of {of} {what}."
 
 
@@ -237,8 +240,8 @@ def to_do(answers: Answers) -> list[str]:
     """Returns sentences about what would make the figures better."""
     t = answers.totals
     sentences = [
-        "GC CPU is a share of the CPU of a service, assists are a share of its GC CPU. Services "
-        "are in order of GC cores; those to fix, in order of the problem first."
+        "GC CPU is a share of the CPU of a service, assists are a share of its GC CPU. Services to "
+        "fix: the worst problem is first. Services by GC CPU: the most GC cores are first."
     ]
     if t.unmeasured:
         whose = count(t.unmeasured, "process shows", "processes show")
@@ -260,8 +263,8 @@ def to_do(answers: Answers) -> list[str]:
         )
     elif answers.processes["by_folder"].any():
         sentences.append(
-            "Services are named after folders; to name them otherwise, pass a pattern for paths "
-            "(id): '{service}.log' has one for each file."
+            "Services are named after folders; to name them otherwise, give a pattern for "
+            "paths: `--id '{service}.log'` (in Python, `id=`) has one for each file."
         )
     return sentences
 
