@@ -145,6 +145,11 @@ def _steps(within: Within, *, go15: bool) -> tuple[pl.Expr | list[pl.Expr], ...]
     minimum = 100 * (goal + 1) / HEAP_MINIMUM_MIB
     swept = goal - live - 1  # what is above the room that the sweeper needs
     was_raised = goal_was_raised(live, within) | ((swept <= 0) & (error > 0))
+    # Up to Go 1.17, one large block and the heap minimum of a high GOGC look alike: the goal is
+    # 1 MiB above the heap (startCycle and gcSetTriggerRatio in runtime/mgc.go, go1.16).
+    was_raised |= (
+        ~is_new & (start == goal - 1) & (goal > HEAP_MINIMUM_MIB + 1) & (minimum <= most)
+    )
     perhaps = raised | (near_goal & (error > 0)) | (swept <= 1)
     low = pl.col("_low") * (1 - _ROUNDING)
     # The heap minimum is exact, and its goal is below what is printed for the next MiB.

@@ -216,6 +216,18 @@ def test_blocks_of_16_mib_on_an_empty_heap_are_no_heap_minimum_of_a_gogc_of_400(
     assert "GOGC=400" not in str(run.report())
 
 
+@pytest.mark.parametrize("size_mib", [8, 16])
+def test_up_to_go_1_17_large_blocks_on_an_empty_heap_show_no_gogc(size_mib: int) -> None:
+    line = "gc {} @{}s 0%: 0.1+1+0.1 ms clock, 0.2+0/1/0+0.2 ms cpu, {}->{}->0 MB, {} MB goal, 1 P\n"
+    run = run_of(
+        "".join(line.format(n, n, size_mib, size_mib, size_mib + 1) for n in range(1, 9))
+    )
+    assert [(one.gogc_source, one.set_by) for one in run.analysis.regimes_of(0)] == [
+        ("assumed", None)
+    ]
+    assert "heap-minimum-bound" not in {finding.name for finding in run.analysis.findings}
+
+
 def test_the_goal_that_one_large_allocation_raised_is_set_by_nothing() -> None:
     text = (
         "gc 1 @0.001s 5%: 0.1+61+0.1 ms clock, 0.2+0/80/9+0.2 ms cpu, 381->382->381 MB, "
