@@ -440,7 +440,7 @@ TIGHT: dict[str, list[Any]] = {
         ({"concurrent_mark_ms": [162.4] * 3}, 3, 0),
         ({"goal_set_by": ["gogc", "memory-limit", None]}, 3, 0),
         ({"goal_set_by": ["memory-limit", "gogc", "memory-limit", "gogc"]}, 4, 0),
-        ({"interval_s": [0.25, 0.25, 2.0]}, 3, 0),
+        ({"interval_s": [0.25, 0.25, 2.0], "effective_gogc": [8.0] * 3 + [96.0] * 2}, 5, 0),
         ({}, 2, 0),
     ],
 )
@@ -468,8 +468,8 @@ def test_the_room_that_a_limit_left_is_of_the_tight_cycles() -> None:
     (row,) = limit_thrash(cycles, DEFAULT)
     assert row["effective_gogc_p50"] == 96
     assert row["reason"].startswith(
-        "The memory limit left room for only 8 % more than the live heap (median of 15 of the "
-        "31 cycles), in "
+        "The memory limit left room for only 8 % more than the live heap (median of 17 of the "
+        "33 cycles), in "
     )
 
 
@@ -551,3 +551,16 @@ def test_thrashing_has_no_smallest_heap(live_mib: int) -> None:
     assert read_text(text).episodes()["kind"].to_list() == ["limit-thrash"]
     few = log_of(40, live=live_mib, start=live_mib, goal=lambda n: live_mib + 2 * (n % 20 > 0))
     assert read_text(few).episodes().is_empty()
+
+
+@pytest.mark.parametrize(("busy_ms", "found"), [(170, ["limit-thrash"]), (50, [])])
+def test_a_log_may_end_as_soon_as_it_thrashes(busy_ms: int, found: list[str]) -> None:
+    """The last goals: 6 % above the live heap, and twice at it."""
+    sizes = ["3->4->3 MB, 4", "7->8->8 MB, 8", "14->18->17 MB, 16", "30->41->40 MB, 36"]
+    sizes += ["69->97->95 MB, 81", "103->114->114 MB, 101", "114->126->117 MB, 114"]
+    text = "".join(
+        f"gc {n} @{n / 5}s 9%: 0.1+{busy_ms}+0.1 ms clock, 0.2+9/90/0+0.2 ms cpu, "
+        f"{size} MB goal, 0 MB stacks, 0 MB globals, 2 P\n"
+        for n, size in enumerate([*sizes, "117->129->116 MB, 117"], 1)
+    )
+    assert read_text(text).episodes()["kind"].to_list() == found
