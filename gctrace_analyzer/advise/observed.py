@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.advise import subject
+from gctrace_analyzer.advise.candidates import HEADROOM
 from gctrace_analyzer.advise.prediction.load import load_of, with_hidden_roots
 from gctrace_analyzer.advise.prediction.model import (
     CONSTANTS,
@@ -119,6 +120,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         *_warnings(load, model, refused=bool(refused), is_part=changed or thrashed),
         *_version_warning(load, settings),
         *_quota_warning(load),
+        *_burst_warning(steady, settings),
         *subject.changing_load(own),
         *subject.which_process(analysis, process),
     )
@@ -229,6 +231,17 @@ def _version_warning(load: Load, settings: Settings) -> Iterator[str]:
         yield (
             "Go 1.6 to 1.17 print this line format; the predictions assume Go 1.10 to 1.17: "
             "specify the Go version"
+        )
+
+
+def _burst_warning(steady: pl.DataFrame, settings: Settings) -> Iterator[str]:
+    """Yields a warning if the heap ended further above a goal than the container leaves room."""
+    beyond = (steady["heap_end_mib"] - steady["heap_goal_mib"]).max()
+    room = settings.room_mib
+    if room is not None and isinstance(beyond, int) and beyond > (1 - HEADROOM) * room:
+        yield (
+            f"in one cycle the heap ended {beyond:,} MiB above its goal, because so much was "
+            "allocated at once: no GOMEMLIMIT prevents that, so leave room for it"
         )
 
 

@@ -108,13 +108,15 @@ def recommend(
     rows = [
         row
         for row in rows
-        if not is_turned_down(row, predictor)
         # Who names a target knows what it may cost.
-        and (gc_cpu_target or not costs_too_much(row, present, predictor, aim))
+        if gc_cpu_target or not costs_too_much(row, present, predictor, aim)
     ]
+    calm = [row for row in rows if not is_turned_down(row, predictor, squeezed=False)]
+    if not calm and not fits(present, predictor):
+        calm = [row for row in rows if not is_turned_down(row, predictor, squeezed=True)]
     # GOGC has the same effect without a code change, so a ballast is listed, never advised.
     scored = sorted(
-        rows,
+        calm,
         key=lambda row: (
             row["rule"] == "ballast",
             score(row, present, aim, gc_cpu_target),
@@ -151,11 +153,10 @@ def _best(
         return longer, ""
     present_fits = fits(present, predictor)
     if not present_fits or present["thrash"] == "certain":
-        # Where only the limit is wrong, GOGC stays if any setting with it fits.
-        best = scored[0]
-        if present_fits:
-            best = _first(scored, predictor) or best
-        else:
+        # Where only the memory is wrong, GOGC stays if any setting with it fits.
+        keeps_gogc = present_fits or (aim == "balanced" and target is None)
+        best = (_first(scored, predictor) if keeps_gogc else None) or scored[0]
+        if not present_fits:
             heap = present["heap_peak_mib"]
             best["why"] += (
                 f"; the present peak, {heap:,.0f} MiB of heap and "
@@ -444,6 +445,10 @@ def _step(predicted: Row, present: Row) -> str:
     """Returns what a setting does to cycles and heap, in words."""
     if predicted["gc_per_s"] is None or present["gc_per_s"] is None:
         return "a different cycle frequency"
+    if predicted["gogc"] == present["gogc"] and (
+        predicted["gc_per_s_low"] <= present["gc_per_s"] <= predicted["gc_per_s_high"]
+    ):
+        return "the same GOGC"
     fewer = predicted["gc_per_s"] < present["gc_per_s"]
     if fewer and (sooner := run_time_text(predicted)):
         return sooner

@@ -285,6 +285,9 @@ def _keep_possible(row: Row, baseline: Baseline, setting: Setting, center: Predi
     if setting.limit and row["thrash"] == "no":
         high = row["heap_peak_mib_high"]
         row["heap_peak_mib_high"] = min(high, max(setting.limit, peak))
+        # What a burst allocates while marking runs may exceed it for a moment: only `high` has it.
+        row["heap_peak_mib"] = min(peak, max(setting.limit - center.non_heap, held))
+        row["heap_peak_mib_low"] = min(row["heap_peak_mib_low"], row["heap_peak_mib"])
 
 
 def _with_evidence(baseline: Baseline, own: Outcome, setting: Setting) -> None:

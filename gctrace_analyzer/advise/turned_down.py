@@ -15,9 +15,15 @@ if TYPE_CHECKING:
     from gctrace_analyzer.schema import Row
 
 
-def is_turned_down(row: Row, predictor: Predictor) -> bool:
-    """Returns whether a setting must not be recommended, whatever it gains."""
-    squeezed = row["rule"] == "squeezed"
+def is_turned_down(row: Row, predictor: Predictor, *, squeezed: bool) -> bool:
+    """Returns whether a setting must not be recommended, whatever it gains.
+
+    Args:
+        row: what it does.
+        predictor: what the program does now.
+        squeezed: whether it may carry the risk of thrashing, as nothing else fits.
+    """
+    squeezed = squeezed or row["rule"] == "squeezed"
     thrashes = row["thrash"] != "no" and not (squeezed and row["thrash"] == "risk")
     if row["refused"] is not None or thrashes or not fits(row, predictor):
         return True
