@@ -27,6 +27,7 @@ from gctrace_analyzer.advise.refusal import (
     too_late,
     why_no_load,
 )
+from gctrace_analyzer.analysis.durations import CPU_TIMES
 from gctrace_analyzer.analysis.settings.naming import gogc_text, limit_text
 from gctrace_analyzer.analysis.settings.releases import go_version
 from gctrace_analyzer.analysis.settings.search import COMMON, DEFAULT_GOGC, cost_of
@@ -79,12 +80,15 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     # To calculate it again would take as long as a quarter of the load.
     known = own[["effective_gogc", "counted_pauses"]]
     cycles = pl.concat([without(cycles, *known.columns), known], how="horizontal")
+    cpus = None if own.is_empty() else own[-1]["cpus"][0]
+    if (own["cpus"] < own["procs"]).any():
+        # On a CPU, workers and pauses were for less time than they print.
+        cycles = cycles.with_columns(own[list(CPU_TIMES)])
     # Of the pauses, as much counts as in the figures of the report.
     pauses = pl.col("stw_sweep_term_cpu_ms", "stw_mark_term_cpu_ms")
     cycles = cycles.with_columns(pauses * pl.col("counted_pauses"))
     steady = unforced(since(cycles, DEFAULT.warm_up_s))
     calm, thrashed = longest_calm_part(cycles, analysis.episodes)
-    cpus = None if own.is_empty() else own[-1]["cpus"][0]
     load = load_of(calm, cpus)
     if load is None or (changed and load.cycles < DEFAULT.min_cycles):
         why = too_late(len(own)) if changed else why_no_load(cycles, steady)

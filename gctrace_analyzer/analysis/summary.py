@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis import spans as spans_of
-from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
+from gctrace_analyzer.analysis.durations import CPU_TIMES, correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.pauses import FOR_P99, PHASES, single_pauses
 from gctrace_analyzer.analysis.printed_shares import bounded
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
@@ -399,12 +399,6 @@ def _since_start(own: pl.DataFrame) -> Iterator[tuple[float, int, str]]:
         yield begin, first, f"{printed[-1]:.0f} %" if printed[-1] else "less than 1 %"
 
 
-_CPU_TIMES = (
-    *("stw_sweep_term_cpu_ms", "assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms"),
-    "stw_mark_term_cpu_ms",
-)
-
-
 def too_coarse(cycles: pl.DataFrame) -> dict[str, str]:
     """Returns the figures that the log's clock cannot show: `pauses`, `gc_cpu`, or both.
 
@@ -412,7 +406,7 @@ def too_coarse(cycles: pl.DataFrame) -> dict[str, str]:
     `most`.
     """
     pauses = cycles["stw_sweep_term_ms"].append(cycles["stw_mark_term_ms"])
-    times = sum((cycles[name] for name in _CPU_TIMES[1:]), cycles[_CPU_TIMES[0]])
+    times = sum((cycles[name] for name in CPU_TIMES[1:]), cycles[CPU_TIMES[0]])
     counts = {
         "pauses": (pauses.count(), (pauses == 0).sum()),
         "gc_cpu": (times.count(), (times == 0).sum()),

@@ -479,3 +479,14 @@ def test_a_ballast_that_saves_no_cpu_is_no_alternative() -> None:
     """GC takes 0.029 % of the CPU."""
     run = gca.read(CORPUS / "wild" / "blog-12s-mark-tiny-heap.log")
     assert len(run.report().advice.recommendations) == 1
+
+
+def test_under_a_cpu_quota_advice_and_report_have_one_gc_cpu() -> None:
+    """The quota is used up in bursts, so marking may take more than its part of it."""
+    run = gca.read(SAMPLES / "steady-go1.26.log", cpu_limit=0.5)
+    now = run.recommend().filter(pl.col("now")).row(0, named=True)
+    figures = run.summary()
+    assert now["gc_cpu_share"] == pytest.approx(figures.gc_cpu_share, rel=0.1)
+    assert now["gc_cpu_with_idle_share"] == pytest.approx(
+        figures.gc_cpu_with_idle_share, rel=0.1
+    )

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from tests.conftest import SAMPLES
+from tests.helpers.corpus import log_of
+from tests.helpers.logs import logfile
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LIMITS = SAMPLES / "limits"
 
@@ -33,3 +40,27 @@ def test_no_limit_that_is_advised_is_itself_too_tight(mib: int, number: int) -> 
 def test_the_roomy_limits_of_the_same_program_are_not_reported_as_tight(number: int) -> None:
     findings = gca.read(LIMITS / f"160-mib-{number}.log.gz").findings()
     assert "GC015" not in findings["id"].to_list()
+
+
+def test_a_larger_container_has_no_less_advice_than_a_smaller_one(
+    tmp_path: Path,
+) -> None:
+    """Of a program with one burst, the limit bounds the predicted peak, and GOGC stays."""
+
+    def live(n: int) -> int:
+        return 68 if n == 150 else 29
+
+    text = log_of(
+        300, every=0.05, live=live, background=8, goal=lambda n: 2 * live(n - 1),
+        start=lambda n: int(1.9 * live(n - 1)),
+        end=lambda n: 132 if n in (150, 151) else int(1.95 * live(n - 1)),
+    )  # fmt: skip
+    log = logfile(tmp_path / "run.log", text.splitlines())
+    for container in (105, 128, 160):
+        run = gca.read(log, container_limit=f"{container}MiB")
+        best = run.recommend().row(0, named=True)
+        assert best["memory_limit_mib"] == int(0.9 * container)
+        assert best["gogc"] == 100
+        assert best["memory_peak_mib"] <= container
+        assert best["confidence"] != "high"
+        assert "MiB above its goal" in best["warnings"]

@@ -223,7 +223,8 @@ class Load:
     @property
     def _slowdown(self) -> float:
         """Share of the allocation rate lost during marking, beyond what a fixed rate loses."""
-        left = 1 - self.work_ms / self.mark_ms / self.cpus
+        # A CPU quota is used up in bursts: marking may take more than its part of it.
+        left = max(1 - self.work_ms / self.mark_ms / self.cpus, 0.0)
         return left + 0.20 - self.alloc_in / self.alloc_off
 
     @property
@@ -303,7 +304,8 @@ def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
     Args:
         cycles: the cycles of the process (`schema.CYCLES`), in order. Their `effective_gogc` is
             calculated if it is not among the columns.
-        cpus: the CPUs that the program can use, if they are fewer than GOMAXPROCS.
+        cpus: the CPUs that the program can use, if they are fewer than GOMAXPROCS; the CPU times
+            are then those on real CPUs (`durations.on_real_cpus`).
     """
     timed = complete(cycles[[*_NEEDED, *_ALSO_USED]], *_NEEDED)
     if len(timed) < FEWEST:
@@ -334,9 +336,6 @@ def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
     quarter = max(len(steady) // 4, 1)
     mean_mark_ms = max(mean_of(mark_ms), 1e-3)
     assist_ms, background_ms, idle_ms = map(mean_of, (assist, background, idle))
-    work_ms = assist_ms + background_ms + idle_ms
-    # Workers are counted by the clock, so more of them than CPUs count for more than there is.
-    real = min(1.0, cpus * mean_mark_ms / work_ms) if cpus < procs and work_ms > 0 else 1.0
     stw_ms = mean("stw_sweep_term_ms") + mean("stw_mark_term_ms")
     stw_cpu_ms = mean("stw_sweep_term_cpu_ms") + mean("stw_mark_term_cpu_ms")
     return Load(
@@ -350,11 +349,11 @@ def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
         alloc_off=off_mib / off_s if off_s > 0 else 0.0,
         alloc_in=float(in_mark.sum()) / max(float(mark_ms.sum()), 1e-6) * 1000,
         mark_ms=mean_mark_ms,
-        assist_ms=assist_ms * real,
-        background_ms=background_ms * real,
-        idle_ms=idle_ms * real,
+        assist_ms=assist_ms,
+        background_ms=background_ms,
+        idle_ms=idle_ms,
         stw_ms=stw_ms,
-        stw_cpu_ms=min(stw_cpu_ms, stw_ms * cpus) if cpus < procs else stw_cpu_ms,
+        stw_cpu_ms=stw_cpu_ms,
         late_pauses=LatePauses.of(steady),
         stacks=stacks,
         roots=stacks + mean("globals_mib"),

@@ -93,17 +93,11 @@ def test_the_old_pacer_expects_its_own_share_of_the_processors() -> None:
     assert load.runway == pytest.approx(4 * 0.3 / 0.30)
 
 
-def test_marking_on_fewer_cpus_counts_for_no_more_than_there_is() -> None:
-    load = steady_load(
-        2, procs=8, assist=8, background=20, idle=12, sweep_cpu=0.04, term_cpu=0.12
-    )
-    # 40 ms by the clock in 10 ms on 2 CPUs: half of it was waiting.
-    assert (load.assist_ms, load.background_ms, load.idle_ms) == pytest.approx((4, 10, 6))
-    assert load.stw_cpu_ms == pytest.approx(0.04 * 2)
+def test_shares_are_of_the_cpus_that_there_are() -> None:
+    load = steady_load(2, procs=8)
     assert (load.procs, load.cpus) == (8, 2)
     assert steady_load(16, procs=8).cpus == steady_load(procs=8).cpus == 8
-    some = steady_load(2, procs=8, sweep_cpu=0.04)
-    assert (some.assist_ms, some.background_ms) == (1, 5)
+    assert load.gc_cpu_share == pytest.approx(4 * steady_load(procs=8).gc_cpu_share)
 
 
 def test_how_far_a_program_is_limited_by_the_cpu() -> None:
