@@ -27,12 +27,12 @@ from gctrace_analyzer.advise.refusal import (
     too_late,
     why_no_load,
 )
-from gctrace_analyzer.analysis.durations import CPU_TIMES
 from gctrace_analyzer.analysis.settings.naming import gogc_text, limit_text
 from gctrace_analyzer.analysis.settings.releases import go_version
 from gctrace_analyzer.analysis.settings.search import COMMON, DEFAULT_GOGC, cost_of
 from gctrace_analyzer.analysis.settings.setters import Eased, limit_eased, limit_sets_most_goals
 from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
+from gctrace_analyzer.ingest.gctrace.columns import CPU_TIMES
 from gctrace_analyzer.ingest.rows import complete, of_process, since, unforced, where, without
 from gctrace_analyzer.units import MIB, duration_text
 
@@ -81,9 +81,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     known = own[["effective_gogc", "counted_pauses"]]
     cycles = pl.concat([without(cycles, *known.columns), known], how="horizontal")
     cpus = None if own.is_empty() else own[-1]["cpus"][0]
-    if (own["cpus"] < own["procs"]).any():
-        # On a CPU, workers and pauses were for less time than they print.
-        cycles = cycles.with_columns(own[list(CPU_TIMES)])
+    cycles = on_cpus(cycles, own)
     # Of the pauses, as much counts as in the figures of the report.
     pauses = pl.col("stw_sweep_term_cpu_ms", "stw_mark_term_cpu_ms")
     cycles = cycles.with_columns(pauses * pl.col("counted_pauses"))
@@ -146,6 +144,12 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         highest=highest,
     )
     return _about_thrashing(baseline)
+
+
+def on_cpus(cycles: pl.DataFrame, enriched: pl.DataFrame) -> pl.DataFrame:
+    """Returns cycles with the CPU times for which they were on a CPU, if there are too few."""
+    are_fewer = (enriched["cpus"] < enriched["procs"]).any()
+    return cycles.with_columns(enriched[list(CPU_TIMES)]) if are_fewer else cycles
 
 
 def _span_s(steady: pl.DataFrame) -> float:

@@ -32,14 +32,7 @@ if TYPE_CHECKING:
 PAUSES = ("stw_sweep_term", "stw_mark_term")
 
 _OF_PAUSES = tuple(f"{pause}{kind}_ms" for pause in PAUSES for kind in ("", "_cpu"))
-CPU_TIMES = (
-    *(f"{pause}_cpu_ms" for pause in PAUSES),
-    "assist_cpu_ms",
-    "background_cpu_ms",
-    "idle_cpu_ms",
-)
-"""Columns: the CPU times of a cycle."""
-_OF_WORKERS = CPU_TIMES[2:]
+_OF_WORKERS = ("assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms")
 _OF_STOPPED = ("process", "procs", "format", "forced", "concurrent_mark_ms")
 _OF_MARKING = ("concurrent_mark_ms", *_OF_WORKERS)
 

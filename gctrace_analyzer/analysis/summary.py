@@ -6,14 +6,14 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis import spans as spans_of
-from gctrace_analyzer.analysis.durations import CPU_TIMES, correct_durations, on_real_cpus
+from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.pauses import FOR_P99, PHASES, single_pauses
 from gctrace_analyzer.analysis.printed_shares import bounded
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import Totals
 from gctrace_analyzer.analysis.trend import MIN_POINTS, slope
 from gctrace_analyzer.frozen import Plain, frozen
-from gctrace_analyzer.ingest.gctrace.columns import stopping
+from gctrace_analyzer.ingest.gctrace.columns import CPU_TIMES, stopping
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
 from gctrace_analyzer.ingest.rows import by_process, column_of, distinct, is_one_process, since
 from gctrace_analyzer.ingest.sniff import OF_TOOLCHAIN

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import gctrace_analyzer as gca
-from gctrace_analyzer.advise.observed import baseline_of
+from gctrace_analyzer.advise.observed import baseline_of, on_cpus
 from gctrace_analyzer.advise.prediction.load import load_of
 from gctrace_analyzer.advise.prediction.model import CONSTANTS, Constants, Model, Setting
 from gctrace_analyzer.advise.prediction.widths import (
@@ -130,7 +130,8 @@ def _recorded(folder: Path, run: dict[str, Any], *, metrics: bool) -> Recorded |
         return None
     baseline = baseline_of(whole.analysis)
     # A program that sets GOMAXPROCS to more than there are has shares of the CPUs that there are.
-    load = load_of(whole.cycles, baseline.load.cpus if baseline.load else None)
+    cycles = on_cpus(whole.cycles, whole.analysis.enriched)
+    load = load_of(cycles, baseline.load.cpus if baseline.load else None)
     if load is None:
         return None
     return Recorded(

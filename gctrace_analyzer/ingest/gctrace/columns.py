@@ -28,6 +28,11 @@ LINE_COLUMNS = [name for name in schema.names("cycles") if name not in _NOT_IN_A
 WALL_PHASES = ("stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms")
 """The phases of a cycle, one after the other."""
 
+CPU_TIMES = (
+    *("stw_sweep_term_cpu_ms", "assist_cpu_ms", "background_cpu_ms", "idle_cpu_ms"),
+    "stw_mark_term_cpu_ms",
+)
+
 
 def cycles_frame(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Returns the frames as one frame in line order."""
