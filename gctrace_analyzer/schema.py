@@ -529,6 +529,7 @@ RUNTIME_FATAL = (
     Column("goos", "String", "", "its operating system", "paths in the traceback, or go version"),
     Column("go_version", "String", "", "the Go release that the input names; `<1.17`: an older one, by the traceback", "go version"),
     Column("errno", "Int64", "", "error number of Windows", "VirtualAlloc failed with errno"),
+    Column("is_reserved", "Boolean", "", "true if its addresses had been reserved (Go 1.11 and later): then no limit of the address space refused it", "sysMap in the traceback"),
     Column("in_use_bytes", "Int64", "B", "the heap's memory from the OS at that time", "runtime: out of memory"),
     *IDENTITY_COLUMNS,
     *WHERE,

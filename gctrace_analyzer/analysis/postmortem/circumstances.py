@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.postmortem.death import EVICTOR
+from gctrace_analyzer.analysis.postmortem.death import EVICTOR, RESERVED
 from gctrace_analyzer.analysis.postmortem.heap_at_death import NOTABLE
 from gctrace_analyzer.analysis.postmortem.match import listed_tasks
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
@@ -273,8 +273,10 @@ def swapped_mib(tasks: pl.DataFrame) -> float | None:
 
 
 _CAUSES = {
-    "linux": "most often an address-space limit (`ulimit -v`), the overcommit limit of the host, "
-    "or too many mappings (vm.max_map_count)",
+    "linux": "most often a limit of the process (`ulimit -v`, `ulimit -d`), the overcommit limit "
+    "of the host, or too many mappings (vm.max_map_count)",
+    RESERVED: "most often the data limit of the process (`ulimit -d`), the overcommit limit of the "
+    "host, or too many mappings (vm.max_map_count)",
     "windows": "the commit limit of Windows (memory and page file together) was reached",
     "bsd": "most often a limit of the process (`ulimit -d`, `ulimit -v`), or full swap",
     "darwin": "most often a limit of the process (`ulimit -v`), or no disk space for swap is left",
@@ -282,8 +284,10 @@ _CAUSES = {
 """Why systems refuse memory."""
 
 _CHECK_LIMITS = {
-    "linux": "Check the address-space limit of the process (`ulimit -v`, /proc/PID/limits) and the "
+    "linux": "Check the limits of the process (`ulimit -v`, `ulimit -d`, /proc/PID/limits) and the "
     "host's vm.overcommit_memory and vm.max_map_count.",
+    RESERVED: "Check the data limit of the process (`ulimit -d`, /proc/PID/limits) and the host's "
+    "vm.overcommit_memory and vm.max_map_count.",
     "windows": "Enlarge the page file of Windows, or free memory: Task Manager shows what is "
     "committed.",
     "bsd": "Check the limits of the process (`ulimit -a`; OpenBSD has datasize in login.conf) and "

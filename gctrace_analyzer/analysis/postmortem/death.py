@@ -71,6 +71,9 @@ def is_of_job(name: str | None, error: str | None) -> bool:
 OF_32_BITS = ("386", "arm", "mipsx")
 """The names of 32-bit architectures in the names of assembly files of the runtime."""
 
+RESERVED = "linux, reserved"
+"""Linux, where the runtime had reserved the addresses: they count for `ulimit -v` before that."""
+
 OF_32_BITS_MIB = (1536.0, 4096.0)
 """From and to how much memory a program has that may have run out of a 32-bit address space."""
 
@@ -143,6 +146,7 @@ class Death:
     goos: str | None = None
     go_version: str | None = None
     errno: int | None = None
+    is_reserved: bool | None = None
     source: str | None = None
     line_no: int | None = None
     logged_in: tuple[str | None, int | None] | None = None
@@ -316,6 +320,8 @@ class Death:
         """The operating system, as far as its limits of memory differ from those of others."""
         if self.errno is not None:
             return "windows"
+        if self.is_reserved and self.goos in (None, "linux"):
+            return RESERVED
         return "bsd" if (self.goos or "").endswith(("bsd", "dragonfly")) else self.goos
 
     @property

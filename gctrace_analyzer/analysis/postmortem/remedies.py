@@ -348,11 +348,12 @@ def without_limits(limit_mib: float) -> str:
 
 def of_runtime(death: Death) -> Iterator[str]:
     """Yields what to do about a death by the Go runtime, without what the heap did."""
+    if death.is_of_32_bits:
+        yield "Build the program for 64 bits."
     if death.is_of_one_allocation:
         yield FIND_ALLOCATION
-    if death.may_be_of_32_bits:
-        is_known = death.is_of_32_bits
-        yield "Build the program for 64 bits." if is_known else BUILD_FOR_64_BITS
+    if death.may_be_of_32_bits and not death.is_of_32_bits:
+        yield BUILD_FOR_64_BITS
     if not (death.is_of_32_bits or death.refusal == UNUSABLE_ADDRESS):
         check = check_limits(death)
         helps = may_limit(death.go_version) and death.may_have_garbage

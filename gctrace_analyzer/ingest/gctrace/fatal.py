@@ -34,7 +34,7 @@ HINT = (
     r"runtime\.(?:sysMap|sysUsed|largeAlloc|mallocgc|throw|schedinit|mallocinit|doInit1?)"
     r"(?:OS)?\(|\(\*mheap\)\.(?:alloc|map)|mHeap_|runtime/mem_|/asm_\w+\.s:|"
     rf"panic: |goroutine \d+ \[running|runtime: mmap: |{_HEADING}|"
-    r"[A-Za-z]:[/\\][^\n]{0,99}[/\\]src[/\\]runtime[/\\]|\bcmd/(?:compile|link)/"
+    r"[A-Za-z]:[/\\][^\n]{0,99}[/\\]src[/\\]runtime[/\\]|\bcmd/(?:compile|link)/|\.exe(?: |$)"
 )
 
 _OUT_OF_MEMORY = re.compile(
@@ -92,6 +92,12 @@ _AT_START = re.compile(
 )
 """Functions that run before main, and the address of the first memory of a heap."""
 
+_RESERVED = re.compile(
+    r"runtime\.(?:sysMapOS\(|sysMap\((?:0x\w+\??, ){2}0x\w+\??\)|sysUsedOS\()"
+)
+"""Calls that map what `sysReserve` has reserved, from Go 1.11 on: mem_linux.go maps it with
+MAP_FIXED, for which the kernel counts no more address space. `sysMap` had four arguments before."""
+
 _OF_OLD_GO = re.compile(r"runtime\.throw\(0x")
 """How Go prints a string that is an argument up to 1.16: from 1.17 on in braces."""
 
@@ -103,6 +109,10 @@ _PLATFORM = re.compile(
 _WINDOWS = re.compile(r"(?m)^\s*[A-Za-z]:[/\\].{0,99}[/\\]src[/\\]runtime[/\\]\w+\.go:\d")
 _OF_SYSTEM = re.compile(r"runtime/mem_(?P<goos>linux|windows|darwin|bsd|aix)\.go:\d")
 """Paths of the runtime in a traceback."""
+_WINDOWS_PROGRAM = re.compile(
+    r"^(?:PS )?(?:[A-Za-z]:\\[^>]{0,99}> ?)?[\w.\\/:-]{1,99}\.exe(?: |$)"
+)
+"""A command, with or without the prompt of a shell of Windows."""
 _TOOLCHAIN = re.compile(r"(?m)^(?:\s.{0,300}/)?cmd/(?P<tool>compile|link)/")
 """A function of the Go toolchain in a traceback, or its file."""
 
@@ -157,7 +167,9 @@ def read(messages: Sequence[Message]) -> list[Row]:
         ended = message if match["fatal"] else ended
     rows = [
         row | _traced(row, "\n".join(lines))
-        for row, lines in zip(rows, tracebacks, strict=True)
+        for number, (row, lines) in enumerate(zip(rows, tracebacks, strict=True))
+        # Another thread may say the same before the first one has ended the program.
+        if not number or tracebacks[number - 1] or not _is_repeated(rows[number - 1], row)
     ]
     return _with_versions(rows, messages)
 
@@ -168,6 +180,8 @@ def _with_versions(rows: list[Row], messages: Sequence[Message]) -> list[Row]:
     platforms = {match.groups() for match in stated if match}
     if len(platforms) == 1:
         rows = [dict(zip(("goos", "goarch"), *platforms, strict=True)) | row for row in rows]
+    elif any(_WINDOWS_PROGRAM.match(message.text) for message in messages if rows):
+        rows = [{"goos": "windows"} | row for row in rows]
     versions = set().union(*(go_versions(message.text) for message in messages if rows))
     named = {"go_version": versions.pop()} if len(versions) == 1 else {}
     return [row | named for row in rows]
@@ -220,6 +234,14 @@ def _is_same(before: Message, message: Message) -> bool:
     return near and same
 
 
+def _is_repeated(before: Row, row: Row) -> bool:
+    """Returns whether two errors in a row, without a time, have the same sizes."""
+    if row.get("in_use_bytes") is None or row["logged_at"] or row["printed_at"]:
+        return False
+    is_near = row["line_no"] - before["line_no"] <= _SAME_DEATH_LINES
+    return is_near and before | {"line_no": row["line_no"]} == row
+
+
 def _row(message: Message, match: re.Match[str]) -> Row:
     printed = match["requested"] or match["asked"]
     requested = numbers.whole(printed)
@@ -252,6 +274,7 @@ def _traced(row: Row, text: str) -> Row:
         below = [int(end[1], 16) - base for base in bases]
         if sizes := [size for size in below if 0 < size < _MOST_ARENA_BYTES]:
             known |= {"in_use_bytes": min(sizes), "goarch": "64-bit"}
+    known["is_reserved"] = _RESERVED.search(text) is not None or None
     if assembly := _ASSEMBLY.search(text):
         known["goarch"] = assembly["goarch"]
     if system := _OF_SYSTEM.search(text):

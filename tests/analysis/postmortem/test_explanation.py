@@ -369,7 +369,7 @@ def test_gos_own_out_of_memory_is_not_the_oom_killer() -> None:
         "kind": "Out of memory in the Go runtime", "scope": None, "limit_mib": None,
     }  # fmt: skip
     assert (
-        "refused memory to the Go runtime: most often an address-space limit (`ulimit -v`)"
+        "refused memory to the Go runtime: most often a limit of the process (`ulimit -v`"
         in (explained(**refused).reading[0])
     )
     # Nothing that is a container's helps, and the program is written in Go.
@@ -379,8 +379,8 @@ def test_gos_own_out_of_memory_is_not_the_oom_killer() -> None:
     found = explain(evidence(**{**facts, **death}))
     assert found.reading == (
         "The operating system refused 300 MiB to the Go runtime, whose heap had obtained 792 MiB, for "
-        "one allocation: most often an address-space limit (`ulimit -v`), the overcommit limit of the "
-        "host, or too many mappings (vm.max_map_count). It was not the OOM killer.",
+        "one allocation: most often a limit of the process (`ulimit -v`, `ulimit -d`), the overcommit "
+        "limit of the host, or too many mappings (vm.max_map_count). It was not the OOM killer.",
         "The live heap grew from 1 to 668 MiB within the last minute.",
     )
     assert len(found.advice) == 2
@@ -392,7 +392,7 @@ def test_gos_own_out_of_memory_is_not_the_oom_killer() -> None:
     unseen = explain(evidence(**{**facts, **death, "live_mib": None}))
     assert unseen.advice[-1].startswith("Run the program with GODEBUG=gctrace=1")
     assert found.advice == unseen.advice[:-1]
-    assert found.advice[1].startswith("Check the address-space limit of the process")
+    assert found.advice[1].startswith("Check the limits of the process")
 
 
 REFUSED: dict[str, Any] = {

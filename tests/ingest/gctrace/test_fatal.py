@@ -102,7 +102,10 @@ def test_an_address_that_windows_refuses_is_no_lack_of_memory() -> None:
 
 @pytest.mark.parametrize(
     ("goarch", "said"),
-    [("386", "32-bit program (386) is used up"), ("amd64", "an address-space limit")],
+    [
+        ("386", "32-bit program (386) is used up"),
+        ("amd64", "a limit of the process (`ulimit -v`"),
+    ],
 )
 def test_the_traceback_shows_the_architecture(goarch: str, said: str) -> None:
     (death,) = read_text(
@@ -143,6 +146,53 @@ def test_a_crash_between_two_processes_is_reported(
 
 
 FATAL = "fatal error: runtime: out of memory\n\nruntime stack:\n"
+_REFUSED = (
+    "runtime: out of memory: cannot allocate 4194304-byte block (1755381760 in use)\n"
+    "fatal error: out of memory\n"
+)
+
+
+def test_two_threads_without_memory_are_one_death() -> None:
+    assert len(read_text(_REFUSED * 2).runtime_fatal) == 1
+    grown = _REFUSED.replace("1755381760", "1755385856")
+    assert len(read_text(_REFUSED + grown).runtime_fatal) == 2
+
+
+@pytest.mark.parametrize(
+    ("frame", "limits"),
+    [
+        ("sysMap(0xc008000000, 0x4000000, 0x847798)", {"-d"}),
+        ("sysMapOS(0xc000000000, 0x4000000)", {"-d"}),
+        ("sysUsedOS(0xc008000000, 0x4000000)", {"-d"}),
+        ("sysMap(0xc49d7c0000, 0x11ee0000, 0xc485f9c000, 0xefb058)", {"-v", "-d"}),
+        ("mallocgc(0x80000000, 0x1)", {"-v", "-d"}),
+    ],
+)
+def test_what_was_reserved_is_not_refused_by_a_limit_of_the_address_space(
+    frame: str, limits: set[str]
+) -> None:
+    text = f"{FATAL}runtime.{frame}\n\tgo/src/runtime/mem_linux.go:165 +0xc7\n"
+    (death,) = read_text(text).post_mortems()
+    for said in (death.reading[0], " ".join(death.advice)):
+        assert {each for each in ("-v", "-d") if f"`ulimit {each}`" in said} == limits
+
+
+@pytest.mark.parametrize(
+    "command", ["app3410.exe -t x", "C:\\work> .\\app.exe -t x", "PS C:\\> app.exe"]
+)
+def test_a_program_of_windows_gets_no_advice_for_linux(command: str) -> None:
+    (death,) = read_text(f"{command}\n\n{_REFUSED}").post_mortems()
+    text = " ".join((*death.reading, *death.advice))
+    assert "commit limit of Windows" in text
+    assert "ulimit" not in text
+
+
+def test_a_full_32_bit_address_space_is_enlarged_before_an_allocation_is_looked_for() -> None:
+    (death,) = read_text(
+        "runtime: out of memory: cannot allocate 597164032-byte block (3378511872 in use)\n"
+        "fatal error: out of memory\n\truntime/asm_386.s:1373 +0x1\n"
+    ).post_mortems()
+    assert death.advice[0] == "Build the program for 64 bits."
 
 
 @pytest.mark.parametrize(
