@@ -929,6 +929,7 @@ MEMORY = (
     Column("sys_mib", "Float64", "MiB", "all memory that Go obtained from the system", _HELD),
     Column("off_heap_go_mib", "Float64", "MiB", "memory of the Go runtime outside the heap", _HELD),
     Column("alloc_mib", "Float64", "MiB", "size of heap objects", _HELD),
+    Column("alloc_max_mib", "Float64", "MiB", "the same, largest", _HELD),
     Column("rss_mib", "Float64", "MiB", "resident memory of the process", _HELD),
     Column("num_gc", "Int64", "", "GC cycles since the start of the process", _HELD),
     Column("gcs_between", "Int64", "", "GC cycles between the first and the last dump", _HELD),

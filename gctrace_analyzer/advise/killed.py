@@ -49,7 +49,8 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
         what = f"The Go runtime ended the program{name}"
     else:
         subject = "The" if name.startswith((" container ", " pod ")) else death.subject
-        what = f"{subject}{name} was {deed}"
+        subject, either, child = subject.partition(" or ")
+        what = f"{subject}{name}{either}{child} was {deed}"
     often = "" if len(deaths) == len(victims) else f" {len(deaths):,} times"
     apart = "" if which else _apart(deaths)
     first = f", first{at}" if len(deaths) > 1 and at else at

@@ -142,6 +142,28 @@ def distances_s(local_s: pl.Series) -> pl.Series | None:
     return None if set_back else at - at.min()
 
 
+FIRST_LIMITS = datetime(2022, 8, 2, tzinfo=UTC)
+"""When Go 1.19 was released, the first with GOMEMLIMIT."""
+
+_FIRST_GO = datetime(2009, 11, 10, tzinfo=UTC)
+
+
+def with_local_times(memstats: pl.DataFrame, local: pl.DataFrame) -> pl.DataFrame:
+    """Returns dumps with what times of an unknown zone show, if nothing else does.
+
+    That is `elapsed_s`, and that no Go of that time had GOMEMLIMIT.
+    """
+    newest = local.filter(~pl.col("yearless"))["local_time"].dt.replace_time_zone("UTC").max()
+    is_dated = isinstance(newest, datetime) and _FIRST_GO < newest < FIRST_LIMITS
+    if is_dated and "go_version" not in memstats.columns:
+        memstats = memstats.with_columns(go_version=pl.lit("<1.19"))
+    known = "elapsed_s" in memstats.columns and memstats["elapsed_s"].count()
+    since = distances_s(local_s(local))
+    if known or memstats["logged_at"].count() or since is None:
+        return memstats
+    return memstats.drop("elapsed_s", strict=False).hstack([since.alias("elapsed_s")])
+
+
 _HALF_DAY_S = 12 * 3600
 
 

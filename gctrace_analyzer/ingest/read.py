@@ -353,7 +353,7 @@ def _add_times(part: Part, clock: Clock) -> list[str]:
         for frame, before in zip(part.messages, groups[-2], strict=True)
     ]
     if part.memstats is not None and "local_time" in groups[-1][0].columns:
-        part.memstats = _with_local_distances(part.memstats, clocks.local_s(groups[-1][0]))
+        part.memstats = clocks.with_local_times(part.memstats, groups[-1][0])
     yearless = any("yearless" in frame.columns and frame["yearless"].any() for frame in flat)
     options = {"year": yearless and clock.year is None, "tz": clock.tz is None}
     missing = [name for name, needed in options.items() if needed]
@@ -370,14 +370,6 @@ def _add_times(part: Part, clock: Clock) -> list[str]:
     settings = " and ".join(f"`{name}`" for name in missing)
     have = "has" if undated == 1 else "have"
     return [f"{part.facts.name}: {count} {have} no {lacks}; set {settings} to use {it}."]
-
-
-def _with_local_distances(memstats: pl.DataFrame, local_s: pl.Series) -> pl.DataFrame:
-    """Returns dumps with `elapsed_s` from times whose zone is unknown, if nothing else gives it."""
-    known = "elapsed_s" in memstats.columns and memstats["elapsed_s"].count()
-    if known or memstats["logged_at"].count() or (since := clocks.distances_s(local_s)) is None:
-        return memstats
-    return memstats.drop("elapsed_s", strict=False).hstack([since.alias("elapsed_s")])
 
 
 def _add_rows_of_messages(part: Part) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.present.html import report_page
-from gctrace_analyzer.present.sections import evidence, verdict
+from gctrace_analyzer.present.sections import evidence, findings, verdict
 from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths, no_verdict
 from gctrace_analyzer.present.text import plain
@@ -291,3 +291,40 @@ def test_what_the_sizes_leave_unnamed_is_said() -> None:
     assert "Which part the other 2,256 MiB are" in text
     text, _ = no_verdict(read_text("Alloc = 61 MiB Sys = 70 MiB NumGC = 9\n").report())
     assert "Which part" not in text
+
+
+@pytest.mark.parametrize(("name", "is_go"), [("java", False), ("minio", True)])
+def test_what_is_not_go_gets_no_advice_for_go(name: str, is_go: bool) -> None:
+    row = "root {} 0.8 2.1 9979544 {} ? Sl Oct06 0:24 /usr/bin/{} -a\n"
+    _, advice = no_verdict(
+        read_text(row.format(6, 712188, name) + row.format(18, 3544, "bash")).report()
+    )
+    assert ("GODEBUG" in advice) is is_go
+    assert (f"Limit the memory of {name}" in advice) is not is_go
+
+
+def test_maxima_are_those_of_all_dumps() -> None:
+    dump = "{} Alloc = {} MiB HeapInuse = {} MiB Sys = 900 MiB NumGC = {}\n"
+    text = dump.format("m=+1.5", 800, 810, 3) + dump.format("m=+9.5", 500, 510, 4)
+    table = evidence.memory(read_text(text).report())
+    assert table is not None
+    assert {"800 MiB", "810 MiB"} <= set(table.rows[0])
+
+
+def test_a_program_of_a_time_before_memory_limits_is_not_advised_to_set_one() -> None:
+    line = (
+        "I{} 18:50:53.961613 105 server/status/runtime.go:223  [n2] runtime stats: 1.4 GiB RSS, "
+        "139 goroutines, 802 MiB/209 MiB/1.1 GiB GO alloc/idle/total, 127 MiB/156 MiB CGO "
+        "alloc/total, 40.41cgo/sec, 0.27/0.11 %(u/s)time, 0.00 %gc (0x)\n"
+    )
+    assert "GOMEMLIMIT, debug" not in plain(document(read_text(line.format(170923)).report()))
+    assert "GOMEMLIMIT, debug" in plain(document(read_text(line.format(250923)).report()))
+
+
+def test_the_time_that_a_log_prints_is_that_of_what_happened() -> None:
+    at = "Mar 10 21:04:02"
+    run = read_text(
+        f"{at} h kernel: Out of memory: Killed process 7 (api) total-vm:9kB, anon-rss:8kB\n"
+    )
+    (problem,) = findings.problems(run.report())
+    assert problem.when == at

@@ -147,6 +147,8 @@ class Death:
     go_version: str | None = None
     errno: int | None = None
     is_reserved: bool | None = None
+    truncated: bool | None = None
+    score: int | None = None
     source: str | None = None
     line_no: int | None = None
     logged_in: tuple[str | None, int | None] | None = None
@@ -232,6 +234,7 @@ class Death:
             if not self.is_unit:
                 is_pod = self.pod is not None and self.victim == self.pod
                 program = "The job" if self.is_job else "The program"
+                program += " or a child of it" * self.may_be_child
                 return "A container of the pod" if is_pod else program
             return "The unit" if self.killer == "systemd-oomd" else "A process of the unit"
         if self.is_below:
@@ -240,6 +243,14 @@ class Death:
         return (
             f"A process in the {'unit' if is_unit else 'job' if self.is_job else 'container'}"
         )
+
+    @property
+    def may_be_child(self) -> bool:
+        """Whether the kernel chose the program, and the line that names the victim is missing.
+
+        Up to Linux 5.1 it kills a child of what it chose ("or sacrifice child"), and says which.
+        """
+        return bool(self.truncated) and self.score is not None
 
     @property
     def cause(self) -> str:

@@ -55,6 +55,7 @@ class Memory(Plain):
     sys_mib: float | None
     off_heap_go_mib: float | None
     alloc_mib: float | None
+    alloc_max_mib: float | None
     rss_mib: float | None
     num_gc: int | None
     gcs_between: int | None
@@ -160,6 +161,7 @@ def _memory(part: pl.DataFrame) -> Memory:
         sys_mib=last(sys),
         off_heap_go_mib=last(sys - heap_sys),
         alloc_mib=last(alloc),
+        alloc_max_mib=_largest(alloc),
         rss_mib=last(mib("rss_bytes")),
         num_gc=last(part["num_gc"]),
         gcs_between=_difference(part["num_gc"]),

@@ -192,6 +192,8 @@ def _post_mortem(
     known = {
         name: getattr(part, name) for part in parts for name in _NAMES if hasattr(part, name)
     }
+    if death.may_be_child:
+        known["resident_mib"] = None
     return PostMortem(**_UNMATCHED | known)
 
 

@@ -341,6 +341,11 @@ _UPGRADE = (
 )
 
 
+_IF_IT_FITS = (
+    "Both help if the live heap and the memory outside of Go fit; otherwise, raise the limit."
+)
+
+
 def without_limits(limit_mib: float) -> str:
     """Returns what to do about a container's limit with a Go version that has no memory limit."""
     return _UPGRADE.format(f"{int(MOST_OF_LIMIT * limit_mib)}MiB (90 % of the limit)")
@@ -348,12 +353,10 @@ def without_limits(limit_mib: float) -> str:
 
 def of_runtime(death: Death) -> Iterator[str]:
     """Yields what to do about a death by the Go runtime, without what the heap did."""
-    if death.is_of_32_bits:
-        yield "Build the program for 64 bits."
+    if death.may_be_of_32_bits:
+        yield "Build the program for 64 bits." if death.is_of_32_bits else BUILD_FOR_64_BITS
     if death.is_of_one_allocation:
         yield FIND_ALLOCATION
-    if death.may_be_of_32_bits and not death.is_of_32_bits:
-        yield BUILD_FOR_64_BITS
     if not (death.is_of_32_bits or death.refusal == UNUSABLE_ADDRESS):
         check = check_limits(death)
         helps = may_limit(death.go_version) and death.may_have_garbage
@@ -402,7 +405,7 @@ def without_cycles(
     program = "the program in it" if is_around else victim or "it"
     if_go = "" if is_go else f"If {program} is written in Go, "
     if limit is not None and facts.is_before_limits:
-        yield f"{if_go}{without_limits(limit)}".replace(", U", ", u")
+        yield f"{if_go}{without_limits(limit)} {_IF_IT_FITS}".replace(", U", ", u")
     elif limit is not None and limit < LEAST_LIMIT_MIB:
         yield f"Raise the limit: no Go program fits into {size_text(limit)}."
     elif facts.is_small_part:

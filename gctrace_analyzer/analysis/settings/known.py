@@ -13,13 +13,13 @@ from gctrace_analyzer import units
 from gctrace_analyzer.analysis.settings.of_containers import container_of
 from gctrace_analyzer.analysis.settings.printed import as_lines
 from gctrace_analyzer.analysis.settings.releases import (
-    FIRST_LIMITS,
     go_version,
     keeps_returned,
     newest_time,
 )
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest.clock import FIRST_LIMITS
 from gctrace_analyzer.ingest.evidence.message import STATED
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.processes import longest_process

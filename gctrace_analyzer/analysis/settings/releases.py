@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-FIRST_LIMITS = datetime(2022, 8, 2, tzinfo=UTC)
-"""When Go 1.19 was released, the first with GOMEMLIMIT."""
+from gctrace_analyzer.ingest.clock import FIRST_LIMITS
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 def go_version(text: str | None) -> tuple[int, int] | None:

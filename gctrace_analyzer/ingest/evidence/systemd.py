@@ -7,6 +7,7 @@ the memory controller of Talos Linux, go to the same table as kills by the kerne
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.ingest import json_values, numbers
@@ -48,7 +49,10 @@ _EVENTS = tuple(
     )
 )  # fmt: skip
 _SHOWN = re.compile(r"^\W{0,4}(?P<unit>[\w@\\.:-]{1,255}\.(?:service|scope))(?: - |$)")
-_SHOWN_KILL = re.compile(r"Active: failed \(Result: oom-kill\)")
+_SHOWN_KILL = re.compile(
+    r"Active: failed \(Result: oom-kill\)"
+    r"(?: since \w{3} (?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?P<utc> UTC)?)?"
+)
 _SHOWN_PEAK = re.compile(
     r"^\s{0,40}Mem(?:ory)?(?: |:.{0,99}? )peak: (?P<size>\d{1,9}(?:\.\d)?)(?P<unit>[BKMGT])"
 )
@@ -139,7 +143,20 @@ def read(messages: Sequence[Message]) -> Rows:
             events.append(
                 message.place() | row | _native(message) | {"container_id": container}
             )
-    return {"unit_events": [*events, *_shown(messages)], "oom_kills": kills}
+    shown = [row for row in [*_shown(messages)] if not _is_logged(row, events)]
+    return {"unit_events": [*events, *shown], "oom_kills": kills}
+
+
+def _is_logged(shown: Row, events: Iterable[Row]) -> bool:
+    """Returns whether the journal below a status has its kill too, and adds what the status has."""
+    of_unit = [row for row in events if row["unit"] == shown["unit"]]
+    kills = [row for row in of_unit if row["event"] == "oom_killed_process"]
+    ends = [row for row in of_unit if row.get("result") == "oom-kill"]
+    if not (last := [*ends, *kills][-1:]):
+        return False
+    if size := shown.get("memory_peak_bytes"):
+        last[0].setdefault("memory_peak_bytes", size)
+    return True
 
 
 def _cut_kill(match: re.Match[str], before: Iterable[Message]) -> Row:
@@ -162,8 +179,14 @@ def _shown(messages: Iterable[Message]) -> Iterator[Row]:
     for message in messages:
         if match := _SHOWN.search(message.text):
             unit = match["unit"]
-        elif unit and _SHOWN_KILL.search(message.text):
+        elif unit and (match := _SHOWN_KILL.search(message.text)):
             shown = message.place() | {"event": "failed", "result": "oom-kill", "unit": unit}
+            shown["printed_at"] = shown["printed_at"] or match["at"]
+            if match["utc"] and shown["logged_at"] is None:
+                shown |= {
+                    "logged_at": datetime.fromisoformat(f"{match['at']}+00:00"),
+                    "printed_at": None,
+                }
             yield shown
         elif match := _SHOWN_PEAK.search(message.text):
             shown["memory_peak_bytes"] = numbers.whole(match["size"], _BINARY[match["unit"]])

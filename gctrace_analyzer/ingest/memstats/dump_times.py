@@ -39,6 +39,9 @@ _UPTIME = re.compile(
 _ELAPSED = re.compile(rf"(?i:\btime|\belapsed|\bt){_LENGTH} ?s(?:ec(?:onds?)?)?)(?![\w.:])")
 """What may also be the time that a step took; of several in a row, those do not rise."""
 
+_MONOTONIC = re.compile(r"(?<!\S)m=\+(\d{1,9}\.\d{1,9})(?!\S)")
+"""What Go's time.Time prints last: the time since the start of the program."""
+
 _OF_OTHERS = re.compile(r"(?i:last[ _]?gc|\bPauseEnd|\bstarted)\b")
 """A time on such a line is not that of the dump."""
 
@@ -73,6 +76,11 @@ def _date_s(text: str) -> float | None:
     return at
 
 
+def _monotonic_s(text: str) -> float | None:
+    match = _MONOTONIC.search(text)
+    return match and float(match[1])
+
+
 def _of_day(text: str) -> float | None:
     return _seconds(_OF_DAY.search(text))
 
@@ -104,7 +112,7 @@ def add(rows: Iterable[Row], text: str) -> None:
         for begin, end in pairwise([*at, len(lines) + 1])
     ]
     lengths = (_elapsed_s,) if len(dumps) >= _RISING else ()
-    for read in (_date_s, _uptime_s, _of_day, *lengths):
+    for read in (_date_s, _monotonic_s, _uptime_s, _of_day, *lengths):
         for near in (above, below):
             if (since := _distances(near, read)) is not None:
                 for row, elapsed in zip(dumps, since, strict=True):

@@ -247,7 +247,13 @@ def place(message: Message) -> Row:
 
 
 def with_distances(rows: list[Row]) -> list[Row]:
-    """Returns the rows with `elapsed_s` from local times, if no other time is known."""
+    """Returns the rows with what local times show, if no other time is known.
+
+    That is `elapsed_s`, and that no Go of that time had GOMEMLIMIT.
+    """
+    printed = [at for row in rows if re.match(r"20\d\d-", at := row.get("printed_at") or "")]
+    if printed and max(printed) < f"{clock.FIRST_LIMITS:%Y-%m-%d}":
+        rows = [{"go_version": "<1.19"} | row for row in rows]
     local_s = pl.Series([row.pop("local_s", None) for row in rows], dtype=pl.Float64)
     dated = any(row.get("logged_at") is not None for row in rows)
     if not local_s.count() or dated or (since := clock.distances_s(local_s)) is None:

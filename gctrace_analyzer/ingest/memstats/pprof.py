@@ -46,7 +46,7 @@ _LARGEST, _FEWEST = 3, 2
 _SINCE_START = ": all that was allocated since the start, not what is held"
 _OF_MALG = (
     " runtime.malg allocates goroutines, which Go keeps for later ones: it shows how many there "
-    "were at once, and is no leak."
+    "were at once, and is a leak only if they do not end (compare the goroutine profile)."
 )
 _OF_GC = re.compile(
     r"runtime\.(?:(?P<background>gcBgMarkWorker)|(?P<idle>gcDrainMarkWorkerIdle)"

@@ -298,13 +298,17 @@ def _fact_of_stat(name: str) -> str:
 
 
 def _size(fact: str, match: re.Match[str], unit: int) -> Iterator[tuple[str, int]]:
-    """Yields the size of a match, unless nothing shows its unit."""
+    """Yields the size of a match, unless nothing shows its unit or it is a small number."""
+    size = _bytes(match, unit)
+    if size is not None and size >= _LEAST:
+        yield fact, size
+
+
+def _bytes(match: re.Match[str], unit: int) -> int | None:
     printed = (match["unit"] or "")[:1].upper()
     scale = 1024 ** " KMGT".index(printed) if printed and printed in "KMGT" else 1
     number = numbers.real(match["value"].replace(",", ""))
-    size = numbers.whole(number, scale if printed else unit) if number is not None else None
-    if size is not None and size >= _LEAST:
-        yield fact, size
+    return None if number is None else numbers.whole(number, scale if printed else unit)
 
 
 def _of_tables(text: str) -> Iterator[tuple[str, int]]:
@@ -416,8 +420,8 @@ def _large(known: Mapping[str, int], names: Mapping[str, str], whole: int) -> st
 def _readings(text: str) -> Iterator[tuple[str, str, list[int]]]:
     """Yields name, pid and resident bytes, if they are many, of each row of a process."""
     for match in chain.from_iterable(row.finditer(text) for row in _OF_PROCESS["resident"]):
-        sizes = [size for _, size in _size("", match, _KIB)]
-        yield match["name"].rpartition("/")[2], match["pid"], sizes
+        size = _bytes(match, _KIB)
+        yield match["name"].rpartition("/")[2], match["pid"], [] if size is None else [size]
     for match in _STATUS_OF.finditer(text):
         yield "process", match["pid"], [int(match["value"]) << 10]
     for command in _PS_COLUMNS.finditer(text):

@@ -10,7 +10,6 @@ import polars as pl
 from gctrace_analyzer.advise.killed import resident_is
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S
-from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
 from gctrace_analyzer.analysis.settings.printed import NAMES, written
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
@@ -394,7 +393,7 @@ def _memory(memory: Memory) -> tuple[str, ...]:
         f"{memory.dumps:,}",
         mib(held),
         mib(in_use),
-        mib(memory.needed_max_mib if memory.needed_is == HEAP_ALLOCATED else memory.alloc_mib),
+        mib(memory.alloc_max_mib),
         mib(memory.sys_mib),
         "–" if memory.num_gc is None else f"{memory.num_gc:,}",
     )

@@ -112,7 +112,9 @@ def _problem(finding: Finding, report: Report, *, several: bool) -> Problem:
     if finding.at is not None:
         when = f"{finding.at:%Y-%m-%d %H:%M:%S} UTC"
     elif finding.id in _EVENTS:
-        when = "at the end" if finding.process is not None else "time unknown"
+        printed = {death.printed_at for death in report.analysis.post_mortems}
+        known = printed.pop() if len(printed) == 1 else None
+        when = "at the end" if finding.process is not None else known or "time unknown"
     if several and finding.process is not None:
         when = f"process {finding.process}: {when}"
     evidence = printable(_without(finding.evidence, first.sentence if leads and first else ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from gctrace_analyzer.analysis.metrics.since_start import shows_costs
 from gctrace_analyzer.analysis.postmortem.circumstances import holders
 from gctrace_analyzer.analysis.postmortem.death import DEEDS, REFUSED
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
+from gctrace_analyzer.analysis.settings.program_names import NOT_GO
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT, WAITS
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
     from gctrace_analyzer.present.report import Report
 
+_LARGEST = re.compile(r"^Resident(?: memory of|:) (\S{1,64})")
+"""The process with the most memory, of those that an input lists."""
 _MOST_CONTAINERS = 3
 _LEAST_RETURNED = 0.1
 """Share of the memory that was obtained."""
@@ -117,8 +121,20 @@ def no_verdict(report: Report) -> tuple[str, str]:
         return f"The input does not show what GC costs. {returned}", _RECORD
     log = report.analysis.log
     if log.notes and all(source.found.keys() == {"notes"} for source in log.sources):
-        return " ".join(note.split(": ", 1)[-1] for note in log.notes), _RECORD
+        shown = " ".join(note.split(": ", 1)[-1] for note in log.notes)
+        return shown, _next_of_processes(shown)
     return "The input does not show how the garbage collector performs.", ""
+
+
+def _next_of_processes(shown: str) -> str:
+    """Returns what to do about the process that has the most memory, which may not be Go."""
+    largest = _LARGEST.search(shown)
+    if largest is None or not NOT_GO.fullmatch(largest[1]):
+        return _RECORD
+    return (
+        f"Limit the memory of {largest[1]} by its own settings, or give it more: it is not written "
+        "in Go, if it is the well-known one."
+    )
 
 
 def _next_of_memory(report: Report) -> str:

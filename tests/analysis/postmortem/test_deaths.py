@@ -350,6 +350,25 @@ def test_times_without_a_year_pair_a_kill_with_the_notice_of_systemd(
     assert (death.victim, death.pid) == ("oracle", 28)
 
 
+def test_what_the_kernel_chose_may_not_be_what_it_killed() -> None:
+    """Up to Linux 5.1 it kills a child instead, which only the line "Killed process" names."""
+    table = (
+        "[1.0] [ pid ]   uid  tgid total_vm rss pgtables_bytes swapents oom_score_adj name\n"
+        "[1.0] [    28]     0    28     2925 679   65536        0    0 sh\n"
+    )
+    chosen = (
+        "[1.0] Memory cgroup out of memory: Kill process 28 (sh) score 0 or sacrifice child\n"
+    )
+    run = read_text(table + chosen)
+    (death,) = run.post_mortems()
+    assert death.resident_mib is None
+    assert "The program sh or a child of it was killed" in " ".join(str(run.summary()).split())
+    named = read_text(
+        f"{table}{chosen}[1.0] Killed process 29 (cp) total-vm:9kB, anon-rss:8kB, file-rss:0kB\n"
+    )
+    assert [death.victim for death in named.post_mortems()] == ["cp"]
+
+
 def test_times_without_a_year_that_are_apart_are_of_two_deaths() -> None:
     kill = "Memory cgroup out of memory: Kill process 28 (oracle) score 892 or sacrifice child"
     notice = f"systemd[1]: ohasd.service: {OF_A_PROCESS}"

@@ -269,6 +269,27 @@ def test_the_status_of_a_unit_names_the_kill() -> None:
     assert (death.victim, death.proven) == ("app.service", True)
 
 
+@pytest.mark.parametrize(("zone", "is_utc"), [("CET", False), ("UTC", True)])
+def test_a_status_and_the_journal_below_it_are_one_kill(zone: str, is_utc: bool) -> None:
+    status = (
+        "● app.service - My Go app\n"
+        f"     Active: failed (Result: oom-kill) since Wed 2025-03-19 10:20:31 {zone}; 2min ago\n"
+        "   Mem peak: 10.0M\n"
+    )
+    at = "Mar 19 10:20:31 h systemd[1]: app.service: "
+    journal = (
+        f"{at}A process of this unit has been killed by the OOM killer.\n"
+        f"{at}Failed with result 'oom-kill'.\n"
+    )
+    (alone,) = read_text(status).post_mortems()
+    assert (alone.logged_at is not None) is is_utc
+    assert alone.printed_at == (None if is_utc else "2025-03-19 10:20:31")
+    both = read_text(status + journal)
+    (death,) = both.post_mortems()
+    assert death.printed_at == "Mar 19 10:20:31"
+    assert both.unit_events["memory_peak_bytes"].drop_nulls().to_list() == [10 << 20]
+
+
 def test_systemd_itself_ends_a_unit_that_does_not_stop_in_time() -> None:
     run = read_text(
         "Sep 09 22:11:30 a systemd[1]: r.service: Main process exited, code=killed, status=9/KILL\n"

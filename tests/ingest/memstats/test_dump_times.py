@@ -21,6 +21,7 @@ SECOND = "Alloc = 110 MiB\nTotalAlloc = 800 MiB\nNumGC = 130\n"
         ("Wed May  1 10:00:00 UTC 2024\n", "Wed May  1 10:00:30 UTC 2024\n"),
         ("uptime: 1h2m3s\n", "uptime: 1h2m33s\n"),
         ("uptime=3723.5 ", "uptime=3753.5 "),
+        ("m=+1.500000001\n", "m=+31.500000001\n"),
     ],
 )
 def test_a_time_before_each_dump_shows_the_distance(first: str, second: str) -> None:

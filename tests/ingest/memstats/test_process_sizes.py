@@ -175,11 +175,18 @@ $ ps -eo "pid,vsz,rss,comm" | grep container
 """
 
 
+PS_AUX = (
+    "root       226  0.0  0.1 1979544 3832 ?        Sl   Oct06   0:24 /opt/bin/app -f /etc/a.conf\n"
+    "root     25668  0.0  0.0  11064   888 pts/1    S+   18:57   0:00 helper x\n"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         (PMAP, "The 523 MiB that pmap lists are address space: 388 MiB are only reserved, and 128"),
         (SMAPS, "4.2 MiB are resident where Go has its heap, and hardly any in other anonymous"),
+        (PS_AUX, "Resident: app (pid 226) 3.7 MiB, helper (pid 25668) 0.9 MiB."),
         (BY_COLUMNS, "Resident: containerd (pid 2114) 63 MiB, containerd-shim (pid 27204) 7.8 MiB."),
         ("/proc/1/status:VmRSS:  36540 kB\n/proc/14/status:VmRSS:   91820 kB\n",
          "Resident: process (pid 14) 90 MiB, process (pid 1) 36 MiB."),
