@@ -187,7 +187,7 @@ def _gaining(
     scored: list[Row], present: Row, predictor: Predictor, aim: str, target: float | None
 ) -> tuple[Row | None, str]:
     """Returns the setting that gains enough, or None and why none does."""
-    if predictor.other_cause is not None and aim == "balanced":
+    if predictor.other_cause is not None and aim == "balanced" and target is None:
         return None, predictor.other_cause.first
     if predictor.endless and aim == "balanced" and target is None:
         return None, _none_fits(predictor)

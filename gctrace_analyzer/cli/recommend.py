@@ -45,8 +45,8 @@ aims:
   memory     as little memory as possible; GC CPU stays under 5 %, or rises by a
              quarter at most
   latency    short pauses and little mark assist, under the same bound
-Without a known container or memory limit, no setting raises the peak heap by
-more than 100 % or 64 MiB, whichever is larger.
+Without a known container or memory limit and without --gc-cpu-target, no
+setting raises the peak heap by more than 100 % or 64 MiB, whichever is larger.
 
 examples:
   gctrace-analyze recommend run.log

@@ -12,7 +12,7 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise.candidates import RULES
 from gctrace_analyzer.present.sections import advice
-from gctrace_analyzer.testing import prolonged
+from gctrace_analyzer.testing import prolonged, read_text
 from tests.conftest import CORPUS, SAMPLES
 from tests.helpers.corpus import log_of
 
@@ -490,3 +490,14 @@ def test_under_a_cpu_quota_advice_and_report_have_one_gc_cpu() -> None:
     assert now["gc_cpu_with_idle_share"] == pytest.approx(
         figures.gc_cpu_with_idle_share, rel=0.1
     )
+
+
+def test_a_target_of_gc_cpu_is_not_dropped_where_pauses_are_the_problem() -> None:
+    text = re.sub(
+        r": [\d.]+\+(\S+ ms clock, )[\d.]+\+",
+        r": 20+\g<1>40+",
+        log_of(200, percent=16, background=24),
+    )
+    run = read_text(text)
+    assert "find out first why pauses" in run.recommend()["why"][0]
+    assert "the target of 3 %" in run.recommend(gc_cpu_target="3%")["why"][0]
