@@ -134,10 +134,11 @@ _OF_ONE_CYCLE: tuple[Rule[Any], ...] = (
     long_pauses.long_sweep_termination,
     long_pauses.long_mark_termination,
     long_pauses.pause_outliers,
+    limit.limit_without_headroom,
     log.old_go,
     log.log_incomplete,
 )
-"""The rules whose evidence is a single pause or line."""
+"""The rules whose evidence is a single pause, size or line."""
 
 _PAUSES = (long_pauses.long_mark_termination.id, long_pauses.long_sweep_termination.id)
 _LIKE = dict.fromkeys(_PAUSES, _PAUSES[0])

@@ -345,22 +345,37 @@ def gogc_off_idle(facts: ProcessFacts) -> Iterator[Evidence]:
 @rule(
     "GC018",
     "limit-without-headroom",
-    meaning="GOMEMLIMIT leaves no room for memory that Go does not count, so the container can "
-    "be killed even though Go stays within its limit.",
-    condition="GOMEMLIMIT is at least {t.limit_headroom:.0%} of the container's memory limit.",
+    meaning="GOMEMLIMIT, or the heap without one, leaves no room in the container for memory that "
+    "Go does not count, so the kernel can kill the program.",
+    condition="GOMEMLIMIT is at least {t.limit_headroom:.0%} of the container's memory limit. Bad "
+    "if the heap reached the container's limit, with or without GOMEMLIMIT.",
     advice="Set GOMEMLIMIT to 90 % of the container's limit, or less if the program uses cgo "
     "or mmap.",
-    needs="GOMEMLIMIT and the memory limit of the container",
+    needs="the memory limit of the container, and GOMEMLIMIT or the heap",
     contradicted_by="memory outside of Go's count that fits into the rest, in `memory.stat`",
     source=f"{_GUIDE}; authzed/spicedb#2427",
 )
 def limit_without_headroom(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Compares GOMEMLIMIT with the container's limit."""
+    """Compares GOMEMLIMIT and the heap with the container's limit."""
     limit = facts.settings.value("memory_limit_mib")
     container = facts.settings.value("container_limit_mib")
-    if not limit or not container:
+    if not container:
         return
-    if limit >= facts.thresholds.limit_headroom * container:
+    heap = facts.summary.heap_peak_mib
+    if heap and heap >= container:
+        reached = (
+            f"The heap reached {heap:,.0f} MiB, and the container's limit is {container:,.0f} MiB: "
+            "the kernel kills the container as soon as that much is in use."
+        )
+        yield Evidence(
+            "bad",
+            reached,
+            {"heap_peak_mib": heap, "container_limit_mib": container},
+            advice=f"Raise the container's limit, or set GOMEMLIMIT={int(0.9 * container)}MiB if "
+            "the live heap is well below that.",
+            headline=reached,
+        )
+    elif limit and limit >= facts.thresholds.limit_headroom * container:
         yield Evidence(
             "warn",
             f"GOMEMLIMIT is {limit:,.0f} MiB, and the container's limit {container:,.0f} MiB.",

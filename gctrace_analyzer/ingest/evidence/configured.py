@@ -22,9 +22,10 @@ _VARIABLE = (
     r"\b(GOGC|GOMEMLIMIT)[\"']?(?: ?[=:] ?| |,{1,2} ?[\"']?value[\"']?: {0,9})[\"']?"
     r"(off|-?\d{1,19}(?:\.\d{1,9})?(?:[KMGT]i)?B?)(?![\w.%])"
 )
+_RUN = r"\b(?:docker|podman|nerdctl) (?:container )?(?:run|create)"
 _COMMAND = re.compile(
     # The command line of the program, of Docker or kubectl, and of a shell
-    r"gctrace=|docker run |kubectl set env |"
+    rf"gctrace=|{_RUN} |^\s*(?:-e|--env)[ =]|kubectl set env |"
     rf"{_PROMPT}?(?:- |RUN )?(?:export |setx? |env |\$env:)|"
     rf"{_PROMPT}(?:[A-Z]\w{{0,40}}=\S{{1,99}} ){{0,5}}GO"
 )
@@ -48,10 +49,10 @@ _GO = (
 
 _LIMIT = re.compile(
     r"^(?:[\s>-]{0,40}mem_limit: *[\"']?|.{0,200}?\b(?:"
-    r"docker run .{0,500}?(?:-m|--memory)[ =]|Memory(?:Max|Limit)=))"
+    rf"{_RUN} .{{0,500}}?(?:-m|--memory)[ =]|Memory(?:Max|Limit)=)|^\s{{0,40}}(?:-m|--memory)[ =])"
     r"(?P<limit>\d{1,19})(?P<limit_unit>[KkMmGgBb])?"
 )
-"""The limit in the file of Compose, a command of Docker or a unit of systemd."""
+"""The limit in the file of Compose, a command of Docker, also in a line of it, or of systemd."""
 
 _LIMITS, _LIMITS_LINES = re.compile(rf"{_INDENT}[Ll]imits:"), 2
 """How many lines after `limits:` of a manifest of Kubernetes its memory and CPUs stand at most."""
@@ -64,7 +65,8 @@ _LEFT = "The input states {}, which may be of another run: specify what this pro
 # Without counted repetitions: with many of them, a search over all patterns takes a hundred times
 # as long.
 HINT = (
-    r"mem_limit:|Memory(?:Max|Limit)=|docker run |[Ll]imits:|"
+    r"mem_limit:|Memory(?:Max|Limit)=|(?:docker|podman|nerdctl) (?:container |run |create )|"
+    r"[Ll]imits:|^\s*(?:-m|--memory)[ =][0-9]|"
     r"^[ >]*(?:memory|cpu|[\"']?value[\"']?): |"
     r"[Vv]ersion[\"']?[ :=(]+[\"']?go|(?:uilt|ompiled) (?:with|by) [Gg]o|[Gg]o[ _]?[Vv]ersion|"
     r"[Gg]o ?[0-9]\.[0-9.]+[ .(-]+(?:linux|windows|darwin|freebsd)|"

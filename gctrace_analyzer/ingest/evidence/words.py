@@ -20,7 +20,8 @@ COARSE = (
     'kill failed:|exited after|escalating to|xitCode":|'
     r'MESSAGE":\[|MESSAGE": \[|MESSAGE" :\[|MESSAGE" : \[|'
     "emory limit|Error R1|running mem=|app\\.crash|"
-    "mem_limit|imits:|MemoryMax|MemoryLimit=|docker run|GOGC|GOMEML|"
+    "mem_limit|imits:|MemoryMax|MemoryLimit=|ocker run|ocker con|ocker create|odman |"
+    "erdctl |-m \\d|--memory|GOGC|GOMEML|"
     "src/runtime/|cmd/compile|cmd/link|failed to reserve|linux/a|linux/3|windows/a|darwin/a|"
     'ersion go1|ersion=go1|ersion: go1|ersion":"go1|ersion: 1|version 1|ith go1|ith Go 1|'
     "ax Memory Used|axMemoryUsed|signal: killed|memory\\.|running mem|sample#|sysMap|sysUsed|"

@@ -80,6 +80,15 @@ def test_a_limit_close_to_the_containers_is_a_warning() -> None:
     assert found(None, 1024) == found(1000, None) == 0
 
 
+@pytest.mark.parametrize(("container", "found"), [("159m", 1), ("200m", 0)])
+def test_a_heap_as_large_as_the_container_is_a_problem_in_two_cycles(
+    container: str, found: int
+) -> None:
+    text = f"$ docker run -m {container} app\n{log_of(2, live=80, end=160)}"
+    found_now = read_text(text).findings().filter(id="GC018")
+    assert found_now["severity"].to_list() == ["bad"] * found
+
+
 @pytest.mark.parametrize(
     ("fill", "thrashes", "limited", "word"),
     [

@@ -23,6 +23,7 @@ CYCLES = "\n".join(records(3))
         ("ENV GOGC 50", 50, None),
         ("ENV GOGC=50 GOMEMLIMIT=400MiB", 50, 400),
         ("docker run -e GOGC=50 --env GOMEMLIMIT=400MiB api", 50, 400),
+        ("podman container run \\\n  -e GOGC=50 \\\n  --env=GOMEMLIMIT=400MiB api", 50, 400),
         ("kubectl set env deployment/api GOGC=50", 50, None),
         ("Environment=GOGC=50", 50, None),
         ('Environment="GOGC=50" "GOMEMLIMIT=400MiB"', 50, 400),
@@ -140,7 +141,13 @@ def test_a_limit_in_the_configuration_is_that_of_the_container(
 
 
 @pytest.mark.parametrize(
-    "line", ["$ docker run -d -m 200m shop/api", "[Service]\nMemoryMax=200M"]
+    "line",
+    [
+        "$ docker run -d -m 200m shop/api",
+        "$ docker container run -d --memory=200m shop/api",
+        "$ podman run -it \\\n    -m 200m --memory-swap 200m \\\n    shop/api",
+        "[Service]\nMemoryMax=200M",
+    ],
 )
 def test_a_limit_in_a_command_or_unit_is_that_of_the_only_victim(line: str) -> None:
     kill = "kernel: Memory cgroup out of memory: Killed process {} ({}) anon-rss:900kB\n"
