@@ -102,7 +102,10 @@ class Part:
         if self.memstats is not None:
             counted["memstats"] = len(self.memstats)
         if self.profiles:
-            counted["stacks"] = sum(len(profile.stacks) for profile in self.profiles)
+            from gctrace_analyzer.ingest.profiles.debug_text import CUT
+
+            cut = sum(CUT in each.places["function"] for each in self.profiles)
+            counted["stacks"] = sum(len(each.stacks) for each in self.profiles) - cut
         return counted | ({"rejected": len(self.rejected)} if self.rejected else {})
 
     def add(self, result: ChunkResult) -> None:

@@ -53,7 +53,9 @@ def of_mappings(text: str) -> Iterator[str]:
             f"{_mib(others)} in other anonymous mappings: tables of the runtime, or memory outside "
             "Go, of C (cgo), mmap or threads"
         )
-        rest = outside if others > _MUCH * of_go else "hardly any in other anonymous mappings"
+        rest = (
+            outside if others > _MUCH * of_go else f"{_mib(others)} in other anonymous mappings"
+        )
         yield f"{_mib(of_go)} are resident where Go has its heap, and {rest}."
 
 

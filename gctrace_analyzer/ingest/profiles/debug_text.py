@@ -11,7 +11,7 @@ Source: `writeHeapInternal` and `printStackRecord` in runtime/pprof/pprof.go, `p
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -21,13 +21,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _HEAD = re.compile(
-    r"heap profile: *\d+: *\d+ *\[ *\d+: *\d+ *\] *@ *heap/(?P<rate>\d+)"
+    r"heap profile: *(?P<inuse_objects>\d+): *(?P<inuse_bytes>\d+) *"
+    r"\[ *(?P<alloc_objects>\d+): *(?P<alloc_bytes>\d+) *\] *@ *heap/(?P<rate>\d+)"
     r"|(?P<goroutine>goroutine profile: total \d+)"
 )
 _HEAP = (
     r"^(?<inuse_objects>\d+): (?<inuse_bytes>\d+) "
     r"\[(?<alloc_objects>\d+): (?<alloc_bytes>\d+)\] @"
 )
+CUT = "(not in the input)"
+"""Instead of a function, for what the first line of a profile counts and its stacks lack."""
+
+_WHOLE = 0.01
+"""Share of the allocation. Less may be missing because the profile changed while it was taken."""
+
 _GOROUTINES = r"^(?<goroutines>\d+) @"
 _FRAME = r"^#\s+0x[0-9a-f]+\s+(?<function>\S.*?)\+0x[0-9a-f]+\s+(?<file>.*):(?<line>\d+)\s*$"
 
@@ -59,7 +66,23 @@ def read(lines: Sequence[str], name: str) -> Profile | None:
     if head["goroutine"]:
         return Profile(name, "goroutine", rows, places)
     rate = int(head["rate"]) // 2
-    return Profile(name, "heap", _scaled(rows, rate), places, rate)
+    return Profile(name, "heap", *_with_rest(rows, places, head, rate), rate)
+
+
+def _with_rest(
+    stacks: pl.DataFrame, places: pl.DataFrame, head: re.Match[str], rate: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Returns scaled stacks and their places, with what only the first line counts as one more."""
+    names = [name for name in stacks.columns if name != "places"]
+    rest: dict[str, Any] = {
+        name: max(0, int(head[name]) - stacks[name].sum()) for name in names
+    }
+    if rest["alloc_bytes"] > _WHOLE * int(head["alloc_bytes"]):
+        row = pl.DataFrame([rest | {"places": [len(places)]}], schema=stacks.schema)
+        place = {"function": CUT, "file": "", "line": None}
+        places = pl.concat([places, pl.DataFrame([place], schema=places.schema)])
+        stacks = pl.concat([stacks, row])
+    return _scaled(stacks, rate), places
 
 
 def _scaled(stacks: pl.DataFrame, rate: int) -> pl.DataFrame:

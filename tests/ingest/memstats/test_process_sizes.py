@@ -185,7 +185,7 @@ PS_AUX = (
     ("text", "said"),
     [
         (PMAP, "The 523 MiB that pmap lists are address space: 388 MiB are only reserved, and 128"),
-        (SMAPS, "4.2 MiB are resident where Go has its heap, and hardly any in other anonymous"),
+        (SMAPS, "4.2 MiB are resident where Go has its heap, and 0.0 MiB in other anonymous"),
         (PS_AUX, "Resident: app (pid 226) 3.7 MiB, helper (pid 25668) 0.9 MiB."),
         (BY_COLUMNS, "Resident: containerd (pid 2114) 63 MiB, containerd-shim (pid 27204) 7.8 MiB."),
         ("/proc/1/status:VmRSS:  36540 kB\n/proc/14/status:VmRSS:   91820 kB\n",

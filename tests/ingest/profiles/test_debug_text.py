@@ -43,3 +43,14 @@ def test_goroutines_are_counted_by_the_function_of_the_program() -> None:
         ("main.leak", 66, 773, None),
         ("main.main", 10, 1, None),
     ]
+
+
+def test_what_a_cut_profile_lacks_is_part_of_its_total() -> None:
+    lacks = "3: 3072 [2000: 4194304]"
+    run = read_text(HEAP.replace("3: 3072 [10: 10240] @ heap", f"{lacks} @ heap"))
+    assert run.sources[0].found["stacks"] == 2
+    (cut,) = run.sites().filter(function="(not in the input)").to_dicts()
+    mean = (4194304 - 10240 - 2097152) / (2000 - 12)
+    sampled = 1 - math.exp(-mean / 524_288)
+    assert cut["alloc_bytes"] == int((4194304 - 10240 - 2097152) / sampled)
+    assert read_text(HEAP).sites().filter(function="(not in the input)").is_empty()
