@@ -59,12 +59,13 @@ class HeapAtDeath:
         """The lowest GOMEMLIMIT under which the live heap does not thrash."""
         return least_limit(self.live_mib or 0.0, self.go_other_mib)
 
-    def if_little_room(self, gomemlimit: float) -> str:
-        """Returns what a memory limit near the live heap costs, and which one does not."""
+    def if_little_room(self, gomemlimit: float, limit: float) -> str:
+        """Returns what GOMEMLIMIT near the live heap costs, and which limits avoid that."""
         roomy = roomy_limit(self.least_limit_mib)
         return (
-            " That leaves the live heap little room, so GC runs often: a higher limit with "
-            f"GOMEMLIMIT={roomy:.0f}MiB avoids that."
+            " That leaves the live heap little room, so GC runs often: to avoid that, raise "
+            f"the limit of {limit:,.0f} MiB to at least {roomy * limit / gomemlimit:,.0f} MiB, "
+            f"with GOMEMLIMIT={roomy:.0f}MiB."
         ) * (self.live_mib is not None and gomemlimit < roomy)
 
     @property

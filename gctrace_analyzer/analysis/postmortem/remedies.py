@@ -257,7 +257,7 @@ def _limits(
             f"not count below the limit of {limit:,.0f} MiB."
         )
         least = int(MOST_OF_LIMIT * limit)
-        yield f"Set GOMEMLIMIT={least}MiB{why}{heap.if_little_room(least)}"
+        yield f"Set GOMEMLIMIT={least}MiB{why}{heap.if_little_room(least, limit)}"
 
 
 def _above_limit(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
@@ -293,7 +293,7 @@ def _beside_outside(
         yield (
             f"Set GOMEMLIMIT={room}MiB: this leaves {limit - room:,.0f} of the {limit:,.0f} MiB "
             "for what is outside the heap, as long as that does not grow."
-            f"{heap.if_little_room(room)}"
+            f"{heap.if_little_room(room, limit)}"
         )
     elif room is None and heap.is_mostly_outside:
         yield "It is more than all that Go had: no GOGC or GOMEMLIMIT makes up for it."

@@ -129,7 +129,7 @@ def test_a_limit_that_prevents_the_kill_but_makes_gc_frequent_says_so() -> None:
     found = explained(live_mib=300, live_before_mib=295)
     (first, *_) = found.advice
     assert first.startswith("Set GOMEMLIMIT=460MiB")
-    assert "GC runs often: a higher limit with GOMEMLIMIT=563MiB avoids that." in first
+    assert "raise the limit of 512 MiB to at least 627 MiB, with GOMEMLIMIT=563MiB." in first
 
 
 def test_a_kill_far_above_the_live_heap_could_have_been_prevented() -> None:
