@@ -79,7 +79,7 @@ def memory_parts(report: Report) -> Table | None:
     rest, row = total - sum(part.size_mib for part in parts), _last(report)
     # What a peak has beyond later parts may be gone.
     if rest > _CONSPICUOUS * total and (of != "of RSS" or (row and row["rss_bytes"])):
-        parts.append(_Part("other memory", rest, "HeapIdle, StackSys, GCSys, OtherSys name it"))
+        parts.append(_Part("other memory", rest, "unknown: the input does not say what it is"))
     rows = [
         (part.name, mib(part.size_mib), share(part.size_mib / total), part.remedy)
         for part in parts
