@@ -129,7 +129,7 @@ def why_no_limit(predictor: Predictor) -> str | None:
     least, available = predictor.least_limit_mib or 0, HEADROOM * room - predictor.off_heap_mib
     return (
         f"the live heap needs GOMEMLIMIT={least:.0f}MiB or more, and the container has room for "
-        f"{max(available, 0.0):,.0f} MiB: under so low a limit the program may thrash"
+        f"{max(available, 0.0):,.0f} MiB"
     )
 
 
@@ -257,8 +257,8 @@ def times_the_least(least: float, largest: float) -> str:
     """Returns what a roomy limit is of the lowest one that the largest live heap needs, in MiB."""
     live = f"{largest:,.0f} MiB" if largest >= 1 else "under 1 MiB"
     return (
-        f"{DEFAULT.roomy_limit_times:g} × the {least:,.0f} MiB below which the largest live heap, "
-        f"{live}, may thrash"
+        f"{DEFAULT.roomy_limit_times:g} × {least:,.0f} MiB, which the largest live heap, {live}, "
+        "needs"
     )
 
 
@@ -286,7 +286,7 @@ RULES: tuple[CandidateRule, ...] = (
     CandidateRule(
         "squeezed", lambda b: highest_limit(b) is not None and safe_limit(b) is None, _squeezed,
         lambda b, _: f"the highest limit that fits: {_ninety_percent(b)}",
-        "less than 25 % above the live heap: the program will thrash as soon as the heap grows",
+        "less than 25 % above the live heap: it thrashes as soon as the live heap grows",
         "limit at 1.25 times the live heap, if the container has no room for it",
         is_near=True,
     ),

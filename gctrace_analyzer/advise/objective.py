@@ -101,20 +101,20 @@ def differs(row: Row, others: Iterable[Row]) -> bool:
 
 
 def run_time_text(row: Row) -> str:
-    """Returns by how much a CPU-bound program ends sooner: `a batch job ends 17 % sooner (12–22)`.
+    """Returns how much less time a CPU-bound program needs for the same work.
 
-    Empty if it is hardly sooner; but that it ends later is always said. A service under full load
-    looks the same in a log, but has no end.
+    Empty if it is hardly less; but that it needs more is always said. A log does not show whether
+    it is a batch job, which then ends sooner, or a service under full load.
     """
     ratio = row["run_time_ratio"]
     if ratio is None or -_SAME_TIME < (gain := 1 - ratio) < LEAST_SOONER:
         return ""
     low, high = 1 - row["run_time_ratio_high"], 1 - row["run_time_ratio_low"]
-    ends = between(100 * low, 100 * high, " %", ("later", "sooner"))
+    ends = between(100 * low, 100 * high, " %", ("more", "less"))
     if low * high > 0:
         ends = "–".join(digits(end, 2) for end in sorted((100 * abs(low), 100 * abs(high))))
-    word = "sooner" if gain > 0 else "later"
-    return f"a batch job ends {digits(100 * abs(gain), 2)} % {word} ({ends})"
+    word = "less" if gain > 0 else "more"
+    return f"the same work takes {digits(100 * abs(gain), 2)} % {word} time ({ends})"
 
 
 _SAME_TIME = 0.005
@@ -140,16 +140,16 @@ def ends_later(row: Row, present: Row) -> Failed | None:
     if gain is None:
         return Failed(0, "its run time is not known")
     if gain < LEAST_SOONER:
-        little = f"less than {100 * LEAST_SOONER:.0f} %" if gain > 0 else "no"
-        return Failed(0, f"a batch job would end {little} sooner")
+        little = f"less than {100 * LEAST_SOONER:.0f} % of the" if gain > 0 else "no"
+        return Failed(0, f"it would save {little} time")
     if low <= 0:
         high = row["gain_run_time_share_high"]
-        ends = between(100 * low, 100 * high, " %", ("later", "sooner"))
-        return Failed(2, f"it is not certain that a batch job ends sooner: {ends}")
+        ends = between(100 * low, 100 * high, " %", ("more", "less"))
+        return Failed(2, f"it is not certain that the same work takes less time: {ends}")
     if score(row, present, "balanced", None) >= score(present, present, "balanced", None):
         more = 100 * (peak_of(row) / peak_of(present) - 1)
         return Failed(
-            3, f"ending {100 * gain:.0f} % sooner is not worth {more:.0f} % more heap"
+            3, f"saving {100 * gain:.0f} % of the time is not worth {more:.0f} % more heap"
         )
     return None
 

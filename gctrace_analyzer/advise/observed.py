@@ -215,7 +215,7 @@ def _warnings(load: Load, model: Model, *, refused: bool, is_part: bool) -> Iter
     if abs(math.log(off)) > OWN_GAP:
         yield (
             f"for the present setting, the model predicts {1 / off:.2g} times the cycles of "
-            f"{'this part of ' * is_part}the log: predictions far from it are rough"
+            f"{'this part of ' * is_part}the log: predictions for very different settings are rough"
         )
 
 
@@ -270,8 +270,8 @@ def thrashing(*, least: float, largest: float) -> str:
         largest: the largest live heap.
     """
     return (
-        f"{THRASHING}. Its peak live heap of {largest:,.0f} MiB may thrash below a GOMEMLIMIT of "
-        f"{least:,.0f} MiB; {roomy_limit(least):,.0f} MiB leave it room"
+        f"{THRASHING}. It needs a GOMEMLIMIT of at least {least:,.0f} MiB, better "
+        f"{roomy_limit(least):,.0f} MiB, for its peak live heap of {largest:,.0f} MiB"
     )
 
 

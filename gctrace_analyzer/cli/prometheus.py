@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli import report
 from gctrace_analyzer.cli.options import Parser, add_facts, add_general, add_judging
 from gctrace_analyzer.cli.reading import add_server
+from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.sources import SERVER, is_server
 
 if TYPE_CHECKING:
@@ -56,5 +58,8 @@ def command_parser() -> Parser:
 
 def run(args: argparse.Namespace) -> Result:
     """Reports on one process of a server, or ranks several."""
+    if Path(args.url).is_file():
+        expected = "the address of a server; to read this file, leave out the word prometheus"
+        raise BadSettingError(argument="url", value=args.url, expected=expected)
     args.inputs = [args.url if is_server(args.url) else f"{SERVER}{args.url}"]
     return report.run(args)

@@ -453,7 +453,7 @@ def _hint_for(folder: Path) -> str:
         return f"It is the output of a fleet: gctrace-analyze fleet {folder}"
     return (
         "Name one file in it, or several of one program.\n  To read each as a process of its own "
-        f"(in Python, fleet({folder.name!r})):\n    gctrace-analyze fleet {folder}"
+        f"(in Python, fleet({str(folder)!r})):\n    gctrace-analyze fleet {folder}"
     )
 
 

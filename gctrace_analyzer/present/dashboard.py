@@ -265,7 +265,7 @@ def interval_line(row: Row) -> str:
     which = f"[{row['process']}] " if row["process"] else ""
     cells = (
         (which + at, 8),
-        (f"{row['cycles']:,} GC", 8),
+        (f"{row['cycles']:,} cycles", 10),
         (f"CPU {format.share(row['gc_cpu_share'])}", 11),
         (f"assist {format.share(row['assist_share_of_gc_cpu'])}", 14),
         (f"max {format.milliseconds(row['stw_max_ms'])}", 12),

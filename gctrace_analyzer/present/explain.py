@@ -323,8 +323,12 @@ def _cpu(number: dict[str, float], mark_ms: float) -> Iterator[tuple[str, str]]:
     if mark_ms:
         busy = (assist + background) / (mark_ms * number["procs"])
         aim = "25 %" if "stacks_mib" in number else "25 % (Go 1.10 to 1.17: 30 %)"
-        busy_text = f"{100 * busy:.0f} % of the CPU without idle marking"
-        yield "While marking", f"{busy_text}; the pacer aims at {aim}"
+        took = f"{100 * busy:.0f} % of the CPU without idle marking; the pacer aims at {aim}"
+        # The runtime counts the time of workers by the clock, also while they wait for a CPU.
+        waited = (
+            "its goroutines waited for a CPU (quota, other programs): its CPU time is too high"
+        )
+        yield "While marking", waited if busy > 1 else took
 
 
 def _heap(number: dict[str, float]) -> Iterator[tuple[str, str]]:

@@ -36,9 +36,15 @@ def find_word(text: str) -> str | None:
     >>> find_word("mark-assist"), find_word("STW"), find_word("oops")
     ('mark assist', 'stop the world', None)
     """
-    wanted = re.sub(r"[\s_-]+", " ", text.strip().lower())
-    names = ((word, f"{word}, {also}".lower().split(", ")) for word, _, also in _entries())
-    return next((word for word, spelled in names if wanted in spelled), None)
+    named = _spelled(text.strip())
+    # Reports write a number with some words: 2 procs, go1.18+.
+    wanted = {named, re.sub(r"^\d+ |(?<=^go)1\.\d+\+$", "", named)}
+    names = ((word, _spelled(f"{word}, {also}").split(", ")) for word, _, also in _entries())
+    return next((word for word, spelled in names if wanted & {*spelled}), None)
+
+
+def _spelled(text: str) -> str:
+    return re.sub(r"[\s_-]+", " ", text.lower())
 
 
 def explain_word(text: str) -> Document | None:

@@ -64,9 +64,14 @@ def test_no_change_names_the_test_that_failed(
 @pytest.mark.parametrize(
     ("ratio", "low", "high", "text"),
     [
-        (0.83, 0.78, 0.88, "a batch job ends 17 % sooner (12–22)"),
-        (0.89, 0.8, 1.03, "a batch job ends 11 % sooner (between 3.0 % later and 20 % sooner)"),
-        (1.035, 1.01, 1.06, "a batch job ends 3.5 % later (1.0–6.0)"),
+        (0.83, 0.78, 0.88, "the same work takes 17 % less time (12–22)"),
+        (
+            0.89,
+            0.8,
+            1.03,
+            "the same work takes 11 % less time (between 3.0 % more and 20 % less)",
+        ),
+        (1.035, 1.01, 1.06, "the same work takes 3.5 % more time (1.0–6.0)"),
         (0.97, 0.9, 1.0, ""),
         (1.001, 0.99, 1.01, ""),
     ],

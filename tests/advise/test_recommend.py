@@ -167,7 +167,7 @@ def test_no_limit_is_recommended_near_the_live_heap() -> None:
     assert limits(run) == []
     first = run.recommend().row(0, named=True)
     assert "fits the container" in first["why"]
-    assert "under so low a limit the program may thrash" in first["risk"]
+    assert "and the container has room for" in first["risk"]
 
 
 def test_no_limit_is_recommended_for_go_1_18() -> None:
@@ -332,7 +332,7 @@ def test_a_setting_that_does_not_fit_the_container_gets_a_limit() -> None:
     assert (now["now"], now["fits"]) == (True, False)
     assert (first["memory_limit_mib"], first["fits"]) == (72, True)
     assert first["thrash"] != "certain"
-    assert "thrash as soon as the heap grows" in first["risk"]
+    assert "thrashes as soon as the live heap grows" in first["risk"]
 
 
 def test_a_limit_near_the_live_heap_warns_of_thrashing() -> None:
@@ -433,7 +433,7 @@ def test_a_limit_that_the_container_has_no_room_for_is_raised_together_with_it(
     (why,) = report.advice.recommendations.filter("now")["why"]
     assert why.endswith(f": {raising}, or reduce the live heap")
     assert report.verdict is not None
-    assert report.verdict.action.startswith(f"R{raising[1:]} (1.5 × the 145 MiB below which ")
+    assert report.verdict.action.startswith(f"R{raising[1:]} (1.5 × 145 MiB, which ")
 
 
 def test_a_limit_that_is_called_tight_is_among_the_settings_that_are_weighed() -> None:

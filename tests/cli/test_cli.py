@@ -147,6 +147,10 @@ def test_options_may_stand_between_files(name: str) -> None:
         ([STEADY, "--fail-on", "finding:limit-trash"], "Did you mean limit-thrash?"),
         ([STEADY, "--fail-on", "stw_p9_ms>2"], "Did you mean stw_p99_ms?"),
         (["explain", "limit-trash"], "Did you mean limit-thrash?"),
+        (
+            ["prometheus", STEADY],
+            "for URL.\n  Expected the address of a server; to read this file",
+        ),
         (["explain", "GC999"], "for LINE.\n  Expected a line in quotes"),
         ([STEADY, "--fail-on", "finding:GC999"], "for --fail-on.\n  Expected finding: "),
         ([STEADY, "--fail-on", "stw_p99>2"], "a figure of the summary: stw_p99_ms, … (34"),
@@ -187,6 +191,7 @@ def test_wrong_usage_is_one_message_and_exit_2(
     [
         ("absent.log", None, "absent.log: no such file."),
         ("folder", ..., "folder: a folder, not a log."),
+        (".", ..., "(in Python, fleet("),
         ("empty.log", b"", "empty (0 bytes)"),
         ("other.log", b"listening on :8080\n", "First line: 'listening on :8080'"),
         ("noise.log", bytes(range(256)) * 20, "noise.log: "),
@@ -203,7 +208,7 @@ def test_unusable_input_is_one_message_and_exit_3(
 ) -> None:
     path = tmp_path / name
     if data is ...:
-        path.mkdir()
+        path.mkdir(exist_ok=True)
     elif data is not None:
         path.write_bytes(data)
     assert message in complaint(capsys, [path], 3)

@@ -183,6 +183,11 @@ def test_a_line_about_a_kill_is_explained_field_by_field(
         ("80 % interval", "80 % interval"),
         ("sweep", "sweep"),
         ("leak", "leak"),
+        ("start-up", "start-up"),
+        ("warn", "severity"),
+        ("batch job", "batch job"),
+        ("2 procs", "procs"),
+        ("go1.18+", "Go version"),
         ("off-heap", "memory outside the heap"),
         ("write barrier", "write barrier"),
     ],
@@ -221,6 +226,12 @@ def test_what_is_there_of_a_line_that_is_cut_short_is_explained(
     assert "0.049 ms stop-the-world pause 1, sweep termination" in text
     assert "0.35 ms concurrent marking" in text
     assert "background" not in text
+
+
+def test_workers_that_waited_for_a_cpu_are_no_share_of_it(shown: Callable[..., str]) -> None:
+    line = "gc 2 @0.080s 9%: 0.04+9.4+0.01 ms clock, 0.08+{}/15/0+0.02 ms cpu, 9->9->4 MB, 9 MB goal, 0 MB stacks, 0 MB globals, 2 P"
+    assert "waited for a CPU" in " ".join(shown("explain", line.format(18)).split())
+    assert "80 % of the CPU without idle" in " ".join(shown("explain", line.format(0)).split())
 
 
 def test_help_answers_about_an_option_with_or_without_dashes(

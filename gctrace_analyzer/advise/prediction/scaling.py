@@ -81,7 +81,7 @@ MOST_TIMES = 4.0
 """GOGC is raised at most this many times; more was not measured."""
 
 UNKNOWN = -1.0
-UNKNOWN_GOGC = "GOGC is unknown, and these samples {}: specify the GOGC that it ran with"
+UNKNOWN_GOGC = "GOGC is unknown; these samples {}: specify the GOGC that it ran with"
 
 NON_HEAP_MIB = 12.0
 """Memory outside the heap if it is not measured: stacks, spans, GC metadata of a small server."""
@@ -454,7 +454,7 @@ def _baseline(
     settings = analysis.settings if process is None else analysis.settings_of(process)
     gogc = _gogc(means, settings)
     if gogc == UNKNOWN:
-        fits = "do not show it" if means["fits"] is None else f"only fit {means['fits']:g}"
+        fits = "do not show it" if means["fits"] is None else f"fit GOGC={means['fits']:g}"
         return UNKNOWN_GOGC.format(fits)
     ballast = float(settings.value("ballast_mib") or 0.0)
     share = min(max(alloc / rate / room, LEAST_SHARE), MOST_SHARE)

@@ -267,8 +267,9 @@ def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
         stacks = "" if facts.memory.go_other_mib is not None else "goroutine stacks, "
         others = "" if is_resident else "other processes, files in memory, "
         yield (
-            f"At least {outside:,.0f} of {of} were not Go heap but {stacks}cgo, mmap, {others}or "
-            "memory that the runtime had not returned, unless one last allocation was that large."
+            f"At least {outside:,.0f} of {of} were not Go heap, unless a last allocation was that "
+            f"large. It can be {stacks}cgo, mmap, {others}or memory that the runtime had not "
+            "returned."
         )
 
 

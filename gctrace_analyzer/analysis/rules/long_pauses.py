@@ -36,8 +36,8 @@ _LONG = (
 @rule(
     "GC009",
     "long-stw-sweep-termination",
-    meaning="The pause before marking is long. It has the wait until all goroutines have stopped, "
-    "in which others still run: only what comes after it stops the whole program.",
+    meaning="The pause before marking is long. It begins with the wait until all goroutines have "
+    "stopped; those that have not stopped yet still run.",
     condition="Sweep-termination pauses: "
     + _LONG
     + " An allocation of {t.memory_min_mib:.0f} MiB or "

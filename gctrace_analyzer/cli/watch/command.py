@@ -362,7 +362,9 @@ def _print_nothing_found(
             "it (sudo, env -i and containers clear it)?"
         )
     elif args.input != "-" and not Path(args.input).exists():
-        say(f"gctrace-analyze: {args.input}: no such file.{near_name(Path(args.input))}")
+        say(
+            f"gctrace-analyze: {args.input}: this file did not appear.{near_name(Path(args.input))}"
+        )
     else:
         name = "<stdin>" if args.input == "-" else args.input
         say(

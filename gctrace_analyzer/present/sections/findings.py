@@ -63,7 +63,8 @@ def minor_text(report: Report) -> str | None:
     rules = [RULES[problem.id] for problem in minor(report)]
     if len(rules) == 1:
         return f"{rules[0].name}. {rules[0].meaning.removesuffix('.')}"
-    return f"{', '.join(rule.name for rule in rules)} (explain NAME)" if rules else None
+    names = ", ".join(rule.name for rule in rules)
+    return f"{names} (gctrace-analyze explain {rules[0].name})" if rules else None
 
 
 def healthy(report: Report) -> str | None:

@@ -35,7 +35,7 @@ def now(run: gca.Run) -> float | None:
         assert summary.effective_gogc_p50 is None
         # The report says once what the live heap is estimated from.
         if assumed := re.search(r"as if GOGC were (\d+)", " ".join(summary.warnings)):
-            assert f"only fit {assumed[1]}:" in row["refused"]
+            assert f"fit GOGC={assumed[1]}:" in row["refused"]
         return None
     assert "from the allocation per cycle" in row["warnings"]
     return float(row["gogc"])
