@@ -210,8 +210,8 @@ def test_the_sum_comes_before_what_would_have_helped() -> None:
         "164 to 276 MiB of the 511 MiB resident can have been Go heap: it was 164 MiB at the "
         "end of the last cycle, of which 125 MiB were live, and 276 MiB with the 280 MiB/s that it "
         "allocated, for 540 ms (the next cycle was due at a heap of 252 MiB).",
-        "At least 235 of the 511 MiB resident were not Go heap but goroutine stacks, cgo, mmap, or "
-        "memory that the runtime had not returned, unless one last allocation was that large.",
+        "At least 235 of the 511 MiB resident were not Go heap, unless a last allocation was that "
+        "large. It can be goroutine stacks, cgo, mmap, or memory that the runtime had not returned.",
     )
     assert found.preventable == "cannot tell"
     # First what helps now
