@@ -91,7 +91,7 @@ def _apart(deaths: Sequence[PostMortem]) -> str:
 
 
 def which_of(death: PostMortem, deaths: Sequence[PostMortem]) -> str | None:
-    """Returns what tells a death apart from the others: its victim, or of one program its pod."""
+    """Returns what distinguishes a death from the others: its victim, or of one program its pod."""
     if len({other.victim for other in deaths}) > 1:
         return death.victim
     return death.pod if len({other.pod for other in deaths}) > 1 else None

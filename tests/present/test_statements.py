@@ -1094,3 +1094,11 @@ def test_settings_of_a_container_that_are_not_used_can_be_stated(tmp_path: Path)
     (note,) = (text for text in run.analysis.summary.warnings if "are not used" in text)
     options = "--memory-limit 400MiB --container-limit 512MiB --cpu-limit 0.5"
     assert note.endswith(f"If it is not, add `{options}`.")
+
+
+def test_growth_that_a_post_mortem_names_is_not_minor() -> None:
+    report = gca.read(SAMPLES / "oom-journal.jsonl").report()
+    assert any(finding.name == "live-heap-growth" for finding in report.analysis.findings)
+    said = plain(document(report))
+    assert "The live heap grew from 6 to 125 MiB" in said
+    assert "live-heap-growth" not in said

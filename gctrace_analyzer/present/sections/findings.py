@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.advise.subject import GROWS
 from gctrace_analyzer.advise.verdict import root_causes
 from gctrace_analyzer.analysis.rules.registry import RULES
 from gctrace_analyzer.present.document import Problem
@@ -53,9 +54,17 @@ def minor(report: Report) -> list[Problem]:
     by_rule: dict[str, Finding] = {}
     for finding in report.analysis.findings:
         is_minor = finding.severity == "info" and finding.because_of is None
+        # What led to a death is not minor.
+        is_minor &= not (finding.id == GROWS and _is_grown(report))
         if is_minor and finding.id not in _IN_TITLE and finding.evidence not in said:
             by_rule.setdefault(finding.id, finding)
     return [_problem(finding, report, several=False) for finding in by_rule.values()]
+
+
+def _is_grown(report: Report) -> bool:
+    """Returns whether a post-mortem says that the live heap grew."""
+    read = (sentence for death in report.analysis.post_mortems for sentence in death.reading)
+    return any(sentence.startswith("The live heap grew") for sentence in read)
 
 
 def minor_text(report: Report) -> str | None:
