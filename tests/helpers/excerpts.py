@@ -7,8 +7,6 @@ NOT_YET = {
     "k19-containerd-shims-ps-through-awk-and-column-j",
     # Pauses in ms without a unit, and their mean alone.
     "k1-stats-api-handler-b", "k1-beego-gc-summary-c",
-    # Refused: the debug exporter of the OpenTelemetry Collector.
-    "k1-otelcol-debug-exporter-d", "k19-otelcol-debug-runtime-4-n",
     # Refused: names of one program alone, Couchbase's query service (its gc.num is the heap goal).
     "k1-couchbase-query-vitals-f",
     # Refused: three kills since the host started, of which nothing is known but their number.
@@ -17,8 +15,7 @@ NOT_YET = {
     "k19-gogs-chinese-gc-metadata-f",
     # Refused, or a table of a database that is not read: SQL of CockroachDB, annotated CSV of InfluxDB.
     "k1-cockroach-node-metrics-sql-g", "k1-influx-query-annotated-csv-g",
-    # Metrics between other things: lines of Fluent Bit, events of Metricbeat, quantiles in names.
-    "k1-fluentbit-prometheus-scrape-g", "k1-metricbeat-prometheus-collector-g",
+    # Metrics between other things: quantiles in names.
     "k1-flat-json-quantile-names-g",
     # The pause per cycle of a benchmark, and GC's share in a profile of perf.
     "k1-go-test-bench-stw-metrics-g", "k1-perf-report-gc-g",

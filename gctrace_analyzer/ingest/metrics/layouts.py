@@ -52,7 +52,8 @@ GO_SAMPLE = (
 )
 """How the line of a sample of a Go metric begins."""
 
-_GO_SAMPLE = rf"(?m)^(?:[ \t]{{0,40}}|\d[\dT:.-]{{9,29}}Z )(?:{GO_SAMPLE})"
+# Fluent Bit prints a date before a series, and ` = ` after it.
+_GO_SAMPLE = rf"(?m)^(?:[ \t]{{0,40}}|\d[\dT:.-]{{9,29}}Z (?=[^\n]{{1,500}} = ))(?:{GO_SAMPLE})"
 _NUMBER = r"[-+]?\d[\d.eE+-]*"
 _PATH = r"[^\s=|:,;\"{}\[\]]+\.[^\s=|:,;\"{}\[\]]+"
 _COLUMN = r"(?:[^\n]*,)?{}[,\r\n]"

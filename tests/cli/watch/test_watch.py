@@ -488,7 +488,7 @@ def test_a_go_program_watched(load: Path, tmp_path: Path) -> None:
     whole = gca.read(log)
     assert whole.summary().cycles > 0
     assert said[said.index(log.name) :].rstrip("\n") == f"{whole.summary()}"
-    intervals = [line for line in said.splitlines() if " GC  " in line]
+    intervals = [line for line in said.splitlines() if " cycles  " in line]
     assert len(intervals) == len(whole.windows("500ms"))
 
 
@@ -508,7 +508,7 @@ def test_a_go_program_at_a_terminal(load: Path) -> None:
 def test_the_last_line_of_intervals_ends_with_the_log() -> None:
     done = watched(["-f", "lines", "-"], says=SAMPLE.read_text())
     end = duration(gca.read(SAMPLE).summary().span_s)
-    lines = [line for line in done.stdout.decode().splitlines() if " GC  " in line]
+    lines = [line for line in done.stdout.decode().splitlines() if " cycles  " in line]
     assert [line.partition("  ")[0] for line in map(str.strip, lines)] == [end]
 
 

@@ -32,7 +32,7 @@ Rss:                1024 kB
         ),
         # Of two readings, the last
         (PMAP + PMAP, "5,120 MiB are resident where Go has its heap, and 1,024 MiB in other"),
-        (NAMED, "1,025 MiB are resident where Go has its heap, and hardly any in other"),
+        (NAMED, "1,025 MiB are resident where Go has its heap, and 0.0 MiB in other"),
     ],
 )
 def test_the_heap_is_where_the_runtime_maps_it(text: str, begin: str) -> None:
