@@ -80,7 +80,7 @@ _REGULAR = 1.25
 def _apart(deaths: Sequence[PostMortem]) -> str:
     """Returns the times between several kills of one program, if a clock has all of them."""
     since = [gap_s(deaths[0], other) for other in deaths]  # type: ignore[arg-type]  # times as in Death
-    at = sorted(each for each in since if each is not None)
+    at = sorted(second for second in since if second is not None)
     gaps = sorted(b - a for a, b in pairwise(at) if b - a >= _AT_ONCE_S)
     if len(at) < len(since) or not gaps:
         return ""

@@ -282,7 +282,7 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
         those = f"; those that it has show no {shown}" if shown else ""
         return f"Most lines of the log are missing{those}"
     if short:
-        before = not_null(analysis.cycles[_SINCE_START[1]]).tail(1)
+        before = not_null(analysis.cycles["gc_cpu_since_start_pct"]).tail(1)
         was_costly = (before > 100 * t.gc_cpu_warn).any()
         costly = bool(headline_levels.costly(analysis.summaries.values(), t))
         if s.is_of_single_cycles and (analysis.cycles["start_s"] > t.short_log_s).all():
@@ -308,7 +308,8 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
 
 def _costly_since_start(analysis: Analysis) -> str:
     """Returns what GC took since the start, if that is much and the log holds little of it."""
-    t, last = analysis.thresholds, analysis.cycles[["start_s", *_SINCE_START]].tail(1)
+    t = analysis.thresholds
+    last = analysis.cycles[["start_s", "gc_num", "gc_cpu_since_start_pct"]].tail(1)
     if len(analysis.tables["processes"]) != 1 or analysis.log.selection or last.is_empty():
         return ""
     start_s, gc_num, printed = last.row(0)
@@ -318,9 +319,6 @@ def _costly_since_start(analysis: Analysis) -> str:
         f"Since the start ({duration_text(start_s)}, {gc_num:,} cycles), GC has taken "
         f"{printed:.0f} % of the CPU, as the runtime prints."
     )
-
-
-_SINCE_START = ("gc_num", "gc_cpu_since_start_pct")
 
 
 def _no_problem_with(analysis: Analysis) -> str:

@@ -190,7 +190,7 @@ def _next(args: argparse.Namespace, folder: str | None, summary: Answers) -> Doc
     has_page = any(path.suffix == ".html" for path in args.output)
     added = (f"--all{more}" if more or not args.everything else "", "" if has_page else page)
     is_short = 0 < len(of) <= _SHORT
-    steps = [f"gctrace-analyze fleet {of} {each}" for each in added if each and is_short]
+    steps = [f"gctrace-analyze fleet {of} {option}" for option in added if option and is_short]
     if not steps:
         return ()
     named = [Sentence("Next:" if step is steps[0] else "", step, "bold") for step in steps]

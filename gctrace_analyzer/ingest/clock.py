@@ -9,6 +9,7 @@ it, all its cycles get a wall-clock time.
 
 from __future__ import annotations
 
+import re
 from datetime import MAXYEAR, UTC, datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -148,13 +149,25 @@ FIRST_LIMITS = datetime(2022, 8, 2, tzinfo=UTC)
 _FIRST_GO = datetime(2009, 11, 10, tzinfo=UTC)
 
 
+def is_before(at: datetime | str | None) -> bool:
+    """Returns whether a time, or one printed without its zone, is older than Go 1.19.
+
+    >>> is_before("2017-06-19 05:16:10"), is_before("Jun 19 05:16:10"), is_before(None)
+    (True, False, False)
+    """
+    date = "" if at is None else str(at)[:10]
+    return (
+        re.fullmatch(r"\d{4}-\d\d-\d\d", date) is not None and date < f"{FIRST_LIMITS:%Y-%m-%d}"
+    )
+
+
 def with_local_times(memstats: pl.DataFrame, local: pl.DataFrame) -> pl.DataFrame:
     """Returns dumps with what times of an unknown zone show, if nothing else does.
 
     That is `elapsed_s`, and that no Go of that time had GOMEMLIMIT.
     """
     newest = local.filter(~pl.col("yearless"))["local_time"].dt.replace_time_zone("UTC").max()
-    is_dated = isinstance(newest, datetime) and _FIRST_GO < newest < FIRST_LIMITS
+    is_dated = isinstance(newest, datetime) and newest > _FIRST_GO and is_before(newest)
     if is_dated and "go_version" not in memstats.columns:
         memstats = memstats.with_columns(go_version=pl.lit("<1.19"))
     known = "elapsed_s" in memstats.columns and memstats["elapsed_s"].count()

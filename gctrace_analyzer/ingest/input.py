@@ -104,8 +104,8 @@ class Part:
         if self.profiles:
             from gctrace_analyzer.ingest.profiles.debug_text import CUT
 
-            cut = sum(CUT in each.places["function"] for each in self.profiles)
-            counted["stacks"] = sum(len(each.stacks) for each in self.profiles) - cut
+            cut = sum(CUT in profile.places["function"] for profile in self.profiles)
+            counted["stacks"] = sum(len(profile.stacks) for profile in self.profiles) - cut
         return counted | ({"rejected": len(self.rejected)} if self.rejected else {})
 
     def add(self, result: ChunkResult) -> None:

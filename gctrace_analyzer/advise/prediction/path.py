@@ -71,7 +71,7 @@ class Path:
         figures = (float(at[-1]), mean_of(live), mean_of(in_mark), ends)
         compiled = core.compiled()
         if compiled is None:
-            return cls(make, *figures, None, tuple(each.to_list() for each in columns))
+            return cls(make, *figures, None, tuple(column.to_list() for column in columns))
         numbers = core.packed(columns)
         del columns, at, live, in_mark  # the core makes its own copies
         return cls(make, *figures, _walker(compiled, numbers), None)

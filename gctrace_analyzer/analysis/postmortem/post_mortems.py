@@ -29,13 +29,14 @@ from gctrace_analyzer.analysis.postmortem.match import (
     match_all,
 )
 from gctrace_analyzer.analysis.settings.known import known_of_container
-from gctrace_analyzer.analysis.settings.releases import is_before, may_limit
+from gctrace_analyzer.analysis.settings.releases import may_limit
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.spans import select
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import live_growth
 from gctrace_analyzer.frozen import Plain, frozen
+from gctrace_analyzer.ingest.clock import is_before
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.wordings import THRESHOLD_KILLERS
 from gctrace_analyzer.units import MIB

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
-
-from gctrace_analyzer.ingest.clock import FIRST_LIMITS
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 
 def go_version(text: str | None) -> tuple[int, int] | None:
@@ -40,18 +35,6 @@ def keeps_returned(version: str | None) -> bool | None:
     """
     known = None if (version or "").startswith("<") else go_version(version)
     return None if known is None else (1, 12) <= known < (1, 16)
-
-
-def is_before(at: datetime | str | None) -> bool:
-    """Returns whether a time, or one printed without its zone, is older than Go 1.19.
-
-    >>> is_before("2017-06-19 05:16:10"), is_before("Jun 19 05:16:10"), is_before(None)
-    (True, False, False)
-    """
-    date = "" if at is None else str(at)[:10]
-    return (
-        re.fullmatch(r"\d{4}-\d\d-\d\d", date) is not None and date < f"{FIRST_LIMITS:%Y-%m-%d}"
-    )
 
 
 def newest_time(memstats: pl.DataFrame) -> Any:

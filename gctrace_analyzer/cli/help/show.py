@@ -149,7 +149,9 @@ def _options() -> dict[str, dict[str, str]]:
     known: set[str] = set()
     for command, parser in parsers().items():
         actions = {
-            each.option_strings[-1]: each for each in parser._actions if each.option_strings
+            action.option_strings[-1]: action
+            for action in parser._actions
+            if action.option_strings
         }
         title = "the report" if command == "report" else command
         own[f"Options of {title}"] = {

@@ -252,7 +252,7 @@ def with_distances(rows: list[Row]) -> list[Row]:
     That is `elapsed_s`, and that no Go of that time had GOMEMLIMIT.
     """
     printed = [at for row in rows if re.match(r"20\d\d-", at := row.get("printed_at") or "")]
-    if printed and max(printed) < f"{clock.FIRST_LIMITS:%Y-%m-%d}":
+    if printed and clock.is_before(max(printed)):
         rows = [{"go_version": "<1.19"} | row for row in rows]
     local_s = pl.Series([row.pop("local_s", None) for row in rows], dtype=pl.Float64)
     dated = any(row.get("logged_at") is not None for row in rows)

@@ -49,13 +49,9 @@ def of_mappings(text: str) -> Iterator[str]:
     of_go = sum(int(row["kib"]) << 10 for row in rows if _is_heap(row))
     others = sum(int(row["kib"]) << 10 for row in rows if not _is_heap(row))
     if of_go > MIB:
-        outside = (
-            f"{_mib(others)} in other anonymous mappings: tables of the runtime, or memory outside "
-            "Go, of C (cgo), mmap or threads"
-        )
-        rest = (
-            outside if others > _MUCH * of_go else f"{_mib(others)} in other anonymous mappings"
-        )
+        rest = f"{_mib(others)} in other anonymous mappings"
+        if others > _MUCH * of_go:
+            rest += ": tables of the runtime, or memory outside Go, of C (cgo), mmap or threads"
         yield f"{_mib(of_go)} are resident where Go has its heap, and {rest}."
 
 
