@@ -365,6 +365,7 @@ CYCLE_PAUSES = (
 )
 
 _K = "mm/oom_kill.c"
+_STATS = "Memory cgroup stats (mm/memcontrol.c)"
 OOM_KILLS = (
     _LOGGED_AT,
     _PRINTED_AT,
@@ -400,6 +401,10 @@ OOM_KILLS = (
     Column("usage_bytes", "Int64", "B", "memory of oom_memcg", "memory: usage"),
     Column("limit_bytes", "Int64", "B", "its limit; null: none", "memory: usage"),
     Column("failcnt", "Int64", "", "how often the limit was hit", "memory: usage"),
+    Column("group_anon_bytes", "Int64", "B", "anonymous memory of oom_memcg", _STATS),
+    Column("group_file_bytes", "Int64", "B", "page cache of oom_memcg, with shared memory", _STATS),
+    Column("group_shmem_bytes", "Int64", "B", "shared memory of oom_memcg (tmpfs)", _STATS),
+    Column("group_kernel_bytes", "Int64", "B", "memory of the kernel for oom_memcg", "Memory cgroup stats (Linux 5.18 and later), kmem: usage"),
     Column("swap_usage_bytes", "Int64", "B", "swap of oom_memcg", "swap: usage"),
     Column("swap_limit_bytes", "Int64", "B", "its limit; null: none", "swap: usage"),
     Column("oom_group", "Boolean", "", "killed with its whole group", "memory.oom.group"),

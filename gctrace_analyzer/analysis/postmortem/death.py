@@ -129,6 +129,10 @@ class Death:
     available_limit_pct: float | None = None
     used_limit_pct: float | None = None
     usage_bytes: int | None = None
+    group_anon_bytes: int | None = None
+    group_file_bytes: int | None = None
+    group_shmem_bytes: int | None = None
+    group_kernel_bytes: int | None = None
     swap_usage_bytes: int | None = None
     swap_limit_bytes: int | None = None
     stopped_by: str | None = None

@@ -15,6 +15,7 @@ from gctrace_analyzer.analysis.postmortem.circumstances import (
     check_limits,
 )
 from gctrace_analyzer.analysis.postmortem.dumps_at_death import dumps_of, reading_of_dumps
+from gctrace_analyzer.analysis.postmortem.group_memory import counted
 from gctrace_analyzer.analysis.postmortem.heap_at_death import MAX_OVERSHOOT, NOTABLE
 from gctrace_analyzer.analysis.postmortem.remedies import MOST_OF_LIMIT, limit_with_room
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -66,6 +67,7 @@ def explain_death(
     if not death.proven:
         return _unproven(facts)
     reading = [*about_limit(facts, tables), *about_runtime(death)]
+    reading += [of_group] if (of_group := counted(facts)) else []
     if death.scope == "memcg" and death.ran_s is not None and death.ran_s <= EARLY_S:
         reading.append(_EARLY)
     if (action := _whatever_the_heap(facts)) is not None:
@@ -234,7 +236,7 @@ def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
     if (parts := heap.parts) is None:
         return
     total, (least, most), (outside, outside_most) = parts
-    if heap.beside_mib > NOTABLE * (facts.limit.limit_mib or 0.0):
+    if heap.beside_mib > NOTABLE * (facts.limit.limit_mib or 0.0) and not counted(facts):
         yield (
             f"The process had {total:,.0f} of these MiB: the other {heap.beside_mib:,.0f} were "
             "those of other processes in the group, of files in memory (tmpfs, page cache) or of "

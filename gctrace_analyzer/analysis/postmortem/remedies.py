@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.postmortem import group_memory
 from gctrace_analyzer.analysis.postmortem.circumstances import check_limits, room_below
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
 from gctrace_analyzer.analysis.postmortem.dumps_at_death import is_not_go, log_of
@@ -111,11 +112,6 @@ RAISE_TO_START = (
 )
 MORE_ADDRESSES = (
     "Ask for more virtual memory (vmem, h_vmem), or limit resident memory instead (mem, h_rss)."
-)
-OTHERS = (
-    "other processes of the group, files in memory (tmpfs, /dev/shm, an emptyDir with medium "
-    "Memory), files that were just written (page cache) or the kernel. `memory.stat` of the group "
-    "has anon, shmem, file and kernel; GOMEMLIMIT changes only the first."
 )
 MORE_MEMORY = (
     "Give the program more memory, or keep less in memory (heap profile: `go tool pprof`): no GOGC "
@@ -270,10 +266,9 @@ def _above_limit(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
 
 def find_rest(facts: Evidence) -> str:
     """Returns where the memory of the group may be that its victim did not have."""
-    limit, own = facts.limit.limit_mib or 0.0, facts.memory.resident_mib or 0.0
-    if not limit:
+    if not facts.limit.limit_mib:
         return FIND_BESIDE if facts.death.scope == "memcg" else _on_host(facts)
-    return f"Find out what has the other {limit - own:,.0f} of the {limit:,.0f} MiB: {OTHERS}"
+    return group_memory.find_rest(facts)
 
 
 def _on_host(facts: Evidence) -> str:

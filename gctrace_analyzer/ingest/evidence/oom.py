@@ -49,6 +49,7 @@ class _Reader:
         self.without_victims: list[Row] = []
         self.listed: dict[object, list[Row]] = {}
         self.event: tuple[int, Row] = (-9, {})
+        self.counted: Row | None = None
         self.handlers: tuple[tuple[re.Pattern[str], _Handler], ...] = (
             *((line, partial(self.reported, who)) for who, line in oom_lines.REPORTS.items()),
             (oom_lines.KUBELET_ALONE, self.without_victim),
@@ -102,8 +103,11 @@ class _Reader:
             self.kernel = message.ident == "kernel" or message.monotonic_s is not None
         self.above = (message.line_no, text if oom_lines.WRAPS.search(text) else "", about)
         if handled := self.handles(text):
+            self.counted = None
             handled[0](handled[1], about)
             return
+        if self.counted is not None:
+            self.count(text, self.counted)
         # Other programs print similar tables, so only those of the kernel are read.
         is_kernel = self.kernel or about["host"] in self.open
         columns = self.columns.get(about["host"])
@@ -230,16 +234,30 @@ class _Reader:
 
     def usage(self, match: re.Match[str], about: Row) -> None:
         # Without a limit the kernel prints PAGE_COUNTER_MAX, which is no possible number.
-        row = columns(match)
+        row, known = columns(match), self.open.get(about["host"])
         if match["what"] == "memory":
             self.at("usage", about).facts.update(row)
-        elif match["what"] == "swap" and (known := self.open.get(about["host"])):
+        elif match["what"] == "kmem" and known:
+            known.facts["group_kernel_bytes"] = row["usage_bytes"]
+        elif match["what"] == "swap" and known:
             known.facts |= {
                 f"swap_{name}": row[name] for name in ("usage_bytes", "limit_bytes")
             }
 
     def stats(self, match: re.Match[str], about: Row) -> None:
-        self.at("stats", about).facts.setdefault("oom_memcg", match["oom_memcg"])
+        facts = self.at("stats", about).facts
+        facts.setdefault("oom_memcg", match["oom_memcg"])
+        # What follows has no time and host of its own.
+        self.counted = facts
+        self.count(match.string[match.end() :], facts)
+
+    def count(self, text: str, facts: Row) -> None:
+        """Adds what the group has of each kind of memory to the facts of an incident."""
+        for match in oom_lines.COUNTED.finditer(text):
+            kind = oom_lines.IN_GROUP.get(match["name"], match["name"])
+            size = numbers.whole(match["bytes"]) or numbers.whole(match["kb"], 1024) or 0
+            name = f"group_{kind}_bytes"
+            facts[name] = facts.get(name, 0) + size
 
     def task(self, row: Row, about: Row) -> None:
         row["line_no"] = about["line_no"]

@@ -200,8 +200,10 @@ def added_to(part: Part) -> list[str]:
     text = part.beginning
     known = sizes(text)
     whole = _whole(known)
+    # What the kernel counted at a kill stands in its post-mortem.
+    is_of_kill = any("group_anon_bytes" in row for row in part.rows.get("oom_kills", ()))
     notes = [
-        *sentences(known),
+        *(() if is_of_kill else sentences(known)),
         *_of_processes(text),
         *mappings.of_mappings(text),
         *pprof.of_table(text, whole),

@@ -1,0 +1,84 @@
+"""What the kernel counted in a control group when a process in it was killed."""
+
+from __future__ import annotations
+
+import pytest
+
+from gctrace_analyzer.present.sections.report import document
+from gctrace_analyzer.present.text import plain
+from gctrace_analyzer.testing import read_text
+
+MIB = 1 << 20
+AT = "Jun 04 03:11:52 node7 kernel: "
+LIMIT = f"{AT}memory: usage 524288kB, limit 524288kB, failcnt 612\n"
+KILL = (
+    f"{AT}Memory cgroup out of memory: Killed process 30718 (ledger) total-vm:1302540kB, "
+    "anon-rss:{kb}kB, file-rss:0kB, shmem-rss:0kB, UID:1000 pgtables:412kB oom_score_adj:984\n"
+)
+OF_V2 = (
+    "anon {anon}\n{i}file {file}\n{i}kernel {kernel}\n{i}kernel_stack 16384\n{i}shmem {shmem}"
+)
+OF_V1 = (
+    "{at}kmem: usage 8192kB, limit 9007199254740988kB, failcnt 0\n"
+    "{at}Memory cgroup stats for /pod: cache:0KB rss:0KB rss_huge:0KB shmem:0KB mapped_file:0KB\n"
+    "{at}Memory cgroup stats for /pod/a: cache:{file}KB rss:{anon}KB rss_huge:0KB shmem:{shmem}KB\n"
+)
+
+
+def v2(between: str, **sizes: int) -> str:
+    parts = {name: mib * MIB for name, mib in sizes.items()}
+    lines = OF_V2.format(i="\n", **parts).replace("\n\n", between)
+    return f"{LIMIT}{AT}Memory cgroup stats for /pod:\n{AT}{lines}\n"
+
+
+def v1(**sizes: int) -> str:
+    return LIMIT + OF_V1.format(at=AT, **{name: mib * 1024 for name, mib in sizes.items()})
+
+
+def shown(text: str) -> str:
+    return " ".join(plain(document(read_text(text).report())).split())
+
+
+@pytest.mark.parametrize("between", ["\n" + 30 * " ", f"\n{AT}", "#012"])
+def test_the_parts_of_a_group_are_read_however_a_log_breaks_their_lines(between: str) -> None:
+    text = v2(between, anon=84, file=420, kernel=8, shmem=400) + KILL.format(kb=86016)
+    [kill] = read_text(text).table("oom_kills").to_dicts()
+    parts = {name: kill[f"group_{name}_bytes"] for name in ("anon", "file", "shmem", "kernel")}
+    assert parts == {
+        "anon": 84 * MIB, "file": 420 * MIB, "shmem": 400 * MIB, "kernel": 8 * MIB
+    }  # fmt: skip
+
+
+def test_groups_of_version_1_are_added_up() -> None:
+    [kill] = (
+        read_text(v1(anon=84, file=420, shmem=400) + KILL.format(kb=1))
+        .table("oom_kills")
+        .to_dicts()
+    )
+    assert (kill["group_anon_bytes"], kill["group_shmem_bytes"]) == (84 * MIB, 400 * MIB)
+    assert (kill["group_kernel_bytes"], kill["limit_bytes"]) == (8 * MIB, 512 * MIB)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "meaning", "action"),
+    [
+        ((84, 420, 8, 420), "420 MiB were files in memory", "writes the 420 MiB of files in"),
+        ((84, 420, 8, 0), "420 MiB were page cache", "420 MiB of page cache"),
+        ((84, 4, 424, 0), "424 MiB were memory of the kernel", "the 424 MiB of the kernel are"),
+        ((504, 0, 8, 0), "420 MiB of it of other processes", "processes of the group have 420"),
+    ],
+)
+def test_the_largest_part_that_the_victim_did_not_have_is_named(
+    sizes: tuple[int, int, int, int], meaning: str, action: str
+) -> None:
+    anon, file, kernel, shmem = sizes
+    text = v2(f"\n{AT}", anon=anon, file=file, kernel=kernel, shmem=shmem)
+    report = shown(text + KILL.format(kb=86016))
+    assert meaning in report
+    assert action in report
+    assert report.count("anonymous memory in its group") == 1
+
+
+def test_nothing_is_said_of_a_group_that_its_victim_had_whole() -> None:
+    text = v2("\n", anon=500, file=4, kernel=8, shmem=0) + KILL.format(kb=500 * 1024)
+    assert "kernel counted" not in shown(text)
