@@ -267,7 +267,7 @@ def compare(
 
     Raises:
         BadSettingError: a side has no run, or there is only one.
-        NoDataError: a run has no cycle.
+        NoDataError: a run has neither a cycle nor a benchmark.
         GctraceError: as `read`.
 
     >>> compare("samples/steady-go1.26.log", "samples/ballast-go1.26.log")["gc_per_s"].verdict

@@ -287,6 +287,15 @@ class NoDataError(GctraceError, ValueError):
         return cls(path, "no metrics with the memory or the GC cycles of a Go program", hint)
 
     @classmethod
+    def other_benchmarks(cls, path: str) -> NoDataError:
+        """Returns the error for benchmarks without gctrace that the other side does not have."""
+        hint = (
+            "Without gctrace, benchmarks are compared with those of the same name, and the other "
+            "side has none of them."
+        )
+        return cls(path, "no GC cycle, and no benchmark that both sides have", hint)
+
+    @classmethod
     def no_cycles(cls, path: str) -> NoDataError:
         """Returns the error for a run without a GC cycle, which cannot be compared."""
         hint = "Run it longer, under load: 5 cycles are the minimum, 20 or more are better."

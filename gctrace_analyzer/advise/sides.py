@@ -77,7 +77,7 @@ class Side:
         may_be_empty: a run may have no cycle, because other figures are compared too.
 
     Raises:
-        NoDataError: a run has no cycle.
+        NoDataError: a run has neither a cycle nor a benchmark.
     """
 
     def __init__(
@@ -90,11 +90,20 @@ class Side:
         self.label = label
         self.analyses = tuple(analysis for analysis, _ in runs)
         self.advices = tuple(advice for _, advice in runs)
-        for analysis in self.analyses:
-            if not analysis.has_figures and not may_be_empty:
-                sources = analysis.log.sources
-                raise NoDataError.no_cycles(sources[0].name if sources else "a frame of cycles")
+        for analysis in () if may_be_empty else self._without_figures:
+            if analysis.tables["benchmarks"].is_empty():
+                raise NoDataError.no_cycles(_name_of(analysis))
         self.measured = tuple(_measured(analysis) for analysis in self.analyses)
+
+    @property
+    def _without_figures(self) -> list[Analysis]:
+        """The runs with neither cycles nor metrics."""
+        return [analysis for analysis in self.analyses if not analysis.has_figures]
+
+    def require_figures(self) -> None:
+        """Raises an error if a run has nothing but benchmarks, and the other side none of them."""
+        for analysis in self._without_figures:
+            raise NoDataError.other_benchmarks(_name_of(analysis))
 
     @property
     def names(self) -> list[str]:
@@ -246,6 +255,11 @@ class Side:
             yield from analysis.findings
 
 
+def _name_of(analysis: Analysis) -> str:
+    sources = analysis.log.sources
+    return sources[0].name if sources else "a frame of cycles"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Pair:
     """A side compared with the baseline, metric by metric.
@@ -329,6 +343,9 @@ def _compare_two(
         error=measurement.alpha if measurement else ERROR,
         rounds=places,
     )
+    if measurement is None and not benchmarks:
+        before.require_figures()
+        after.require_figures()
     differing = (
         *_same_logs(before, after),
         *differences(

@@ -59,10 +59,19 @@ def plain(blocks: Iterable[Block], *, everything: bool = True) -> str:
 
 def lines(blocks: Iterable[Block], *, everything: bool = True) -> Iterator[Line]:
     """Yields a document line by line; without `everything`, what fits on one screen."""
+    before: Line | None = None
+    for line in _lines(blocks, everything=everything):
+        # Blocks without rows leave the empty lines around them.
+        if line or before != ():
+            yield line
+        before = line
+
+
+def _lines(blocks: Iterable[Block], *, everything: bool) -> Iterator[Line]:
     for block in blocks:
         if isinstance(block, Folded):
             folded = block.blocks() if everything else block.brief
-            yield from lines(folded, everything=everything)
+            yield from _lines(folded, everything=everything)
         else:
             yield from _rendered(block)
 

@@ -9,25 +9,32 @@ from gctrace_analyzer.analysis.compare.change import OTHER_MACHINE
 from gctrace_analyzer.analysis.compare.metrics import DECIDING, PER_OP
 from gctrace_analyzer.analysis.compare.sequential import SAME_SHARE
 from gctrace_analyzer.present.document import Folded, Paragraphs, Table
-from gctrace_analyzer.present.format import count, printable, shortened
-from gctrace_analyzer.present.sections.changes import label_of, percent, value
+from gctrace_analyzer.present.format import NONE, count, printable, shortened
+from gctrace_analyzer.present.sections.changes import (
+    interval,
+    label_of,
+    names_of,
+    percent,
+    value,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from gctrace_analyzer.advise.sides import Pair
     from gctrace_analyzer.analysis.compare.change import Change
     from gctrace_analyzer.present.document import Block
 
-_SHOWN = 16
-"""Benchmarks; of more, those that changed are shown first."""
+_SHOWN = 24
+"""Rows of all tables; of more, those that changed are shown first."""
 
 _NAMED = 3
 """Benchmarks that a sentence names."""
 
 _GC_CPU = "gc_cpu_ns_per_op"
-_ROOM = 30
-"""Characters of a name."""
+_ROOM = 40
+_LEAST = 24
+"""Characters of a name, and of one on a narrow terminal."""
 
 
 def verdict(pair: Pair) -> str:
@@ -57,7 +64,12 @@ def verdict(pair: Pair) -> str:
         own[metric].is_tested for own in pair.benchmarks.values() for metric in DECIDING
     ):
         return f"There is too little evidence to tell changes of {total} from chance."
-    return f"No significant change of allocation or GC CPU per operation in {total}."
+    known = " or GC CPU" if _shows_gc_cpu(pair) else ""
+    return f"No significant change of allocation{known} per operation in {total}."
+
+
+def _shows_gc_cpu(pair: Pair) -> bool:
+    return any(own[_GC_CPU].relative is not None for own in pair.benchmarks.values())
 
 
 def costs(pair: Pair) -> dict[str, list[str]]:
@@ -80,13 +92,14 @@ def _changed(change: Change) -> str:
 
 
 def blocks(pair: Pair) -> Iterator[Block]:
-    """Yields a table with one row per benchmark; Markdown folds those that did not change."""
-    if len(pair.benchmarks) <= _SHOWN:
+    """Yields a table per figure with one row per benchmark; of many, only what changed."""
+    if sum(len(table.rows) for table in tables(pair)) <= _SHOWN:
         yield from tables(pair)
+        shown = True
     else:
-        changed = [*dict.fromkeys(name for names in costs(pair).values() for name in names)]
-        brief = [_table(pair, changed)] if changed else []
+        brief = _tables(pair, changed=True)
         yield Folded("All benchmarks", partial(tables, pair), brief)
+        shown = bool(brief)
     notes = [
         f"Only in {printable(side.label)}: "
         + ", ".join(map(printable, sorted(alone)[:_NAMED]))
@@ -99,7 +112,13 @@ def blocks(pair: Pair) -> Iterator[Block]:
         notes.append(
             "No B/op and allocs/op: run the benchmarks with -benchmem to compare them."
         )
-    yield Paragraphs([*notes, _method(pair)], "dim", indent=2)
+    if not (pair.before.cycles and pair.after.cycles):
+        notes.append(
+            "No GC CPU/op: run the benchmarks of both sides with GODEBUG=gctrace=1 to compare it."
+        )
+    if shown:
+        notes.append(_method(pair))
+    yield Paragraphs(notes, "dim", indent=2)
 
 
 def other_machine(pair: Pair) -> Iterator[str]:
@@ -117,40 +136,54 @@ def other_machine(pair: Pair) -> Iterator[str]:
 
 
 def tables(pair: Pair) -> list[Table]:
-    """Returns a table with one row per benchmark, if there are any."""
-    return [_table(pair, [*pair.benchmarks])] if pair.benchmarks else []
+    """Returns a table per figure with one row per benchmark, if there are any."""
+    return _tables(pair, changed=False)
 
 
-def _table(pair: Pair, names: Sequence[str]) -> Table:
-    shown = [
-        metric.name
-        for metric in PER_OP
-        if any(pair.benchmarks[name][metric.name].after is not None for name in names)
-    ]
+def _tables(pair: Pair, *, changed: bool) -> list[Table]:
+    """Returns the tables that have rows; `changed`: only the rows with a significant change."""
+    several = [_table(pair, metric.name, changed=changed) for metric in PER_OP]
+    return [table for table in several if table.rows]
+
+
+def _table(pair: Pair, metric: str, *, changed: bool) -> Table:
+    own = {name: changes[metric] for name, changes in pair.benchmarks.items()}
+    shown = {
+        name: change
+        for name, change in own.items()
+        if (change.verdict in ("better", "worse") if changed else change.after is not None)
+    }
     rows = [
-        (label, *(_cell(pair.benchmarks[name][metric]) for metric in shown))
-        for name, label in zip(names, shortened(names, _ROOM), strict=True)
+        (
+            label,
+            value(metric, change.before),
+            value(metric, change.after),
+            _relative(change),
+            interval(change),
+            change.verdict or NONE,
+        )
+        for label, change in zip(shortened([*shown], _ROOM), shown.values(), strict=True)
     ]
-    return Table(("Benchmark", *map(label_of, shown)), "l" + "r" * len(shown), rows)
+    head = (label_of(metric), *names_of(pair), "change", "95 % interval", "")
+    return Table(head, "lrrrrl", rows, verdict=5, least=(_LEAST,), spare=(4,))
 
 
-def _cell(change: Change) -> str:
-    """Formats the value after, with its change if that is significant."""
-    number = value(change.metric, change.after)
-    if change.verdict in ("better", "worse"):
-        part = "new" if change.relative is None else percent(change.relative)
-        return f"{number} {part}"
-    return f"{number} {change.verdict}" if change.verdict else number
+def _relative(change: Change) -> str:
+    if change.relative is not None:
+        return percent(change.relative)
+    return "0 %" if change.delta == 0 else "from 0" if change.before == 0 else NONE
 
 
 def _method(pair: Pair) -> str:
     first = next(iter(pair.benchmarks.values()))["bytes_per_op"]
-    several = dict.fromkeys(map(str, filter(None, (first.before_runs, first.after_runs))))
-    runs = f", {' and '.join(several)} runs of each benchmark" if several else ""
+    several = [*dict.fromkeys(filter(None, (first.before_runs, first.after_runs)))]
+    runs = " and ".join(map(str, several))
+    runs = f"{runs} {'run' if several == [1] else 'runs'} of each benchmark. " if runs else ""
     return (
-        f"Values of {printable(pair.after.label)} with their change from "
-        f"{printable(pair.before.label)}{runs}. The 95 % intervals hold for all benchmarks "
-        f"together. ~: not significant, or at most {100 * SAME_SHARE:.0f} %. No mark: not judged, "
-        "because other work competed for the CPUs, the machine was slower, or there are too few "
-        "cycles. GC CPU: CPU time of the collector per operation."
+        f"{runs}The 95 % intervals of the changes hold for all benchmarks together. ~: not "
+        f"significant, or at most {100 * SAME_SHARE:.0f} %. –: not judged, because there are fewer "
+        "than five runs of each side (time/op), too few cycles (GC CPU/op), a slower machine, or "
+        "other work that competed for the CPUs."
+        + " GC CPU/op: CPU time of the collector per operation."
+        * _shows_gc_cpu(pair)
     )

@@ -123,12 +123,16 @@ def figures(pair: Pair, *, headline: bool = False, brief: Sequence[str] = ()) ->
         if (change.before is not None or change.after is not None)
         and (name in shown or not (headline or says_nothing(change)))
     ]
-    sides: tuple[str, ...] = ("before", "after")
-    if measured:
-        sides = tuple(brief) or _apart(
-            printable(pair.before.label), printable(pair.after.label)
-        )
-    return Table(("", *sides, "change", "95 % interval", ""), "lrrrrl", body, verdict=5)
+    return Table(
+        ("", *names_of(pair, brief), "change", "95 % interval", ""), "lrrrrl", body, verdict=5
+    )
+
+
+def names_of(pair: Pair, brief: Sequence[str] = ()) -> tuple[str, ...]:
+    """Returns what the columns of both sides are called; of measured ones, by `brief` or name."""
+    if not pair.measurement:
+        return ("before", "after")
+    return tuple(brief) or _apart(printable(pair.before.label), printable(pair.after.label))
 
 
 def says_nothing(change: Change) -> bool:

@@ -11,6 +11,7 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.present.document import (
     Folded,
     Gap,
+    Heading,
     Paragraphs,
     Sentence,
     Sentences,
@@ -84,11 +85,22 @@ def _several_sides(pairs: Sequence[Pair]) -> Iterator[Block]:
             Sentence("Load" if one.what == "load" else "Note", one.sentence, _KINDS[one.kind])
             for one in differences
         )
-    yield from settings(pairs, letters(pairs))
+    if all(pair.benchmarks for pair in pairs):
+        for pair in pairs:
+            yield Gap()
+            yield Heading(_against(pair))
+            yield from benchmarks.blocks(pair)
+    else:
+        yield from settings(pairs, letters(pairs))
     yield Gap()
     several = (*notes(pairs), *_on_pairs(pairs))
     yield _labelled(Sentence("Note", text, "bold") for text in several)
-    yield _remark(method(pairs))
+    if not all(pair.benchmarks for pair in pairs):
+        yield _remark(method(pairs))
+
+
+def _against(pair: Pair) -> str:
+    return f"{printable(pair.after.label)} against {printable(pair.before.label)}"
 
 
 def _opening(title: str, pairs: Sequence[Pair]) -> Iterator[Block]:
@@ -174,7 +186,9 @@ def source(side: Side, *, label: bool = False) -> str:
     parts = [shown if names else of_frame]
     if len(side.measured) > 1:
         parts.append(count(len(side.measured), "run"))
-    if names or side.cycles:
+    if side.benchmarks and not side.cycles:
+        parts += [count(len(side.benchmarks), "benchmark"), "no gctrace"]
+    elif names or side.cycles:
         parts.append(duration(side.seconds) if side.seconds else "no times")
         parts.append(count(side.cycles, "cycle"))
     title = printable(side.label)
@@ -198,7 +212,7 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
     for side in sides:
         thrashed = (finding for finding in side.findings() if finding.id == _THRASH)
         yield from (f"{side.label}: {finding.headline}" for finding in thrashed)
-        few = [part for part in side.measured if not part.long_enough]
+        few = [part for part in side.measured if not part.long_enough and not of_benchmarks]
         if few:
             least = min(few, key=lambda part: part.evidence)
             what = "cycle" if least.summary.cycles < DEFAULT.min_cycles else "interval"
@@ -278,8 +292,11 @@ decides only for a program that does as much work as it can."""
 
 def verdict(pairs: Sequence[Pair]) -> str:
     """Returns a comparison in one sentence."""
-    if len(pairs) == 1 and pairs[0].benchmarks:
+    of_benchmarks = all(pair.benchmarks for pair in pairs)
+    if len(pairs) == 1 and of_benchmarks:
         return benchmarks.verdict(pairs[0])
+    if of_benchmarks and pairs[0].measurement is None:
+        return " ".join(f"{_against(pair)}: {benchmarks.verdict(pair)}" for pair in pairs)
     if (measurement := pairs[0].measurement) is not None:
         return measured.verdict(pairs, measurement)
     return _verdict(pairs[0]) if len(pairs) == 1 else _best(pairs)
