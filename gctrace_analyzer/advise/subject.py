@@ -74,6 +74,18 @@ def root_cause(findings: Iterable[Finding]) -> Finding | None:
     return next(chain(proven, killed, own), None)
 
 
+_MOST_OF_HEAP = 0.5
+"""Share of the heap in use. If more of it holds no objects, that is what the memory is."""
+
+
+def wasted_memory(findings: Iterable[Finding]) -> str:
+    """Returns how much of the heap in use holds no objects, if it is most of it; or nothing."""
+    for finding in findings:
+        if finding.id == "GC036" and finding.figures["wasted_share"] > _MOST_OF_HEAP:
+            return finding.evidence
+    return ""
+
+
 def advised_process(analysis: Analysis) -> int | None:
     """Returns the process that the advice is for; None if there is no process.
 

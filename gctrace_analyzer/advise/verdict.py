@@ -24,6 +24,7 @@ from gctrace_analyzer.advise.subject import (
     advised_process,
     explained_kill,
     root_cause,
+    wasted_memory,
 )
 from gctrace_analyzer.advise.tight_limit import raising
 from gctrace_analyzer.analysis.rules import headline_levels
@@ -216,7 +217,9 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     if too_large := _too_large_for_container(advice):
         return Verdict("warn", f"{too_large} Otherwise {figures}.", _for_less_memory(advice))
     joined = f"{', and' if start.endswith('missing') else ':'} {figures}" if figures else ""
-    sentence = f"{start}{joined}. {grown}".rstrip()
+    sentence = " ".join(
+        filter(None, (f"{start}{joined}.", grown, wasted_memory(analysis.findings)))
+    )
     if growing is not None and advice.baseline.endless and not analysis.by_dumps:
         return Verdict("info", sentence, growing.advice)
     if better := _better_input(analysis, short=short, idle=idle):

@@ -15,6 +15,7 @@ from gctrace_analyzer.analysis import spans as spans_of
 from gctrace_analyzer.analysis import windows as windows_of
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.metrics import findings as metrics_findings
+from gctrace_analyzer.analysis.postmortem.memory_of_scavenger import memory_of_scavenger
 from gctrace_analyzer.analysis.rules import diagnose, headline_levels
 from gctrace_analyzer.analysis.settings import known, setters
 from gctrace_analyzer.analysis.settings.known import Settings
@@ -422,7 +423,7 @@ class Analysis:
                 self.log.tables["processes"],
                 self.episodes,
                 self.settings,
-                self.memory,
+                self.memory or memory_of_scavenger(self.tables),
                 self.post_mortems,
                 thresholds=self.thresholds,
                 growth_of=self.live_growth,

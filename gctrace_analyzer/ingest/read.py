@@ -232,11 +232,13 @@ def _read_all(
         known.add(facts.name)
         for part in own:
             notes += complete_part(part, options.clock)
-        part = _as_one(own)
-        notes += with_sizes(part)
-        if not any(facts.found.values()):
-            empty.append(sniff.unrecognised(facts, own[0].beginning))
-        parts.append(part)
+        parts.append(_as_one(own))
+    heaps = (frame["heap_end_mib"].max() for part in parts for frame in part.cycles)
+    heap_mib = max((float(heap) for heap in heaps if isinstance(heap, int)), default=None)
+    for part in parts:
+        notes += with_sizes(part, heap_mib)
+        if not any(part.facts.found.values()):
+            empty.append(sniff.unrecognised(part.facts, part.beginning))
     if empty and len(empty) == len(origins):
         raise empty[0]
     for error in empty:
@@ -248,8 +250,11 @@ def _read_all(
 _OF_SIZES = ("RSS", "Rss:", " RES ", "MEM USAGE", "MEMORY(bytes)")
 
 
-def with_sizes(part: Part) -> list[str]:
-    """Adds the memory of a process that an input shows to its dump; returns notes on it."""
+def with_sizes(part: Part, heap_mib: float | None = None) -> list[str]:
+    """Adds the memory of a process that an input shows to its dump; returns notes on it.
+
+    `heap_mib` is the largest heap of the cycles in all inputs; None without any.
+    """
     text, has_cycles = part.beginning, any(map(len, part.cycles))
     may_show = len(text) < sniff.SNIFF_BYTES and any(word in text for word in _OF_SIZES)
     if not (may_show if has_cycles else text):
@@ -257,7 +262,11 @@ def with_sizes(part: Part) -> list[str]:
     from gctrace_analyzer.ingest.memstats import dump_times, process_sizes
 
     dump_times.add(part.rows.get("memstats", ()), text)
-    return process_sizes.next_to_cycles(part) if has_cycles else process_sizes.added_to(part)
+    return (
+        process_sizes.next_to_cycles(part)
+        if has_cycles
+        else process_sizes.added_to(part, heap_mib)
+    )
 
 
 def _as_one(parts: list[Part]) -> Part:

@@ -34,7 +34,8 @@ class Memory(Plain):
     unknown the heap allocated; `needed_is` says which.
     `spare_mib` is the idle heap that was not returned, without what the program allocates until
     the heap goal: right after a cycle that is half of the goal under GOGC=100.
-    `resolution_mib` is the unit of the last printed digit.
+    `resolution_mib` is the unit of the last printed digit. Without `dumps`, the sizes are of the
+    last line of the scavenger.
     """
 
     source: str
@@ -65,6 +66,11 @@ class Memory(Plain):
     pool_hit_share: float | None
     resolution_mib: float | None
     advice: tuple[str, ...] = ()
+
+    @property
+    def is_of_scavenger(self) -> bool:
+        """Whether the sizes are of a line of the scavenger."""
+        return self.dumps == 0
 
     @property
     def in_use_max_mib(self) -> float | None:

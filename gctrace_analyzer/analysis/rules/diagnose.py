@@ -169,7 +169,7 @@ def diagnose(
         processes: `schema.PROCESSES`.
         episodes: `schema.EPISODES`.
         settings: GOGC, limits and other known settings.
-        memories: what MemStats dumps show, for each program.
+        memories: what MemStats dumps show, for each program, or the scavenger's last line.
         deaths: post-mortems.
         thresholds: the limits of all rules.
         growth_of: returns the growth of the live heap of a process.
@@ -198,8 +198,9 @@ def diagnose(
         )
         findings += _of_process(facts, rules)
     findings = _without_short_starts(findings, processes=len(summaries))
+    newest_go = _newest_go(settings, rows.values())
     for each_memory in memories:
-        findings += _check(MEMORY_RULES, MemoryFacts(each_memory, thresholds))
+        findings += _check(MEMORY_RULES, MemoryFacts(each_memory, thresholds, newest_go))
     for death in deaths:
         findings += _check(DEATH_RULES, DeathFacts(death, thresholds))
     if enriched.height:
@@ -216,6 +217,15 @@ def _go_versions(
     known = go_version(settings.value("go_version"))
     oldest, newest = (go_version(process.get(f"go_version_{end}")) for end in ("min", "max"))
     return known or oldest, known or newest
+
+
+def _newest_go(
+    settings: Settings, processes: Iterable[Mapping[str, Any]]
+) -> tuple[int, int] | None:
+    """Returns the newest Go release that any of the processes may have; None: any release."""
+    newest = [_go_versions(settings, process)[1] for process in processes]
+    known = [version for version in newest if version is not None]
+    return max(known) if known and len(known) == len(newest) else None
 
 
 def _check(rules: Iterable[Rule[Facts]], facts: Facts) -> list[Finding]:

@@ -190,10 +190,17 @@ class ProcessFacts:
 
 @frozen
 class MemoryFacts:
-    """The MemStats dumps of one program."""
+    """The MemStats dumps of one program, or the last line of its scavenger.
+
+    Attributes:
+        memory: the sizes.
+        thresholds: the limits of all rules.
+        newest_go: the newest Go release that the program may be built with; None: any.
+    """
 
     memory: Memory
     thresholds: Thresholds
+    newest_go: tuple[int, int] | None = None
 
 
 @frozen

@@ -12,6 +12,8 @@ from gctrace_analyzer.units import duration_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_SCAVENGER = " (last line of the scavenger)"
+
 
 @rule(
     "GC036",
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
     condition="HeapInuse - HeapAlloc is over {t.fragmentation_share:.0%} of HeapInuse and over "
     "{t.memory_min_mib:.0f} MiB.",
     advice="Reuse objects of the same size and lifetime, for example with `sync.Pool`.",
-    needs="HeapInuse and HeapAlloc of one moment",
+    needs="HeapInuse and HeapAlloc of one moment, or a scavenger line of Go up to 1.13 (inuse) and "
+    "the goal and size of the cycles around it",
     contradicted_by="a dump shortly after a large part of the heap was freed",
     source="golang/go#18896",
 )
@@ -34,8 +37,9 @@ def fragmentation(facts: MemoryFacts) -> Iterator[Evidence]:
     if wasted > max(t.memory_min_mib, t.fragmentation_share * in_use):
         yield Evidence(
             "info",
-            f"{wasted:,.0f} of {in_use:,.0f} MiB of heap in use hold no objects.",
-            {"fragmentation_mib": wasted},
+            f"{'At least ' * memory.is_of_scavenger}{wasted:,.0f} of {in_use:,.0f} MiB of heap in "
+            f"use hold no objects{_SCAVENGER * memory.is_of_scavenger}.",
+            {"fragmentation_mib": wasted, "wasted_share": wasted / in_use},
         )
 
 
@@ -48,7 +52,7 @@ def fragmentation(facts: MemoryFacts) -> Iterator[Evidence]:
     "{t.memory_min_mib:.0f} MiB.",
     advice="Set a memory limit (Go 1.19 and later), so that the runtime returns memory "
     "sooner; with earlier releases, call `debug.FreeOSMemory` after a peak.",
-    needs="HeapIdle and HeapReleased, and the room until the goal",
+    needs="HeapIdle and HeapReleased, or a line of the scavenger, and the room until the goal",
     contradicted_by="a load that needs the memory again within minutes",
     source="golang/go#33376",
 )
@@ -59,12 +63,28 @@ def unreleased_idle(facts: MemoryFacts) -> Iterator[Evidence]:
     if spare is None or not total:
         return
     if spare > max(t.memory_min_mib, t.idle_share * total):
-        yield Evidence(
-            "warn",
-            f"{spare:,.0f} of {total:,.0f} MiB are idle, more than the heap needs until its goal, "
-            "and were not returned to the operating system.",
-            {"spare_mib": spare},
+        # A line of Go 1.14 and later has no sizes of the heap in use.
+        is_least = memory.is_of_scavenger and memory.fragmentation_mib is None
+        of = f"At least {spare:,.0f}" if is_least else f"{spare:,.0f} of {total:,.0f}"
+        idle = (
+            f"{of} MiB are idle, more than the heap needs until its goal, and were not returned to "
+            f"the operating system{_SCAVENGER * memory.is_of_scavenger}."
         )
+        yield Evidence(
+            "warn", idle, {"spare_mib": spare}, headline=idle, advice=_to_return(facts)
+        )
+
+
+def _to_return(facts: MemoryFacts) -> str | None:
+    """Returns what makes a release without a memory limit return memory; None of others."""
+    if facts.newest_go is None or facts.newest_go >= (1, 19):
+        return None
+    by_itself = (
+        " Go up to 1.12 returns by itself only what was idle for five minutes."
+        if facts.newest_go < (1, 14)
+        else ""
+    )
+    return f"Call `debug.FreeOSMemory` after a peak, or lower the peak.{by_itself}"
 
 
 def _place(facts: DeathFacts) -> tuple[str, ...]:

@@ -192,10 +192,11 @@ def sizes(text: str, *, prose: bool = True) -> dict[str, int]:
     return own
 
 
-def added_to(part: Part) -> list[str]:
+def added_to(part: Part, heap_mib: float | None = None) -> list[str]:
     """Adds the sizes that an input without cycles shows to its last dump; returns notes on them.
 
     An input that has nothing else shows a container if its limit is known, or only the notes.
+    `heap_mib` is the largest heap that the cycles in other inputs show.
     """
     text = part.beginning
     known = sizes(text)
@@ -215,7 +216,7 @@ def added_to(part: Part) -> list[str]:
     dumps, frame = part.rows.get("memstats", []), part.memstats
     is_all = not any(part.facts.found.values())
     if is_all and not notes:
-        notes += alone(sizes(text, prose=False))
+        notes += alone(sizes(text, prose=False), heap_mib)
     if is_all and notes:
         part.facts.found = {"notes": len(notes)}
         of = next((name for name in _OF if 0 < known.get(name, 0) < _UNLIMITED), None)
@@ -256,13 +257,16 @@ def next_to_cycles(part: Part) -> list[str]:
     for fact, words in _NEXT_TO.items():
         if fact in known:
             size_mib = known[fact] / MIB
-            beyond = size_mib - heap_mib
-            rest = _BEYOND if beyond > max(_MUCH_MIB, _MUCH * size_mib) else ""
-            return [
-                f"{part.facts.name}: {size_text(size_mib)} were {words}; the heap of these cycles "
-                f"was {size_text(heap_mib)} at most.{rest}"
-            ]
+            heap = _of_heap(size_mib, heap_mib, "these cycles")
+            return [f"{part.facts.name}: {size_text(size_mib)} were {words}; {heap}"]
     return []
+
+
+def _of_heap(size_mib: float, heap_mib: float, cycles: str) -> str:
+    """Returns how large the heap of cycles was, and what the rest of the memory may be."""
+    beyond = size_mib - heap_mib
+    rest = _BEYOND if beyond > max(_MUCH_MIB, _MUCH * size_mib) else ""
+    return f"the heap of {cycles} was {size_text(heap_mib)} at most.{rest}"
 
 
 _NEXT_TO = {"resident": "resident", "charged": "charged to the container, files included"}
@@ -398,17 +402,21 @@ def _whole(known: Mapping[str, int]) -> str:
     )
 
 
-def alone(known: Mapping[str, int]) -> Iterator[str]:
-    """Yields the sizes of a process or container of which nothing else is known."""
+def alone(known: Mapping[str, int], heap_mib: float | None = None) -> Iterator[str]:
+    """Yields the sizes of a process or container of which at most the heap is known (MiB)."""
     resident, peak, virtual = (known.get(name, 0) for name in ("resident", "peak", "virtual"))
     if whole := _whole(known):
         anonymous = known.get("anonymous")
         of_these = f", {_mib(anonymous)} of them anonymous memory" if anonymous else ""
         most = f" ({_mib(peak)} at most)" if peak > resident > 0 else ""
-        yield (
-            f"{whole}{most}{of_these}. Whether that is Go's heap or memory outside Go, MemStats "
-            "of the same time shows (heap?debug=1, /debug/vars)."
+        size_mib = (resident or known.get("charged", 0)) / MIB
+        rest = (
+            ". Whether that is Go's heap or memory outside Go, MemStats of the same time shows "
+            "(heap?debug=1, /debug/vars)."
+            if heap_mib is None
+            else f"; {_of_heap(size_mib, heap_mib, 'the GC cycles in the input')}"
         )
+        yield f"{whole}{most}{of_these}{rest}"
     if virtual > 2 * resident > 0:
         yield f"The {_mib(virtual)} of address space (VSZ, VIRT) are not memory in use."
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import programs
+from gctrace_analyzer.analysis.postmortem.memory_of_scavenger import (
+    idle_kept_mib,
+    last_scavenge,
+)
 from gctrace_analyzer.analysis.settings.releases import keeps_returned, may_limit
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
 from gctrace_analyzer.ingest.rows import distinct
@@ -134,7 +138,7 @@ def memory_sentences(report: Report) -> Iterator[str]:
         if mib(size) not in said
     ]
     yield from (text for _, text in sorted(sentences, reverse=True)[:_MOST_SENTENCES])
-    yield from of_scavenger(report.analysis.tables)
+    yield from of_scavenger(report.analysis.tables, is_said=_says_idle(report))
 
 
 def _not_heap(row: Mapping[str, int | None]) -> Iterator[tuple[float, str]]:
@@ -260,7 +264,7 @@ def _of_runtime(row: Mapping[str, int | None]) -> Iterator[_Part]:
 
 def shows_scavenger(tables: Mapping[str, pl.DataFrame]) -> bool:
     """Returns whether the last such line is worth a word: someone asked for it, or much is idle."""
-    if (last := _last_scavenge(tables)) is None:
+    if (last := last_scavenge(tables)) is None:
         return False
     if last["idle_mib"] is None or last["sys_mib"] is None:
         # Only GODEBUG=scavtrace=1 prints it; what Go up to 1.13 prints is part of gctrace.
@@ -268,23 +272,24 @@ def shows_scavenger(tables: Mapping[str, pl.DataFrame]) -> bool:
     return bool(last["idle_mib"] > max(LEAST_MIB, MUCH * last["sys_mib"]))
 
 
-def _last_scavenge(tables: Mapping[str, pl.DataFrame]) -> Row | None:
-    known = tables["scavenges"].drop_nulls("released_total_kib")
-    return None if known.is_empty() else known.row(-1, named=True)
+def _says_idle(report: Report) -> bool:
+    """Returns whether a finding has the sizes of the scavenger's last line."""
+    is_alone = not report.analysis.memory
+    return is_alone and any(finding.id == "GC037" for finding in report.analysis.findings)
 
 
-def _idle_kept_mib(scavenge: Row) -> float:
-    kept: float = scavenge["idle_mib"] - scavenge["released_total_kib"] / 1024
-    return max(0.0, kept)
+def of_scavenger(tables: Mapping[str, pl.DataFrame], *, is_said: bool = False) -> Iterator[str]:
+    """Yields how much memory is idle and how much of it was returned, by the last such line.
 
-
-def of_scavenger(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
-    """Yields how much memory is idle and how much of it was returned, by the last such line."""
-    if (last := _last_scavenge(tables)) is None:
+    If a finding has said how much is idle, yields only what qualifies it.
+    """
+    if (last := last_scavenge(tables)) is None:
         return
     returned = mib(last["released_total_kib"] / 1024)
-    if last["idle_mib"] is not None and last["sys_mib"] is not None:
-        kept = _idle_kept_mib(last)
+    if is_said:
+        pass
+    elif last["idle_mib"] is not None and last["sys_mib"] is not None:
+        kept = idle_kept_mib(last)
         later = (
             " Go up to 1.12 returns memory that was idle for five minutes, debug.FreeOSMemory "
             "all of it at once; until then it counts as resident."

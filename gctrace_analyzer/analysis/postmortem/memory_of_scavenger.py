@@ -1,0 +1,88 @@
+"""What the last line of the scavenger shows of the heap: what is idle, kept and returned."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
+    from gctrace_analyzer.schema import Row
+
+
+def last_scavenge(tables: Mapping[str, pl.DataFrame]) -> Row | None:
+    """Returns the last line with the memory that is returned in all; None without one."""
+    known = tables["scavenges"].drop_nulls("released_total_kib")
+    return None if known.is_empty() else known.row(-1, named=True)
+
+
+def idle_kept_mib(scavenge: Row) -> float:
+    """Returns the idle memory that is not returned, in MiB, of a line with all sizes."""
+    kept: float = scavenge["idle_mib"] - scavenge["released_total_kib"] / 1024
+    return max(0.0, kept)
+
+
+def memory_of_scavenger(tables: Mapping[str, pl.DataFrame]) -> tuple[Memory, ...]:
+    """Returns what the last line shows, as a dump does; none if it or its cycles are missing.
+
+    A cycle before or after the line bounds the heap at its time: what is marked live is in use,
+    and up to the goal, or the end if that is higher, the program allocates without a cycle. Up to
+    Go 1.13 the line has the sizes. Later it has the share in use of what is kept, truncated to
+    whole percent: the live heap then gives lower bounds.
+
+    Source: scavenge of runtime/mheap.go (go1.13), printScavTrace of runtime/mgcscavenge.go.
+    """
+    line = last_scavenge(tables)
+    heap = None if line is None else _heap_near(line, tables["cycles"])
+    if line is None or heap is None:
+        return ()
+    live, most = heap
+    kept = _kept_mib(line, live)
+    return () if kept is None else (_memory(line, kept, live, most),)
+
+
+def _heap_near(line: Row, cycles: pl.DataFrame) -> tuple[float, float] | None:
+    """Returns the least live heap and the largest heap around a line, in MiB; None: unknown."""
+    if line["process"] is None:
+        return None
+    after = line["after_gc"] or 0
+    near = cycles.filter(
+        pl.col("process") == line["process"], pl.col("gc_num").is_between(after, after + 1)
+    )
+    live, goal, end = near.select(
+        pl.col("heap_live_mib").min(),
+        pl.col("heap_goal_mib").max(),
+        pl.col("heap_end_mib").max(),
+    ).row(0)
+    return None if None in (live, goal, end) else (float(live), float(max(goal, end)))
+
+
+def _kept_mib(line: Row, live_mib: float) -> float | None:
+    """Returns the idle memory that is kept, or its lower bound, in MiB; None: unknown."""
+    if line["idle_mib"] is not None and line["sys_mib"] is not None:
+        return idle_kept_mib(line)
+    in_use_pct = line["heap_in_use_pct"]
+    return None if in_use_pct is None else max(live_mib * (100 / (in_use_pct + 1) - 1), 0.0)
+
+
+def _memory(line: Row, kept_mib: float, live_mib: float, most_mib: float) -> Memory:
+    from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
+
+    returned_mib, in_use_mib = line["released_total_kib"] / 1024, line["inuse_mib"]
+    unknown: dict[str, Any] = dict.fromkeys(field.name for field in fields(Memory))
+    known = {
+        "source": str(line["source"]),
+        "dumps": 0,
+        "heap_sys_mib": line["sys_mib"] or live_mib + kept_mib + returned_mib,
+        "released_mib": returned_mib,
+        "idle_unreleased_mib": kept_mib,
+        "spare_mib": max(kept_mib - (most_mib - live_mib), 0.0),
+        "fragmentation_mib": None if in_use_mib is None else max(in_use_mib - most_mib, 0.0),
+        "alloc_mib": most_mib,
+        "advice": (),
+    }
+    return Memory(**unknown | known)
