@@ -17,6 +17,7 @@ FEW_RUNS = (
     "there are fewer than five runs of each side, so that it is unknown how much times differ"
 )
 FEW_ROUNDS = "there are too few rounds for an interval"
+FIXED_TIME = "all runs took the same time, whatever the setting"
 NOT_POSITIVE = "a value is 0 or less, so changes are no factors"
 MAXIMUM = "it is a maximum, or close to one"
 UNBOUNDED = "by chance it may change by any factor"

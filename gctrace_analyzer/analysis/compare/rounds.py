@@ -11,7 +11,12 @@ from dataclasses import field, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from gctrace_analyzer.analysis.compare.change import FEW_ROUNDS, NOT_POSITIVE, Change
+from gctrace_analyzer.analysis.compare.change import (
+    FEW_ROUNDS,
+    FIXED_TIME,
+    NOT_POSITIVE,
+    Change,
+)
 from gctrace_analyzer.analysis.compare.sequential import interval, rounds_needed
 from gctrace_analyzer.frozen import Plain, frozen
 
@@ -28,6 +33,11 @@ ERROR = 0.05
 
 FEWEST_ROUNDS = 6
 """Rounds. With fewer, figures that do not decide have intervals too wide to be of use."""
+
+FIXED_SPREAD = 0.003
+"""Share by which the fastest third of all runs differs at most, and the fastest run of each side
+from that of another, if the program runs for a fixed time: other work only lengthens it. Runs of
+programs that end when their work is done differ by 1 % and more."""
 
 SettingValue: TypeAlias = float | Literal["off"] | None
 """A value of GOGC or of the memory limit in MiB; None: what the command's own environment has."""
@@ -114,7 +124,7 @@ class Measurement:
     Attributes:
         sides: the names of the sides, the baseline first.
         runs: all runs.
-        metrics: what is measured; the first one decides.
+        metrics: what is measured; the first one that can differ decides.
         fixed: whether the number of rounds was fixed before the first.
         most: the rounds at most.
     """
@@ -127,8 +137,20 @@ class Measurement:
 
     @property
     def decider(self) -> OutsideMetric:
-        """The metric that decides."""
-        return self.metrics[0]
+        """The metric that decides: of a program that runs for a fixed time, not its run time."""
+        first, *others = self.metrics
+        return others[0] if others and first == WALL and self.fixed_time_s else first
+
+    @property
+    def fixed_time_s(self) -> float | None:
+        """The run time in seconds if it is the same under all settings, whatever they are."""
+        sides = [[run.wall_s or 0.0 for run in self.counted(side)] for side in self.sides]
+        if min(map(len, sides)) < FEWEST_ROUNDS // 2:
+            return None
+        times = sorted(time for side in sides for time in side)
+        third, slowest = times[len(times) // 3], max(map(min, sides))
+        is_fixed = 0 < max(third, slowest) <= (1 + FIXED_SPREAD) * times[0]
+        return times[0] if is_fixed else None
 
     @property
     def rounds(self) -> int:
@@ -231,6 +253,8 @@ class Measurement:
     ) -> Change:
         if not pairs or change.before is None:
             return change
+        if metric == WALL and self.decider != WALL and self.fixed_time_s:
+            return replace(change, no_verdict_because=FIXED_TIME)
         if (difference := self._interval(metric, pairs)) is None:
             return replace(change, no_verdict_because=NOT_POSITIVE)
         if difference.low is None or difference.high is None:

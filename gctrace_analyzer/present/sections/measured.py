@@ -152,6 +152,14 @@ _REPEATED = " A disturbed run was repeated: the log of the second try has -again
 
 def notes(measurement: Measurement) -> Iterator[str]:
     """Yields what may have changed the figures besides the settings."""
+    if (took := measurement.fixed_time_s) and measurement.metrics[0] == WALL:
+        yield (
+            f"Run time is no result: the program took {duration(took)} under every setting, and "
+            "longer only by chance, so it probably runs for a fixed time. "
+            f"{label_of(measurement.decider.name)} is compared instead. If the program does as "
+            "much work as it can in this time, print how much it did and compare that "
+            "(--metric-up NAME=REGEX)."
+        )
     runs = [run for run in measurement.runs if not run.warm_up and run.error is None]
     disturbed = [run for run in runs if run.disturbed]
     if disturbed:

@@ -1,0 +1,37 @@
+"""Runs made in rounds: which figure decides."""
+
+from __future__ import annotations
+
+from gctrace_analyzer.analysis.compare.rounds import CPU, RSS, WALL, Measurement, TrialRun
+from gctrace_analyzer.present.sections import measured
+
+DELAYS = (0.002, 0.001, 0.0, 0.15, 0.004, 0.001)
+"""How much longer than its fixed time a run takes, in seconds."""
+
+
+def measurement(base_s: float, other_s: float, spread: float = 1.0) -> Measurement:
+    """Returns six rounds of two sides that take these times, and half the CPU on the second."""
+    runs = [
+        TrialRun(side, number, wall_s=took + spread * delay, cpu_s=cpu + delay)
+        for number, delay in enumerate(DELAYS, start=1)
+        for side, took, cpu in (("a", base_s, 2.0), ("b", other_s, 1.0))
+    ]
+    return Measurement(("a", "b"), tuple(runs), (WALL, CPU, RSS), fixed=False, most=20)
+
+
+def test_the_run_time_of_a_fixed_time_decides_nothing() -> None:
+    fixed = measurement(10.0, 10.0)
+    assert fixed.fixed_time_s == 10.0
+    assert fixed.decider == CPU
+    changes = fixed.changes("b")
+    assert changes["wall_s"].verdict is None
+    assert "whatever the setting" in str(changes["wall_s"].no_verdict_because)
+    assert changes["cpu_s"].verdict == "better"
+    assert "CPU time is compared instead" in " ".join(measured.notes(fixed))
+
+
+def test_run_times_that_differ_decide() -> None:
+    for one in (measurement(10.0, 9.0), measurement(1.0, 1.0, spread=20.0)):
+        assert one.fixed_time_s is None
+        assert one.decider == WALL
+        assert not [*measured.notes(one)]
