@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Never
@@ -316,21 +315,21 @@ class Run(Suggesting):
         """
         return self._of(selection.one_process(self._analysis, number))
 
-    def between(self, begin: units.Duration, end: units.Duration = math.inf) -> Run:
+    def between(self, begin: units.Duration, end: units.Duration | None = None) -> Run:
         """Returns the run of the cycles that start from one time on and before another.
 
         Kills after the range have no post-mortem. By wall time, filter the frame:
         `gca.read(run.cycles.filter(pl.col("wall_time") >= time))` is a run too.
 
         Args:
-            begin: since the start of each process: seconds, `"60s"`, or a timedelta.
+            begin: since the start of each process: seconds, `"60s"`, or a timedelta. Or both ends:
+                `"60s..120s"`, `"60s.."` or `"..120s"`.
             end: in the same form; by default the end of the log.
 
         Raises:
             BadSettingError: a time is not a duration, or no cycle started in the range.
         """
-        low = units.duration_s(begin, argument="begin")
-        high = math.inf if end == math.inf else units.duration_s(end, argument="end")
+        low, high = units.range_s(begin, end, argument="between")
         return self._of(selection.between(self._analysis, low, high))
 
     def line_range(self, first: int, last: int) -> Run:

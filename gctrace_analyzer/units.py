@@ -366,6 +366,31 @@ def span_s(value: str, *, argument: str = "range") -> tuple[float, float]:
     return low, high
 
 
+def range_s(
+    begin: Duration, end: Duration | None = None, *, argument: str = "range"
+) -> tuple[float, float]:
+    """Returns both ends of a range in seconds, from one text or from a time for each end.
+
+    Raises:
+        BadSettingError: as `span_s`.
+
+    >>> range_s("60s..2m"), range_s(5, "10s"), range_s("90s")
+    ((60.0, 120.0), (5.0, 10.0), (90.0, inf))
+    """
+    if end is None and isinstance(begin, str) and ".." in begin:
+        return span_s(begin, argument=argument)
+    try:
+        low = duration_s(begin, argument=argument)
+        high = math.inf if end in (None, math.inf) else duration_s(end, argument=argument)
+    except BadSettingError as err:
+        expected = "durations such as 90s, 1m30s or 250ms, or a range such as 60s..120s"
+        raise BadSettingError(argument, err.value, expected) from err
+    if high < low:
+        # The text has both ends in the right order.
+        return span_s(f"{begin}..{end}", argument=argument)
+    return low, high
+
+
 def gogc_percent(value: str | float | None, *, argument: str = "gogc") -> float | None:
     """Returns GOGC in percent; None when it is off.
 

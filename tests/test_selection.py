@@ -93,3 +93,14 @@ def test_a_report_says_what_is_selected(two: Path, capsys: pytest.CaptureFixture
     assert json.loads(capsys.readouterr().out)["selection"] == "2s..5s"
     assert main([str(two), "-f", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["selection"] is None
+
+
+def test_a_range_is_written_as_for_the_command_line() -> None:
+    run = gca.read("samples/steady-go1.26.log")
+    for part in (run.between("0.5s..1s"), run.between("500ms", "1s")):
+        assert part.cycles.equals(run.between(0.5, 1.0).cycles)
+    assert run.between("1s..").cycles.equals(run.between(1).cycles)
+    with pytest.raises(gca.BadSettingError, match=r"Did you mean 2s\.\.5s\?"):
+        run.between("5s..2s")
+    with pytest.raises(gca.BadSettingError, match=r"or a range such as 60s\.\.120s"):
+        run.between("2s-5s")
