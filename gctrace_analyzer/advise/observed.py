@@ -32,6 +32,7 @@ from gctrace_analyzer.analysis.settings.releases import go_version
 from gctrace_analyzer.analysis.settings.search import COMMON, DEFAULT_GOGC, cost_of
 from gctrace_analyzer.analysis.settings.setters import Eased, limit_eased, limit_sets_most_goals
 from gctrace_analyzer.analysis.thresholds import DEFAULT, roomy_limit
+from gctrace_analyzer.analysis.timeline.levels import Moved, moved
 from gctrace_analyzer.ingest.gctrace.columns import CPU_TIMES
 from gctrace_analyzer.ingest.rows import complete, of_process, since, unforced, where, without
 from gctrace_analyzer.units import MIB, duration_text
@@ -75,7 +76,12 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     is_last = pl.col("gc_num") > regime.first_gc if changed else pl.lit(value=True)
     if (eased := limit_eased(own)) is not None:
         is_last &= pl.col("start_s") > eased.until_s
-    if changed or eased:
+    move = moved(own.filter(is_last))
+    if move is not None and move.cycles > FEW_CYCLES:
+        # The first cycle of a smaller heap still had the goal of the larger one.
+        is_last &= pl.col("start_s") > move.at_s
+        highest = Highest.of(cycles.filter(is_last))
+    if changed or eased or move:
         cycles, own = cycles.filter(is_last), own.filter(is_last)
     # To calculate it again would take as long as a quarter of the load.
     known = own[["effective_gogc", "counted_pauses"]]
@@ -118,8 +124,11 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     refused = refused or _misfit(load, model)
     warnings = (
         *_change_warning(regime if changed else None, eased),
+        *_move_warning(move),
         *_setting_warning(regime, settings),
-        *_warnings(load, model, refused=bool(refused), is_part=changed or thrashed),
+        *_warnings(
+            load, model, refused=bool(refused), is_part=changed or thrashed or move is not None
+        ),
         *_version_warning(load, settings),
         *_quota_warning(load),
         *_burst_warning(steady, settings),
@@ -176,6 +185,22 @@ def _change_warning(regime: Regime | None, eased: Eased | None) -> Iterator[str]
             f"{since}; a program that calls `debug.SetGCPercent`, `debug.SetMemoryLimit` or "
             "`runtime.GOMAXPROCS` overrides the environment variable, so change it there"
         )
+
+
+def _move_warning(move: Moved | None) -> Iterator[str]:
+    """Yields the two levels of the live heap, and which of them the predictions are for."""
+    if move is not None:
+        holds = (
+            "; a GOMEMLIMIT has to hold the larger heap as well, if it can return"
+            if move.after_mib < move.before_mib
+            else ""
+        )
+        which = (
+            f"predicted from the cycles since then{holds}"
+            if move.cycles > FEW_CYCLES
+            else f"only {move.cycles} cycles, so the predictions are of both"
+        )
+        yield f"{move.text}: {which}"
 
 
 def _setting_warning(regime: Regime, settings: Settings) -> Iterator[str]:

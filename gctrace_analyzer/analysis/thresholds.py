@@ -280,11 +280,14 @@ class Thresholds:
     step_share: float = 0.5
     """Relative change of the live heap's median. A smaller step is common load variation."""
 
+    step_least_time: float = 0.1
+    """Share of the log's time that each level lasts. A shorter one is a start-up or a spike."""
+
     step_spread: float = 0.15
     """Relative standard deviation of the live heap. Above it the heap is not at a level."""
 
     step_drift: float = 0.35
-    """Change within a half, relative to that between the halves. Steady growth has 2/3."""
+    """Change within a level, relative to that between the levels. Steady growth has 2/3."""
 
     spike_times: float = 2.0
     """Times the median of the surrounding cycles. A spike doubles the heap goal as well."""

@@ -12,6 +12,7 @@ import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
+from gctrace_analyzer.analysis.timeline.levels import moved
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import column_of, complete, median, since, where, with_largest
 from gctrace_analyzer.units import between_text, digits, duration_text
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.settings.regimes import Regime
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.analysis.thresholds import Thresholds
+    from gctrace_analyzer.analysis.timeline.levels import Moved
     from gctrace_analyzer.analysis.trend import LiveGrowth
     from gctrace_analyzer.schema import Row
 
@@ -133,6 +135,11 @@ class ProcessFacts:
         """The live heap of the cycles with a time, and their lines."""
         needed = self.cycles[["start_s", "heap_live_mib", "source", "line_no"]]
         return complete(needed, "start_s", "heap_live_mib")
+
+    @cached_property
+    def moved(self) -> Moved | None:
+        """The level that the live heap moved to and stayed at; None without one."""
+        return moved(self.cycles, self.thresholds)
 
     @cached_property
     def limit_sets_most_goals(self) -> bool:

@@ -146,8 +146,9 @@ _SPIKE_POINTS = 2000
     meaning="The live heap was far larger for a short time, and so was the next heap goal.",
     condition="In some cycles the live heap is over {t.spike_times:g} times the median of the "
     "surrounding cycles (half of the log), and over {t.growth_min_mib:g} MiB above that median. "
-    "The last cycle is not one of them; its live heap is under {t.spike_back_times:g} times the "
-    "median of the whole log. Needs at least {t.short_log_cycles} cycles.",
+    "Neither the first nor the last cycle is one of them; the last live heap is under "
+    "{t.spike_back_times:g} times the median of the whole log, and is no other level (GC022). "
+    "Needs at least {t.short_log_cycles} cycles.",
     advice="Find out what was in memory at that time. If it must be there, set a memory limit: it "
     "caps the heap goal that follows.",
     needs="live heap of at least {t.short_log_cycles} cycles",
@@ -157,7 +158,7 @@ _SPIKE_POINTS = 2000
 def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     """Looks for cycles whose live heap is far above that of the cycles around them."""
     t, timed = facts.thresholds, facts.timed_live_heaps
-    if len(timed) < t.short_log_cycles:
+    if len(timed) < t.short_log_cycles or facts.moved is not None:
         return
     live = timed["heap_live_mib"].cast(pl.Float64)
     low, high_mib = minimum(live), maximum(live)
@@ -170,7 +171,9 @@ def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     around = medians.gather(pl.int_range(len(live), eager=True) // step)
     high = (live > t.spike_times * around) & (live - around > t.growth_min_mib)
     spikes = where(timed, high)
-    if len(spikes) and live[-1] < t.spike_back_times * median(live) and not high[-1]:
+    is_back = live[-1] < t.spike_back_times * median(live) and not high[-1]
+    # What the log begins with did not rise for a short time.
+    if len(spikes) and is_back and not high[0]:
         yield Evidence(
             "info",
             f"In {cycles_text(len(spikes))} the live heap was over {t.spike_times:g} times the "
@@ -185,12 +188,12 @@ def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     "live-heap-step",
     meaning="The live heap moved to another level and stayed there, so GC costs changed for "
     "good.",
-    condition="The medians of the live heap in the two halves of the log (without the first 2 "
-    "cycles) differ by over {t.step_share:.0%} of the smaller one, and each half has a "
-    "relative standard deviation under {t.step_spread:.0%} and stays at its level: the medians "
-    "of its first and its last third differ by at most {t.step_drift:.0%} of the difference "
-    "between the halves, which steady growth exceeds. Needs at least {t.short_log_cycles} "
-    "cycles.",
+    condition="The median of {t.min_cycles} live heaps moves by over {t.step_share:.0%} of the "
+    "smaller one, to a level that it did not have before and keeps to the end. Both levels last "
+    "for {t.min_cycles} cycles and {t.step_least_time:.0%} of the log's time, have a relative "
+    "standard deviation under {t.step_spread:.0%}, and stay: the medians of their first and last "
+    "thirds differ by at most {t.step_drift:.0%} of the step, which steady growth exceeds. Needs "
+    "at least {t.short_log_cycles} cycles.",
     advice="Find out what happened between the two levels, such as a filled cache, a release "
     "or a ballast.",
     needs="live heap of at least {t.short_log_cycles} cycles",
@@ -199,36 +202,16 @@ def live_heap_spike(facts: ProcessFacts) -> Iterator[Evidence]:
     explained_by=("GC021",),
 )
 def live_heap_step(facts: ProcessFacts) -> Iterator[Evidence]:
-    """Compares the live heap in the two halves of the log."""
-    t, timed = facts.thresholds, facts.timed_live_heaps
-    if len(timed) < t.short_log_cycles:
-        return
-    live = timed["heap_live_mib"].cast(pl.Float64)
-    halves = live[2 : len(live) // 2], live[len(live) // 2 :]
-    if min(map(len, halves)) < t.min_cycles:
-        return
-    before, after = map(median, halves)
-    spreads = [half.std() for half in halves]
-    steady = all(
-        isinstance(spread, float) and spread < t.step_spread * level
-        for spread, level in zip(spreads, (before, after), strict=True)
-    )
-    step = abs(after - before)
-    # Halves of a heap that grows all the time differ as well, but neither is a level.
-    steady = steady and all(_drift(half) <= t.step_drift * step for half in halves)
-    if steady and step > t.step_share * min(before, after) > 0:
+    """Looks for a level of the live heap that it moved to and stayed at."""
+    if (move := facts.moved) is not None:
+        text = move.text
         yield Evidence(
             "info",
-            f"The live heap was {before:,.0f} MiB in the first half and {after:,.0f} MiB in "
-            "the second.",
-            {"before_mib": before, "after_mib": after},
+            f"{text[0].upper()}{text[1:]}.",
+            {"before_mib": move.before_mib, "after_mib": move.after_mib},
+            start_s=move.at_s,
+            headline=f"{text[0].upper()}{text[1:]}, so GC costs changed for good.",
         )
-
-
-def _drift(half: pl.Series) -> float:
-    """Returns by how much the last third of a series differs from the first, in its unit."""
-    third = len(half) // 3
-    return abs(median(half.tail(third)) - median(half.head(third)))
 
 
 @rule(

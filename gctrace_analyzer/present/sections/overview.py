@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from gctrace_analyzer.analysis.settings.naming import (
     distinct,
     gogc_name,
@@ -14,6 +16,7 @@ from gctrace_analyzer.analysis.settings.naming import (
     setting_text,
 )
 from gctrace_analyzer.ingest.processes import distinct_names
+from gctrace_analyzer.ingest.rows import not_null
 from gctrace_analyzer.present.document import KeyFigure, Table
 from gctrace_analyzer.present.format import (
     NONE,
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
+    from gctrace_analyzer.analysis.rules.finding import Finding
     from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.schema import Row
@@ -345,11 +349,22 @@ def _these(s: Summary, one: str, several: str) -> str:
 
 
 def _live(report: Report, median: str) -> tuple[str, str]:
-    """Returns the live heap and what it is: the median, or the last if a death is the subject."""
+    """Returns the live heap and what it is: the median, that since it moved, or before a death."""
     growth, death = _growth(report), _death(report)
+    if death is None and (moved := _moved(report)) is not None:
+        at, before = moved.start_s or 0.0, live_heap(moved.figures["before_mib"])
+        since = f"since {duration(at)}; {before} before"
+        return live_heap(moved.figures["after_mib"]), since
     if death is None:
         return median, growth
     return live_heap(death.live_mib), f"last; {growth.replace('median', f'median {median}')}"
+
+
+def _moved(report: Report) -> Finding | None:
+    """Returns the finding that the live heap of the only process moved to another level."""
+    if len(report.analysis.tables["processes"]) > 1:
+        return None
+    return next((each for each in report.analysis.findings if each.id == "GC022"), None)
 
 
 def _death(report: Report) -> PostMortem | None:
@@ -361,11 +376,15 @@ def _death(report: Report) -> PostMortem | None:
 
 
 def _goal(report: Report, median: str) -> tuple[str, str]:
-    """Returns the heap goal and who set it: the median, or the last if a death is the subject.
+    """Returns the heap goal and who set it: that of the live heap that is shown.
 
     A median under the last live heap would look like a limit that leaves no room.
     """
     death, setter = _death(report), _setter(report)
+    if death is None and (moved := _moved(report)) is not None:
+        later = report.analysis.cycles.filter(pl.col("start_s") > moved.start_s)
+        goal = not_null(later["heap_goal_mib"]).median()
+        median = mib(goal) if isinstance(goal, float) else median
     if death is None or not (last := death.next_goal_mib or death.goal_mib):
         return median, setter
     which = "next" if death.next_goal_mib else "last"

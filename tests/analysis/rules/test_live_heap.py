@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.rules import live_heap
+from gctrace_analyzer.present.sections.report import document
+from gctrace_analyzer.present.text import plain
+from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS
 from tests.helpers.corpus import live
 from tests.helpers.facts import facts_of, log_of, matches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def growing(step: float) -> dict[str, Any]:
@@ -139,6 +146,39 @@ def test_a_step_to_another_level_is_reported() -> None:
     assert not matches(live_heap.live_heap_step, facts_of(log_of(19, live=lambda n: 50 * n)))
     uneven = facts_of(log_of(60, live=lambda n: 50 + 100 * (n % 2) + 200 * (n > 30)))
     assert not matches(live_heap.live_heap_step, uneven)
+
+
+@pytest.mark.parametrize(("cycles", "found"), [
+    (lambda n: 400 if n <= 12 else 100, "step"),
+    (lambda n: 100 if n <= 48 else 400, "step"),
+    (lambda n: (100, 400, 200)[(n - 1) // 20], "step"),
+    (lambda n: (100, 400, 100)[(n - 1) // 20], "load"),
+    (lambda n: 400 if n <= 3 else 100, "start"),
+    (lambda n: 400 if 30 < n < 34 else 100, "spike"),
+])  # fmt: skip
+def test_only_what_comes_back_is_a_spike(cycles: Callable[[int], int], found: str) -> None:
+    facts = facts_of(log_of(60, live=cycles, goal=900))
+    assert bool(matches(live_heap.live_heap_step, facts)) is (found == "step")
+    assert bool(matches(live_heap.live_heap_spike, facts)) is (found == "spike")
+
+
+def test_the_report_is_of_the_level_at_the_end() -> None:
+    run = read_text(
+        log_of(
+            60,
+            every=2,
+            live=lambda n: 400 if n <= 30 else 100,
+            start=lambda n: 790 if n <= 31 else 195,
+            goal=lambda n: 800 if n <= 31 else 200,
+            end=lambda n: 800 if n <= 31 else 200,
+        )
+    )
+    text = plain(document(run.report()))
+    assert re.search(r"Live heap +100 MiB.*; 400 MiB before", text)
+    assert re.search(r"Heap goal +200 MiB", text)
+    now = run.recommend().filter("now").row(0, named=True)
+    assert now["heap_peak_mib"] == pytest.approx(200, abs=10)
+    assert "the live heap was 400 MiB" in " ".join(run.advice.baseline.warnings)
 
 
 def test_growth_in_a_few_leaps_has_no_rate_per_hour() -> None:

@@ -1,0 +1,92 @@
+"""The level of the live heap at the end of a log, if it moved there and stayed."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+
+from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
+from gctrace_analyzer.analysis.timeline.segments import level_changes
+from gctrace_analyzer.frozen import frozen
+from gctrace_analyzer.ingest.rows import complete, median
+from gctrace_analyzer.units import duration_text, size_text
+
+
+@frozen
+class Moved:
+    """The live heap moved to another level and stayed there.
+
+    Attributes:
+        at_s: when the first cycle of the present level started, since the start of the process.
+        cycles: the number of cycles since then.
+        before_mib: the median of the live heap at the level before.
+        after_mib: its median since then.
+    """
+
+    at_s: float
+    cycles: int
+    before_mib: float
+    after_mib: float
+
+    @property
+    def text(self) -> str:
+        """Both levels, as the beginning of a sentence."""
+        return (
+            f"the live heap was {size_text(self.before_mib)} until {duration_text(self.at_s)}, and "
+            f"is {size_text(self.after_mib)} since"
+        )
+
+
+def moved(cycles: pl.DataFrame, t: Thresholds = DEFAULT) -> Moved | None:
+    """Returns the move of the live heap to its present level; None if there was none.
+
+    A level that the live heap had before is no move: the load goes up and down.
+
+    Args:
+        cycles: the cycles of one process, in order, with `start_s` and `heap_live_mib`.
+        t: the thresholds of GC022.
+    """
+    timed = complete(cycles[["start_s", "heap_live_mib"]], "start_s", "heap_live_mib")
+    if len(timed) < t.short_log_cycles:
+        return None
+    live, times = timed["heap_live_mib"].cast(pl.Float64), timed["start_s"]
+    changes = level_changes(live, 1 + t.step_share, t.min_cycles).arg_true().to_list()
+    if not changes:
+        return None
+    begins, ends = [0, *changes], [*changes, len(live)]
+    levels = [live[begin:end] for begin, end in zip(begins, ends, strict=True)]
+    before, after = levels[-2:]
+    step = abs(median(after) - median(before))
+    least_s = t.step_least_time * (times[-1] - times[0])
+    lengths = (times[begins[-1]] - times[begins[-2]], times[-1] - times[begins[-1]])
+    is_level = (
+        min(lengths) >= least_s
+        and all(_is_level(values, step, t) for values in (before, after))
+        and not any(_are_same(level, after, t) for level in levels[:-1])
+    )
+    if not is_level:
+        return None
+    middle = math.sqrt(max(median(before), 1.0) * max(median(after), 1.0))
+    # Medians of five move up to two cycles early or late.
+    is_before = (live < middle) == (median(before) < middle)
+    at = int(is_before.arg_true()[-1]) + 1
+    if at >= len(live):
+        return None
+    return Moved(float(times[at]), len(live) - at, median(before), median(after))
+
+
+def _is_level(values: pl.Series, step_mib: float, t: Thresholds) -> bool:
+    """Returns whether values stay where they are, unlike those of a heap that grows."""
+    # At its ends a level has cycles of the one next to it.
+    inner = values[1:-1] if len(values) > t.min_cycles else values
+    spread, third = inner.std(), max(len(inner) // 3, 1)
+    if len(values) < t.min_cycles or not isinstance(spread, float):
+        return False
+    drift = abs(median(inner.tail(third)) - median(inner.head(third)))
+    return spread < t.step_spread * median(inner) and drift <= t.step_drift * step_mib
+
+
+def _are_same(one: pl.Series, other: pl.Series, t: Thresholds) -> bool:
+    low, high = sorted((median(one), median(other)))
+    return high <= (1 + t.step_share) * low
