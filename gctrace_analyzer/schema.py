@@ -936,6 +936,8 @@ MEMORY = (
     Column("alloc_mib", "Float64", "MiB", "size of heap objects", _HELD),
     Column("alloc_max_mib", "Float64", "MiB", "the same, largest", _HELD),
     Column("rss_mib", "Float64", "MiB", "resident memory of the process", _HELD),
+    Column("outside_first_mib", "Float64", "MiB", "most that was resident beyond what Go holds in the first half of at least four dumps", _HELD),
+    Column("outside_mib", "Float64", "MiB", "the same, in the last dump", _HELD),
     Column("num_gc", "Int64", "", "GC cycles since the start of the process", _HELD),
     Column("gcs_between", "Int64", "", "GC cycles between the first and the last dump", _HELD),
     Column("elapsed_s", "Float64", "s", "time between the first and the last dump", _HELD),

@@ -172,6 +172,7 @@ EXAMPLES = {
         chart=("goal gogc", "timeline gc_cpu"),
         levels=(DEFAULT.low_gogc,),
     ),
+    "GC047": Example(f"{_RULES}/off-heap-growth.csv", chart=("memory memory",)),
     "GC046": Example("tests/corpus/metrics/own/gogc100/query-raw.json.gz"),
 }
 """Examples by rule. No log of the repository shows the others well."""

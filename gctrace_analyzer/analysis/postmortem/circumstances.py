@@ -32,8 +32,9 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
     """Yields what was killed, by whom, and which limit was reached."""
     death = facts.death
     if death.is_inside and death.exit_code is not None:
+        what = "unit" if death.is_unit else "container"
         yield (
-            f"The container ended with exit code {death.exit_code}, so its main process was not "
+            f"The {what} ended with exit code {death.exit_code}, so its main process was not "
             "killed: another process in it was, a child or a command run in it."
         )
     elif death.is_below:

@@ -142,6 +142,7 @@ class Death:
     is_restarted: bool | None = None
     is_not_oom: bool | None = None
     is_listed: bool | None = None
+    is_error: bool | None = None
     oom_killer_ran: bool | None = None
     is_at_start: bool | None = None
     refusal: str | None = None

@@ -173,6 +173,7 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             used_bytes=None if is_below else row["memory_used_bytes"],
             is_below=is_below,
             is_not_oom=row["oom_killed"] is False and not any(row[name] for name in _OF_PODS),
+            is_error=_ERROR in (row["reason"], row["last_reason"]),
             # Lists of containers, and what compose prints, have their exit codes alone.
             is_listed=row["status"] == "exited" and row["oom_killed"] is None,
             is_restarted=row["status"] == "running" and row["last_status"] == "terminated",
@@ -205,6 +206,9 @@ def _is_described(row: Row) -> bool:
     """Returns whether a row is of a container; a list of pods has neither its name nor times."""
     return bool(row["container"] or row["finished_at"])
 
+
+_ERROR = "Error"
+"""The reason of a container's end in Kubernetes of which its runtime saw no OOM kill."""
 
 _OF_PODS = ("pod", "container", "reason", "last_status")
 """Only Docker and Podman say of a container that it was not OOM-killed; Kubernetes has a reason."""
@@ -263,6 +267,7 @@ def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
     unit has failed, which takes minutes if other processes of the unit have to be stopped.
     """
     begun: list[Death] = []
+    exits: dict[Hashable, int] = {}
     unfinished: dict[Hashable, tuple[int, Death]] = {}
     last_of: dict[Hashable, int] = {}
     for row in table.iter_rows(named=True):
@@ -279,6 +284,8 @@ def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
             killer="systemd-oomd" if row["event"] == "oomd_killed_processes" else None,
             is_inside=row["event"] == "oom_killed_process",
         )
+        if row["code"] == "exited":
+            exits[key] = row["status"]
         is_notice = row["event"] in NOTICES
         incident = unfinished.get(key)
         if incident and is_notice and (gap_s(incident[1], event) or 0) > LATE_S:
@@ -298,12 +305,19 @@ def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
             )
             unfinished[key] = (number, event if is_notice else last)
         if row["event"] in _ENDS and (ended := unfinished.pop(key, None)):
-            why = SYSTEMD_KILLS.get(row["result"] or "") or begun[ended[0]].stopped_by
-            begun[ended[0]] = replace(begun[ended[0]], is_inside=False, stopped_by=why)
+            begun[ended[0]] = _finished(begun[ended[0]], row["result"], exits.pop(key, None))
             last_of[key] = ended[0]
         if row["event"] == "consumed" and (last_end := last_of.pop(key, None)) is not None:
             begun[last_end] = replace(begun[last_end], used_bytes=event.used_bytes)
     yield from _of_one_unit(begun, states)
+
+
+def _finished(incident: Death, result: str | None, code: int | None) -> Death:
+    """Returns the end of a unit; `code` is that with which its main process ended by itself."""
+    why = SYSTEMD_KILLS.get(result or "") or incident.stopped_by
+    is_of_child = code is not None and incident.proven and incident.killer is None
+    exit_code = code if is_of_child else incident.exit_code
+    return replace(incident, is_inside=is_of_child, stopped_by=why, exit_code=exit_code)
 
 
 def _of_one_unit(incidents: list[Death], states: list[Death]) -> Iterator[Death]:

@@ -139,6 +139,12 @@ _NOT_OOM = (
 )
 
 
+_NOT_OOM_IN_POD = (
+    "Exit code 137 means SIGKILL, which any process may have sent. The reason is Error, not "
+    "OOMKilled: the container runtime reported no OOM kill, but it may miss one, such as that of a "
+    "node without memory under cgroup v1. The kubelet itself sends SIGKILL after a failed liveness "
+    "probe, and to what does not end in time."
+)
 _MOST_LIKELY = (
     "Memory most likely ran out: what is missing is the kernel's line that names the victim "
     '("Killed process").'
@@ -160,6 +166,8 @@ def _unproven(facts: Evidence) -> Explanation:
         advice, reading = remedies.KEEP_KERNEL_LOG, _MOST_LIKELY
     elif "Runtime exited" in (death.error or ""):
         advice, reading = remedies.COMPARE_SIZE, _ANYONE
+    elif death.is_error and death.exit_code is not None:
+        advice, reading = remedies.FIND_EVENT, _NOT_OOM_IN_POD
     elif death.is_not_oom:
         advice, reading = remedies.FIND_SENDER, _NOT_OOM
     else:

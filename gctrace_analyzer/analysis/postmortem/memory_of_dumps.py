@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.analysis.settings.releases import outside_go
 from gctrace_analyzer.frozen import Plain, frozen
 from gctrace_analyzer.ingest.processes import distinct_names
 from gctrace_analyzer.ingest.rows import not_null
@@ -34,6 +35,8 @@ class Memory(Plain):
     unknown the heap allocated; `needed_is` says which.
     `spare_mib` is the idle heap that was not returned, without what the program allocates until
     the heap goal: right after a cycle that is half of the goal under GOGC=100.
+    `outside_mib` is what is resident beyond what Go holds, and `outside_first_mib` the most of that
+    in the first half of the dumps; None of fewer than four dumps.
     `resolution_mib` is the unit of the last printed digit. Without `dumps`, the sizes are of the
     last line of the scavenger.
     """
@@ -58,6 +61,8 @@ class Memory(Plain):
     alloc_mib: float | None
     alloc_max_mib: float | None
     rss_mib: float | None
+    outside_first_mib: float | None
+    outside_mib: float | None
     num_gc: int | None
     gcs_between: int | None
     elapsed_s: float | None
@@ -90,6 +95,9 @@ MIN_IDLE_SHARE = 0.25
 
 POOR_HITS = 0.5
 """Share of the freed buffers. If fewer are reused, the pool does not work."""
+
+_FEWEST = 4
+"""Dumps. Of fewer, the halves hardly show whether a size grows."""
 
 FEW_MAKES = 20
 """Buffers. Fewer are not worth a pool."""
@@ -146,6 +154,7 @@ def _memory(part: pl.DataFrame) -> Memory:
         needed, needed_is = alloc, HEAP_ALLOCATED
     sys = mib("sys_bytes")
     resolution = _largest(part["resolution_bytes"])
+    first_outside, last_outside = _outside(part)
     memory = Memory(
         source=_sources(part["source"]),
         of=next((part[name][0] for name in _NAMES if part[name][0]), None),
@@ -169,6 +178,8 @@ def _memory(part: pl.DataFrame) -> Memory:
         alloc_mib=last(alloc),
         alloc_max_mib=_largest(alloc),
         rss_mib=last(mib("rss_bytes")),
+        outside_first_mib=first_outside,
+        outside_mib=last_outside,
         num_gc=last(part["num_gc"]),
         gcs_between=_difference(part["num_gc"]),
         elapsed_s=last(part["elapsed_s"]),
@@ -178,6 +189,14 @@ def _memory(part: pl.DataFrame) -> Memory:
         resolution_mib=resolution / MIB if isinstance(resolution, int) else None,
     )
     return replace(memory, advice=tuple(_advice(memory)))
+
+
+def _outside(part: pl.DataFrame) -> tuple[float | None, float | None]:
+    """Returns the most outside Go in the first half of the dumps, and the last, in MiB."""
+    sizes = outside_go(part).clip(0) / MIB
+    if len(sizes) < _FEWEST:
+        return None, None
+    return _largest(sizes.head(len(sizes) // 2)), last(sizes)
 
 
 def _sources(names: pl.Series) -> str:

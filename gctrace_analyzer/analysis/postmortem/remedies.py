@@ -22,7 +22,7 @@ from gctrace_analyzer.analysis.settings.program_names import GO
 from gctrace_analyzer.analysis.settings.releases import may_limit
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import FIND_GROWTH
-from gctrace_analyzer.ingest.evidence.message import UNUSABLE_ADDRESS
+from gctrace_analyzer.ingest.evidence.message import TOOLCHAIN, UNUSABLE_ADDRESS
 from gctrace_analyzer.units import size_text
 
 if TYPE_CHECKING:
@@ -49,8 +49,6 @@ BUILD_FOR_64_BITS = "If the program is a 32-bit one (GOARCH=386 or arm), build i
 EARLIER_GC = (
     "GOMEMLIMIT (Go 1.19 and later) makes GC run earlier, which helps if the live heap fits."
 )
-_TOOLCHAIN = ("compile", "link")
-"""The programs of the Go toolchain that need most memory. Others have such names, too."""
 
 _BUILD_LESS = (
     "If it is part of the Go toolchain, build where there is more memory, or less at a time "
@@ -93,6 +91,11 @@ _END_IN_TIME = (
 FIND_SENDER = (
     "Find out who sent it: `docker events --since` shows kill and stop, and the kernel's log of "
     "that minute (`journalctl -k`, `dmesg`) an OOM kill by the host."
+)
+FIND_EVENT = (
+    "Look for the reason in the pod's events of that time (`kubectl get events`: Unhealthy, "
+    'Killing, Evicted), and for "Killed process" in the kernel\'s log of the node (`journalctl '
+    "-k`)."
 )
 KEEP_KERNEL_LOG = (
     "Read the kernel's log of that minute (`journalctl -k`, `dmesg`), and keep it."
@@ -376,7 +379,7 @@ def without_cycles(
         is_go: whether the input has MemStats of the program.
     """
     limit, victim = facts.limit.limit_mib, facts.death.victim
-    if facts.death.comm in _TOOLCHAIN:
+    if victim in TOOLCHAIN:
         yield _BUILD_LESS
         return
     given = settings.value("memory_limit_mib")

@@ -91,7 +91,11 @@ PROCESS_RULES: tuple[Rule[ProcessFacts], ...] = (
 """The rules about one process, in the order in which they are checked: a rule may depend on
 the matches of rules before it."""
 
-MEMORY_RULES: tuple[Rule[MemoryFacts], ...] = (memory.fragmentation, memory.unreleased_idle)
+MEMORY_RULES: tuple[Rule[MemoryFacts], ...] = (
+    memory.fragmentation,
+    memory.unreleased_idle,
+    memory.off_heap_growth,
+)
 DEATH_RULES: tuple[Rule[DeathFacts], ...] = (
     memory.oom_kill,
     memory.oom_not_proven,

@@ -87,6 +87,39 @@ def _to_return(facts: MemoryFacts) -> str | None:
     return f"Call `debug.FreeOSMemory` after a peak, or lower the peak.{by_itself}"
 
 
+@rule(
+    "GC047",
+    "off-heap-growth",
+    meaning="Memory outside Go grows: no GOGC or GOMEMLIMIT changes it.",
+    condition="Of at least four dumps, the last one has over {t.memory_min_mib:.0f} MiB more "
+    "outside Go (resident beyond what Go obtained and did not return) than each of the first half, "
+    "and that growth is over {t.off_heap_share:.0%} of the resident memory.",
+    advice="Find out what it is: `/proc/PID/smaps_rollup` has anonymous memory (cgo, mmap) and "
+    "pages of files (Rss less Anonymous), which the kernel drops when memory is needed.",
+    needs="resident memory, Sys and HeapReleased of four dumps or more",
+    contradicted_by="files that the program maps (mmap), whose pages the kernel drops when memory "
+    "is needed; Go 1.12 to 1.15, where memory that was returned still counts",
+    source="runtime.MemStats: Sys and HeapReleased; proc(5)",
+)
+def off_heap_growth(facts: MemoryFacts) -> Iterator[Evidence]:
+    """Checks whether memory that Go does not count grew from dump to dump."""
+    t, memory = facts.thresholds, facts.memory
+    first, last, resident = memory.outside_first_mib, memory.outside_mib, memory.rss_mib
+    if first is None or last is None or not resident:
+        return
+    if last - first > max(t.memory_min_mib, t.off_heap_share * resident):
+        span = f" in {duration_text(memory.elapsed_s)}" if memory.elapsed_s else ""
+        grew = (
+            f"Memory outside Go grew to {last:,.0f} of the {resident:,.0f} MiB resident{span}"
+        )
+        yield Evidence(
+            "warn",
+            f"{grew}; in the first half of the dumps it was {first:,.0f} MiB at most.",
+            {"outside_mib": last, "outside_first_mib": first},
+            headline=f"{grew}: no GOGC or GOMEMLIMIT changes it.",
+        )
+
+
 def _place(facts: DeathFacts) -> tuple[str, ...]:
     death = facts.death
     return (f"{PurePath(death.source).name}:{death.line_no}",) if death.source else ()

@@ -14,8 +14,8 @@ from gctrace_analyzer.analysis.settings.of_containers import container_of
 from gctrace_analyzer.analysis.settings.printed import as_lines
 from gctrace_analyzer.analysis.settings.releases import (
     go_version,
-    keeps_returned,
     newest_time,
+    outside_go,
 )
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
@@ -452,20 +452,15 @@ def _off_heap(memstats: pl.DataFrame, go: str | None) -> dict[str, Known]:
     """Returns the resident memory beyond what Go has mapped and not returned: cgo, mmap.
 
     Each resident size is compared with what was mapped at the same time; of these, the median of
-    the second half: a limit has to leave room for what there is at the end.
+    the second half, or the last if that is larger: a limit has to leave room for what there is at
+    the end.
     """
     if not memstats["rss_bytes"].count():
         return {}
-    version = go or next(iter(memstats["go_version"].drop_nulls()), None)
-    # Of a Go that is only known to be old, what it returned may be what is resident.
-    may_keep = keeps_returned(version) or (version or "").startswith("<")
-    released = 0 if may_keep else pl.col("heap_released_bytes").fill_null(0)
-    mapped = pl.col("sys_bytes") - released
-    sizes = memstats.select(pl.col("rss_bytes") - pl.coalesce("mapped_bytes", mapped))
-    known = sizes.to_series().drop_nulls()
+    known = outside_go(memstats, go)
     if known.is_empty():
         return {}
-    beyond = median(known.tail((len(known) + 1) // 2))
+    beyond = max(median(known.tail((len(known) + 1) // 2)), float(known[-1]))
     step: Any = memstats["resolution_bytes"].max() or 0
     if beyond < max(OFF_HEAP_MIN_MIB * MIB, _LEAST_STEPS * step):
         return {}

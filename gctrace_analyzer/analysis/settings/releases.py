@@ -37,6 +37,16 @@ def keeps_returned(version: str | None) -> bool | None:
     return None if known is None else (1, 12) <= known < (1, 16)
 
 
+def outside_go(memstats: pl.DataFrame, go: str | None = None) -> pl.Series:
+    """Returns the resident bytes of each dump beyond what Go holds, of dumps that have both."""
+    version = go or next(iter(memstats["go_version"].drop_nulls()), None)
+    # Of a Go that is only known to be old, what it returned may be what is resident.
+    may_keep = keeps_returned(version) or (version or "").startswith("<")
+    released = 0 if may_keep else pl.col("heap_released_bytes").fill_null(0)
+    mapped = pl.coalesce("mapped_bytes", pl.col("sys_bytes") - released)
+    return memstats.select(outside=pl.col("rss_bytes") - mapped).to_series().drop_nulls()
+
+
 def newest_time(memstats: pl.DataFrame) -> Any:
     """Returns the time of the last cycle or dump; None if no time is known."""
     last_gc = pl.from_epoch("last_gc_unix_ns", "ns").dt.replace_time_zone("UTC")

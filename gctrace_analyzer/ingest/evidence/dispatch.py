@@ -80,6 +80,7 @@ def read(
             rows.setdefault(table, []).extend(more)
     rows["memstats"] = [*log_messages.read(messages), *runtime_lines.read(messages)]
     states = rows.setdefault("container_states", [])
+    pods.name_child(states, events)
     docker.mark_limits(states)
     states += docker.read(events)
     states += cgroups.joined(cgroups.read_files(every), rows)

@@ -38,6 +38,9 @@ IMPOSSIBLE_SIZE, UNUSABLE_ADDRESS = "impossible size", "unusable address"
 LOCKED_MEMORY, AT_START, METADATA = "locked memory", "at start", "metadata"
 """Kinds of `runtime_fatal`."""
 
+TOOLCHAIN = ("compile", "link")
+"""The programs of the Go toolchain that need most memory. Others have such names, too."""
+
 LARGEST_STEP_MIB = 64
 """By how much the heap grows at a time, unless one allocation is larger (heapArenaBytes)."""
 

@@ -11,12 +11,13 @@ lines.
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.ingest import json_values, numbers
 from gctrace_analyzer.ingest.evidence import kubernetes
 from gctrace_analyzer.ingest.evidence.docker import with_signal
-from gctrace_analyzer.ingest.evidence.message import given, size_bytes
+from gctrace_analyzer.ingest.evidence.message import TOOLCHAIN, given, size_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -178,8 +179,8 @@ _TERMINATED = (
     # String() of the type separates its fields by commas, fmt's %+v by blanks.
     re.compile(
         rf"\{{E{_CODE}[ ,]Signal:\d{{1,9}}[ ,]Reason:(?P<reason>[^\s,]{{0,200}})[ ,]"
-        rf"Message:{_MESSAGE}[ ,]StartedAt:(?P<started>[^,a-z]{{0,60}})[ ,]"
-        r"FinishedAt:(?P<finished>[^,a-z]{0,60})[ ,]ContainerID:(?P<id>[^\s,}]{0,200}),?\}"
+        rf"(?:Message:{_MESSAGE}[ ,])?StartedAt:(?P<started>[^,a-z]{{0,60}})[ ,]"
+        r"FinishedAt:(?P<finished>[^,a-z]{0,60})[ ,](?:ContainerID:(?P<id>[^\s,}]{0,200}),?)?\}"
     ),
 )
 _TYPE = "ContainerStateTerminated"
@@ -306,7 +307,10 @@ _EXIT = re.compile(
 )
 _RESTARTS = re.compile(r"(?i)\brestart(?:s|\s?_?count)\"?\s?[:=]\s?\"?(?P<n>\d{1,6})\b")
 _AT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)")
-_FINISHED = re.compile(r"(?i)\bfinished(?: ?at)?\"?\s{0,30}[:=|]\s?")
+_STATE_TIMES = tuple(
+    (f"{name}_at", re.compile(rf"(?i)\b{name}(?: ?at)?\"?\s{{0,30}}[:=|]\s?"))
+    for name in ("started", "finished")
+)
 _LIMIT = re.compile(
     r"(?i)\bmemory (?:(?P<named>limit)\W{1,9}|.{0,60}?\b)(?P<limit>\d{1,12}(?:\.\d{1,3})?) ?"
     r"(?P<limit_unit>[KMG])i?B?\b(?(named)| limit\b)"
@@ -341,7 +345,8 @@ def read_words(messages: Sequence[Message], taken: Collection[int]) -> list[Row]
         if "OOMKilled" not in message.text or message.line_no in taken:
             continue
         if (
-            "xitCode:" in message.text
+            # `_printed` reads the states of Kubernetes; Docker's have a flag.
+            ("xitCode:" in message.text and "OOMKilled:true" not in message.text)
             or _NOT.search(message.text)
             or not _ENDED.search(message.text)
         ):
@@ -374,8 +379,9 @@ def _fields(messages: Sequence[Message], at: int) -> Iterator[Message]:
 def _row_of(message: Message) -> Row:
     proven = {"oom_killed": True, "reason": "OOMKilled"}
     at = _AT.search(message.text)
-    dated = {"logged_at": json_values.iso_utc(at[0])} if at else {}
     named = {**_cells(message.text), **_facts_of(message.text)}
+    is_own = at is not None and named.keys().isdisjoint(name for name, _ in _STATE_TIMES)
+    dated = {"logged_at": json_values.iso_utc(at[0])} if at and is_own else {}
     return {**dated, **named, **message.about(named), **proven}
 
 
@@ -395,8 +401,9 @@ def _facts_of(text: str) -> Row:
         row["memory_limit_bytes"] = size_bytes(match.groupdict(), "limit")
     if match := _RESTARTS.search(text):
         row["restart_count"] = numbers.whole(match["n"])
-    if _FINISHED.search(text) and (at := _AT.search(text)):
-        row["finished_at"] = json_values.iso_utc(at[0])
+    for of, pattern in _STATE_TIMES:
+        if (named := pattern.search(text)) and (at := _AT.search(text, named.end())):
+            row[of] = json_values.iso_utc(at[0])
     return row
 
 
@@ -418,3 +425,26 @@ def _cells(text: str) -> Row:
         elif cell in ("Terminated", "OOMKilled") and before.isdigit():
             row.setdefault("restart_count", numbers.whole(before))
     return row
+
+
+_BUILD = re.compile(rf"/(?P<name>{'|'.join(TOOLCHAIN)}): signal: killed")
+_CHILD_S, _CHILD_LINES = 10.0, 8
+"""From the end of a child to what a platform says of its container, in seconds or lines."""
+
+
+def name_child(states: Iterable[Row], messages: Iterable[Message]) -> None:
+    """Names the only container that was killed after the compiler or linker that ended with it."""
+    killed = [row for row in states if row.get("oom_killed")]
+    if len(killed) != 1 or any(killed[0].get(name) for name in ("name", "container")):
+        return
+    for message in messages:
+        if (match := _BUILD.search(message.text)) and _is_near(killed[0], message):
+            killed[0]["name"] = match["name"]
+
+
+def _is_near(row: Row, message: Message) -> bool:
+    at, other = row.get("logged_at"), message.logged_at
+    if isinstance(at, datetime) and other is not None:
+        return abs((at - other).total_seconds()) <= _CHILD_S
+    line_no: int = row["line_no"]
+    return abs(line_no - message.line_no) <= _CHILD_LINES

@@ -23,7 +23,7 @@ HINT = (
     r"OOM killer|[Mm]ain process exited|entered failed|failed\.$|Failed with result|Consumed |"
     r"cheduled restart|holdoff|scheduling restart|systemd-oomd killed|oomd attempting|"
     r"due to (?:memory|swap)|SIGKILL to cgroup|(?:Killed|Marked) /\S|% > [0-9]|"
-    r"Result: oom-kill|[ (]peak: \d|\.service - "
+    r"Result: oom-kill|Main PID: |[ (]peak: \d|\.service - "
 )
 
 # A unit is a whole word: without the assertion, searching a long line takes quadratic time.
@@ -53,10 +53,13 @@ _SHOWN_KILL = re.compile(
     r"Active: failed \(Result: oom-kill\)"
     r"(?: since \w{3} (?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?P<utc> UTC)?)?"
 )
+_SHOWN_MAIN = re.compile(
+    r"^\s{0,40}Main PID: \d{1,10} \(code=(?P<code>exited), status=(?P<status>\d{1,3})[/)]"
+)
 _SHOWN_PEAK = re.compile(
     r"^\s{0,40}Mem(?:ory)?(?: |:.{0,99}? )peak: (?P<size>\d{1,9}(?:\.\d)?)(?P<unit>[BKMGT])"
 )
-"""Three lines of `systemctl status`."""
+"""Four lines of `systemctl status`."""
 
 _OOMD_ENDS = r"(?:Killed|Marked) (?P<cgroup>/\S+) (?:for killing )?due to"
 _PRESSURE = re.compile(
@@ -154,8 +157,9 @@ def _is_logged(shown: Row, events: Iterable[Row]) -> bool:
     ends = [row for row in of_unit if row.get("result") == "oom-kill"]
     if not (last := [*ends, *kills][-1:]):
         return False
-    if size := shown.get("memory_peak_bytes"):
-        last[0].setdefault("memory_peak_bytes", size)
+    for name in ("memory_peak_bytes", "code", "status"):
+        if shown.get(name) is not None:
+            last[0].setdefault(name, shown[name])
     return True
 
 
@@ -188,6 +192,8 @@ def _shown(messages: Iterable[Message]) -> Iterator[Row]:
                     "printed_at": None,
                 }
             yield shown
+        elif match := _SHOWN_MAIN.search(message.text):
+            shown |= {"code": match["code"], "status": numbers.whole(match["status"])}
         elif match := _SHOWN_PEAK.search(message.text):
             shown["memory_peak_bytes"] = numbers.whole(match["size"], _BINARY[match["unit"]])
 

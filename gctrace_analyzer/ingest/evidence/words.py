@@ -25,7 +25,7 @@ COARSE = (
     "src/runtime/|cmd/compile|cmd/link|failed to reserve|linux/a|linux/3|windows/a|darwin/a|"
     'ersion go1|ersion=go1|ersion: go1|ersion":"go1|ersion: 1|version 1|ith go1|ith Go 1|'
     "ax Memory Used|axMemoryUsed|signal: killed|memory\\.|running mem|sample#|sysMap|sysUsed|"
-    "anon \\d|file \\d|shmem \\d|kernel \\d|"
+    "Main PID: |anon \\d|file \\d|shmem \\d|kernel \\d|"
     "-rss:|\\.exe|task_memcg|sacrifice|signal 9\\)|mheap|mHeap|largeAlloc|asm_|Sent interrupt|"
     "ow on resource: m|exceeds its request| was using|iction manager: |Evicted|CrashLoop|"
     "TERM_|being killed|exceeded limit|hard limit|gone over|out-of-mem|too much mem|physical mem|"

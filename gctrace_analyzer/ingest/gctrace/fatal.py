@@ -33,7 +33,7 @@ HINT = (
     r"runtime: address space conflict|runtime: cannot map pages|"
     r"runtime\.(?:sysMap|sysUsed|largeAlloc|mallocgc|throw|schedinit|mallocinit|doInit1?)"
     r"(?:OS)?\(|\(\*mheap\)\.(?:alloc|map)|mHeap_|runtime/mem_|/asm_\w+\.s:|"
-    rf"panic: |goroutine \d+ \[running|runtime: mmap: |{_HEADING}|"
+    rf"panic: |goroutine \d+ \[running|runtime stack:|runtime: mmap: |{_HEADING}|"
     r"[A-Za-z]:[/\\][^\n]{0,99}[/\\]src[/\\]runtime[/\\]|\bcmd/(?:compile|link)/|\.exe(?: |$)"
 )
 
@@ -118,7 +118,7 @@ _TOOLCHAIN = re.compile(r"(?m)^(?:\s.{0,300}/)?cmd/(?P<tool>compile|link)/")
 
 _ASSEMBLY = re.compile(r"/asm_(?P<goarch>[a-z0-9]+)\.s:\d")
 _CRASH = re.compile(r"^(?:panic|fatal error): .")
-_RUNNING = re.compile(r"^goroutine \d{1,18} \[running")
+_RUNNING = re.compile(r"^(?:goroutine \d{1,18} \[running|runtime stack:)")
 _CRASH_LINES, _CRASH_CHARS = 20, 80
 """Lines from a panic to the goroutine that it ended, and characters of it that are shown."""
 

@@ -60,6 +60,7 @@ _MOST = 0.5
 _ALLOCATED = ("heap_alloc_bytes", "alloc_bytes")
 _IN_USE, _OBJECTS = "heap in use", "heap objects"
 _HEAP = (_IN_USE, _OBJECTS)
+_AT_LEAST = " (at least)"
 
 _IN_WORDS = {"of RSS": "of RSS", "of Go": "of what Go holds", "of heap": "of the heap"}
 
@@ -102,7 +103,8 @@ def largest_part(report: Report) -> str:
     if part.name in _HEAP or part.size_mib < _MOST * total:
         return ""
     whole = f"{share(part.size_mib / total)} {_IN_WORDS[of]}"
-    name = f"{part.name} ({mib(part.size_mib)}, {whole})"
+    least = "at least " * part.name.endswith(_AT_LEAST)
+    name = f"{part.name.removesuffix(_AT_LEAST)} ({least}{mib(part.size_mib)}, {whole})"
     return f"Most of the memory is {name}. What lowers it: {part.remedy}."
 
 
@@ -206,7 +208,7 @@ def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]
     """Yields what of the resident memory Go does not hold, or only may hold."""
     released, of_go = _mib(row, "heap_released_bytes"), _held(row)
     is_known = released is not None or row["mapped_bytes"] is not None
-    name = "" if is_known else " (at least)"
+    name = "" if is_known else _AT_LEAST
     if row["rss_bytes"] is None:
         # What Go obtained never shrinks, so what a peak has beyond it was not of Go.
         name, of_go = " (peak)", _mib(row, "sys_bytes")

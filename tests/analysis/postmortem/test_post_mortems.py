@@ -306,3 +306,65 @@ def test_a_small_victim_of_an_unknown_limit_is_not_what_filled_it(
     advice = " ".join(death.advice)
     assert ("what else uses memory under this limit" in advice) is is_small
     assert not (is_small and ("Limit the memory of" in advice or "raise its" in advice))
+
+
+def test_a_reason_of_kubernetes_that_names_no_memory_is_said(tmp_path: Path) -> None:
+    lines = [
+        "    Last State:     Terminated",
+        "      Reason:       Error",
+        "      Exit Code:    137",
+    ]
+    (found,) = gca.read(logfile(tmp_path / "list", lines)).post_mortems()
+    assert "The reason is Error, not OOMKilled" in found.reading[0]
+    assert "kubectl get events" in found.advice[0]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [
+            "● worker.service - batch worker",
+            "     Active: failed (Result: oom-kill) since Sat 2026-05-02 08:12:01 UTC; 3min ago",
+            "   Main PID: 4242 (code=exited, status=3)",
+        ],
+        [
+            "worker.service: A process of this unit has been killed by the OOM killer.",
+            "worker.service: Main process exited, code=exited, status=3/NOTIMPLEMENTED",
+            "worker.service: Failed with result 'oom-kill'.",
+        ],
+    ],
+    ids=["status", "journal"],
+)
+def test_a_unit_whose_main_process_exited_lost_a_child(
+    lines: list[str], tmp_path: Path
+) -> None:
+    at = "" if lines[0].startswith("●") else "May 02 08:12:01 node1 systemd[1]: "
+    (found,) = gca.read(
+        logfile(tmp_path / "list", [at + line for line in lines])
+    ).post_mortems()
+    assert found.proven
+    assert (
+        "The unit ended with exit code 3, so its main process was not killed"
+        in found.reading[0]
+    )
+
+
+def test_a_build_that_lost_its_compiler_is_said_to(tmp_path: Path) -> None:
+    at = "2026-05-02T08:12:01"
+    lines = [
+        f"{at}.123Z Memory limit of 512 MiB exceeded with 541 MiB used.",
+        f"{at}.300Z go build acme.org/app: /usr/local/go/pkg/tool/linux_amd64/link: signal: killed",
+    ]
+    (found,) = gca.read(logfile(tmp_path / "list", lines)).post_mortems()
+    assert (found.victim, found.limit_mib) == ("link", 512)
+    assert "go build -p 1" in found.advice[0]
+
+
+def test_a_state_of_docker_with_names_and_no_quotes(tmp_path: Path) -> None:
+    line = (
+        "State:{Status:exited Running:false OOMKilled:true Dead:false Pid:0 ExitCode:137 Error: "
+        "StartedAt:2026-05-02T08:00:01Z FinishedAt:2026-05-02T08:12:01Z}"
+    )
+    (found,) = gca.read(logfile(tmp_path / "list", [line])).post_mortems()
+    assert found.proven
+    assert f"{found.logged_at:%H:%M:%S}" == "08:12:01"

@@ -67,6 +67,27 @@ def test_idle_memory_below_the_heap_goal_is_used_again(
     assert bool(facts.memory.advice and "idle" in facts.memory.advice[-1]) is bool(found)
 
 
+@pytest.mark.parametrize(
+    ("resident", "found"),
+    [
+        ((100, 120, 300, 500), 1),
+        ((100, 300, 500), 0),  # too few
+        ((300, 500, 300, 500), 0),  # no more than before
+        ((1000, 1010, 1050, 1080), 0),  # little of it
+        ((20, 20, 25, 60), 0),  # less than 64 MiB
+    ],
+)
+def test_memory_outside_go_that_grows_is_a_warning(
+    resident: tuple[int, ...], found: int, tmp_path: Path
+) -> None:
+    rows = [f"{40 * MIB},{10 * MIB},{size * MIB}" for size in resident]
+    run = gca.read(logfile(tmp_path / "stats.csv", ["Sys,HeapReleased,RSS", *rows]))
+    facts = MemoryFacts(run.memory()[0], DEFAULT)
+    assert len(list(memory.off_heap_growth.check(facts))) == found
+    beyond = resident[-1] - 30
+    assert facts.memory.outside_mib in (None, beyond if beyond > 0 else 0)
+
+
 def test_dumps_without_these_figures_give_no_finding(tmp_path: Path) -> None:
     facts = dumps(tmp_path, HeapAlloc=100, NumGC=1)
     assert not list(memory.fragmentation.check(facts))
