@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gctrace_analyzer.advise.sides import Pair, Side
+    from gctrace_analyzer.present.document import Table
     from gctrace_analyzer.present.plots.figure import Figure
     from gctrace_analyzer.present.plots.palette import Theme
 
@@ -52,11 +53,14 @@ def _shown(pairs: Sequence[Pair]) -> dict[str, object]:
     """Returns what is compared, and its tables."""
     if len(pairs) == 1:
         (pair,) = pairs
+        whole = changes.figures(pair)
+        methods = [benchmarks.method(pair)] if pair.benchmarks else []
+        methods += [rows.method(pairs)] if whole.rows else []
         return {
             "title": f"{pair.before.label} → {pair.after.label}",
             "statements": list(rows.circumstances(pair)),
-            "tables": [*benchmarks.tables(pair), changes.figures(pair)],
-            "method": rows.method(pairs),
+            "tables": [*filter(_has_rows, (*benchmarks.tables(pair), whole))],
+            "method": " ".join(methods),
         }
     broken = [one for one in all_differences(pairs) if one.kind == "incomparable"]
     return {
@@ -65,6 +69,10 @@ def _shown(pairs: Sequence[Pair]) -> dict[str, object]:
         "tables": changes.settings(pairs),
         "method": rows.method(pairs),
     }
+
+
+def _has_rows(table: Table) -> bool:
+    return bool(table.rows)
 
 
 def _page(sides: Sequence[Side], theme: Theme, **values: object) -> str:

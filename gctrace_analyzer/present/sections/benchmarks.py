@@ -117,7 +117,7 @@ def blocks(pair: Pair) -> Iterator[Block]:
             "No GC CPU/op: run the benchmarks of both sides with GODEBUG=gctrace=1 to compare it."
         )
     if shown:
-        notes.append(_method(pair))
+        notes.append(method(pair))
     yield Paragraphs(notes, "dim", indent=2)
 
 
@@ -174,7 +174,8 @@ def _relative(change: Change) -> str:
     return "0 %" if change.delta == 0 else "from 0" if change.before == 0 else NONE
 
 
-def _method(pair: Pair) -> str:
+def method(pair: Pair) -> str:
+    """Returns how the tables of benchmarks were computed."""
     first = next(iter(pair.benchmarks.values()))["bytes_per_op"]
     several = [*dict.fromkeys(filter(None, (first.before_runs, first.after_runs)))]
     runs = " and ".join(map(str, several))

@@ -239,3 +239,11 @@ def test_results_without_gctrace_need_a_benchmark_of_both_sides() -> None:
     other = read_text(results(1).replace("Benchmark", "BenchmarkOther"))
     with pytest.raises(gca.NoDataError, match="no benchmark that both sides have"):
         gca.compare(read_text(results(1)), other)
+
+
+def test_a_page_without_gctrace_has_no_empty_table() -> None:
+    page = gca.compare(read_text(results(1)), read_text(results(0.5))).to_html()
+    bodies = re.findall(r"<tbody>(.*?)</tbody>", page, re.DOTALL)
+    assert bodies
+    assert all(body.strip() for body in bodies)
+    assert "hold for all benchmarks together" in page
