@@ -35,12 +35,24 @@ def _differ(before: Regime, after: Regime) -> bool:
 
 
 def changes(regimes: Sequence[Regime]) -> Iterator[tuple[float | None, str]]:
-    """Yields when each later setting began, in seconds, and what changed: `GOGC=400`."""
+    """Yields when each later setting began, in seconds, and all that changed: `GOGC=400`."""
     for before, after in pairwise(regimes):
-        if _differ(before, after):
-            yield after.start_s, setting_text(after)
-        elif before.procs != after.procs:
-            yield after.start_s, f"GOMAXPROCS={after.procs}"
+        if text := ", ".join(_changed(before, after)):
+            yield after.start_s, text
+
+
+def _changed(before: Regime, after: Regime) -> Iterator[str]:
+    """Yields what sets the goals if that changed, and what else changed with it."""
+    if _differ(before, after):
+        yield setting_text(after)
+        levels = (before.gogc_pct, after.gogc_pct)
+        if after.is_limited and None not in levels and levels[0] != levels[1]:
+            yield gogc_text(after)
+        limits = (before.memory_limit_mib, after.memory_limit_mib)
+        if not after.is_limited and None not in limits and limits[0] != limits[1]:
+            yield _stated_limit(after.memory_limit_mib)
+    if before.procs != after.procs:
+        yield f"GOMAXPROCS={after.procs}"
 
 
 def present(regimes: Sequence[Regime]) -> Regime | None:
@@ -59,8 +71,14 @@ def setting_text(regime: Regime) -> str:
     if not regime.is_limited:
         return "an unknown GOGC" if gogc is None else f"GOGC={percent_text(gogc)}"
     if regime.memory_limit_source in ("given", "stated") and limit:
-        return f"GOMEMLIMIT={size_text(limit)}"
+        return _stated_limit(limit)
     return limit_text(regime)
+
+
+def _stated_limit(limit_mib: float | None) -> str:
+    if limit_mib is None or math.isinf(limit_mib):
+        return "GOMEMLIMIT=off"
+    return f"GOMEMLIMIT={size_text(limit_mib)}"
 
 
 def limit_text(regime: Regime) -> str:
