@@ -505,7 +505,7 @@ def test_services_with_a_problem_say_what_to_set_the_worst_first() -> None:
     assert found.problems.select(shown).rows() == [
         ("job", "killed for memory", "Add its log", 1, 0, 0),
         ("api", "thrashing", "GOMEMLIMIT=200MiB or more", 2, 2, 0),
-        ("db", "thrashing", "GOMEMLIMIT=39MiB or more (find out what grows)", 1, 1, 0),
+        ("db", "thrashing", "GOMEMLIMIT=39MiB or more, and find what grows", 1, 1, 0),
         ("far", "thrashing", "read it in full", 1, 1, 0),
         ("near", "close to its limit", "GOGC=150", 1, 0, 0),
         ("web", "long-stw-sweep-termination", "Look", 1, 0, 1),

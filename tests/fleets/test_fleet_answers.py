@@ -151,7 +151,7 @@ def test_no_line_is_wider_than_the_screen_and_names_stay_distinct(width: int) ->
     assert max(map(len, text.split("\n"))) <= width
     verdict = " ".join(text.partition("\n\n")[2].partition("\n\n")[0].split())
     assert "2 processes of 2 services are thrashing: GOMEMLIMIT is too low" in verdict
-    assert "Start with checkout/production/run: GOMEMLIMIT=178MiB or more (find" in verdict
+    assert "Start with checkout/production/run: GOMEMLIMIT=178MiB or more, and find" in verdict
     table = text.partition("Services to fix")[2].partition("\n\n")[0]
     assert "checkout" in table
     assert "search" in table
@@ -210,7 +210,7 @@ def test_folders_that_group_files_are_services(
 ) -> None:
     found = answers(fleet_of(*({**replica(0, service=None), "file": name} for name in places)))
     assert set(found.services["service"]) == services
-    assert ("named after folders" in " ".join(shown.notes(found))) == (
+    assert ("names of their folders" in " ".join(shown.notes(found))) == (
         len(services) == 2 < len(places)
     )
 

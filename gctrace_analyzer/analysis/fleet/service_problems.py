@@ -94,7 +94,7 @@ def to_do() -> pl.Expr:
         pl.format("GOMEMLIMIT={}MiB or more", needed.cast(pl.Int64))
     )
     grows = pl.col("findings").list.first() == _GROWS
-    raised = pl.when(grows).then(pl.format("{} (find out what grows)", limit))
+    raised = pl.when(grows).then(pl.format("{}, and find what grows", limit))
     # A service whose gctrace is there is written in Go.
     is_go = pl.col("process").is_not_null().any().over("service")
     if_go = r"^If .*? is written in Go, set"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.fleet.service_problems import COUNTS
+from gctrace_analyzer.analysis.fleet.service_problems import COUNTS, KINDS
 from gctrace_analyzer.analysis.metrics.typical import ENABLE
 from gctrace_analyzer.analysis.rules.finding import percent
 from gctrace_analyzer.present.document import (
@@ -241,7 +241,8 @@ def to_do(answers: Answers) -> list[str]:
     t = answers.totals
     sentences = [
         "GC CPU is a share of the CPU of a service, assists are a share of its GC CPU. Services to "
-        "fix: the worst problem is first. Services by GC CPU: the most GC cores are first."
+        f"fix: the worst problem is first ({', '.join(KINDS)}, others), and among equal ones the "
+        "most GC cores. Services by GC CPU: the most GC cores are first."
     ]
     if t.unmeasured:
         whose = count(t.unmeasured, "process shows", "processes show")
@@ -258,13 +259,14 @@ def to_do(answers: Answers) -> list[str]:
         unnamed = answers.processes.filter(~pl.col("named"))
         example = f", such as {printable(unnamed['name'][0])}" if len(unnamed) else ""
         sentences.append(
-            f"{count(t.unnamed, 'process is', 'processes are')} of a service that is named after "
-            f"the file{example}; in the rows, its `service` is null."
+            f"{count(t.unnamed, 'process has', 'processes have')} the name of the file as the "
+            f"service{example}, because nothing else names it; `--id "
+            "'{service}/{pod}.log'` (in Python, `id=`) reads the service from such paths."
         )
     elif answers.processes["by_folder"].any():
         sentences.append(
-            "Services are named after folders; to name them otherwise, give a pattern for "
-            "paths: `--id '{service}.log'` (in Python, `id=`) has one for each file."
+            "Services have the names of their folders. A pattern for paths names them otherwise: "
+            "`--id '{service}.log'` (in Python, `id=`) makes each file a service."
         )
     return sentences
 
