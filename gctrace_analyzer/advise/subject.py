@@ -74,6 +74,20 @@ def root_cause(findings: Iterable[Finding]) -> Finding | None:
     return next(chain(proven, killed, own), None)
 
 
+_NOT_IN_EFFECT = "GC027"
+
+
+def other_setting(root: Finding, findings: Iterable[Finding]) -> tuple[str, str]:
+    """Returns that a stated setting is not in effect, and what to check; before any other cause.
+
+    Both are empty without such a finding in the process of the cause, or if it is the cause.
+    """
+    for each in findings:
+        if each.id == _NOT_IN_EFFECT and each is not root and each.process == root.process:
+            return f"{each.headline} ", f"{each.advice} "
+    return "", ""
+
+
 _MOST_OF_HEAP = 0.5
 """Share of the heap in use. If more of it holds no objects, that is what the memory is."""
 

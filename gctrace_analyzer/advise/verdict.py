@@ -23,6 +23,7 @@ from gctrace_analyzer.advise.subject import (
     KILLED,
     advised_process,
     explained_kill,
+    other_setting,
     root_cause,
     wasted_memory,
 )
@@ -127,7 +128,7 @@ def _with_present_setting(result: Verdict, analysis: Analysis, advice: Advice) -
 def _left_or(advice: Advice) -> str:
     """Returns the advice on present settings under which there is no problem."""
     first = _advised(advice)
-    if _too_large_for_container(advice):
+    if too_large_for_container(advice):
         return _for_less_memory(advice)
     if first is None:
         return "Leave the settings as they are now."
@@ -157,7 +158,7 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
             death.process,
         )
     late = _began_late(root, analysis)
-    too_large = _too_large_for_container(advice)
+    too_large = too_large_for_container(advice)
     grown, find_growth = _growth(root, findings, advice)
     return Verdict(
         level,
@@ -171,13 +172,13 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
 
 
 def _growth(root: Finding, findings: tuple[Finding, ...], advice: Advice) -> tuple[str, str]:
-    """Returns how the live heap grows to the end, and what to do: both come before GC's cost."""
-    growth = advice.baseline.endless
+    """Returns what comes before GC's cost: another setting, a live heap that grows; what to do."""
+    (other, check), growth = other_setting(root, findings), advice.baseline.endless
     if growth is not None and root.id in CURED_BY_SETTINGS:
         for each in findings:
             if each.id == GROWS and each.process == root.process:
-                return f"{growth.text}. ", f"{each.advice} "
-    return "", ""
+                return f"{other}{growth.text}. ", f"{check}{each.advice} "
+    return other, check
 
 
 def _of_several(root: Finding, analysis: Analysis) -> str:
@@ -214,7 +215,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     figures = " and ".join(worst_costs(analysis))
     if not figures and growing is None:
         return Verdict("info", "The input does not show what GC costs.", _NEEDS_COSTS)
-    if too_large := _too_large_for_container(advice):
+    if too_large := too_large_for_container(advice):
         return Verdict("warn", f"{too_large} Otherwise {figures}.", _for_less_memory(advice))
     joined = f"{', and' if start.endswith('missing') else ':'} {figures}" if figures else ""
     sentence = " ".join(
@@ -362,7 +363,7 @@ def _is_idle(analysis: Analysis) -> bool:
     return idle and len(analysis.tables["processes"]) == 1
 
 
-def _too_large_for_container(advice: Advice) -> str:
+def too_large_for_container(advice: Advice) -> str:
     """Returns a sentence if the present setting needs more memory than the container has."""
     limit = advice.baseline.settings.value("container_limit_mib")
     if not limit or not advice.is_available:
@@ -420,7 +421,7 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
         raised = _raise_limit(advice) or root.advice
         # The recommendation says then that nothing needs to change.
         is_optional = (
-            root.id == "GC015" and advice.is_available and not _too_large_for_container(advice)
+            root.id == "GC015" and advice.is_available and not too_large_for_container(advice)
         )
         return f"Optional: {raised[0].lower()}{raised[1:]}" if is_optional else raised
     if advice.baseline.endless:

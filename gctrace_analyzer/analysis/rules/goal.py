@@ -17,12 +17,20 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB, gogc_ranges
-from gctrace_analyzer.analysis.settings.naming import distinct, most_gogc, present, setting_text
+from gctrace_analyzer.analysis.settings.naming import (
+    distinct,
+    limit_text,
+    most_gogc,
+    present,
+    setting_text,
+)
 from gctrace_analyzer.ingest.rows import complete, median, not_null, where
 from gctrace_analyzer.units import duration_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from gctrace_analyzer.analysis.settings.regimes import Regime
 
 
 _MOST_OF_COST = 0.5
@@ -225,7 +233,8 @@ _MOST_SETTINGS = 6
     condition="More than half of the goals that GOGC set cannot be those of the declared GOGC, and "
     "their median effective GOGC differs from it by more than {t.gogc_declared_points:g} points "
     "and by more than {t.gogc_declared_share:.0%}; or at least {t.min_cycles} heap goals are above "
-    "the declared GOMEMLIMIT and the live heap.",
+    "the declared GOMEMLIMIT and the live heap; or another limit (`regimes`) sets {t.level_cycles} "
+    "goals or more.",
     advice="Check whether the variable reaches the process, and whether the code calls "
     "`debug.SetGCPercent` or `debug.SetMemoryLimit`.",
     needs="a setting from outside the log, and goals that contradict it",
@@ -234,7 +243,12 @@ _MOST_SETTINGS = 6
 )
 def gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
     """Compares the declared settings with the heap goals."""
-    t, declared = facts.thresholds, facts.settings.value("gogc")
+    yield from _limit_not_as_declared(facts)
+    yield from _gogc_not_as_declared(facts)
+
+
+def _limit_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
+    t = facts.thresholds
     if limit := facts.settings.value("memory_limit_mib"):
         # The goal is never below the live heap, whatever the limit; both are printed in whole MiB.
         least = pl.max_horizontal(limit, pl.col("heap_live_mib").shift(1) + 1)
@@ -249,6 +263,33 @@ def gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
                 headline=f"GOMEMLIMIT={size_text(limit)} is not in effect: goals are above it.",
                 examples=example_lines(above),
             )
+        elif (other := _followed_limit(facts)) is not None:
+            goal_mib = median(facts.limited_cycles["heap_goal_mib"])
+            text = (
+                f"GOMEMLIMIT={size_text(limit)} {_stated(facts, 'memory_limit_mib')}, but the "
+                f"heap goals stop at {size_text(goal_mib)}, as under {limit_text(other)}"
+            )
+            yield Evidence(
+                "warn",
+                f"{text}.",
+                {"declared_mib": limit, "goal_mib": goal_mib},
+                headline=f"{text}: another limit is in effect, or much memory outside the heap "
+                "counts towards it.",
+                examples=example_lines(facts.limited_cycles),
+            )
+
+
+def _followed_limit(facts: ProcessFacts) -> Regime | None:
+    """Returns the last setting with a limit that only the goals show; None without one."""
+    if len(facts.limited_cycles) < facts.thresholds.level_cycles:
+        return None
+    shown = [regime for regime in facts.regimes if regime.is_limited]
+    last = shown[-1] if shown else None
+    return last if last is not None and last.memory_limit_source == "inferred" else None
+
+
+def _gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
+    t, declared = facts.thresholds, facts.settings.value("gogc")
     # Under a memory limit the effective GOGC is rightly lower than GOGC, so only goals that
     # GOGC set are compared.
     if not isinstance(declared, (int, float)):

@@ -19,7 +19,9 @@ _RULES = {
     "pauses": ("GC009", "GC010", "GC011", "GC046"),
     # Thrashing is cycles without pause, for goals that leave no room.
     "frequency": ("GC003", "GC016", "GC015"),
-    "heap_goal": ("GC016", "GC015", "GC014", "GC019", "GC045", "GC008", "GC004"),
+    "heap_goal": (
+        *("GC016", "GC015", "GC014", "GC018", "GC019", "GC027", "GC045", "GC008", "GC004"),
+    ),
     "live_heap": ("GC021",),
 }
 """The rules whose findings are about a figure."""
@@ -45,7 +47,11 @@ def levels(
     well = _known(summary, thresholds, too_coarse) - costly(processes, thresholds)
     result: dict[str, Level] = {}
     for figure, rules in _RULES.items():
-        severities = {each.severity for each in every if each.id in rules}
+        about = [each for each in every if each.id in rules]
+        if figure == "heap_goal":
+            # A live heap that fills its limit leaves the goal no room.
+            about += [each for each in every if "room_pct" in each.figures]
+        severities = {each.severity for each in about}
         if "bad" in severities:
             result[figure] = "bad"
         elif "warn" in severities:

@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     example_lines,
     gc_cpu_text,
     maximum,
+    often_text,
     percent,
     total,
 )
@@ -123,7 +124,8 @@ def _above_limit(facts: ProcessFacts) -> str:
     regime, *others = facts.regimes or (None,)
     if regime is None or others or not len(heaps := not_null(facts.cycles["heap_end_mib"])):
         return ""
-    given = facts.settings.value("memory_limit_mib")
+    is_inferred = regime.memory_limit_source == "inferred"
+    given = None if is_inferred else facts.settings.value("memory_limit_mib")
     most = given or regime.memory_limit_mib_high or math.inf
     if maximum(heaps) <= most:
         return ""
@@ -282,7 +284,9 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
             )
             return
         room = _room(facts, gogc)
-        close = f"GOMEMLIMIT is close to the live heap: it leaves {room}, so GC runs often."
+        rate = facts.summary.gc_per_s
+        runs = "often" if rate is None else often_text(rate)
+        close = f"GOMEMLIMIT is close to the live heap: it leaves {room}, so GC runs {runs}."
         yield Evidence(
             "bad" if gogc < t.limit_gogc_bad else "warn",
             close,

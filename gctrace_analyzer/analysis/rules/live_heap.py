@@ -103,7 +103,8 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
     yield Evidence(
         "warn" if serious else "info",
         f"{text}.{growth.fall}",
-        {"growth_mib_per_h": growth.mib_per_h, "low": growth.low, "high": growth.high},
+        {"growth_mib_per_h": growth.mib_per_h, "low": growth.low, "high": growth.high}
+        | ({} if facts.fills_limit is None else {"room_pct": facts.fills_limit}),
         start_s=growth.first_s,
         end_s=growth.last_s,
         advice=advice,

@@ -9,6 +9,7 @@ from gctrace_analyzer.analysis.settings import search
 from gctrace_analyzer.analysis.settings.known import METRICS, Settings
 from gctrace_analyzer.analysis.settings.limits import goal_range
 from gctrace_analyzer.analysis.settings.search import FEWEST_GOALS, Part, State
+from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.rows import median, not_null
 
 if TYPE_CHECKING:
@@ -250,6 +251,15 @@ def _mostly(goals: pl.Series, ends: tuple[float, float]) -> bool:
 def above_live(rows: pl.DataFrame) -> pl.Series:
     """Returns the goals that leave room above the live heap."""
     return rows["goal"].filter(rows["goal"] > rows["live"])
+
+
+def above_limit(rows: pl.DataFrame, limit_mib: float) -> bool:
+    """Returns whether so many goals are above a limit that it was not in effect.
+
+    The goal is never below the live heap, whatever the limit; both are printed in whole MiB.
+    """
+    least = (rows["live"] + 1).clip(lower_bound=limit_mib)
+    return int((rows["goal"] > least).sum()) >= DEFAULT.min_cycles
 
 
 def greatest(values: pl.Series) -> float:

@@ -275,6 +275,8 @@ def _limit(
     exact = _Interval.exact(stated.value), stated.source
     if stated.wins:
         return exact
+    if stated.value is not None and explained.above_limit(rows, stated.value):
+        stated = explained.Stated()
     if part.state.is_off or not rows["stacks"].count():
         # There was no memory limit before Go 1.19.
         return _Interval.exact(math.inf), "inferred" if part.state.is_off else "assumed"

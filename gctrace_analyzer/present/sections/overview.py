@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from gctrace_analyzer.advise.verdict import too_large_for_container
 from gctrace_analyzer.analysis.settings.naming import (
     distinct,
     gogc_name,
@@ -328,7 +329,12 @@ def with_trends(report: Report, figures: Iterable[KeyFigure]) -> list[KeyFigure]
 
 
 def _with_level(report: Report, label: str, value: str, note: str, level: str) -> KeyFigure:
-    return KeyFigure(label, value, note, level=report.analysis.levels.get(level, ""))
+    own: str = report.analysis.levels.get(level, "")
+    if level == "heap_goal" and own in ("ok", "info"):
+        # How much heap there was room for is part of what killed a program.
+        own = "" if _death(report) is not None else own
+        own = "warn" if too_large_for_container(report.advice) else own
+    return KeyFigure(label, value, note, level=own)
 
 
 def _cores(s: Summary) -> str:

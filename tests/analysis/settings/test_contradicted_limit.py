@@ -1,0 +1,83 @@
+"""A stated memory limit that the heap goals contradict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gctrace_analyzer.advise.verdict import verdict
+from gctrace_analyzer.present.sections.report import document
+from gctrace_analyzer.present.text import plain
+from gctrace_analyzer.testing import read_text
+from tests.helpers.corpus import log_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import gctrace_analyzer as gca
+
+
+def live(n: int) -> int:
+    return 150 + n % 5
+
+
+def by_gogc(n: int) -> int:
+    return 2 * live(n - 1) if n > 1 else 4
+
+
+def by_limit(_: int) -> int:
+    return 210
+
+
+def run_of(limit: str, goal: Callable[[int], int]) -> gca.Run:
+    end = {"start": lambda n: goal(n) - 6, "end": lambda n: goal(n) - 5}
+    return read_text(
+        f"GOMEMLIMIT={limit} GODEBUG=gctrace=1 ./server\n"
+        + log_of(60, every=5, live=live, goal=goal, **end)
+    )
+
+
+@pytest.mark.parametrize(
+    ("limit", "goal", "said"),
+    [
+        ("120MiB", by_gogc, "GOMEMLIMIT=120 MiB is not in effect: goals are above it."),
+        ("120MiB", by_limit, "GOMEMLIMIT=120 MiB is not in effect: goals are above it."),
+        (
+            "900MiB",
+            by_limit,
+            "but the heap goals stop at 210 MiB, as under a memory limit of 221 to 257 MiB: "
+            "another limit is in effect, or much memory outside the heap counts towards it.",
+        ),
+    ],
+)
+def test_what_is_not_in_effect_is_said_first(
+    limit: str, goal: Callable[[int], int], said: str
+) -> None:
+    run = run_of(limit, goal)
+    found = verdict(run.analysis, run.advice)
+    assert found is not None
+    assert said in found.sentence.split(" GOMEMLIMIT is close")[0]
+    assert found.action.startswith("Check whether the variable reaches the process")
+
+
+def test_settings_are_predicted_from_what_is_in_effect() -> None:
+    run = run_of("120MiB", by_gogc)
+    assert run.regimes()["memory_limit_mib"].to_list() == [None]
+    now = run.recommend().filter("now").row(0, named=True)
+    assert (now["gogc"], now["memory_limit_mib"]) == (100.0, None)
+
+
+@pytest.mark.parametrize(("limit", "goal"), [("900MiB", by_gogc), ("235MiB", by_limit)])
+def test_a_limit_that_the_goals_allow_is_believed(
+    limit: str, goal: Callable[[int], int]
+) -> None:
+    run = run_of(limit, goal)
+    assert run.regimes()["memory_limit_mib"].to_list() == [float(limit.removesuffix("MiB"))]
+    assert not len(run.findings().filter(id="GC027"))
+
+
+def test_no_row_says_ok_about_what_the_verdict_is_about() -> None:
+    text = plain(document(run_of("120MiB", by_gogc).report()), everything=False)
+    (row,) = (line for line in text.splitlines() if line.startswith("  Heap goal"))
+    assert row.endswith("warn")
