@@ -33,7 +33,7 @@ _MOST_EXCERPT = 120
 
 def dumps(blocks: Iterable[Block]) -> str:
     """Returns a document as Markdown text."""
-    return "\n\n".join(chain.from_iterable(map(_parts, blocks))) + "\n"
+    return "\n\n".join(filter(None, chain.from_iterable(map(_parts, blocks)))) + "\n"
 
 
 def _parts(block: Block) -> Iterator[str]:  # noqa: C901  # one case for each block
