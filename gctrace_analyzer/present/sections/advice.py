@@ -263,7 +263,8 @@ def reasons(rows: pl.DataFrame, predictor: Predictor, said: str = "") -> list[tu
         test = "" if is_tested else "; test it with gctrace-analyze measure"
         firm = ', so "try", not "advised"' if word_of(first) == "try" else ""
         why = predictor.doubt(row) or _evidence(predictor)
-        sentences.append(("Confidence", f"{row['confidence']}{firm}: {why}{test}"))
+        because = f": {why}" if why else ""
+        sentences.append(("Confidence", f"{row['confidence']}{firm}{because}{test}"))
     return sentences
 
 
