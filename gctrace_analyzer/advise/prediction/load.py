@@ -63,6 +63,10 @@ BUSY_IDLE_SHARE, FEWEST_BUSY_CYCLES = 0.02, 20
 """Share of the marking done by idle processors up to which a program uses all CPUs that it gets,
 and cycles. Where sizes hide the allocation rate, nothing else shows that."""
 
+BUSY_TIME_SHARE = 0.2
+"""Share of the time in which marking runs. Cycles start while a program allocates, so short marking
+sees no idle CPU of a program that sleeps most of the time."""
+
 SPARE_SHARE = 0.05
 """Share of the marking done by idle processors. On a crowded machine, programs that used all they
 got had 0.00, and those of a constant load 0.12 to 0.30."""
@@ -212,10 +216,10 @@ class Load:
 
     @property
     def leaves_no_cpu_idle(self) -> bool:
-        """Whether no processor is left to idle marking, over enough cycles."""
+        """Whether no processor is left to idle marking, over enough cycles and time."""
         return (
             self.cycles >= FEWEST_BUSY_CYCLES
-            and self.gc_active_share <= ALWAYS_MARKING
+            and BUSY_TIME_SHARE <= self.gc_active_share <= ALWAYS_MARKING
             and self.idle_ms <= BUSY_IDLE_SHARE * self.work_ms
             and not self.is_contended
         )

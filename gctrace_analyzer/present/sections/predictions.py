@@ -147,6 +147,11 @@ def _basis(report: Report, rows: pl.DataFrame, evidence: Sequence[Report]) -> It
 def _load(baseline: Predictor) -> str:
     """Returns the kind of the load; that the CPU limits a program is certain only if proven."""
     load, text = baseline.load, _LOADS[baseline.load_model]
+    if baseline.load_model == "fixed-rate" and load and not load.shows_rate_in_mark:
+        return (
+            "unknown, because too little is allocated during marking to show whether that slows it "
+            f"down; predicted as {text}"
+        )
     if baseline.load_model != "cpu-bound" or load is None or load.is_surely_bound:
         return text
     if load.has_spare_cpu:
