@@ -1050,8 +1050,8 @@ def test_a_finding_that_the_verdict_says_already_is_listed_with_what_it_means() 
 
 def test_a_single_minor_finding_is_said_and_several_are_named() -> None:
     ballast = gca.read(SAMPLES / "ballast-go1.26.log").report()
-    assert "a ballast is not needed" in str(findings.minor_text(ballast))
-    assert "a ballast is not needed: GOGC and GOMEMLIMIT" in str(findings.minor_text(ballast))
+    assert "a ballast is unnecessary" in str(findings.minor_text(ballast))
+    assert "a ballast is unnecessary: GOGC and GOMEMLIMIT" in str(findings.minor_text(ballast))
     several = gca.read(SAMPLES / "together-go1.22.log").report()
     names, _, command = str(findings.minor_text(several)).partition(" (")
     assert names.endswith("stw-outliers")

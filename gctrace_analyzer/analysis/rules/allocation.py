@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "mutator-slowed-in-gc",
     meaning="The program runs at half its speed or less while GC is marking.",
     condition="The allocation rate while marking is under {t.slowed_rate:g} of the rate "
-    "between cycles, even with the MiB that truncation may hide in each of at least "
+    "between cycles, even if the MiB that truncation may hide is added in each of at least "
     "{t.min_cycles} cycles, after the first {t.warm_up_s:g} s, and GC takes over "
     "{t.slowed_gc_cpu:.0%} of the CPU.",
     advice="Make cycles less frequent (a higher GOGC or memory limit), because each one adds "

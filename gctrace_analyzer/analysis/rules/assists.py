@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     "of the CPUs while marking (median of the cycles that mark for {t.mark_min_ms:g} ms "
     "and longer). A warning from {t.assist_warn_cpu_share:.0%} of all CPU time on, in at least "
     "{t.min_cycles} cycles over {t.min_span_s:g} s.",
-    advice=f"Use a setting that is recommended, or {ALLOCATE_LESS}.",
+    advice=f"Use a recommended setting, or {ALLOCATE_LESS}.",
     needs="assist times of cycles that mark for {t.mark_min_ms:g} ms and longer",
     contradicted_by="a throughput that does not fall while GC is marking (GC033)",
     source="golang/go#40225, #56966; the pacer of Go 1.10 to 1.17 plans for 5 % of CPU in assists",
@@ -66,7 +66,7 @@ def assist_pressure(facts: ProcessFacts) -> Iterator[Evidence]:
     "GC006",
     "assist-spike",
     meaning="In some cycles, mark assists take most of the processors, so goroutines that "
-    "allocate then are slow.",
+    "allocate meanwhile are slow.",
     condition="Assists / (marking time × GOMAXPROCS) is over {t.assist_spike:.0%} in a cycle "
     "that marks for at least {t.mark_min_ms:g} ms.",
     advice="Find out what allocates at these times.",

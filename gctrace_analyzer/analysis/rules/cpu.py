@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     "is over {t.gc_cpu_warn:.0%} of CPUs × time; bad over {t.gc_cpu_bad:.0%}. Needs at least "
     "{t.min_cycles} cycles and {t.min_span_s:g} s. If pauses take over {t.stopped_gc_share:.0%} of "
     "it, long pauses (GC009, GC010) are the cause.",
-    advice=f"Use a setting that is recommended, or {ALLOCATE_LESS}.",
+    advice=f"Use a recommended setting, or {ALLOCATE_LESS}.",
     needs="CPU times of at least {t.min_cycles} cycles over {t.min_span_s:g} s",
     contradicted_by="a lower GC share in the printed percentage, in GCCPUFraction or in "
     "/cpu/classes/gc",
@@ -94,13 +94,13 @@ def _why_often(facts: ProcessFacts) -> str:
 @rule(
     "GC012",
     "gomaxprocs-over-cpus",
-    meaning="GOMAXPROCS is larger than the number of CPUs, so threads can wait for each other, and "
-    "pauses last until the threads that wait for a CPU have run.",
+    meaning="GOMAXPROCS is larger than the number of CPUs, so threads can wait for a CPU, and "
+    "a pause lasts until all of them have run.",
     condition="The median of pause CPU / (pause × GOMAXPROCS) is below {t.stopped_share:.0%}. "
-    "Needs at least {t.min_cycles} sweep terminations of {t.stopped_min_ms:g} ms and longer. Up to "
-    "Go 1.9 this counts idle threads, and at most 32: lines of Go 1.5 show no number of CPUs. "
-    "Those of Go 1.6 to 1.17 do if the version is known to be 1.10 or later, or if the number is "
-    "steady and not 32.",
+    "Needs at least {t.min_cycles} sweep terminations of {t.stopped_min_ms:g} ms and longer. "
+    "Up to Go 1.9 the CPU time of a pause includes idle threads, 32 at most, so lines of Go "
+    "1.5 do not show the number of CPUs. Those of Go 1.6 to 1.17 show it if the version is "
+    "known to be 1.10 or later, or if the number is steady and not 32.",
     advice="Set GOMAXPROCS to the number of CPUs, or less if a CPU quota allows less.",
     needs="pause and CPU time of at least {t.min_cycles} long sweep terminations",
     contradicted_by="marking that uses more CPUs than this in any cycle",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     meaning="The program hardly ever runs without write barriers and mark assists.",
     condition="(pauses + concurrent marking) / time is over {t.active_warn:.0%}; bad over "
     "{t.active_bad:.0%}. Needs at least {t.short_log_cycles} cycles and {t.min_span_s:g} s.",
-    advice=f"Use a setting that is recommended, or {ALLOCATE_LESS}.",
+    advice=f"Use a recommended setting, or {ALLOCATE_LESS}.",
     needs="begin and duration of at least {t.short_log_cycles} cycles",
     contradicted_by="missing lines (GC041): the time between cycles is longer then",
     source="golang/go#14812",
@@ -60,7 +60,7 @@ def gc_always_on(facts: ProcessFacts) -> Iterator[Evidence]:
     "{t.frequent_bad_ms:g} ms. Otherwise not reported if the cycles come in bursts (mean "
     "time between cycles over 5 times the median). Needs at least {t.min_cycles} cycles and "
     "{t.min_span_s:g} s.",
-    advice=f"Use a setting that is recommended, or {ALLOCATE_LESS}.",
+    advice=f"Use a recommended setting, or {ALLOCATE_LESS}.",
     needs="times of at least {t.min_cycles} cycles over {t.min_span_s:g} s",
     contradicted_by="a mean time between cycles far above the median: bursts with idle times",
     source="golang/go#23044",
@@ -101,8 +101,8 @@ _FORCED_COST = 0.2
     meaning="The program forces GC, so GC runs when the pacer would not have started it.",
     condition="Over {t.forced_share:.0%} of the cycles, and at least {t.forced_min_cycles}, "
     f"are forced. Only a note if these take less than {_FORCED_COST:.0%} of the GC CPU time, or "
-    "if the log has results of benchmarks, before whose runs package testing forces GC. It "
-    "costs little if GC takes less than {t.gc_cpu_little:.0%} of the CPU.",
+    "if the log has benchmark results: package testing forces GC before each run. It costs "
+    "little if GC takes less than {t.gc_cpu_little:.0%} of the CPU.",
     advice="Find who forces them: calls to `runtime.GC` or `debug.FreeOSMemory`, or heap profiles "
     "that are fetched with `/debug/pprof/heap?gc=1`.",
     needs="cycles that are marked as forced",

@@ -40,16 +40,16 @@ _TIGHT = "GC015"
     meaning="GOMEMLIMIT is too low: the live heap does not fit under it, so allocation starts GC "
     "again and again. Under load it runs all the time and slows the program down.",
     condition="The heap goal is at or below the live heap of the cycle before, in "
-    "{t.thrash_min_cycles} cycles or more that are not forced. Up to {t.thrash_gap_cycles} other "
-    "cycles may be between two of them. A heap under {t.thrash_min_live_mib:.0f} MiB needs "
-    "{t.thrash_small_cycles} such cycles, and one other at most between two of them. Also "
-    "reported: for {t.thrash_window_s:g} s, or in the last {t.thrash_min_cycles} cycles of the "
-    "log, the memory limit sets over {t.thrash_limited_share:.0%} of the goals, the median "
-    "effective GOGC is {t.thrash_gogc:g} or less, and GC runs {t.thrash_active_share:.0%} of the "
-    "time or more. Two episodes are one if {t.episode_join_cycles} cycles or "
-    "{t.episode_join_s:g} s or less lie between them. Thrashing that is over, and took less than a "
-    "tenth of the run, is listed after limit-tight. The cost is named if GC "
-    "CPU is {t.gc_cpu_warn:.0%} or more.",
+    "{t.thrash_min_cycles} cycles or more that are not forced. Up to {t.thrash_gap_cycles} "
+    "other cycles may be between two of them. A heap under {t.thrash_min_live_mib:.0f} MiB "
+    "needs {t.thrash_small_cycles} such cycles, with at most one other between two of them. "
+    "Also reported: for {t.thrash_window_s:g} s, or in the last {t.thrash_min_cycles} cycles "
+    "of the log, the memory limit sets over {t.thrash_limited_share:.0%} of the goals, the "
+    "median effective GOGC is {t.thrash_gogc:g} or less, and GC runs "
+    "{t.thrash_active_share:.0%} of the time or more. Two episodes are one if "
+    "{t.episode_join_cycles} cycles or {t.episode_join_s:g} s or less lie between them. "
+    "Thrashing that is over, and took less than a tenth of the run, is listed after "
+    "limit-tight. The cost is named if GC CPU is {t.gc_cpu_warn:.0%} or more.",
     advice="Raise GOMEMLIMIT (and the container's limit, if it is too low), or keep less in "
     "memory. If you can do neither: first set GOGC to a low value such as 25, then remove "
     "GOMEMLIMIT; the heap then grows past the limit, but GC no longer runs all the time.",
@@ -224,7 +224,7 @@ _WITH_ROOM = 5.0
     "these goals, and they are at or below the live heap, or do not follow it (`regimes`).",
     advice="No action needed unless limit-tight (GC015) matches as well; watch the live heap.",
     needs="goals of at least 10 cycles that no GOGC explains",
-    contradicted_by="a GOGC that explains the same goals: then the setting is named as either",
+    contradicted_by="a GOGC that explains the same goals: then the report names both",
     source=f"{_GUIDE}, memory limit",
     explained_by=("GC016", "GC015"),
 )
@@ -260,8 +260,8 @@ def _effective_gogc(facts: ProcessFacts) -> float | None:
     meaning="The memory limit leaves the heap little room, so GC runs often.",
     condition="In the cycles whose goal was set by the memory limit (at least "
     "{t.level_cycles}), the median effective GOGC is under {t.limit_gogc_warn:.0f}; bad under "
-    "{t.limit_gogc_bad:.0f}. Only a note if that is over: "
-    "{t.level_cycles} goals and more later left more, with as large a live heap.",
+    "{t.limit_gogc_bad:.0f}. Only a note if {t.level_cycles} or more later goals left more "
+    "room, with as large a live heap.",
     advice="Raise the memory limit, or keep less in memory: the less room is left, the more "
     "often GC runs.",
     needs="at least 10 goals set by the limit",
@@ -356,7 +356,7 @@ def gogc_off_idle(facts: ProcessFacts) -> Iterator[Evidence]:
     advice="Set GOMEMLIMIT to 90 % of the container's limit, or less if the program uses cgo "
     "or mmap.",
     needs="the memory limit of the container, and GOMEMLIMIT or the heap",
-    contradicted_by="memory outside of Go's count that fits into the rest, in `memory.stat`",
+    contradicted_by="`memory.stat`, if the memory that Go does not count fits into the rest",
     source=f"{_GUIDE}; authzed/spicedb#2427",
 )
 def limit_without_headroom(facts: ProcessFacts) -> Iterator[Evidence]:

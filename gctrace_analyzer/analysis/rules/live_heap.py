@@ -146,10 +146,10 @@ _SPIKE_POINTS = 2000
     "live-heap-spike",
     meaning="The live heap was far larger for a short time, and so was the next heap goal.",
     condition="In some cycles the live heap is over {t.spike_times:g} times the median of the "
-    "surrounding cycles (half of the log), and over {t.growth_min_mib:g} MiB above that median. "
-    "Neither the first nor the last cycle is one of them; the last live heap is under "
-    "{t.spike_back_times:g} times the median of the whole log, and is no other level (GC022). "
-    "Needs at least {t.short_log_cycles} cycles.",
+    "surrounding cycles (half of the log), and over {t.growth_min_mib:g} MiB above that "
+    "median. Neither the first nor the last cycle is one of them; the last live heap is under "
+    "{t.spike_back_times:g} times the median of the whole log, and the live heap has not moved "
+    "to another level (GC022). Needs at least {t.short_log_cycles} cycles.",
     advice="Find out what was in memory at that time. If it must be there, set a memory limit: it "
     "caps the heap goal that follows.",
     needs="live heap of at least {t.short_log_cycles} cycles",
@@ -225,7 +225,7 @@ def live_heap_step(facts: ProcessFacts) -> Iterator[Evidence]:
     "MiB.",
     advice="Expect this while the heap grows or a cache fills; otherwise look for a leak.",
     needs="live heap and heap at end of at least {t.level_cycles} cycles with room",
-    contradicted_by="a low GOGC or a limit: the setting then lets cycles free only little",
+    contradicted_by="a low GOGC or a limit: under it, a cycle can free only little",
     source="at GOGC=100 a steady program keeps half of its heap",
     explained_by=("GC021", "GC022"),
 )
@@ -251,7 +251,8 @@ def low_reclaim(facts: ProcessFacts) -> Iterator[Evidence]:
     "GC028",
     "ballast-present",
     meaning="The live heap is constant from the start: it is data that was loaded once, or a "
-    "ballast. From Go 1.19 on a ballast is not needed: GOGC and GOMEMLIMIT have the same effect.",
+    "ballast. Since Go 1.19 a ballast is unnecessary: GOGC and GOMEMLIMIT have the same "
+    "effect.",
     condition="The live heap is at least {t.ballast_min_mib:.0f} MiB from the first or second "
     "cycle on and varies by at most {t.ballast_spread:.0%} of its minimum, and the memory "
     "limit does not set most goals. Needs at least {t.min_cycles} cycles.",

@@ -36,8 +36,8 @@ _LONG = (
 @rule(
     "GC009",
     "long-stw-sweep-termination",
-    meaning="The pause before marking is long. It begins with the wait until all goroutines have "
-    "stopped; those that have not stopped yet still run.",
+    meaning="The pause before marking is long. The runtime first waits until all goroutines "
+    "have stopped; those that have not stopped yet keep running.",
     condition="Sweep-termination pauses: "
     + _LONG
     + " An allocation of {t.memory_min_mib:.0f} MiB or "
@@ -87,8 +87,8 @@ _ONE_ALLOCATION = (
 @rule(
     "GC010",
     "long-stw-mark-termination",
-    meaning="The pause at the end of marking is long. It has the wait until all goroutines have "
-    "stopped, and the time in which the world stays stopped.",
+    meaning="The pause at the end of marking is long. It includes the wait until all "
+    "goroutines have stopped, and the time that they stay stopped.",
     condition="Mark-termination pauses (Go 1.4 and earlier: whole collections; Go 1.5 to 1.8: also "
     "those that the program forces): " + _LONG,
     advice=f"{CHECK_CPUS}; with Go 1.7 and earlier, upgrade.",

@@ -22,8 +22,8 @@ _SCAVENGER = " (last line of the scavenger)"
     condition="HeapInuse - HeapAlloc is over {t.fragmentation_share:.0%} of HeapInuse and over "
     "{t.memory_min_mib:.0f} MiB.",
     advice="Reuse objects of the same size and lifetime, for example with `sync.Pool`.",
-    needs="HeapInuse and HeapAlloc of one moment, or a scavenger line of Go up to 1.13 (inuse) and "
-    "the goal and size of the cycles around it",
+    needs="HeapInuse and HeapAlloc of the same moment, or a scavenger line of Go up to 1.13 "
+    "(inuse) and the goal and size of the cycles around it",
     contradicted_by="a dump shortly after a large part of the heap was freed",
     source="golang/go#18896",
 )
