@@ -76,6 +76,19 @@ _OTHER_NAMES = {
 """What users type for an option whose name is not similar."""
 
 
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help whose options are written `-f, --format FORMAT`, so that most have one line."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=26)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        name = self._format_args(action, self._get_default_metavar_for_optional(action))
+        return f"{', '.join(action.option_strings)} {name}"
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser with plain error messages and no abbreviated options.
 
@@ -102,7 +115,7 @@ class Parser(argparse.ArgumentParser):
             epilog=epilog,
             allow_abbrev=False,
             add_help=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Formatter,
         )
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -278,25 +291,22 @@ def add_general(parser: argparse.ArgumentParser) -> None:
         type=OneOf("color", ("auto", "always", "never")),
         default="auto",
         metavar="WHEN",
-        help="use colours: auto (only on a terminal), always or never (default: auto)",
+        help="colours: auto (default: on terminals), always, never",
     )
     group.add_argument(
         "--theme",
         type=OneOf("theme", THEMES),
         default="auto",
         metavar="THEME",
-        help="colours of the terminal, HTML pages and plots, for a light or dark background: "
-        "auto, light or dark (default: auto)",
+        help="for a background: auto (default), light or dark",
     )
     group.add_argument(
         "--width",
         type=whole_number("width", 1),
         metavar="COLUMNS",
-        help="columns of texts, 60 to 120 (default: those of the terminal, or $COLUMNS, else 80)",
+        help="columns of text, 60 to 120 (default: the terminal's)",
     )
-    group.add_argument(
-        "--debug", action="store_true", help="show a traceback instead of a short error message"
-    )
+    group.add_argument("--debug", action="store_true", help="show a traceback for errors")
     group.add_argument(
         "--version",
         action="version",
@@ -379,20 +389,19 @@ def add_facts(
         facts,
         (f"--gogc{suffix}", "PERCENT", f"GOGC that it ran with: 100, 50 or off{per_side}"),
         (f"--memory-limit{suffix}", "SIZE",
-         f"GOMEMLIMIT that it ran with, for example 900MiB, or off{per_side}"),
-        ("--container-limit", "SIZE", "memory limit of the container: 2GiB, 2Gi or 2g; 2G is "
-         "2,000,000,000 bytes, as in Kubernetes"),
-        ("--cpu-limit", "CPUS", "CPU limit of the container, in CPUs: 1.5 or 500m"),
-        ("--go-version", "VERSION", f"Go version that built it, for example 1.22{per_side}"),
-        (f"--ballast{suffix}", "SIZE", "size of the heap ballast, for example 64MiB"),
-        ("--off-heap", "SIZE", "memory that Go does not count (cgo, mmap), for example 200MiB"),
+         f"GOMEMLIMIT that it ran with: 900MiB or off{per_side}"),
+        ("--container-limit", "SIZE", "memory limit of the container: 2GiB, 2Gi or 2g; 2G "
+         "is 2,000,000,000 bytes, as in Kubernetes"),
+        ("--cpu-limit", "CPUS", "CPU limit of the container: 1.5 or 500m"),
+        ("--go-version", "VERSION", f"Go version that built it: 1.22{per_side}"),
+        (f"--ballast{suffix}", "SIZE", "size of the heap ballast: 64MiB"),
+        ("--off-heap", "SIZE", "memory outside Go (cgo, mmap): 200MiB"),
     )  # fmt: skip
     if one_program:
         add_options(
             facts,
-            ("--pid", "PID", "process ID of the program, if it still runs on this machine; the "
-             "GOGC and GOMEMLIMIT that it was started with are used unless heap goals contradict "
-             "them",
+            ("--pid", "PID", "process ID of the program, if it still runs on this machine: "
+             "its GOGC and GOMEMLIMIT are read",
              whole_number("pid", 1)),
         )  # fmt: skip
 
@@ -431,10 +440,10 @@ def add_reading(
     group = parser.add_argument_group("how to read the inputs")
     add_options(
         group,
-        ("--year", "YEAR", "year of the first line, for timestamps without a year",
+        ("--year", "YEAR", "year of the first line, if timestamps have none",
          whole_number("year", 1970)),
-        ("--tz", "ZONE", "time zone for timestamps without one, for example Europe/Berlin"),
-        ("--start", "TIME", "program start time, for logs without timestamps, for example "
+        ("--tz", "ZONE", "time zone, if timestamps have none: Europe/Berlin"),
+        ("--start", "TIME", "when the program started, for logs without timestamps: "
          "2026-11-21T09:00:00Z"),
     )  # fmt: skip
     if growing:
@@ -446,8 +455,8 @@ def add_reading(
          "yaml"),
         ("--columns", "NAMES",
          "column names of a MemStats table without a header: HeapSys,HeapAlloc,..."),
-        ("--unpack-limit", "SIZE", "largest unpacked size of a compressed input, for example 64GiB "
-         "(default: 4GiB, or 250 times the compressed size if that is more)"),
+        ("--unpack-limit", "SIZE", "largest unpacked size of an input: 64GiB (default: 4GiB, or "
+         "250 times its compressed size if that is more)"),
     )  # fmt: skip
     return group
 

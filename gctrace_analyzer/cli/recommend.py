@@ -113,7 +113,7 @@ def command_parser() -> argparse.ArgumentParser:
         type=OneOf("aim", AIMS),
         default="balanced",
         metavar="AIM",
-        help=f"what to optimise for: {', '.join(AIMS)} (default: balanced)",
+        help=f"{', '.join(AIMS)} (default: balanced)",
     )
     goal.add_argument(
         "--gc-cpu-target",
