@@ -47,8 +47,8 @@ the same settings; a quoted pattern stands for all matching files. With more
 than two sides, each is compared with the first, in a table with one row per
 side. Files with metrics work as well as logs. With a heap profile on each side,
 the functions whose allocation changed are listed. A folder written by measure
-contains all of its sides. Logs of `go test -bench` are compared benchmark by
-benchmark:
+contains all of its sides. Outputs of `go test -bench` are compared benchmark by
+benchmark, old and new value; with gctrace also what GC costs in each:
 
   GODEBUG=gctrace=1 go test -bench . -benchmem -count 6 > after.log 2>&1
 

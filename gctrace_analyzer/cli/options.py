@@ -298,7 +298,7 @@ def add_general(parser: argparse.ArgumentParser) -> None:
         type=OneOf("theme", THEMES),
         default="auto",
         metavar="THEME",
-        help="for a background: auto (default), light or dark",
+        help="colours for a background: auto (default), light, dark",
     )
     group.add_argument(
         "--width",

@@ -153,7 +153,7 @@ def test_changes_of_settings_are_moments() -> None:
     events = described(run.report(), "timeline").events
     assert [event.name for event in events if event.kind == "moment"] == [
         "GOGC=400",
-        "GOGC=50",
+        "GOGC=50, GOMAXPROCS=1",
     ]
 
 
