@@ -24,6 +24,7 @@ from gctrace_analyzer.ingest.rows import (
     before,
     each_process,
     follows,
+    not_null,
     precedes,
     within_process,
     without,
@@ -342,3 +343,15 @@ def with_metrics(
     names = [name for name in schema.names("metrics") if name not in but]
     last = {name: value for name, value in metrics().items() if name in names}
     return rows.with_columns(setter, **last).rechunk()[[*own.columns, *names]]
+
+
+def usual_interval_ms(metrics: pl.DataFrame) -> float | None:
+    """Returns the time from one cycle to the next that half of the time is in, or longer ones.
+
+    Unlike the median over cycles, it is not that of a burst. None without intervals.
+    """
+    gaps = not_null(metrics["interval_s"]).sort()
+    if not len(gaps):
+        return None
+    passed = gaps.cum_sum()
+    return 1000 * float(gaps[int((passed < passed[-1] / 2).sum())])

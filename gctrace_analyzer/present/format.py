@@ -98,17 +98,26 @@ def nanoseconds(value: float | None) -> str:
     return f"{digits(value, 3)} ns" if value < 1000 else f"{digits(value / 1000, 3)} µs"
 
 
-def interval(summary: Summary) -> str:
-    """Returns the usual time from one cycle to the next, if known: `every 33 ms (median)`."""
-    bursts = ", in bursts" if summary.is_in_bursts else ""
+def interval(summary: Summary, usual_ms: float | None = None) -> str:
+    """Returns the usual time from one cycle to the next, if known: `every 33 ms (median)`.
+
+    Args:
+        summary: the figures of the cycles.
+        usual_ms: the time from one cycle to the next that half of the time is in, or longer ones.
+            In bursts the median is of a small part of the time.
+    """
     apart_ms = summary.gc_interval_p50_ms
     if apart_ms is None or summary.missing_cycles > summary.cycles:
         return ""
     # The log has times in whole milliseconds.
+    apart = "under 1 ms" if apart_ms < 1 else milliseconds(apart_ms)
+    if summary.is_in_bursts and usual_ms is not None:
+        return f"mostly every {milliseconds(usual_ms)}; bursts: {apart}"
+    bursts = ", in bursts" if summary.is_in_bursts else ""
     if apart_ms < 1:
         return f"less than 1 ms apart (median){bursts}"
     is_mean = math.isclose(apart_ms * (summary.gc_per_s or 0), 1000)
-    return f"every {milliseconds(apart_ms)}{'' if is_mean else ' (median)'}{bursts}"
+    return f"every {apart}{'' if is_mean else ' (median)'}{bursts}"
 
 
 def duration(seconds: float | None) -> str:

@@ -266,8 +266,9 @@ def test_a_rate_far_below_the_usual_one_says_that_cycles_come_in_bursts() -> Non
     idle = gca.read(CORPUS / "gctrace" / "go1.9-idle" / "run.log").report()
     notes = {each.label: (each.value, each.note) for each in overview.state(idle)}
     assert notes["Frequency"] == (
-        "89.8/h", "every 121 ms (median), in bursts; 1 of 7 forced",
+        "89.8/h", "mostly every 120 s; bursts: 121 ms; 1 of 7 forced",
     )  # fmt: skip
+    assert notes["Live heap"][1].startswith("median of cycles; last ")
     steady = overview.state(gca.read(STEADY).report())
     assert not any("in bursts" in each.note for each in steady)
 

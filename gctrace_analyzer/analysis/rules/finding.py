@@ -163,7 +163,10 @@ class ProcessFacts:
     def fills_limit(self) -> float | None:
         """The room for more heap at the end, in percent, if a growing live heap takes it up."""
         last = self.thresholds.min_cycles
-        if not self.growth or not self.growth.is_steady or len(self.cycles) < 2 * last:
+        # A start-up fills the heap, too.
+        is_long = (self.summary.span_s or 0.0) >= self.thresholds.short_log_s
+        grows = is_long and self.growth and self.growth.is_steady
+        if not grows or len(self.cycles) < 2 * last:
             return None
         # A median of fewer goals may be of the cycles before.
         if self.limited_cycles["gc_num"].tail(last).to_list() != (

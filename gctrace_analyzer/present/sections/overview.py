@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.advise.verdict import too_large_for_container
+from gctrace_analyzer.analysis.cycles import usual_interval_ms
 from gctrace_analyzer.analysis.settings.naming import (
     distinct,
     gogc_name,
@@ -17,6 +18,7 @@ from gctrace_analyzer.analysis.settings.naming import (
     setting_text,
 )
 from gctrace_analyzer.ingest.processes import distinct_names
+from gctrace_analyzer.ingest.rows import median as median_of
 from gctrace_analyzer.ingest.rows import not_null
 from gctrace_analyzer.present.document import KeyFigure, Table
 from gctrace_analyzer.present.format import (
@@ -85,7 +87,8 @@ def state(report: Report) -> list[KeyFigure]:
         figures.append(_with_level(report, "Pauses", *pauses, "pauses"))
     if s.gc_per_s is not None:
         forced = f"{s.forced_cycles:,} of {s.cycles:,} forced" if s.forced_cycles else ""
-        note = "; ".join(filter(None, (interval(s), forced)))
+        often = interval(s, usual_interval_ms(report.analysis.enriched))
+        note = "; ".join(filter(None, (often, forced)))
         figures.append(_with_level(report, "Frequency", rate(s.gc_per_s), note, "frequency"))
     if s.assist_share_of_gc_cpu is not None:
         value = share(s.assist_share_of_gc_cpu)
@@ -382,15 +385,11 @@ def _death(report: Report) -> PostMortem | None:
 
 
 def _goal(report: Report, median: str) -> tuple[str, str]:
-    """Returns the heap goal and who set it: that of the live heap that is shown.
-
-    A median under the last live heap would look like a limit that leaves no room.
-    """
+    """Returns the heap goal of the live heap that is shown, and who set it."""
     death, setter = _death(report), _setter(report)
     if death is None and (moved := _moved(report)) is not None:
         later = report.analysis.cycles.filter(pl.col("start_s") > moved.start_s)
-        goal = not_null(later["heap_goal_mib"]).median()
-        median = mib(goal) if isinstance(goal, float) else median
+        median = mib(median_of(later["heap_goal_mib"]))
     if death is None or not (last := death.next_goal_mib or death.goal_mib):
         return median, setter
     which = "next" if death.next_goal_mib else "last"
@@ -399,7 +398,11 @@ def _goal(report: Report, median: str) -> tuple[str, str]:
 
 def _growth(report: Report) -> str:
     highest = f"max {live_heap(report.analysis.summary.live_heap_max_mib)}"
-    most = f"median; {highest}" if report.analysis.summary.cycles != 1 else ""
+    last, live = "", not_null(report.analysis.cycles["heap_live_mib"])
+    if report.analysis.summary.is_in_bursts and len(live):
+        # Most cycles are of little time.
+        last = f" of cycles; last {live_heap(live[-1])}"
+    most = f"median{last}; {highest}" if report.analysis.summary.cycles != 1 else ""
     process = report.subject
     if "live_heap" not in report.analysis.levels or process is None:
         return most

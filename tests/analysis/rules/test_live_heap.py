@@ -181,6 +181,15 @@ def test_the_report_is_of_the_level_at_the_end() -> None:
     assert "the live heap was 400 MiB" in " ".join(run.advice.baseline.warnings)
 
 
+def test_a_heap_that_fills_its_limit_in_a_start_up_is_no_warning() -> None:
+    """A limit of 45 MiB in effect, as only the goals show."""
+    for every, severity in ((0.02, "info"), (5, "warn")):
+        text = log_of(60, every=every, live=lambda n: 20 + n // 4, goal=40, start=38, end=39)
+        (finding,) = matches(live_heap.live_heap_growth, facts_of(text))
+        assert finding.severity == severity
+        assert ("leaves room for only" in finding.headline) is (severity == "warn")
+
+
 def test_growth_in_a_few_leaps_has_no_rate_per_hour() -> None:
     run = gca.read(CORPUS / "wild" / "go42642-multims-sweepterm.log")
     (finding,) = run.findings().filter(id="GC021").iter_rows(named=True)
