@@ -54,6 +54,9 @@ OWN_GAP = 0.25
 DRIFT = 0.15
 """Relative change of the live heap from the log's first to its last quarter that is mentioned."""
 
+OF_LEVEL = ("the live heap was ", "the live heap went ")
+"""How warnings begin that say which of several live heaps predictions are for."""
+
 DRIFT_MIB = 2.5
 """Smaller changes are within the rounding of the printed sizes."""
 

@@ -1103,3 +1103,11 @@ def test_growth_that_a_post_mortem_names_is_not_minor() -> None:
     said = plain(document(report))
     assert "The live heap grew from 6 to 125 MiB" in said
     assert "live-heap-growth" not in said
+
+
+def test_a_report_on_a_heap_that_grows_says_which_heap_the_figures_are_for() -> None:
+    sizes = {"start": lambda n: 190 + 10 * n, "end": lambda n: 195 + 10 * n}
+    text = log_of(60, every=5, live=lambda n: 100 + 5 * n, goal=lambda n: 195 + 10 * n, **sizes)
+    text = " ".join(plain(document(read_text(text).report()), everything=False).split())
+    assert "the live heap went from" in text
+    assert "cycles/s and GC CPU are predicted for" in text

@@ -49,9 +49,9 @@ _SETTLED = "Watch whether it goes on growing; this looks like a cache that has f
     "if the log covers less than {t.growth_min_span_s:.0f} s or the upper bound of the slope is "
     "over {t.growth_regular_times:g} times the lower one, and the growth did not lead to "
     "thrashing or to {t.min_cycles} last goals under a memory limit with an effective GOGC under "
-    "{t.limit_gogc_warn:.0f}, in a log of {t.short_log_s:g} s or more. It ends where the live heap falls for good to under "
-    "{t.fallen_share:.0%} of its highest level (90 % quantile over time). Needs at least "
-    "{t.min_cycles} cycles.",
+    "{t.limit_gogc_warn:.0f}, in a log of {t.short_log_s:g} s or more. It ends where the live heap "
+    "falls for good to under {t.fallen_share:.0%} of its highest level (90 % quantile over time). "
+    "Needs at least {t.min_cycles} cycles.",
     advice=FIND_GROWTH,
     needs="live heap of at least {t.min_cycles} cycles over time",
     contradicted_by="a load that grew as much, or growth that ends: a cache fills",

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.advise.observed import OF_LEVEL
 from gctrace_analyzer.advise.phrases import to_set
 from gctrace_analyzer.advise.subject import advised_process, which_process
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
@@ -222,7 +223,8 @@ def _setting_blocks(
     reasons = advice.reasons(ranked, report.advice.baseline, said)
     if most is not None:
         which = (*which_process(report.analysis, advised_process(report.analysis)),)
-        reasons = [*reasons[:most], *(row for row in reasons[most:] if row[1] in which)]
+        kept = (row for row in reasons[most:] if row[1] in which or row[1].startswith(OF_LEVEL))
+        reasons = [*reasons[:most], *kept]
     said += "the memory limit of the container is unknown" * ("container has room" in said)
     reasons = [(label, text) for label, text in reasons if text.partition(": s")[0] not in said]
     signs = advice.legend(shown)
