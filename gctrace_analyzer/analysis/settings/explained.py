@@ -229,7 +229,7 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
         if stated != (None, None) or (usual is None and not 0 < low <= high):
             return part
         state = State((low + high) / 2 if usual is None else usual, math.inf, 0.0)
-        return part._replace(state=state, both=True)
+        return part._replace(state=state, both=not exceeds(rows, part.state.drift[1]))
     gogc = part.state.gogc
     cost = search.cost_of(gogc, known.gogc.value)
     no_limit = known.limit.value == math.inf or not rows["stacks"].count()
@@ -241,7 +241,8 @@ def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: 
     is_narrow = low > 0 and high <= _NARROW * low and len(rows) >= FEWEST_GOALS
     if cost <= search.COMMON and is_narrow and not limited:
         return part
-    return part._replace(both=_mostly(rows["goal"], search.near(median(rows["goal"]))))
+    ends = search.near(median(rows["goal"]))
+    return part._replace(both=_mostly(rows["goal"], ends) and not exceeds(rows, ends[1]))
 
 
 def _mostly(goals: pl.Series, ends: tuple[float, float]) -> bool:
@@ -251,6 +252,15 @@ def _mostly(goals: pl.Series, ends: tuple[float, float]) -> bool:
 def above_live(rows: pl.DataFrame) -> pl.Series:
     """Returns the goals that leave room above the live heap."""
     return rows["goal"].filter(rows["goal"] > rows["live"])
+
+
+def exceeds(rows: pl.DataFrame, top_mib: float) -> bool:
+    """Returns whether a goal is above the highest one of a limit, which is then not in effect.
+
+    A goal may be just above the live heap, whatever the limit, or above one large allocation.
+    """
+    least = (rows["live"] + 1).clip(lower_bound=top_mib)
+    return bool((rows["low"].is_finite() & (rows["goal"] > least)).any())
 
 
 def above_limit(rows: pl.DataFrame, limit_mib: float) -> bool:

@@ -294,6 +294,8 @@ def _limit(
         highest = max(first, quantile(by_limit["live"], 0.1))
         low = min(allowed or 0.0, middle)
         limit = limit_range(highest, stacks)._replace(low=low, middle=middle)
+    if explained.exceeds(rows, _STATED_LIMIT[1] * limit.high):
+        return _Interval(low=allowed), None
     if part.both:
         return _Interval(None, limit.low, limit.high), None
     low, high = (

@@ -81,3 +81,23 @@ def test_no_row_says_ok_about_what_the_verdict_is_about() -> None:
     text = plain(document(run_of("120MiB", by_gogc).report()), everything=False)
     (row,) = (line for line in text.splitlines() if line.startswith("  Heap goal"))
     assert row.endswith("warn")
+
+
+@pytest.mark.parametrize("large", [0, 4])
+def test_an_inferred_limit_is_above_every_goal(large: int) -> None:
+    """An odd GOGC, or a limit, would explain equal goals; larger ones exclude the limit."""
+
+    def live(n: int) -> int:
+        return 2500 if 60 < n <= 60 + large else 20
+
+    def goal(n: int) -> int:
+        return int(1.37 * live(n - 1))
+
+    ends = {"start": lambda n: goal(n) - 4, "end": lambda n: goal(n) - 3}
+    text = log_of(120, every=5, live=live, goal=goal, **ends)
+    # Without the first line, nothing shows what the heap started from.
+    run = read_text(text.partition("\n")[2])
+    high = run.regimes()["memory_limit_mib_high"].to_list()
+    assert len(high) == 1
+    assert (high[0] is None) is bool(large)
+    assert ("or a limit" in plain(document(run.report()))) is not bool(large)
