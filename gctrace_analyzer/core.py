@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "GCTRACE_ANALYZER_CORE"
 
-INTERFACE = 11
+INTERFACE = 12
 """The core must have the same number; an older build in a checkout counts as none."""
 
 _paused = 0
@@ -112,9 +112,7 @@ class Core(Protocol):
 
     def Walker(  # noqa: N802  # a class
         self,
-        at: bytes,
-        live: bytes,
-        in_mark: bytes,
+        columns: Iterator[bytes],
         *,
         lowest_trigger: float,
         highest_trigger: float,
@@ -125,8 +123,8 @@ class Core(Protocol):
     ) -> Walker:
         """Returns a walker of a path: MiB, one entry per cycle (`path.py`), at least two.
 
-        Each column is what `packed` returns.
-        The constants are those of `pacer.py` and of the model.
+        The columns `at`, `live` and `in_mark`, as `packed` returns them, come one by one: the core
+        copies each. The constants are those of `pacer.py` and of the model.
         """
 
     def worst_windows(
@@ -210,8 +208,7 @@ def packed(columns: pl.DataFrame) -> tuple[bytes, ...]:
     They are the end of a stream in Arrow's format, which takes an eighth of the time of a list.
     """
     if len(columns) > _PACKED_AT_ONCE:
-        slices = (columns[[name]].iter_slices(_PACKED_AT_ONCE) for name in columns.columns)
-        return tuple(b"".join(packed(piece)[0] for piece in pieces) for pieces in slices)
+        return tuple(map(_packed_in_pieces, columns.iter_columns()))
     size = 8 * len(columns)
     step = size + -size % _PADDED_BYTES
     stream = io.BytesIO()
@@ -221,6 +218,14 @@ def packed(columns: pl.DataFrame) -> tuple[bytes, ...]:
         _checked(bytes(stream.getbuffer()[first + step * number :][:size]), numbers)
         for number, numbers in enumerate(columns.get_columns())
     )
+
+
+def _packed_in_pieces(numbers: pl.Series) -> bytes:
+    """Returns the same of a long column, which is never in memory twice."""
+    whole = io.BytesIO()
+    for begin in range(0, len(numbers), _PACKED_AT_ONCE):
+        whole.write(packed(numbers.slice(begin, _PACKED_AT_ONCE).to_frame())[0])
+    return whole.getvalue()
 
 
 def _checked(column: bytes, numbers: pl.Series) -> bytes:

@@ -13,7 +13,7 @@ mod _core {
     use memchr::memmem;
     use pyo3::exceptions::{PyRuntimeError, PyValueError};
     use pyo3::prelude::*;
-    use pyo3::types::{PyBytes, PyCapsule};
+    use pyo3::types::{PyBytes, PyCapsule, PyIterator};
 
     use crate::chains::{self, Limits};
     use crate::columns::{Columns, SIZE};
@@ -25,7 +25,7 @@ mod _core {
 
     /// Raised with every change of what Python calls, so that no old build is used by accident.
     #[pymodule_export]
-    const INTERFACE: u32 = 11;
+    const INTERFACE: u32 = 12;
 
     /// Reads records of some line formats.
     #[pyclass(frozen)]
@@ -316,14 +316,14 @@ mod _core {
 
     #[pymethods]
     impl Walker {
-        /// Takes the columns of a path, and the constants by name.
+        /// Takes the columns of a path, `at`, `live` and `in_mark`, and the constants by name.
+        ///
+        /// The columns come from an iterator, so that only one of them is in memory twice.
         #[new]
-        #[pyo3(signature = (at, live, in_mark, *, lowest_trigger, highest_trigger, highest_trigger_1_17, least_runway_mib, heap_minimum_mib, no_room))]
+        #[pyo3(signature = (columns, *, lowest_trigger, highest_trigger, highest_trigger_1_17, least_runway_mib, heap_minimum_mib, no_room))]
         #[allow(clippy::too_many_arguments)]
         fn new(
-            at: &[u8],
-            live: &[u8],
-            in_mark: &[u8],
+            columns: &Bound<'_, PyIterator>,
             lowest_trigger: f64,
             highest_trigger: f64,
             highest_trigger_1_17: f64,
@@ -331,7 +331,13 @@ mod _core {
             heap_minimum_mib: f64,
             no_room: f64,
         ) -> PyResult<Self> {
-            let path = Path::new(numbers(at), numbers(live), numbers(in_mark))
+            let mut taken = Vec::new();
+            for column in columns {
+                taken.push(numbers(column?.extract::<&[u8]>()?));
+            }
+            let path = <[Vec<f64>; 3]>::try_from(taken)
+                .ok()
+                .and_then(|[at, live, in_mark]| Path::new(at, live, in_mark))
                 .ok_or_else(|| PyValueError::new_err("a path has at least two points"))?;
             let constants = Constants {
                 lowest_trigger,

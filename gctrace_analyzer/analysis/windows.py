@@ -24,7 +24,7 @@ LEAST_COVERED = 0.5
 """Share of a window. If the input covers less, rates in it say nothing about the window."""
 
 
-_ROWS_AT_ONCE = 1 << 16
+_ROWS_AT_ONCE = 1 << 15
 """Spans copied at a time, to keep memory small."""
 
 _RATES = tuple(
@@ -64,8 +64,7 @@ def windows(spans: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> p
     if not spans.width:
         return schema.empty("windows")
     known = complete(spans, "end_s")
-    sizes = select(known, *_PLACES, *_SIZES, "pause_max_ms", "heap_peak_mib")
-    _check_length(length_s, _span_s(sizes))
+    _check_length(length_s, _span_s(select(known, *_PLACES)))
     slices = known.iter_slices(_ROWS_AT_ONCE) if len(known) else (known,)
     timed = (_timed(spans_of.whole(rows), origin_s) for rows in slices)
     pieces = pl.concat(
@@ -73,6 +72,7 @@ def windows(spans: pl.DataFrame, length_s: float, *, origin_s: float = 0.0) -> p
     )
     added = [name for name in pieces.columns if name not in ("process", "window")]
     # Of these, there is one value for each window.
+    sizes = select(known, *_PLACES, *_SIZES, "pause_max_ms", "heap_peak_mib")
     counted = _counted(sizes, length_s, origin_s)
     others = [name for name in counted.columns if name not in ("process", "window")]
     covered, cycles = pl.col("covered_s"), pl.col("started").fill_null(0) + pl.col("spread")

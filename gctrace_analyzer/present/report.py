@@ -25,12 +25,16 @@ _SUFFIX = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """An analysis and its advice, ready to be shown in any output format."""
 
     analysis: Analysis
     advice: Advice
+
+    def __repr__(self) -> str:
+        """Returns what it is about, and what shows it."""
+        return f"<Report on {self.title}; the run's to_markdown() and to_html() show it>"
 
     @property
     def title(self) -> str:

@@ -18,7 +18,7 @@ from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB
 from gctrace_analyzer.ingest.rows import largest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from gctrace_analyzer.core import Core, Walker
 
@@ -72,9 +72,14 @@ class Path:
         compiled = core.compiled()
         if compiled is None:
             return cls(make, *figures, None, tuple(column.to_list() for column in columns))
-        numbers = core.packed(columns)
-        del columns, at, live, in_mark  # the core makes its own copies
-        return cls(make, *figures, _walker(compiled, numbers), None)
+        del (
+            at,
+            live,
+            in_mark,
+        )  # Each column goes when it is packed, and the core makes its own copies.
+        names = columns.columns
+        packed = (core.packed(columns.drop_in_place(name).to_frame())[0] for name in names)
+        return cls(make, *figures, _walker(compiled, packed), None)
 
     def __reduce__(self) -> tuple[Callable[..., Path], tuple[Any, ...]]:
         """Returns how to make the path again; what walks it in the compiled core has no copy."""
@@ -131,9 +136,9 @@ def or_zero(values: pl.Series) -> pl.Series:
     return values.fill_null(0) if values.null_count() else values
 
 
-def _walker(compiled: Core, numbers: tuple[bytes, ...]) -> Walker:
+def _walker(compiled: Core, numbers: Iterator[bytes]) -> Walker:
     return compiled.Walker(
-        *numbers,
+        numbers,
         lowest_trigger=pacer.LOWEST_TRIGGER,
         highest_trigger=pacer.HIGHEST_TRIGGER,
         highest_trigger_1_17=pacer.HIGHEST_TRIGGER_1_17,
