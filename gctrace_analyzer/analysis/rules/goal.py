@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 _MOST_OF_COST = 0.5
 """Share of the GC CPU time. With less, the heap minimum does not explain what GC costs."""
 
+_FEW_MIB = 16.0
+"""MiB. If the live heap was larger at times, a high GOGC costs more than a few MiB then."""
+
 _LARGER_AT_TIMES = "No action needed: most of what GC costs is in the other cycles."
 
 
@@ -71,10 +74,21 @@ def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
             f"The goal was the heap minimum of {goal_mib:.0f} MiB in {at_minimum:,} of "
             f"{cycles_text(len(facts.cycles))}.{only}",
             {"cycles": at_minimum},
-            advice=_LARGER_AT_TIMES if little else None,
+            advice=_LARGER_AT_TIMES if little else _costly_gogc(facts),
             headline=f"The live heap is so small that GC runs at every {goal_mib:.0f} MiB "
             f"of heap: it takes {percent(facts.summary.gc_cpu_share or 0)} of the CPU.",
         )
+
+
+def _costly_gogc(facts: ProcessFacts) -> str | None:
+    """Returns what a high GOGC costs if the live heap was not always small; else None."""
+    most = facts.summary.live_heap_max_mib or 0.0
+    if most <= _FEW_MIB:
+        return None
+    return (
+        f"Set GOGC=400 if the memory is there: it costs a few MiB most of the time, but up to "
+        f"{size_text(3 * most)} more when the live heap is at its largest ({size_text(most)})."
+    )
 
 
 @rule(

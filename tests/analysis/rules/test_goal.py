@@ -92,3 +92,11 @@ def test_goals_at_a_live_heap_above_the_limit_do_not_contradict_it() -> None:
 def test_no_goal_starts_a_forced_cycle() -> None:
     text = log_of(40, start=1, end=1, live=1, goal=4).replace(" P\n", " P (forced)\n")
     assert not matches(goal.heap_minimum_bound, facts_of(text))
+
+
+def test_a_high_gogc_is_not_said_to_cost_little_if_the_heap_was_large_at_times() -> None:
+    small = {"goal": 4, "start": 3, "end": 4}
+    for largest, said in ((1, "only a few MiB"), (200, "up to 600 MiB more")):
+        text = log_of(60, live=lambda n, most=largest: most if n == 60 else 1, **small)
+        (finding,) = matches(goal.heap_minimum_bound, facts_of(text))
+        assert said in finding.advice
