@@ -38,3 +38,8 @@ def test_the_most_frequent_reason_for_rejecting_lines_comes_first() -> None:
     expected = sorted(counts, key=lambda each: (-each[1], each[0]))
     assert analysis.rejected_reasons == expected
     assert expected[0][1] > expected[-1][1]
+
+
+def test_line_formats_of_different_releases_show_no_version() -> None:
+    assert versions([{"go_version_min": "1.21", "go_version_max": "1.17"}]) is None
+    assert versions([{"go_version_min": "1.9", "go_version_max": "1.10"}]) == "go1.9–1.10"

@@ -480,6 +480,7 @@ def versions(processes: Iterable[Mapping[str, Any]]) -> str | None:
     if len(spans) != 1:
         return f"{len(spans)} Go line formats" if spans else None
     low, high = spans.pop()
-    if low is None:
+    # Lines of other traces may come from another program, or be written by hand.
+    if low is None or (go_version(low) or ()) > (go_version(high) or (math.inf,)):
         return None
     return f"go{low}+" if high is None else f"go{low}" if low == high else f"go{low}–{high}"
