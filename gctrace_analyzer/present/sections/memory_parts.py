@@ -140,7 +140,7 @@ def memory_sentences(report: Report) -> Iterator[str]:
         if mib(size) not in said
     ]
     yield from (text for _, text in sorted(sentences, reverse=True)[:_MOST_SENTENCES])
-    yield from of_scavenger(report.analysis.tables, is_said=_says_idle(report))
+    yield from of_scavenger(report.analysis.tables)
 
 
 def _not_heap(row: Mapping[str, int | None]) -> Iterator[tuple[float, str]]:
@@ -274,23 +274,12 @@ def shows_scavenger(tables: Mapping[str, pl.DataFrame]) -> bool:
     return bool(last["idle_mib"] > max(LEAST_MIB, MUCH * last["sys_mib"]))
 
 
-def _says_idle(report: Report) -> bool:
-    """Returns whether a finding has the sizes of the scavenger's last line."""
-    is_alone = not report.analysis.memory
-    return is_alone and any(finding.id == "GC037" for finding in report.analysis.findings)
-
-
-def of_scavenger(tables: Mapping[str, pl.DataFrame], *, is_said: bool = False) -> Iterator[str]:
-    """Yields how much memory is idle and how much of it was returned, by the last such line.
-
-    If a finding has said how much is idle, yields only what qualifies it.
-    """
+def of_scavenger(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
+    """Yields how much memory is idle and how much of it was returned, by the last such line."""
     if (last := last_scavenge(tables)) is None:
         return
     returned = mib(last["released_total_kib"] / 1024)
-    if is_said:
-        pass
-    elif last["idle_mib"] is not None and last["sys_mib"] is not None:
+    if last["idle_mib"] is not None and last["sys_mib"] is not None:
         kept = idle_kept_mib(last)
         later = (
             " Go up to 1.12 returns memory that was idle for five minutes, debug.FreeOSMemory "
