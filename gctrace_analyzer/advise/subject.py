@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.rules.finding import percent
-from gctrace_analyzer.analysis.settings.program_names import NOT_GO
+from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import since
@@ -132,7 +132,7 @@ def explained_kill(analysis: Analysis) -> PostMortem | None:
         return (
             death.live_mib is not None,
             death.process == longest,
-            NOT_GO.fullmatch(death.victim or "") is None,
+            not is_not_go(death.victim),
             times[death.victim],
             len(known) - known.count(None),
         )

@@ -15,7 +15,7 @@ from gctrace_analyzer.analysis.postmortem.match import (
     shared_place,
 )
 from gctrace_analyzer.analysis.postmortem.proof import is_kill
-from gctrace_analyzer.analysis.settings.program_names import NOT_GO
+from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ MOSTLY = 0.8
 """Share of the resident memory. A heap above it leaves little to any other cause."""
 
 
-def is_not_go(facts: Evidence) -> bool:
+def is_known_not_go(facts: Evidence) -> bool:
     """Returns whether what was killed is known not to be a Go program: a child or a neighbour."""
     name = facts.death.comm or facts.death.unit or ""
     known = facts.death.by_runtime or facts.match is not None
-    return not known and NOT_GO.fullmatch(name) is not None
+    return not known and is_not_go(name)
 
 
 def reading_of_dumps(
@@ -46,7 +46,7 @@ def reading_of_dumps(
         tables: the tables of the log.
     """
     resident = facts.memory.resident_mib
-    if is_not_go(facts):
+    if is_known_not_go(facts):
         place = shared_place(facts.death, tables["processes"])
         where = "" if place is None else f" It ran in the {place} of the Go program."
         yield (

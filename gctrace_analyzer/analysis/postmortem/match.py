@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
+from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.analysis.settings.program_names import (
-    NOT_GO,
     agree,
     carry,
     fullness,
@@ -76,7 +76,7 @@ def match_process(
             continue
         agrees = tuple(_agreeing(kill, row))
         # A child that is not Go wrote no GC cycles, whatever unit it ran in.
-        if agrees and (agrees[0] == "pid" or not NOT_GO.fullmatch(kill.comm or "")):
+        if agrees and (agrees[0] == "pid" or not is_not_go(kill.comm)):
             matches.append((agrees, row))
     if matches:
         best = min((agrees for agrees, _ in matches), key=_rank)
@@ -115,7 +115,7 @@ def is_previous(match: Match, processes: pl.DataFrame) -> bool:
 
 def is_of(kill: Death, process: Row) -> bool | None:
     """Returns whether a process is of the program that was killed; None if no name shows it."""
-    if kill.is_below or NOT_GO.fullmatch(kill.comm or ""):
+    if kill.is_below or is_not_go(kill.comm):
         return False
     return agree(of_process(process, kill.source), _names_of(kill), (kill.host,))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -10,7 +9,7 @@ import polars as pl
 from gctrace_analyzer.analysis.postmortem import group_memory
 from gctrace_analyzer.analysis.postmortem.circumstances import check_limits, room_below
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
-from gctrace_analyzer.analysis.postmortem.dumps_at_death import is_not_go, log_of
+from gctrace_analyzer.analysis.postmortem.dumps_at_death import is_known_not_go, log_of
 from gctrace_analyzer.analysis.postmortem.facts import LEAST_LIMIT_MIB
 from gctrace_analyzer.analysis.postmortem.match import (
     is_of,
@@ -18,7 +17,7 @@ from gctrace_analyzer.analysis.postmortem.match import (
     of_neighbour,
     shared_place,
 )
-from gctrace_analyzer.analysis.settings.program_names import GO
+from gctrace_analyzer.analysis.settings.known_programs import is_go as is_known_go
 from gctrace_analyzer.analysis.settings.releases import may_limit
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import FIND_GROWTH
@@ -361,9 +360,6 @@ def of_runtime(death: Death) -> Iterator[str]:
         yield f"{check} {EARLIER_GC}" if helps else check
 
 
-_RELEASE = re.compile(r"[@.]|[-_](?:linux|darwin|windows)")
-"""What comes after the name of a program in that of a unit or of the file of a release."""
-
 _SETTINGS_OF_GO = ("memory_limit_mib", "gogc", "go_version")
 
 
@@ -386,7 +382,7 @@ def without_cycles(
     with_go = shared_place(facts.death, tables["processes"])
     if facts.death.pressure_pct is not None:
         yield FIND_PRESSURE
-    if is_not_go(facts):
+    if is_known_not_go(facts):
         yield from _not_of_go(facts, with_go) if facts.death.pressure_pct is None else ()
         return
     traced = log_of(facts, tables["container_states"])
@@ -469,7 +465,7 @@ def _what_to_add(
 
 def _is_known_go(death: Death) -> bool:
     names = (death.comm, death.name, death.unit, death.container)
-    return any(GO.fullmatch(_RELEASE.split(name)[0]) for name in names if name)
+    return any(map(is_known_go, names))
 
 
 def _buy_time(facts: Evidence, of_go: Settings | None = None) -> Iterator[str]:

@@ -44,14 +44,6 @@ _GENERAL = frozenset(
 )
 """Words that name no program: what logs, releases and problems are called."""
 
-NOT_GO = re.compile(
-    r"(?:git(?:-\w+)?|python[\d.]*|java|node|nodejs|ruby[\d.]*|perl|php(?:-fpm)?[\d.]*|postgres|"
-    r"postmaster|mysqld|mariadbd|mongod|redis-server|memcached|nginx|httpd|apache2|chrom(?:e|ium)|"
-    r"firefox|Xorg|gnome-shell|sshd|bash|sh|zsh|clang(?:\+\+)?|gcc|cc1(?:plus)?|rustc|cargo|ld|"
-    r"qemu-\S+|beam\.smp|dotnet|uwsgi|gunicorn|ffmpeg|make|ninja|tar|rsync|envoy|dd|systemd(?:-\w+)*(?:\.service)?)"
-)
-"""Names of programs that people know, and that are not written in Go."""
-
 SIDECAR = re.compile(
     r"istio-(?:proxy|init)|linkerd-(?:proxy|init)|envoy(?:-\w+)?|(?:aws-for-)?fluent-?bit|fluentd|"
     r"vault-agent(?:-init)?|(?:cloud-?sql|oauth2|kube-rbac)-proxy|log_router|daprd|datadog-agent|"
@@ -60,20 +52,6 @@ SIDECAR = re.compile(
 """Names of containers that stand next to that of a service: its log is not theirs."""
 
 _TRACED = re.compile(r"\bgctrace=[1-9]")
-
-GO = re.compile(
-    r"(?:etcd|prometheus|alertmanager|node_exporter|grafana(?:-server)?|loki|tempo|mimir|promtail|"
-    r"thanos|cortex|telegraf|influxd|victoria-metric\w*|vmagent|otelcol\S*|jaeger\S*|"
-    r"kube(?:let|-proxy|-apiserver|-controller\S*|-scheduler|ctl|-state-metr(?:ics)?)|k3s\S*|k0s|"
-    r"rke2|containerd\S*|"
-    r"dockerd?|docker-proxy|runc|crio|podman|buildkitd|helm|argocd\S*|coredns|flanneld|calico-node|"
-    r"cilium\S*|caddy|traefik|consul\S*|vault|nomad|terraform\S*|packer|cockroach|minio|tidb-server|"
-    r"pd-server|dgraph|weaviate|milvus|nats-server|nsqd|gitea|forgejo|gogs|drone\S*|act_runner|"
-    r"gitlab-runner|gitaly|hugo|syncthing|rclone|restic|geth|bor|erigon|lnd|btcd|ipfs|kubo|"
-    r"tailscaled|cloudflared|frp[cs]|xray|v2ray|sing-box|adguardhome|portainer|snapd|lxd|incusd)",
-    re.IGNORECASE,
-)
-"""Names of programs that people know, and that are written in Go."""
 
 
 def words(names: Iterable[str | None]) -> frozenset[str]:

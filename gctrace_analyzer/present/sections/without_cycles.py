@@ -13,7 +13,7 @@ from gctrace_analyzer.analysis.metrics.since_start import shows_costs
 from gctrace_analyzer.analysis.postmortem.circumstances import holders
 from gctrace_analyzer.analysis.postmortem.death import DEEDS, REFUSED
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
-from gctrace_analyzer.analysis.settings.program_names import NOT_GO
+from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT, WAITS
@@ -129,7 +129,7 @@ def no_verdict(report: Report) -> tuple[str, str]:
 def _next_of_processes(shown: str) -> str:
     """Returns what to do about the process that has the most memory, which may not be Go."""
     largest = _LARGEST.search(shown)
-    if largest is None or not NOT_GO.fullmatch(largest[1]):
+    if largest is None or not is_not_go(largest[1]):
         return _RECORD
     return (
         f"Limit the memory of {largest[1]} by its own settings, or give it more: it is not written "
