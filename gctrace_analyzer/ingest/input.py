@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.wrappers.csv_export import Export
 
 WORKERS = 3
-"""How many chunks are parsed in parallel. Each is parsed partly by Polars and partly by the
-interpreter, so that three keep two processors busy. More need more memory and gain nothing."""
+"""How many chunks are parsed in parallel, each partly by Polars and partly by the interpreter, so
+that three keep two processors busy. More need more memory and gain nothing."""
 
 WHOLE_BYTES = 512 << 20
 """The largest document that is read; documents must fit in memory."""
@@ -45,9 +45,9 @@ class Part:
 
     `companions` has the lines of other traces (scavenger, pacer, scans), and `messages` all
     other lines that may matter. They and `cycles` have the metadata of their log prefixes.
-    `rows` are rows of other tables. `line_numbers` has the line of each message of a document,
-    `command` is the command line of the program whose expvar it is, and `undated` are sentences
-    about its timestamps.
+    `rows` are of other tables. `line_numbers` has the line of each message of a document, `command`
+    the command line of the program whose expvar it is, `undated` sentences about its times, and
+    `others` the documents in the same text.
     """
 
     facts: SourceFacts
@@ -66,6 +66,7 @@ class Part:
     line_numbers: pl.Series | None = None
     newest_first: bool = False
     beginning: str = ""
+    others: list[Part] = field(default_factory=list)
 
     @property
     def is_recognised(self) -> bool:
@@ -240,8 +241,7 @@ def _unwrapped(facts: SourceFacts, log: bytes) -> list[Part]:
 def _mixed(facts: SourceFacts, text: str, wrapped: str | None = None) -> list[Part]:
     """Returns the parts of a text: its documents, and one for other lines if it has any.
 
-    Empty if it has no documents, or only pages of metrics. Other lines are read from `wrapped`,
-    the same lines with their prefixes, if they have any.
+    Empty without documents, or if all are pages of metrics. `wrapped` has lines with prefixes.
     """
     from gctrace_analyzer.ingest.evidence import sections
 
@@ -261,6 +261,7 @@ def _mixed(facts: SourceFacts, text: str, wrapped: str | None = None) -> list[Pa
         return []
     if has_log:
         parts.insert(0, part_of_log(facts, iter([parse.parse(rest.encode())])))
+        parts[0].others = parts[1:]
     parts[0].beginning = text[: sniff.SNIFF_BYTES]
     facts.kind = "mixed" if has_log or len(kinds) > 1 else kinds.pop()
     facts.lines = text.count("\n") + (not text.endswith("\n"))

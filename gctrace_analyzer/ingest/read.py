@@ -400,10 +400,10 @@ def _add_rows_of_messages(part: Part) -> list[str]:
 def _rows_of_messages(part: Part) -> Rows:
     from gctrace_analyzer.ingest.evidence import dispatch
 
-    described = part.rows.get("container_states", ())
+    near = (each.rows.get("container_states", ()) for each in (part, *part.others))
     return dispatch.read(
         _messages(part),
-        described,
+        [*chain.from_iterable(near)],
         processes.followed(part.cycles, newest_first=part.newest_first),
         part.cycles,
     )

@@ -75,9 +75,21 @@ def _or_host(death: Death) -> str:
 
 
 _OF_TALOS = (
-    "Processes of the node waited long for memory; Talos then ends, by default, a group that "
-    "uses much and has no memory limit. The kernel had not run out of memory."
+    "Its trigger for memory pressure was met: by default, when processes of the node wait long for "
+    "memory. By default, Talos then ends a group that uses much and has no memory limit. The "
+    "kernel had not run out of memory."
 )
+
+
+_OF_JETSAM = (
+    "It reached the limit that the system sets for such programs (jetsam, per-process-limit), "
+    "which is low for extensions of iOS."
+)
+KEEP_BELOW = (
+    "Nobody can raise that limit: keep the heap below it with `debug.SetMemoryLimit` in the "
+    "program, and a lower GOGC."
+)
+"""What to do about a program of Go that jetsam ended."""
 
 
 def _by_killer(facts: Evidence) -> str | None:
@@ -93,6 +105,8 @@ def _by_killer(facts: Evidence) -> str | None:
         return _little_available(death, facts.memory.host_share)
     if death.killer == "systemd-oomd" and death.reason is not None:
         return _nearly_full(death)
+    if death.killer == "macOS" and death.scope == "memcg" and not death.limit_bytes:
+        return _OF_JETSAM
     if death.killer in (*SUPERVISORS, "macOS") and death.usage_bytes is not None:
         limit, used = death.limit_bytes, size_text(death.usage_bytes / MIB)
         over = f", at or above its limit there, {size_text(limit / MIB)}" if limit else ""
@@ -210,7 +224,10 @@ def _swap_and_restarts(facts: Evidence) -> str:
     swapped = (
         f" Another {size_text(size_mib)} of the process were swapped out." if size_mib else ""
     )
-    often = f" Its container was restarted {number:,} times." if number and number > 1 else ""
+    # `kubectl get pods` adds up those of all containers of a pod.
+    is_pod = facts.death.pod is not None and facts.death.victim == facts.death.pod
+    which = "Its containers were" if is_pod else "Its container was"
+    often = f" {which} restarted {number:,} times." if number and number > 1 else ""
     return swapped + often
 
 

@@ -59,6 +59,10 @@ _SAID_OF_JOB = re.compile(
 )
 """What batch systems say of jobs, which they may not name."""
 
+_SAID_BY_PARENT = re.compile(r"(?<=: )(?<!Runtime exited with error: )signal: killed")
+"""What os/exec says of a child process. AWS Lambda says it of the program itself, and so does
+`go run`, without words before it."""
+
 RUNC = "runc:["
 """How the names of processes of runc begin, before they become the program of a container."""
 
@@ -235,6 +239,8 @@ class Death:
     @property
     def subject(self) -> str:
         """What ended; of a container or unit only that a process in it did may be known."""
+        if self.is_child:
+            return "A child of the program"
         if not self.is_inside:
             if not self.is_unit:
                 is_pod = self.pod is not None and self.victim == self.pod
@@ -248,6 +254,16 @@ class Death:
         return (
             f"A process in the {'unit' if is_unit else 'job' if self.is_job else 'container'}"
         )
+
+    @property
+    def is_child(self) -> bool:
+        """Whether it is an unnamed child of a Go program, which says that it ended (os/exec).
+
+        What a path names is the child itself: `…/compile: signal: killed`.
+        """
+        said = self.error or ""
+        named = self.name and f"/{self.name}: " in said
+        return not (self.proven or named) and _SAID_BY_PARENT.search(said) is not None
 
     @property
     def may_be_child(self) -> bool:

@@ -25,6 +25,7 @@ from gctrace_analyzer.ingest.evidence.oom_lines import REPORTS
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping
+    from datetime import datetime
 
     import polars as pl
 
@@ -217,13 +218,19 @@ _OF_PODS = ("pod", "container", "reason", "last_status")
 def _is_same_end(one: Row, other: Row) -> bool:
     """Returns whether two states are of one end; a job or container may end again.
 
-    Events have no time of the end, and names of containers are those of every pod of a service.
+    Few events have a time of the end, and names of containers are those of every pod of a service.
     """
     names = [(one[name], other[name]) for name in ("pod", "namespace", "container")]
     if any(mine and its and mine != its for mine, its in names):
         return False
-    times = one["finished_at"], other["finished_at"]
-    return None in times or abs((times[0] - times[1]).total_seconds()) <= NESTED_S
+    at, other_at = _ended_at(one), _ended_at(other)
+    return at is None or other_at is None or abs((at - other_at).total_seconds()) <= NESTED_S
+
+
+def _ended_at(row: Row) -> datetime | None:
+    """Returns when a container ended: Docker's events are printed as it does."""
+    at: datetime | None = row["finished_at"]
+    return at or (row["logged_at"] if row["event"] in ("oom", "die") else None)
 
 
 def _is_inside(row: Row, *, has_ended: bool) -> bool:

@@ -133,9 +133,9 @@ _UNKNOWN_SIZE = "What the heap did is unknown: the input has neither its limit n
 
 _NOT_OOM = (
     "Its state has OOMKilled=false: SIGKILL came from `docker kill`, from a `docker stop` that "
-    "took too long or from the OOM killer of the host, or it passes on the exit code of a child "
-    "that was killed; some releases of Docker also leave the flag out after a kill at the limit of "
-    "the container."
+    "took too long, from any other process or from the OOM killer of the host, or it passes on the "
+    "exit code of a child that was killed; some releases of Docker also leave the flag out after a "
+    "kill at the limit of the container."
 )
 
 
@@ -151,6 +151,15 @@ _MOST_LIKELY = (
 )
 _NO_PROOF = "Nothing in the input proves that memory ran out."
 _ANYONE = "Any process may have sent SIGKILL."
+_BY_PARENT = (
+    "`signal: killed` is what Go's os/exec says of a child process. Its parent kills it when the "
+    "context of the command ends (exec.CommandContext); any other process, or the OOM killer, may "
+    "have sent SIGKILL, too."
+)
+_FIND_PARENT = (
+    "Look whether the context of that command had a deadline or was canceled. If not, read the "
+    "kernel's log of that minute (`journalctl -k`, `dmesg`), and keep it."
+)
 _BY_CODE = "Exit code 137 means SIGKILL, which any process may have sent."
 
 
@@ -164,6 +173,8 @@ def _unproven(facts: Evidence) -> Explanation:
             reading += _cost(facts.minute)
     elif death.oom_killer_ran:
         advice, reading = remedies.KEEP_KERNEL_LOG, _MOST_LIKELY
+    elif death.is_child:
+        advice, reading = _FIND_PARENT, _BY_PARENT
     elif "Runtime exited" in (death.error or ""):
         advice, reading = remedies.COMPARE_SIZE, _ANYONE
     elif death.is_error and death.exit_code is not None:

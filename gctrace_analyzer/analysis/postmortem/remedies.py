@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.postmortem import group_memory
-from gctrace_analyzer.analysis.postmortem.circumstances import check_limits, room_below
+from gctrace_analyzer.analysis.postmortem.circumstances import (
+    KEEP_BELOW,
+    check_limits,
+    room_below,
+)
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
 from gctrace_analyzer.analysis.postmortem.dumps_at_death import is_known_not_go, log_of
 from gctrace_analyzer.analysis.postmortem.facts import LEAST_LIMIT_MIB
@@ -84,8 +88,8 @@ FIND_HANG = (
 )
 _ALLOW_TIME = "Find out what takes so long, or allow more time."
 _END_IN_TIME = (
-    "To let it stop cleanly, handle SIGTERM in it, or give it more time "
-    "(terminationGracePeriodSeconds, `docker stop -t`, TimeoutStopSec)."
+    "To let it stop cleanly, handle SIGTERM in it (with Nomad, SIGINT), or give it more time "
+    "(terminationGracePeriodSeconds, `docker stop -t`, TimeoutStopSec, kill_timeout)."
 )
 FIND_SENDER = (
     "Find out who sent it: `docker events --since` shows kill and stop, and the kernel's log of "
@@ -312,7 +316,7 @@ def without_size(facts: Evidence) -> Iterator[str]:
 
 def _add_limit(death: Death) -> Iterator[str]:
     """Yields where the limit that was reached stands, or what to do about memory pressure."""
-    if death.killer == "systemd-oomd":
+    if death.killer in ("systemd-oomd", "macOS"):
         yield from (FIND_PRESSURE,) if death.pressure_pct is not None else ()
         return
     of_pod = death.kind.startswith("Container OOM") and (death.is_restarted or death.reason)
@@ -489,5 +493,7 @@ def _buy_time(facts: Evidence, of_go: Settings | None = None) -> Iterator[str]:
         yield _on_host(facts)
     elif death.killer == "systemd-oomd" and death.reason is None:
         yield _FIND_REASON
+    elif death.killer == "macOS" and death.scope == "memcg":
+        yield KEEP_BELOW
     elif not death.by_runtime and death.pressure_pct is None:
         yield _RAISE_UNKNOWN if death.scope == "memcg" else _GIVE_MORE

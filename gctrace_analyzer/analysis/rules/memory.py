@@ -170,7 +170,7 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
     """Reports a death by SIGKILL for which there is no record of an OOM kill."""
     death = facts.death
     if not death.proven:
-        program = f"The program{f' {death.victim}' if death.victim else ''}"
+        program = f"{death.subject}{f' {death.victim}' if death.victim else ''}"
         is_said = "no OOM kill" in death.cause or "OOM killer ran" in death.cause
         proof = "" if is_said else "; nothing in the input proves that memory ran out"
         killed = f"{program} was killed {death.cause}{proof}."

@@ -31,7 +31,7 @@ _COMMAND = re.compile(
 )
 _ENTRY = re.compile(
     # In the file of Docker, of Compose, of Kubernetes, of a unit or of variables
-    r"^[\s>]{0,40}(?:ENV |Environment=)|"
+    r"^[\s>]{0,40}(?:ENV |Environment=)|\[(?:\w{1,60}=\S{0,200} ){0,40}(?:GOGC|GOMEMLIMIT)=|"
     rf"{_INDENT}[\"'{{]{{0,3}}(?:name[\"']?: ?[\"']?)?{_VARIABLE}[\"'}},]{{0,3}}\s*$"
 )
 """How a line sets variables, whose names and values sentences have too."""
@@ -48,11 +48,12 @@ _GO = (
 """The release of Go that a program prints at its start, `go version`, and people."""
 
 _LIMIT = re.compile(
-    r"^(?:[\s>-]{0,40}mem_limit: *[\"']?|.{0,200}?\b(?:"
+    r"^(?:[\s>-]{0,40}mem_limit: *[\"']?|(?=\d{7,15} \[\w{1,60}=)|.{0,200}?\b(?:"
     rf"{_RUN} .{{0,500}}?(?:-m|--memory)[ =]|Memory(?:Max|Limit)=)|^\s{{0,40}}(?:-m|--memory)[ =])"
     r"(?P<limit>\d{1,19})(?P<limit_unit>[KkMmGgBb])?"
 )
-"""The limit in the file of Compose, a command of Docker, also in a line of it, or of systemd."""
+"""The limit in the file of Compose, a command of Docker, also in a line of it, or of systemd; and
+what `docker inspect -f '{{.HostConfig.Memory}} {{.Config.Env}}'` prints."""
 
 _LIMITS, _LIMITS_LINES = re.compile(rf"{_INDENT}[Ll]imits:"), 2
 """How many lines after `limits:` of a manifest of Kubernetes its memory and CPUs stand at most."""

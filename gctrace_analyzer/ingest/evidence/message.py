@@ -28,6 +28,9 @@ ASKED = "asked"
 NOT_ENDED = "not_ended"
 """The reason of a kill that was tried: the program had not ended ten seconds after SIGTERM."""
 
+OWN_CODE = "exit status 137"
+"""What AWS Lambda prints of a runtime that ended by itself, as a shell does after a child."""
+
 BELOW = "oom below"
 """The event of a control group in which, or in a group below which, a process was killed."""
 

@@ -20,6 +20,7 @@ from gctrace_analyzer.ingest.evidence.message import (
     AT_LIMIT,
     KILLED_AT_START,
     NOT_ENDED,
+    OWN_CODE,
     columns,
     given,
     size_bytes,
@@ -486,8 +487,7 @@ def _sized(messages: Iterable[Message]) -> Iterator[Row]:
 def _ended(message: Message, used: float, size: float, *, by_signal: bool) -> Row:
     """Returns the row of a function or dyno that ended, as far as its size shows why."""
     is_near = used >= _NEAR_SIZE * size > 0
-    if "status 137" in message.text and used and not is_near:
-        # A code of its own: that of a signal is printed as "signal: killed".
+    if OWN_CODE in message.text and used and not is_near:
         return _used(message, used, size)
     row = _killed(message, **(_sizes(used, size) if size else {})) | {"signal": "KILL"}
     return row if is_near or not by_signal else row | {"oom_killed": None}

@@ -119,6 +119,8 @@ WORDINGS: tuple[Wording, ...] = (
         ("killed", "app.crash",
             r"app\.crash\s+(?P<name>[\w.-]{1,100})\s.{0,400}?"
             rf"Exit(?:ed with)? status {_CODE} \(out of memory\)"),
+        ("killed", "(out of memory)",  # the API, of the same end
+            rf"App instance exited.{{0,400}}?Exited with status {_CODE} \(out of memory\)"),
         ("killed", "(out of memory)",
             r"(?:\[(?:APP|CELL)(?:/PROC)?/(?P<name>[\w./-]{1,100})\] )?.{0,8}?"
             rf"Exit(?:ed with)? status {_CODE} \(out of memory\)"),
@@ -292,7 +294,7 @@ WORDINGS: tuple[Wording, ...] = (
             r"\s{1,99}(?P<code>137)\s"),
         # Go's exec.ExitError, and so `go run`, `go build` and reloaders
         ("ended", "signal: killed", r"(?:^|(?<=: )|/(?P<name>[\w.-]{1,100}): )signal: killed"
-            r"(?:$|,|: context)"),
+            r"(?:\s*$|,|: context)"),
         # Shells, and time(1)
         ("ended", "illed",
             r"^(?:\S{1,200}: line \d{1,9}: +|zsh: |\[\d{1,9}\] {0,2}[+-]? +)?(?:\d{1,9} +)?"

@@ -25,6 +25,7 @@ _FIELD = re.compile(
 )
 _LABELS = ("pod_name", "container_name", "namespace_name", "node_name")
 _JOINED = re.compile(r"\\\n[ \t]*\\?")
+_ITEM = re.compile(r"\A(?:[ \t]*\n)*(?P<indent> *)- \w[\w.]*:[^\n]*\n(?P<next> +)\w[\w.]*:")
 _BLOCK = re.compile(r"[|>][-+0-9]*[ \t]*\n")
 
 
@@ -76,6 +77,18 @@ def _folded(text: str) -> str:
     return " ".join(line.strip() for line in text.split("\n"))
 
 
+def _aligned(text: str) -> str:
+    """Returns a text whose first line, of an item, is indented as those after it are.
+
+    Who copies from the middle of a line on leaves out a part of its indentation.
+    """
+    match = _ITEM.match(text)
+    if match is None or len(match["indent"]) + 2 == len(match["next"]):
+        return text
+    indent = match["next"][2:]
+    return f"{text[: match.start('indent')]}{indent}{text[match.end('indent') :]}"
+
+
 def values(text: str) -> Iterator[tuple[int, Any]]:
     """Yields each document with its first line.
 
@@ -85,6 +98,7 @@ def values(text: str) -> Iterator[tuple[int, Any]]:
     # Hardly any input is YAML.
     import yaml
 
+    text = _aligned(text)
     base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     class Loader(base):  # type: ignore[valid-type,misc]  # in C where it was built

@@ -150,7 +150,7 @@ WRAPPERS = (
     Wrapper("CRI", rf"(?P<at>{_ISO}) (?P<stream>stdout|stderr) (?P<tag>[PF])(?::\S*)? ?"),
     Wrapper(
         "kubectl logs --prefix",
-        rf"\[(?:pod/)?(?P<pod>[^/\s\]]+)/(?P<container>[^/\s\]]+)\] (?:(?P<at>{_ISO}) )?",
+        rf"\[(?:pod/)?(?P<pod>[a-z0-9][^/\s\]]*)/(?P<container>[^/\s\]]+)\] (?:(?P<at>{_ISO}) )?",
     ),
     Wrapper(
         "syslog RFC 5424",

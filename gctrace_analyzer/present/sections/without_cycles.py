@@ -16,7 +16,7 @@ from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
-from gctrace_analyzer.ingest.evidence.message import AT_LIMIT, WAITS
+from gctrace_analyzer.ingest.evidence.message import AT_LIMIT, OWN_CODE, WAITS
 from gctrace_analyzer.present.document import KeyFigure
 from gctrace_analyzer.present.format import count, duration, mib, place, printable, share
 from gctrace_analyzer.present.sections.memory_parts import (
@@ -50,6 +50,7 @@ _TO_RECORD = (
     "`gctrace-analyze prometheus URL` asks a server that scrapes it)."
 )
 _RECORD = f"R{_TO_RECORD[1:]}"
+_RECORD_IF_GO = f"If it is written in Go, {_TO_RECORD}".replace("run the program", "run it")
 _COSTS = f"To see what GC costs, run it with {_GCTRACE}."
 _HOLDS = (
     "To see what holds the heap, take a heap profile (`go tool pprof "
@@ -109,7 +110,7 @@ def no_verdict(report: Report) -> tuple[str, str]:
         return " ".join(chain(*said, used)), _next_of_memory(report)
     if used:
         waits = (tables["container_states"]["event"] == WAITS).any()
-        return " ".join(used), _LET_KILL if waits else _RECORD
+        return " ".join(used), _LET_KILL if waits else _RECORD_IF_GO
     if (profiled := report.analysis.profiled) and (shown := profiled.allocation):
         return f"The profile shows no costs of GC. In it, {shown}.", _RECORD_TOO
     if runs := len(tables["benchmarks"]):
@@ -224,12 +225,19 @@ def _used_of_limits(states: pl.DataFrame) -> Iterator[str]:
             )
         elif used is not None and limit is not None:
             left = f"{mib(limit - used)} are left{hits}"
+            # A status of its own: that of a signal is printed as "signal: killed".
+            by_itself = OWN_CODE in (row["error"] or "") and used < limit
+            no_kill = (
+                f"its runtime ended with {OWN_CODE}, not by the limit"
+                if by_itself
+                else "the input has no record of a kill"
+            )
             over = (
                 f"it {'is over' if mib(used) != mib(limit) else 'has reached'} its limit{hits}"
             )
             yield (
                 f"{subject} used {mib(used)} of its {mib(limit)} ({share(used / limit)}): "
-                f"{left if used < limit else over}, and the input has no record of a kill."
+                f"{left if used < limit else over}, and {no_kill}."
             )
         elif used is not None and row["memory_of_host_bytes"]:
             of = row["memory_of_host_bytes"] / MIB

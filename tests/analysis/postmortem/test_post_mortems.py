@@ -368,3 +368,81 @@ def test_a_state_of_docker_with_names_and_no_quotes(tmp_path: Path) -> None:
     (found,) = gca.read(logfile(tmp_path / "list", [line])).post_mortems()
     assert found.proven
     assert f"{found.logged_at:%H:%M:%S}" == "08:12:01"
+
+
+@pytest.mark.parametrize(
+    ("line", "subject"),
+    [
+        ("worker exited: signal: killed", "A child of the program"),
+        ("Epoch 0 terminated with an error: signal: killed        ", "A child of the program"),
+        ("/usr/local/go/pkg/tool/linux_amd64/compile: signal: killed", "The program compile"),
+    ],
+)
+def test_what_os_exec_says_is_of_a_child(line: str, subject: str, tmp_path: Path) -> None:
+    run = gca.read(logfile(tmp_path / "out", [line]))
+    assert (verdict := run.report().verdict)
+    (found,) = run.post_mortems()
+    assert verdict.sentence.startswith(f"{subject} was killed by SIGKILL")
+    is_child = subject.startswith("A child")
+    assert ("exec.CommandContext" in found.reading[0]) is is_child
+
+
+def test_an_end_that_the_app_and_the_api_of_cloud_foundry_print_is_one(tmp_path: Path) -> None:
+    at = "2025-01-02T10:00:00.00+0000"
+    lines = [
+        f"{at} [APP/PROC/WEB/0] OUT Exit status 137 (out of memory)",
+        f'{at} [API/1] OUT App instance exited with guid 8a payload: {{"reason"=>"CRASHED", '
+        '"exit_description"=>"APP/PROC/WEB: Exited with status 137 (out of memory)"}',
+    ]
+    (found,) = gca.read(logfile(tmp_path / "out", lines)).post_mortems()
+    assert found.victim == "WEB/0"
+
+
+def test_a_stop_after_a_kill_is_an_end_of_its_own(tmp_path: Path) -> None:
+    lines = [
+        "2025-06-11T10:12:41.1+02:00 container oom 4f1c8d (image=api:1.2, name=api)",
+        "2025-06-11T10:12:41.4+02:00 container die 4f1c8d (exitCode=137, name=api)",
+        "2025-06-11T10:40:03.5+02:00 container kill 4f1c8d (image=api:1.2, name=api, signal=15)",
+        "2025-06-11T10:40:13.5+02:00 container kill 4f1c8d (image=api:1.2, name=api, signal=9)",
+        "2025-06-11T10:40:13.7+02:00 container die 4f1c8d (exitCode=137, name=api)",
+        "$ docker inspect -f '{{.HostConfig.Memory}} {{.Config.Env}}' api",
+        "536870912 [GOMEMLIMIT=480MiB GOGC=100]",
+    ]
+    run = gca.read(logfile(tmp_path / "out", lines))
+    killed, stopped = run.post_mortems()
+    assert (killed.proven, killed.limit_mib, stopped.proven) == (True, 512, False)
+    assert "kill_timeout" in stopped.advice[0]
+    assert run.settings.value("memory_limit_mib") == 480
+
+
+LIMITS = "    - resources:\n        limits:\n          cpu: '1'\n          memory: 256Mi\n"
+STATE = (
+    "lastState:\n        terminated:\n          exitCode: 137\n          reason: OOMKilled\n"
+)
+
+
+def test_a_limit_above_the_state_of_an_unnamed_container_is_its_own(tmp_path: Path) -> None:
+    path = logfile(tmp_path / "out", [f"  containers:\n{LIMITS}....\n{STATE}"])
+    (found,) = gca.read(path).post_mortems()
+    assert found.limit_mib == 256
+
+
+def test_an_item_may_have_lost_a_part_of_its_first_indentation(tmp_path: Path) -> None:
+    text = (
+        " - containerID: cri-o://4e196253a9478ddc52a19bedadf1\n    image: registry.org/operator\n"
+        "    lastState:\n      terminated:\n        exitCode: 137\n        reason: OOMKilled\n"
+        "    name: controller\n    ready: false\n    restartCount: 7\n"
+    )
+    (found,) = gca.read(logfile(tmp_path / "out", [text])).post_mortems()
+    assert found.victim == "controller"
+    assert "restarted 7 times" in " ".join(found.reading)
+
+
+def test_a_limit_of_jetsam_cannot_be_raised(tmp_path: Path) -> None:
+    line = (
+        "memorystatus: killing_specific_process pid 4242 [org.acme.ios.network-extension] "
+        "(per-process-limit 3) - memorystatus_available_pages: 40123"
+    )
+    (found,) = gca.read(logfile(tmp_path / "out", [line])).post_mortems()
+    assert "debug.SetMemoryLimit" in found.advice[0]
+    assert not any("kubectl" in step for step in found.advice)
