@@ -146,6 +146,13 @@ def distances_s(local_s: pl.Series) -> pl.Series | None:
 FIRST_LIMITS = datetime(2022, 8, 2, tzinfo=UTC)
 """When Go 1.19 was released, the first with GOMEMLIMIT."""
 
+_RELEASED = (
+    ("<1.5", datetime(2015, 8, 19, tzinfo=UTC)),
+    ("<1.12", datetime(2019, 2, 25, tzinfo=UTC)),
+    ("<1.19", FIRST_LIMITS),
+)
+"""When Go got its concurrent collector, MADV_FREE and GOMEMLIMIT (go.dev/doc/devel/release)."""
+
 _FIRST_GO = datetime(2009, 11, 10, tzinfo=UTC)
 
 
@@ -161,15 +168,27 @@ def is_before(at: datetime | str | None) -> bool:
     )
 
 
+def releases_at(at: datetime | str | None) -> str | None:
+    """Returns which Go versions there were at a time; None if no date is known, or of new ones.
+
+    >>> releases_at("2018-09-29 05:16:10"), releases_at("2020-01-02"), releases_at("Jun 19")
+    ('<1.12', '<1.19', None)
+    """
+    if not is_before(at):
+        return None
+    return next(version for version, since in _RELEASED if str(at)[:10] < f"{since:%Y-%m-%d}")
+
+
 def with_local_times(memstats: pl.DataFrame, local: pl.DataFrame) -> pl.DataFrame:
     """Returns dumps with what times of an unknown zone show, if nothing else does.
 
     That is `elapsed_s`, and that no Go of that time had GOMEMLIMIT.
     """
     newest = local.filter(~pl.col("yearless"))["local_time"].dt.replace_time_zone("UTC").max()
-    is_dated = isinstance(newest, datetime) and newest > _FIRST_GO and is_before(newest)
-    if is_dated and "go_version" not in memstats.columns:
-        memstats = memstats.with_columns(go_version=pl.lit("<1.19"))
+    is_dated = isinstance(newest, datetime) and newest > _FIRST_GO
+    releases = releases_at(newest) if is_dated and isinstance(newest, datetime) else None
+    if releases and "go_version" not in memstats.columns:
+        memstats = memstats.with_columns(go_version=pl.lit(releases))
     known = "elapsed_s" in memstats.columns and memstats["elapsed_s"].count()
     since = distances_s(local_s(local))
     if known or memstats["logged_at"].count() or since is None:

@@ -152,6 +152,63 @@ def mib(value: float | None) -> str:
     return NONE if value is None else units.size_text(value)
 
 
+def is_rounded(value: float, step: float) -> bool:
+    """Returns whether a size was printed with so large a unit in its last digit.
+
+    >>> is_rounded(1433.6, 102.4), is_rounded(841, 102.4), is_rounded(841, 0)
+    (True, False, False)
+    """
+    return step > 0 and abs(value / step - round(value / step)) < _ROUNDING
+
+
+_ROUNDING = 1e-4
+"""Steps. Sizes are whole bytes, and a tenth of a GiB is not."""
+
+_DIGITS_IN_MIB = 10.0
+"""MiB. Sizes whose last digit is smaller are not of GiB with one or two decimals."""
+
+
+def rounded(value: float, step: float | None) -> str:
+    """Formats a size in MiB with no more digits than it was printed with.
+
+    >>> rounded(1433.6, 102.4), rounded(841, 102.4), rounded(1919, 1.024), rounded(2048, None)
+    ('1.4 GiB', '841 MiB', '1,919 MiB', '2,048 MiB')
+    """
+    if step is None or step < _DIGITS_IN_MIB or not is_rounded(value, step):
+        return mib(value)
+    return f"{value / 1024:.{_decimals(step)}f} GiB"
+
+
+def rounded_range(low: float, high: float, step: float) -> str:
+    """Formats the range of a difference of such sizes, whole digits wide.
+
+    >>> rounded_range(110, 307.2, 102.4), rounded_range(-20, 90, 102.4)
+    ('0.1–0.3 GiB', 'up to 0.1 GiB')
+    """
+    return _range(low / 1024, high / 1024, _decimals(step), "GiB")
+
+
+def shares_between(low: float, high: float) -> str:
+    """Formats a range of shares in whole percent.
+
+    >>> shares_between(0.018, 0.052), shares_between(0.002, 0.031)
+    ('1–6 %', 'up to 4 %')
+    """
+    return _range(100 * low, 100 * high, 0, "%")
+
+
+def _range(low: float, high: float, decimals: int, unit: str) -> str:
+    """Formats a range, rounded outwards."""
+    scale = 10**decimals
+    floor = math.floor(low * scale + _ROUNDING) / scale
+    ceiling = f"{math.ceil(high * scale - _ROUNDING) / scale:.{decimals}f} {unit}"
+    return f"{floor:.{decimals}f}–{ceiling}" if floor > 0 else f"up to {ceiling}"
+
+
+def _decimals(step: float) -> int:
+    return max(0, round(-math.log10(step / 1024)))
+
+
 def live_heap(value: float | None) -> str:
     """Formats a live heap in MiB, which gctrace truncates.
 

@@ -263,3 +263,50 @@ def test_dumps_older_than_go_1_19_are_of_programs_without_a_memory_limit(
 ) -> None:
     table = memory_parts(read_text(OTHER + dump(LastGC=last_gc_s * 10**9)).report())
     assert ("GOMEMLIMIT" in str(table)) is may_limit
+
+
+COCKROACH = (
+    "I170923 19:56:24.064379 105 server/status/runtime.go:223  [n2] runtime stats: 6.4 GiB RSS, "
+    "530 goroutines (stacks: 13 MiB), 2.3 GiB/3.1 GiB Go alloc/total (heap fragmentation: "
+    "232 MiB, heap reserved: 511 MiB, heap released: 1.8 GiB), {} (1612.2 CGO/sec), "
+    "190.1/25.3 %(u/s)time, 0.1 %gc (5x)\n"
+)
+
+
+def test_what_c_code_has_is_not_memory_that_go_returned() -> None:
+    rows = parts_of(COCKROACH.format("2.8 GiB/3.1 GiB CGO alloc/total").replace("I17", "I24"))
+    assert rows["heap objects"][:2] == ("2.3 GiB", "36 %")
+    assert rows["free inside spans"][:2] == ("232 MiB", "3.5 %")
+    assert rows["C code (cgo)"][:2] == ("3.1 GiB", "48 %")
+    # Three sizes of one decimal: their difference is a range.
+    assert rows["returned, or other"][:2] == ("up to 0.4 GiB", "up to 6 %")
+    assert "returned, or cgo" not in rows
+
+
+def test_before_go_112_returned_memory_was_not_resident() -> None:
+    rows = parts_of(COCKROACH.format("2.8 GiB/2.1 GiB CGO alloc/total"))
+    assert rows["outside Go"][0] == "1.0–1.4 GiB"
+    assert not any("madvdontneed" in row[2] for row in rows.values())
+
+
+def test_metrics_that_go_115_does_not_have_exclude_memory_that_it_kept() -> None:
+    sizes = {"heap_inuse": 1, "heap_idle": 2, "heap_released": 1, "sys": 3}
+    text = "".join(f"go_memstats_{name}_bytes {size * GIB}\n" for name, size in sizes.items())
+    text += f"process_resident_memory_bytes {4 * GIB}\n"
+    assert "returned, or cgo" in parts_of(text)
+    assert parts_of(f"{text}go_gc_gomemlimit_bytes {8 * GIB}\n")["outside Go"][0] == "2,048 MiB"
+
+
+def test_free_slots_right_after_a_cycle_are_filled_until_the_goal() -> None:
+    sizes = {"Sys": GIB, "HeapSys": GIB, "HeapInuse": GIB // 2, "HeapAlloc": GIB // 4}
+    sizes |= {"HeapIdle": GIB // 2, "HeapReleased": 0}
+    for goal, remedy in ((GIB // 2, "little: the heap fills it"), (GIB // 3, "lower peaks")):
+        rows = parts_of(dump(**sizes, NextGC=goal))
+        assert rows["free inside spans"][2].startswith(remedy)
+
+
+def parts_of(text: str) -> dict[str, tuple[str, ...]]:
+    """Returns the cells of each part by its name."""
+    table = memory_parts(read_text(text).report())
+    assert table is not None
+    return {str(row[0]): tuple(map(str, row[1:])) for row in table.rows}

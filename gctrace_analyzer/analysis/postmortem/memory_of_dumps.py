@@ -34,7 +34,8 @@ class Memory(Plain):
     program keeps: its buffer pool if the dumps have one, otherwise the heap in use, or if that is
     unknown the heap allocated; `needed_is` says which.
     `spare_mib` is the idle heap that was not returned, without what the program allocates until
-    the heap goal: right after a cycle that is half of the goal under GOGC=100.
+    the heap goal: right after a cycle that is half of the goal under GOGC=100. `fragmentation_mib`
+    is what is free inside spans, without that too.
     `outside_mib` is what is resident beyond what Go holds, and `outside_first_mib` the most of that
     in the first half of the dumps; None of fewer than four dumps.
     `resolution_mib` is the unit of the last printed digit. Without `dumps`, the sizes are of the
@@ -172,7 +173,9 @@ def _memory(part: pl.DataFrame) -> Memory:
         spare_mib=last(
             _at_least_0(idle - released - _at_least_0(mib("next_gc_bytes") - alloc))
         ),
-        fragmentation_mib=last(in_use - alloc),
+        fragmentation_mib=last(
+            _at_least_0(in_use - alloc - _room(mib("next_gc_bytes"), alloc))
+        ),
         sys_mib=last(sys),
         off_heap_go_mib=last(sys - heap_sys),
         alloc_mib=last(alloc),
@@ -189,6 +192,14 @@ def _memory(part: pl.DataFrame) -> Memory:
         resolution_mib=resolution / MIB if isinstance(resolution, int) else None,
     )
     return replace(memory, advice=tuple(_advice(memory)))
+
+
+def _room(goal: pl.Series, alloc: pl.Series) -> pl.Series:
+    """Returns what the heap still allocates until its goal, of which free slots take a part.
+
+    Right after a cycle they are what it swept. Without a goal it may be as much as there is.
+    """
+    return _at_least_0(goal - alloc).fill_null(alloc)
 
 
 def _outside(part: pl.DataFrame) -> tuple[float | None, float | None]:

@@ -19,27 +19,30 @@ _SCAVENGER = " (last line of the scavenger)"
     "GC036",
     "fragmentation",
     meaning="Memory is wasted because the heap's spans are only partly filled.",
-    condition="HeapInuse - HeapAlloc is over {t.fragmentation_share:.0%} of HeapInuse and over "
-    "{t.memory_min_mib:.0f} MiB.",
+    condition="HeapInuse - HeapAlloc, without what the program allocates until the heap goal "
+    "(NextGC - HeapAlloc; HeapAlloc if it is unknown), is over {t.fragmentation_share:.0%} of "
+    "itself and HeapAlloc together, and over {t.memory_min_mib:.0f} MiB.",
     advice="Reuse objects of the same size and lifetime, for example with `sync.Pool`.",
-    needs="HeapInuse and HeapAlloc of the same moment, or a scavenger line of Go up to 1.13 "
+    needs="HeapInuse and HeapAlloc of the same moment, with NextGC or, without it, more free than "
+    "allocated; or a scavenger line of Go up to 1.13 "
     "(inuse) and the goal and size of the cycles around it",
     contradicted_by="a dump shortly after a large part of the heap was freed",
     source="golang/go#18896",
 )
 def fragmentation(facts: MemoryFacts) -> Iterator[Evidence]:
-    """Checks how much of the heap in use holds no objects."""
+    """Checks how much of the heap in use holds no objects, and will not until the next cycle."""
     t, memory = facts.thresholds, facts.memory
     wasted = memory.fragmentation_mib
     if wasted is None or memory.alloc_mib is None:
         return
-    in_use = wasted + memory.alloc_mib
-    if wasted > max(t.memory_min_mib, t.fragmentation_share * in_use):
+    both = wasted + memory.alloc_mib
+    if wasted > max(t.memory_min_mib, t.fragmentation_share * both):
         yield Evidence(
             "info",
-            f"{'At least ' * memory.is_of_scavenger}{wasted:,.0f} of {in_use:,.0f} MiB of heap in "
-            f"use hold no objects{_SCAVENGER * memory.is_of_scavenger}.",
-            {"fragmentation_mib": wasted, "wasted_share": wasted / in_use},
+            f"{'At least ' * memory.is_of_scavenger}{wasted:,.0f} MiB of the heap in use hold no "
+            "objects, more than the heap fills until its goal"
+            f"{_SCAVENGER * memory.is_of_scavenger}.",
+            {"fragmentation_mib": wasted, "wasted_share": wasted / both},
         )
 
 

@@ -19,7 +19,7 @@ from gctrace_analyzer.analysis.settings.releases import (
 )
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.clock import FIRST_LIMITS
+from gctrace_analyzer.ingest.clock import releases_at
 from gctrace_analyzer.ingest.evidence.message import STATED
 from gctrace_analyzer.ingest.gctrace.columns import end_s
 from gctrace_analyzer.ingest.processes import longest_process
@@ -323,8 +323,8 @@ def _of_metrics(memstats: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Kn
         version = last["go_version"][-1]
         others = _of_others(memstats, own, "go_version", version, str)
         known["go_version"] = Known(version, METRICS + others)
-    elif (newest := newest_time(own)) and newest < FIRST_LIMITS:
-        known["go_version"] = Known("<1.19", f"{METRICS} of {newest:%Y-%m}")
+    elif releases := releases_at(newest := newest_time(own)):
+        known["go_version"] = Known(releases, f"{METRICS} of {newest:%Y-%m}")
     if len(last["gomemlimit_bytes"]):
         limit = last["gomemlimit_bytes"][-1]
         others = _of_others(

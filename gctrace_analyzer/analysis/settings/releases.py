@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def go_version(text: str | None) -> tuple[int, int] | None:
@@ -32,16 +35,36 @@ def keeps_returned(version: str | None) -> bool | None:
     """Returns whether memory that Go returned may still be resident; None if that is unknown.
 
     Source: sysUnused of runtime/mem_linux.go, which uses MADV_FREE from Go 1.12 to 1.15.
+
+    >>> keeps_returned("1.13"), keeps_returned("<1.12"), keeps_returned("<1.19")
+    (True, False, None)
     """
-    known = None if (version or "").startswith("<") else go_version(version)
-    return None if known is None else (1, 12) <= known < (1, 16)
+    known = go_version(version)
+    if known is None or (known >= (1, 12) and str(version).startswith("<")):
+        return None
+    return (1, 12) <= known < (1, 16)
+
+
+_SINCE_RUNTIME_METRICS = (
+    "heap_live_bytes", "available_cpu_s", "stack_scan_bytes", "globals_scan_bytes",
+    "limiter_last_gc", "gomemlimit_bytes",
+)  # fmt: skip
+"""Columns that only runtime/metrics has, which is of Go 1.16, or that are of a later release."""
+
+
+def may_keep_returned(dump: Mapping[str, Any], version: str | None) -> bool | None:
+    """Returns `keeps_returned`, which metrics of later releases show to be false."""
+    kept = keeps_returned(version)
+    is_new = any(dump[name] is not None for name in _SINCE_RUNTIME_METRICS)
+    return False if kept is None and is_new else kept
 
 
 def outside_go(memstats: pl.DataFrame, go: str | None = None) -> pl.Series:
     """Returns the resident bytes of each dump beyond what Go holds, of dumps that have both."""
     version = go or next(iter(memstats["go_version"].drop_nulls()), None)
     # Of a Go that is only known to be old, what it returned may be what is resident.
-    may_keep = keeps_returned(version) or (version or "").startswith("<")
+    kept = keeps_returned(version)
+    may_keep = kept or (kept is None and (version or "").startswith("<"))
     released = 0 if may_keep else pl.col("heap_released_bytes").fill_null(0)
     mapped = pl.coalesce("mapped_bytes", pl.col("sys_bytes") - released)
     return memstats.select(outside=pl.col("rss_bytes") - mapped).to_series().drop_nulls()

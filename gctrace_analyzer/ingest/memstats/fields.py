@@ -55,7 +55,7 @@ _OF_METRICS = {
     "heap_live_bytes", "heap_free_bytes", "mapped_bytes", "stack_scan_bytes",
     "globals_scan_bytes", "gc_cpu_s", "gc_cpu_idle_s", "gc_cpu_assist_s", "gc_cpu_pause_s",
     "available_cpu_s", "process_cpu_s",
-    "limiter_last_gc", "goroutines", "idle_cpu_s", "pause_longest_s", "pause_least_s",
+    "limiter_last_gc", "goroutines", "cgo_bytes", "idle_cpu_s", "pause_longest_s", "pause_least_s",
 }  # fmt: skip
 """Columns that no dump of MemStats has."""
 

@@ -252,8 +252,8 @@ def with_distances(rows: list[Row]) -> list[Row]:
     That is `elapsed_s`, and that no Go of that time had GOMEMLIMIT.
     """
     printed = [at for row in rows if re.match(r"20\d\d-", at := row.get("printed_at") or "")]
-    if printed and clock.is_before(max(printed)):
-        rows = [{"go_version": "<1.19"} | row for row in rows]
+    if printed and (releases := clock.releases_at(max(printed))):
+        rows = [{"go_version": releases} | row for row in rows]
     local_s = pl.Series([row.pop("local_s", None) for row in rows], dtype=pl.Float64)
     dated = any(row.get("logged_at") is not None for row in rows)
     if not local_s.count() or dated or (since := clock.distances_s(local_s)) is None:
@@ -377,11 +377,12 @@ def _in_seconds(duration: re.Match[str]) -> str:
 
 
 _COCKROACH = re.compile(
-    r"runtime stats: (?P<rss_bytes>{0}) RSS, \d{{1,12}} goroutines"
+    r"runtime stats: (?P<rss_bytes>{0}) RSS, (?P<goroutines>\d{{1,12}}) goroutines"
     r"(?: \(stacks: (?P<stack_sys_bytes>{0})\))?.{{0,200}}?, "
     r"(?P<alloc_bytes>{0})/(?:(?P<heap_free_bytes>{0})/)?(?P<mapped_bytes>{0}) G[oO] alloc"
     r"(?:/total(?:(?:\(stale\))? \(heap fragmentation: (?P<fragmented_bytes>{0}), heap reserved: "
-    r"(?P<reserved_bytes>{0}),|.{{0,80}}?) heap released: (?P<heap_released_bytes>{0})\))?".format(
+    r"(?P<reserved_bytes>{0}),|.{{0,80}}?) heap released: (?P<heap_released_bytes>{0})\))?"
+    r"(?:.{{0,40}}? {0}/(?P<cgo_bytes>{0}) CGO alloc)?".format(
         r"\d{1,30}(?:\.\d{1,30})? (?:[KMGT]i?)?B"
     )
 )
@@ -413,7 +414,9 @@ def _cockroach(text: str) -> Row:
     """Returns the fields of CockroachDB's line of runtime statistics."""
     row: Row = {}
     for column, size in match.groupdict().items() if (match := _COCKROACH.search(text)) else ():
-        if size:
+        if column == "goroutines":
+            row[column] = int(size)
+        elif size:
             row[column], digit = fields.quantity(column, *size.lower().split(" "))
             row["resolution_bytes"] = max(row.get("resolution_bytes", 1), digit)
     if "heap_released_bytes" in row:

@@ -94,6 +94,7 @@ _PROMETHEUS: dict[str, tuple[str, float]] = {
     },
     "go_memstats_mallocs_total": ("mallocs", 1),
     # Dgraph; its alloc_bytes are those of jemalloc.
+    "dgraph_memory_alloc_bytes": ("cgo_bytes", 1),
     "dgraph_memory_inuse_bytes": ("heap_inuse_bytes", 1),
     "dgraph_memory_idle_bytes": ("heap_free_bytes", 1),
     "dgraph_memory_proc_bytes": ("rss_bytes", 1),

@@ -9,11 +9,19 @@ from gctrace_analyzer.analysis.postmortem.memory_of_scavenger import (
     idle_kept_mib,
     last_scavenge,
 )
-from gctrace_analyzer.analysis.settings.releases import keeps_returned, may_limit
+from gctrace_analyzer.analysis.settings.releases import may_keep_returned, may_limit
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
 from gctrace_analyzer.ingest.rows import distinct
 from gctrace_analyzer.present.document import Table
-from gctrace_analyzer.present.format import mib, printable, share
+from gctrace_analyzer.present.format import (
+    is_rounded,
+    mib,
+    printable,
+    rounded,
+    rounded_range,
+    share,
+    shares_between,
+)
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
@@ -26,9 +34,12 @@ if TYPE_CHECKING:
 
 
 class _Part(NamedTuple):
+    """A part; its size is exact, or the middle of a range."""
+
     name: str
     size_mib: float
     remedy: str
+    within_mib: float = 0.0
 
 
 _OF_RUNTIME = (
@@ -83,15 +94,40 @@ def memory_parts(report: Report) -> Table | None:
     parts, total, of = known
     rest, row = total - sum(part.size_mib for part in parts), _last(report)
     # What a peak has beyond later parts may be gone.
+    step = _step(row) if row else 0.0
     if rest > _CONSPICUOUS * total and (of != "of RSS" or (row and row["rss_bytes"])):
-        parts.append(_Part("other memory", rest, "unknown: the input does not say what it is"))
+        unknown = "unknown: the input does not say what it is"
+        parts.append(_Part("other memory", rest, unknown, step))
     rows = [
-        (part.name, mib(part.size_mib), share(part.size_mib / total), part.remedy)
+        (part.name, *_printed(part, total, step), part.remedy)
         for part in parts
-        if part.size_mib > _SMALL * total
+        if part.size_mib > max(_SMALL * total, part.within_mib)
     ]
-    head = ("Memory by use", "size", _HEAD[of].format(mib(total)), "what lowers it")
+    head = ("Memory by use", "size", _HEAD[of].format(rounded(total, step)), "what lowers it")
     return Table(head, "lrrl", rows, least=(0, 0, 0, _LEAST_REMEDY))
+
+
+def _step(row: Mapping[str, int | None]) -> float:
+    """Returns the unit of the last digit of the sizes in MiB; 0 if it is too small to matter."""
+    step = _mib(row, "resolution_bytes") or 0.0
+    return step if step > _SMALL * (_total(row) or 0.0) else 0.0
+
+
+def _within(row: Mapping[str, int | None], *names: str) -> float:
+    """Returns how far the sum or difference of such sizes may be off, in MiB."""
+    step = _step(row)
+    return sum(step / 2 for name in names if is_rounded(_mib(row, name) or 0.0, step))
+
+
+def _printed(part: _Part, total: float, step: float) -> tuple[str, str]:
+    """Returns the size and the share of a part with the digits that they have."""
+    size, within = part.size_mib, part.within_mib
+    if not within:
+        is_coarse = is_rounded(size, step)
+        of_all = f"{100 * size / total:.0f} %" if is_coarse else share(size / total)
+        return rounded(size, step), of_all
+    low, high = size - within, size + within
+    return rounded_range(low, high, step), shares_between(low / total, high / total)
 
 
 def largest_part(report: Report) -> str:
@@ -102,9 +138,9 @@ def largest_part(report: Report) -> str:
     part = max(parts, key=lambda part: part.size_mib)
     if part.name in _HEAP or part.size_mib < _MOST * total:
         return ""
-    whole = f"{share(part.size_mib / total)} {_IN_WORDS[of]}"
+    size, of_all = _printed(part, total, _step(_last(report) or {}))
     least = "at least " * part.name.endswith(_AT_LEAST)
-    name = f"{part.name.removesuffix(_AT_LEAST)} ({least}{mib(part.size_mib)}, {whole})"
+    name = f"{part.name.removesuffix(_AT_LEAST)} ({least}{size}, {of_all} {_IN_WORDS[of]})"
     return f"Most of the memory is {name}. What lowers it: {part.remedy}."
 
 
@@ -197,11 +233,10 @@ def _parts(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
     yield from _beyond_go(row, go)
 
 
-_RETURNED = {
-    True: _Part("returned, kept", 0.0, "GODEBUG=madvdontneed=1, or Go 1.16 and later"),
-    None: _Part("returned, or cgo", 0.0, "Go 1.12–1.15: madvdontneed=1; else less cgo"),
-}
-"""By whether the Go version returns memory in such a way that it still counts."""
+_KEPT = ("returned, kept", "GODEBUG=madvdontneed=1, or Go 1.16 and later")
+_MAY_BE_KEPT = ("returned, or cgo", "Go 1.12–1.15: madvdontneed=1; else less cgo")
+_KEPT_OR_OTHER = ("returned, or other", "Go 1.12–1.15: madvdontneed=1; else less mmap, code")
+"""Where the Go version, or what its C code has, does not show it."""
 
 
 def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]:
@@ -219,14 +254,24 @@ def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]
         yield _Part("outside the heap", rest, "less cgo, mmap, files, code; little is of Go")
     if resident is None or of_go is None or resident <= of_go:
         return
-    beyond, kept = resident - of_go, keeps_returned(go)
+    beyond, kept = resident - of_go, may_keep_returned(row, go)
+    of_c = min(_mib(row, "cgo_bytes") or 0.0, beyond)
+    if of_c:
+        yield _Part("C code (cgo)", of_c, "smaller caches in C (no GOGC or GOMEMLIMIT)")
+        beyond -= of_c
+    within = _within(row, "rss_bytes", "mapped_bytes", *(["cgo_bytes"] if of_c else []))
     if not name and released and kept is not False:
         # Nothing shows how much of it the host has taken back.
         of_returned = min(released, beyond)
-        yield _RETURNED[kept]._replace(size_mib=of_returned)
+        said = _KEPT if kept else _KEPT_OR_OTHER if of_c else _MAY_BE_KEPT
+        yield _Part(said[0], of_returned, said[1], within if of_returned == beyond else 0.0)
         beyond -= of_returned
     if beyond > 0:
-        yield _Part(f"outside Go{name}", beyond, "less cgo, mmap, code (no GOGC or GOMEMLIMIT)")
+        less = f"less {'' if of_c else 'cgo, '}mmap, code (no GOGC or GOMEMLIMIT)"
+        yield _Part(f"outside Go{name}", beyond, less, within)
+
+
+_FREE = "lower peaks; fewer objects that stay"
 
 
 def _of_heap(row: Mapping[str, int | None], *, may_limit: bool) -> Iterator[_Part]:
@@ -241,8 +286,10 @@ def _of_heap(row: Mapping[str, int | None], *, may_limit: bool) -> Iterator[_Par
     elif objects is not None:
         yield _Part(_OBJECTS, objects, fewer)
         # Objects never move: one that stays keeps its whole span.
-        free = (in_use or objects) - objects
-        yield _Part("free inside spans", free, "lower peaks; fewer objects that stay")
+        free, goal = (in_use or objects) - objects, _mib(row, "next_gc_bytes")
+        is_needed = goal is not None and objects + free <= goal
+        lower = "little: the heap fills it until its goal" if is_needed else _FREE
+        yield _Part("free inside spans", free, lower)
     kept = _mib(row, "heap_free_bytes")
     if kept is None and idle is not None and released is not None:
         kept = idle - released

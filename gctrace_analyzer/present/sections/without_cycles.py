@@ -18,7 +18,15 @@ from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT, OWN_CODE, WAITS
 from gctrace_analyzer.present.document import KeyFigure
-from gctrace_analyzer.present.format import count, duration, mib, place, printable, share
+from gctrace_analyzer.present.format import (
+    count,
+    duration,
+    mib,
+    place,
+    printable,
+    rounded,
+    share,
+)
 from gctrace_analyzer.present.sections.memory_parts import (
     LEAST_MIB,
     MUCH,
@@ -289,8 +297,12 @@ def _sizes(report: Report) -> Iterator[str]:
     known = [memory for memory in report.analysis.memory if memory.needed_max_mib is not None]
     if len(known) > 1:
         return
-    held = {memory.sys_mib for memory in known or report.analysis.memory} - {None}
-    parts = [f"the runtime obtained {mib(held.pop())} from the OS"] if len(held) == 1 else []
+    held = {
+        rounded(memory.sys_mib, memory.resolution_mib)
+        for memory in known or report.analysis.memory
+        if memory.sys_mib is not None
+    }
+    parts = [f"the runtime obtained {held.pop()} from the OS"] if len(held) == 1 else []
     for memory in known:
         returned = memory.released_mib or 0.0
         conspicuous = returned or memory.idle_unreleased_mib or 0.0
@@ -309,8 +321,8 @@ def _sizes(report: Report) -> Iterator[str]:
             of_others = (
                 f", at least {mib(beyond)} of it not in Go's count" if beyond > 0 else ""
             )
-            last = " at the end" if memory.dumps > 1 else ""
-            parts.append(f"{mib(memory.rss_mib)} were resident{last}{of_others}")
+            resident = _resident(report.analysis.tables["memstats"], memory)
+            parts.append(f"{resident}{of_others}")
     if text := "; ".join(parts):
         yield f"{text[0].upper()}{text[1:]}."
     for memory in known:
@@ -323,15 +335,26 @@ def _sizes(report: Report) -> Iterator[str]:
     yield from _goals(report.analysis.tables["memstats"])
 
 
+def _resident(dumps: pl.DataFrame, memory: Memory) -> str:
+    """Returns how much memory was resident at the end, and at most."""
+    at_end = memory.rss_mib or 0.0
+    if memory.dumps == 1:
+        return f"{rounded(at_end, memory.resolution_mib)} were resident"
+    most = float(dumps["rss_bytes"].cast(pl.Float64).max() or 0.0) / MIB  # type: ignore[arg-type]
+    peak = f" ({rounded(most, memory.resolution_mib)} at most)" if most > at_end else ""
+    return f"{rounded(at_end, memory.resolution_mib)} were resident at the end{peak}"
+
+
 def _course(memory: Memory) -> str:
     """Returns how the memory that the program needs changed from the first dump to the last."""
     first, last, most = memory.needed_first_mib, memory.needed_mib, memory.needed_max_mib
+    step = memory.resolution_mib
     if memory.dumps > 1 and first is not None and last is not None and most is not None:
-        peak = f" ({mib(most)} at most)" if most > max(first, last) else ""
+        peak = f" ({rounded(most, step)} at most)" if most > max(first, last) else ""
         if not first / _CHANGED < last < first * _CHANGED:
             went = "rose" if last > first else "fell"
-            return f"{went} from {mib(first)} to {mib(last)}{peak}"
-    return f"was {mib(most)}{' at most' if memory.dumps > 1 else ''}"
+            return f"{went} from {rounded(first, step)} to {rounded(last, step)}{peak}"
+    return f"was {rounded(most or 0.0, step)}{' at most' if memory.dumps > 1 else ''}"
 
 
 def _goals(dumps: pl.DataFrame) -> Iterator[str]:

@@ -52,7 +52,8 @@ def test_the_heap_in_use_is_what_is_not_idle_if_no_figure_says_so(tmp_path: Path
     assert (found.needed_mib, found.needed_max_mib) == (160, 160)
     assert found.needed_is == "heap in use"
     assert found.idle_unreleased_mib == 60
-    assert found.fragmentation_mib == 30
+    # Without a goal, the free slots may be what the heap fills until the next cycle.
+    assert found.fragmentation_mib == 0
     assert (found.sys_mib, found.off_heap_go_mib, found.alloc_mib) == (320, 70, 130)
     assert found.dumps == 2
 
@@ -177,4 +178,4 @@ def test_a_pool_is_what_the_program_keeps() -> None:
     found = memory_of(pool=[10, 20, 15], heap_inuse=[40, 41, 42], alloc=[30, 31, 32])
     assert (found.needed_mib, found.needed_max_mib) == (15, 20)
     assert found.needed_is == "the program's own buffers"
-    assert (found.alloc_mib, found.fragmentation_mib) == (32, 10)
+    assert (found.alloc_mib, found.fragmentation_mib) == (32, 0)

@@ -27,19 +27,21 @@ def dumps(tmp_path: Path, **sizes_mib: int) -> MemoryFacts:
     return MemoryFacts(run.memory()[0], DEFAULT)
 
 
-@pytest.mark.parametrize(("allocated", "found"), [(200, 1), (350, 0)])
-def test_partly_filled_spans_are_fragmentation(
-    allocated: int, found: int, tmp_path: Path
+@pytest.mark.parametrize(
+    ("allocated", "goal", "found"),
+    [
+        (100, {}, 1),
+        (200, {}, 0),  # the heap may be on its way to a goal of 400 MiB
+        (200, {"NextGC": 220}, 1),
+        (200, {"NextGC": 400}, 0),
+        (350, {"NextGC": 360}, 0),
+    ],
+)
+def test_partly_filled_spans_are_fragmentation_beyond_what_the_heap_fills_until_its_goal(
+    allocated: int, goal: dict[str, int], found: int, tmp_path: Path
 ) -> None:
-    facts = dumps(
-        tmp_path,
-        HeapSys=400,
-        HeapInuse=400,
-        HeapIdle=0,
-        HeapReleased=0,
-        HeapAlloc=allocated,
-        Sys=420,
-    )
+    heap = {"HeapSys": 400, "HeapInuse": 400, "HeapIdle": 0, "HeapReleased": 0, "Sys": 420}
+    facts = dumps(tmp_path, **heap, HeapAlloc=allocated, **goal)
     assert len(list(memory.fragmentation.check(facts))) == found
 
 

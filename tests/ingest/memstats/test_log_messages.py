@@ -324,7 +324,7 @@ def test_thousands_separators_and_wide_equal_signs_are_read() -> None:
         ("runtime stats: 2.0 GiB RSS, 9 goroutines, 400 MiB/700 MiB Go alloc/total (heap fragmentation: 20 MiB, "
          "heap reserved: 250 MiB, heap released: 300 MiB), 120 MiB/180 MiB CGO alloc/total",
          {"rss_bytes": 2 << 30, "alloc_bytes": 400 << 20, "mapped_bytes": 700 << 20, "sys_bytes": 1000 << 20,
-          "heap_inuse_bytes": 420 << 20, "heap_idle_bytes": 550 << 20, "heap_released_bytes": 300 << 20,
+          "heap_inuse_bytes": 420 << 20, "heap_idle_bytes": 550 << 20, "heap_released_bytes": 300 << 20, "cgo_bytes": 180 << 20,
           "resolution_bytes": round((1 << 30) / 10)}),
     ],
 )  # fmt: skip
