@@ -6,6 +6,7 @@ one input that would settle it is asked for.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.postmortem import remedies
@@ -15,9 +16,15 @@ from gctrace_analyzer.analysis.postmortem.circumstances import (
     check_limits,
 )
 from gctrace_analyzer.analysis.postmortem.dumps_at_death import dumps_of, reading_of_dumps
-from gctrace_analyzer.analysis.postmortem.group_memory import counted
+from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
+from gctrace_analyzer.analysis.postmortem.group_memory import (
+    counted,
+    either,
+    find_rest,
+    next_to_given,
+)
 from gctrace_analyzer.analysis.postmortem.heap_at_death import MAX_OVERSHOOT, NOTABLE
-from gctrace_analyzer.analysis.postmortem.remedies import MOST_OF_LIMIT, limit_with_room
+from gctrace_analyzer.analysis.postmortem.remedies import limit_with_room
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import FIND_GROWTH
 from gctrace_analyzer.frozen import frozen
@@ -79,7 +86,9 @@ def explain_death(
         return Explanation(tuple(reading), (action,), "cannot tell" if is_unknown else "no")
     if heap.live_mib is None:
         dumps = dumps_of(facts, tables)
-        reading += reading_of_dumps(facts, dumps, tables)
+        parts = (reading_of_dumps(facts, dumps, tables), next_to_given(facts, settings))
+        # The last is in the verdict: of a log with cycles, why they do not explain the death.
+        reading += chain(*(parts if tables["processes"].is_empty() else reversed(parts)))
         actions = remedies.without_cycles(facts, tables, settings, is_go=bool(dumps))
         return Explanation(tuple(reading), tuple(actions), "cannot tell")
     if facts.match and (doubt := DOUBTS.get(facts.match.match_by[0])):
@@ -210,7 +219,7 @@ def _whatever_the_heap(facts: Evidence) -> str | None:
         (death.is_at_start, remedies.RAISE_TO_START),
         (death.is_below, remedies.FIND_VICTIM),
         (death.is_virtual, remedies.MORE_ADDRESSES),
-        (death.is_runc and facts.is_small_part, remedies.find_rest(facts)),
+        (death.is_runc and facts.is_small_part, find_rest(facts)),
         (death.is_runc, remedies.RAISE_TO_START),
         (maps_files and not facts.is_small_part, remedies.FIND_FILES),
     )
@@ -376,10 +385,7 @@ def _in_spite_of(facts: Evidence, heap: HeapAtDeath, gomemlimit: float | None) -
         return f"{share}, and Go had less: the rest is memory that Go does not count."
     if heap.go_least_mib > room:
         return f"{share}, and Go had more: GOMEMLIMIT is a soft limit."
-    return (
-        f"{share}. Either memory that Go does not count took more than the other "
-        f"{limit - room:,.0f} MiB, or the heap grew past GOMEMLIMIT, which is a soft limit."
-    )
+    return f"{share}. {either(f'more than the other {limit - room:,.0f} MiB')}"
 
 
 def _about_growth(minute: LastMinute) -> Iterator[str]:

@@ -95,6 +95,10 @@ MOST_OF_ALL = 0.5
 LEAST_LIMIT_MIB = 4.0
 """Less than this is not enough for the code, stacks and tables of the smallest Go program."""
 
+MOST_OF_LIMIT = 0.9
+"""Share of the limit. A live heap above it leaves less than a tenth to everything else, and a
+higher GOMEMLIMIT leaves too little to memory that Go does not count."""
+
 _LEAST_MIB = {"global": 256.0, "memcg": 64.0}
 """Hosts and groups have at least this, where their memory or limit is unknown."""
 

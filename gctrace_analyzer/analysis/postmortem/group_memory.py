@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
 from gctrace_analyzer.analysis.postmortem.heap_at_death import NOTABLE
+from gctrace_analyzer.analysis.settings.known_programs import is_not_go
+from gctrace_analyzer.analysis.settings.program_names import agree
 from gctrace_analyzer.units import MIB, size_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gctrace_analyzer.analysis.postmortem.death import Death
     from gctrace_analyzer.analysis.postmortem.facts import Evidence
+    from gctrace_analyzer.analysis.settings.known import Settings
 
 _IN_MEMORY = "files in memory (tmpfs, /dev/shm, an emptyDir with medium Memory)"
 _WRITTEN = "page cache, most likely files that were just written"
@@ -18,6 +25,14 @@ _UNKNOWN = (
     f"other processes of the group, {_IN_MEMORY}, files that were just written (page cache) or "
     "the kernel. `memory.stat` of the group has anon, shmem, file and kernel; GOMEMLIMIT changes "
     "only the first."
+)
+FIND_BESIDE = (
+    "Find out what else uses memory under this limit: other processes (`systemd-cgls`, `ps` in the "
+    "container), and files in memory (tmpfs, /dev/shm)."
+)
+FIND_LARGEST = (
+    "Find out which program has the most memory (`ps aux --sort=-rss`), and limit it, or give the "
+    "host more."
 )
 _ACTIONS = {
     _IN_MEMORY: "Find out which program writes the {} of " + _IN_MEMORY + ", and limit them "
@@ -63,9 +78,153 @@ def counted(facts: Evidence) -> str | None:
 
 
 def find_rest(facts: Evidence) -> str:
-    """Returns what to do about the memory of a group with a limit that its victim did not have."""
+    """Returns where the memory of the group or host may be that its victim did not have."""
+    limit, own = facts.limit.limit_mib, facts.memory.resident_mib or 0.0
+    if not limit:
+        return FIND_BESIDE if facts.death.scope == "memcg" else on_host(facts)
     if facts.death.group_anon_bytes is not None and (parts := of_others(facts)):
         most = max(parts, key=lambda what: parts[what])
         return _ACTIONS[most].format(size_text(parts[most]))
-    limit, own = facts.limit.limit_mib or 0.0, facts.memory.resident_mib or 0.0
     return f"Find out what has the other {limit - own:,.0f} of the {limit:,.0f} MiB: {_UNKNOWN}"
+
+
+def on_host(facts: Evidence) -> str:
+    """Returns what to do about the programs that have most of a host's memory."""
+    if facts.memory.largest is None:
+        return FIND_LARGEST
+    name, size_mib = facts.memory.largest
+    return f"To buy time, move {name} ({size_text(size_mib)}) to another host, or limit its memory."
+
+
+def may_be_child(death: Death) -> bool:
+    """Returns whether another program was killed than the one that a unit is named after.
+
+    The names of containers are often not those of their programs.
+    """
+    unit = death.unit or ""
+    is_other = unit.endswith(".service") and agree([death.comm], [unit]) is False
+    return is_not_go(death.comm) or is_other
+
+
+def next_to_given(facts: Evidence, settings: Settings) -> Iterator[str]:
+    """Yields what a kill means next to the GOMEMLIMIT and GOGC that the program ran with.
+
+    Args:
+        facts: what is known about the death.
+        settings: the known settings of the program, or of the unit or container it was in.
+    """
+    given, limit = settings.value("memory_limit_mib"), facts.limit.limit_mib
+    had, victim = facts.memory.resident_mib, facts.death.victim
+    if given is None:
+        if settings.value("gogc") == "off" and not may_be_child(facts.death):
+            yield (
+                "It ran with GOGC=off, and the input has no GOMEMLIMIT: without one, GC never runs."
+            )
+        return
+    if may_be_child(facts.death):
+        if _is_too_much(facts, settings):
+            left = size_text(max((limit or 0.0) - given, 0.0))
+            yield (
+                f"GOMEMLIMIT of the Go program, {given:,.0f} MiB, leaves {left} of the limit to "
+                f"everything else, and {victim} alone had {size_text(had or 0.0)}."
+            )
+    elif is_low(facts, settings):
+        share = f", {100 * given / limit:.0f} % of the limit" if limit else ""
+        was = f"GOMEMLIMIT was {given:,.0f} MiB{share}"
+        if had is None:
+            yield f"{was}. {either(f'more than the other {limit - given:,.0f} MiB')}"
+        elif is_own(facts, settings):
+            beyond = f"at least {had - given:,.0f} MiB"
+            yield f"{was}, and the program had {had:,.0f} MiB. {either(beyond)}"
+        elif limit:
+            yield (
+                f"{was}, and the program had less, {had:,.0f} MiB: the other "
+                f"{limit - had:,.0f} MiB of the limit were not its own anonymous memory."
+            )
+
+
+def either(took: str) -> str:
+    """Returns why a program with a GOMEMLIMIT below its limit may have been killed.
+
+    Args:
+        took: what memory that Go does not count took, if it was that.
+    """
+    return (
+        f"Either memory that Go does not count took {took}, or the heap grew past GOMEMLIMIT, "
+        "which is a soft limit."
+    )
+
+
+def is_low(facts: Evidence, settings: Settings) -> bool:
+    """Returns whether GOMEMLIMIT was far enough below the limit, or less than the program had.
+
+    A GOMEMLIMIT that is too near to the limit explains the kill.
+    """
+    given, limit = settings.value("memory_limit_mib"), facts.limit.limit_mib
+    if given is None:
+        return False
+    if limit is None:
+        return bool(given < (facts.memory.resident_mib or 0.0))
+    return bool(given <= MOST_OF_LIMIT * limit)
+
+
+def is_own(facts: Evidence, settings: Settings) -> bool:
+    """Returns whether a program may have had more than its GOMEMLIMIT."""
+    had = facts.memory.resident_mib
+    return had is None or had > (settings.value("memory_limit_mib") or 0.0)
+
+
+def _is_too_much(facts: Evidence, settings: Settings) -> bool:
+    """Returns whether GOMEMLIMIT and what a child had are together more than their limit."""
+    given, limit = settings.value("memory_limit_mib"), facts.limit.limit_mib
+    had = facts.memory.resident_mib or 0.0
+    return given is not None and limit is not None and given + had > limit
+
+
+def shared_with(facts: Evidence, settings: Settings) -> str | None:
+    """Returns what leaves room to a child of a Go program with GOMEMLIMIT; None if it has it."""
+    if not _is_too_much(facts, settings):
+        return None
+    victim, limit = facts.death.victim, facts.limit.limit_mib or 0.0
+    had = facts.memory.resident_mib or 0.0
+    given, room = settings.value("memory_limit_mib"), int(MOST_OF_LIMIT * limit - had)
+    place = "unit" if (facts.death.unit or "").endswith(".service") else "container"
+    own = (
+        f"run fewer {victim} processes at a time, run {victim} in a {place} of its own, or raise "
+        f"the limit of {size_text(limit)}"
+    )
+    if room < NOTABLE * limit:
+        return f"{own[:1].upper()}{own[1:]}."
+    return (
+        f"Set GOMEMLIMIT={room}MiB, not {given:,.0f}, if the live heap fits: this leaves room for "
+        f"the {size_text(had)} of {victim}. Otherwise, {own}."
+    )
+
+
+def not_of_go(facts: Evidence, settings: Settings, with_go: str | None) -> Iterator[str]:
+    """Yields what to do about a program that is not Go; `with_go` is where a Go program is too."""
+    victim = facts.death.victim
+    if (shares := shared_with(facts, settings)) is not None:
+        yield shares
+    elif with_go is not None:
+        yield (
+            f"Find out which work of the Go program needs {victim}, and run fewer {victim} "
+            f"processes at a time, or give the {with_go} more memory."
+        )
+    elif facts.is_small_part:
+        yield find_rest(facts)
+    else:
+        what = "host" if facts.death.scope == "global" else "container or unit"
+        yield f"Limit the memory of {victim} by its own settings, or give its {what} more memory."
+
+
+def below_size(facts: Evidence, settings: Settings) -> str:
+    """Returns a GOMEMLIMIT below what a Go program had, of which Go's part may be unknown."""
+    had, outside = facts.memory.resident_mib or 0.0, settings.value("off_heap_mib")
+    release = "" if settings.value("go_version") else " and its Go is 1.19 or later"
+    had_is = "its memory at the kill" if outside is None else "what Go had at the kill"
+    least = int(MOST_OF_LIMIT * (had - float(outside or 0.0)))
+    return (
+        f"To buy time, set GOMEMLIMIT={least}MiB (90 % of {had_is}), if its live heap is "
+        f"smaller{release}, or give it more memory."
+    )

@@ -14,7 +14,7 @@ from gctrace_analyzer.analysis.postmortem.circumstances import (
 )
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
 from gctrace_analyzer.analysis.postmortem.dumps_at_death import is_known_not_go, log_of
-from gctrace_analyzer.analysis.postmortem.facts import LEAST_LIMIT_MIB
+from gctrace_analyzer.analysis.postmortem.facts import LEAST_LIMIT_MIB, MOST_OF_LIMIT
 from gctrace_analyzer.analysis.postmortem.match import (
     is_of,
     is_previous,
@@ -35,10 +35,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.postmortem.facts import Evidence
     from gctrace_analyzer.analysis.postmortem.heap_at_death import HeapAtDeath
     from gctrace_analyzer.analysis.settings.known import Settings
-
-MOST_OF_LIMIT = 0.9
-"""Share of the limit. A live heap above it leaves less than a tenth to everything else, and a
-higher GOMEMLIMIT leaves too little to memory that Go does not count."""
 
 SMALL_MIB = 64.0
 """MiB. What has less is mostly the code of a program, and seldom what filled a limit."""
@@ -72,10 +68,6 @@ FIND_VICTIM = (
     "memory.events.local and memory.max of the groups below it."
 )
 FIND_FILES = "Find out which files the program maps (`pmap -x`, /proc/PID/smaps)."
-FIND_BESIDE = (
-    "Find out what else uses memory under this limit: other processes (`systemd-cgls`, `ps` in the "
-    "container), and files in memory (tmpfs, /dev/shm)."
-)
 _FIND_OUTSIDE = (
     "Find out what uses the memory outside the heap: {}cgo, mmap (`pmap -x`, smaps)."
 )
@@ -122,10 +114,6 @@ MORE_ADDRESSES = (
 MORE_MEMORY = (
     "Give the program more memory, or keep less in memory (heap profile: `go tool pprof`): no GOGC "
     "or GOMEMLIMIT makes the live heap fit."
-)
-FIND_LARGEST = (
-    "Find out which program has the most memory (`ps aux --sort=-rss`), and limit it, or give the "
-    "host more."
 )
 FIND_LATER = f"That only buys time. {FIND_GROWTH}"
 COMPARE_TOTAL = (
@@ -200,7 +188,7 @@ def with_sum(
     grew = facts.minute.grew
     stacks = "" if facts.memory.go_other_mib is not None else "goroutine stacks, "
     is_beside = heap.beside_mib > (heap.off_heap_mib or 0.0)
-    find_outside = FIND_BESIDE if is_beside else _FIND_OUTSIDE.format(stacks)
+    find_outside = group_memory.FIND_BESIDE if is_beside else _FIND_OUTSIDE.format(stacks)
     if preventable == "no":
         yield find_outside
         yield (
@@ -235,7 +223,7 @@ def _limits(
         yield (
             _UPGRADE.format("90 % of its limit")
             if facts.death.scope == "memcg"
-            else _on_host(facts)
+            else group_memory.on_host(facts)
         )
     elif limit is None and facts.death.scope == "memcg":
         yield (
@@ -243,7 +231,7 @@ def _limits(
             "describe pod` or `systemctl show` names, so that GC runs before memory reaches it."
         )
     elif facts.is_small:
-        yield _on_host(facts)
+        yield group_memory.on_host(facts)
     elif limit is None:
         yield "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."
     elif facts.is_before_limits:
@@ -265,24 +253,13 @@ def _limits(
 def _above_limit(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
     """Yields what to do where a memory limit was set, and has made GC run."""
     if not heap.is_mostly_live:
-        yield _on_host(facts) if facts.death.scope != "memcg" else _FIND_OUTSIDE.format("")
+        yield (
+            group_memory.on_host(facts)
+            if facts.death.scope != "memcg"
+            else _FIND_OUTSIDE.format("")
+        )
     elif not facts.minute.grew:
         yield MORE_MEMORY
-
-
-def find_rest(facts: Evidence) -> str:
-    """Returns where the memory of the group may be that its victim did not have."""
-    if not facts.limit.limit_mib:
-        return FIND_BESIDE if facts.death.scope == "memcg" else _on_host(facts)
-    return group_memory.find_rest(facts)
-
-
-def _on_host(facts: Evidence) -> str:
-    """Returns what to do about the programs that have most of a host's memory."""
-    if facts.memory.largest is None:
-        return FIND_LARGEST
-    name, size_mib = facts.memory.largest
-    return f"To buy time, move {name} ({size_text(size_mib)}) to another host, or limit its memory."
 
 
 def _beside_outside(
@@ -382,17 +359,18 @@ def without_cycles(
     if victim in TOOLCHAIN:
         yield _BUILD_LESS
         return
-    given = settings.value("memory_limit_mib")
     with_go = shared_place(facts.death, tables["processes"])
     if facts.death.pressure_pct is not None:
         yield FIND_PRESSURE
     if is_known_not_go(facts):
-        yield from _not_of_go(facts, with_go) if facts.death.pressure_pct is None else ()
+        if facts.death.pressure_pct is None:
+            yield from group_memory.not_of_go(facts, settings, with_go)
         return
     traced = log_of(facts, tables["container_states"])
     is_go |= facts.death.by_runtime or _is_known_go(facts.death)
     is_go |= traced is not None or facts.minute.last_gc_num is not None
-    is_go |= any(settings.value(name) is not None for name in _SETTINGS_OF_GO)
+    is_child = group_memory.may_be_child(facts.death)
+    is_go |= not is_child and any(settings.value(name) is not None for name in _SETTINGS_OF_GO)
     is_pod = facts.death.pod is not None and victim == facts.death.pod
     is_around = (
         facts.death.is_unit
@@ -402,21 +380,7 @@ def without_cycles(
     )
     program = "the program in it" if is_around else victim or "it"
     if_go = "" if is_go else f"If {program} is written in Go, "
-    if limit is not None and facts.is_before_limits:
-        yield f"{if_go}{without_limits(limit)} {_IF_IT_FITS}".replace(", U", ", u")
-    elif limit is not None and limit < LEAST_LIMIT_MIB:
-        yield f"Raise the limit: no Go program fits into {size_text(limit)}."
-    elif facts.is_small_part:
-        yield find_rest(facts)
-    elif limit is not None and (given is None or given > MOST_OF_LIMIT * limit):
-        room = room_below(facts.death, tables["oom_tasks"], limit, MOST_OF_LIMIT)
-        too_high = f", not {size_text(given)}" if given else ""
-        yield (
-            f"{if_go}{'Set' if is_go else 'set'} GOMEMLIMIT{room}{too_high}"
-            ": this prevents the next kill if the live heap and the memory outside of Go fit."
-        )
-    else:
-        yield from _buy_time(facts, settings if is_go and given is None else None)
+    yield from _steps(facts, tables, settings, if_go)
     if facts.death.by_runtime:
         yield from of_runtime(facts.death)
     yield _what_to_add(facts, tables, traced, if_go)
@@ -425,19 +389,44 @@ def without_cycles(
         yield from _add_limit(facts.death)
 
 
-def _not_of_go(facts: Evidence, with_go: str | None) -> Iterator[str]:
-    """Yields what to do about a program that is not Go; `with_go` is where a Go program is too."""
-    victim = facts.death.victim
-    if with_go is not None:
-        yield (
-            f"Find out which work of the Go program needs {victim}, and run fewer {victim} "
-            f"processes at a time, or give the {with_go} more memory."
-        )
+def _steps(
+    facts: Evidence, tables: Mapping[str, pl.DataFrame], settings: Settings, if_go: str
+) -> Iterator[str]:
+    """Yields what can be done at once; `if_go` begins what holds for Go programs alone."""
+    limit, given = facts.limit.limit_mib, settings.value("memory_limit_mib")
+    if limit is not None and facts.is_before_limits:
+        yield f"{if_go}{without_limits(limit)} {_IF_IT_FITS}".replace(", U", ", u")
+    elif limit is not None and limit < LEAST_LIMIT_MIB:
+        yield f"Raise the limit: no Go program fits into {size_text(limit)}."
     elif facts.is_small_part:
-        yield find_rest(facts)
+        yield group_memory.find_rest(facts)
+    elif if_go and (shares := group_memory.shared_with(facts, settings)) is not None:
+        yield shares
+    elif group_memory.is_low(facts, settings):
+        yield from _in_spite_of_limit(facts, settings)
+    elif limit is not None and (given is None or given > MOST_OF_LIMIT * limit):
+        room = room_below(facts.death, tables["oom_tasks"], limit, MOST_OF_LIMIT)
+        too_high = f", not {size_text(given)}" if given else ""
+        yield (
+            f"{if_go}{'set' if if_go else 'Set'} GOMEMLIMIT{room}{too_high}"
+            ": this prevents the next kill if the live heap and the memory outside of Go fit."
+        )
     else:
-        what = "host" if facts.death.scope == "global" else "container or unit"
-        yield f"Limit the memory of {victim} by its own settings, or give its {what} more memory."
+        yield from _buy_time(facts, settings, is_go=not if_go)
+
+
+def _in_spite_of_limit(facts: Evidence, settings: Settings) -> Iterator[str]:
+    """Yields what to do where GOMEMLIMIT was low enough: it is never raised."""
+    if not group_memory.is_own(facts, settings):
+        yield group_memory.find_rest(facts)
+        return
+    if facts.limit.limit_mib is not None:
+        yield (
+            f"To buy time, raise the limit of {size_text(facts.limit.limit_mib)} if the host has "
+            "room for more, and leave GOMEMLIMIT as it is: the rest is for memory that Go does not "
+            "count."
+        )
+    yield COMPARE_TOTAL
 
 
 def _what_to_add(
@@ -472,7 +461,9 @@ def _is_known_go(death: Death) -> bool:
     return any(map(is_known_go, names))
 
 
-def _buy_time(facts: Evidence, of_go: Settings | None = None) -> Iterator[str]:
+def _buy_time(
+    facts: Evidence, settings: Settings | None = None, *, is_go: bool = False
+) -> Iterator[str]:
     """Yields what delays the next kill while its cause is not known, and on what condition."""
     death, limit, had = facts.death, facts.limit.limit_mib, facts.memory.resident_mib or 0.0
     own = not (death.is_inside or facts.is_before_limits or facts.memory.largest)
@@ -483,14 +474,10 @@ def _buy_time(facts: Evidence, of_go: Settings | None = None) -> Iterator[str]:
             f"To buy time, raise the limit of {size_text(limit)}, and GOMEMLIMIT to 90 % of the "
             "new one, if the host has room for more."
         )
-    elif of_go is not None and own and had > SMALL_MIB:
-        had -= float(of_go.value("off_heap_mib") or 0.0)
-        yield (
-            f"To buy time, set GOMEMLIMIT={int(MOST_OF_LIMIT * had)}MiB (90 % of what Go had at "
-            "the kill), if its live heap is smaller, or give it more memory."
-        )
+    elif settings and is_go and own and had > SMALL_MIB:
+        yield group_memory.below_size(facts, settings)
     elif death.scope == "global":
-        yield _on_host(facts)
+        yield group_memory.on_host(facts)
     elif death.killer == "systemd-oomd" and death.reason is None:
         yield _FIND_REASON
     elif death.killer == "macOS" and death.scope == "memcg":

@@ -227,7 +227,7 @@ def known_of_container(
 ) -> Settings:
     """Returns the settings of the container that was killed; of any if it has no name."""
     others, of = (
-        {name for name in death.names if name},
+        {name for name in (*death.names, death.unit, death.comm) if name},
         ("container_id", "name", "container", "pod"),
     )
     own = pl.any_horizontal(pl.col(of).is_in(list(others))) | pl.lit(not others)

@@ -135,7 +135,7 @@ def _usable(
     """Returns the settings that are the program's, and those that may be of another run.
 
     The former have one value, which the live heap does not contradict, and do not stand in a
-    command after the cycles.
+    command after the cycles, or after the kill.
     """
     by_column: dict[str, dict[float | str, _Stated]] = {}
     for setting in stated:
@@ -152,18 +152,28 @@ def _usable(
     return usable, left
 
 
+def _killed(rows: Iterable[Row]) -> tuple[str | None, int]:
+    """Returns the only unit, container or program that was killed, if there is one, and where."""
+    names = ("unit", "container_id", "comm")
+    places = [(next(filter(None, map(row.get, names)), None), row["line_no"]) for row in rows]
+    if len({name for name, _ in places}) != 1:
+        return None, 0
+    return places[0]
+
+
 def add(
     messages: Iterable[Message],
     states: list[Row],
     described: Sequence[Row],
     kills: Sequence[Row],
+    events: Sequence[Row],
     cycles: Sequence[pl.DataFrame],
 ) -> Iterator[str]:
     """Adds the settings that the input states to the only container in it; yields a note.
 
-    Without one, they are those of the program whose cycles follow, and the limit is that of the
-    kills of the only program. Where limits differ, it is the one that `docker stats` prints,
-    which may be the host's memory.
+    Without one, they are those of the program whose cycles follow, or of the only unit or program
+    that was killed, and the limit is that of the kills of the only program. Where limits differ,
+    it is the one that `docker stats` prints, which may be the host's memory.
     """
     rows = [*states, *described]
     if len({row.get("name") or row.get("container") or row.get("pod") for row in rows}) > 1:
@@ -172,6 +182,7 @@ def add(
     known = {name for row in rows for name, value in row.items() if value}
     printed = {row.get("memory_of_host_bytes") for row in rows} - {None}
     first_cycle = next((frame["line_no"][0] for frame in cycles if len(frame)), 0)
+    place, first_kill = _killed(kills or events)
     live: list[Any] = [frame["heap_live_mib"].max() for frame in cycles]
     usable, left = _usable(
         (
@@ -180,7 +191,7 @@ def add(
             if setting.column not in known
             and (not printed or setting.column != _LIMIT_BYTES or setting.value in printed)
         ),
-        first_cycle,
+        first_cycle or first_kill,
         MIB * max(filter(None, live), default=0.0),
     )
     facts: Row = {column: setting.value for column, setting in usable.items()}
@@ -188,9 +199,10 @@ def add(
         row |= facts
         if _LIMIT_BYTES in facts:
             row.pop("memory_of_host_bytes", None)
-    if not rows and first_cycle:
+    if not rows and (first_cycle or place):
         line_no = max((setting.line_no for setting in usable.values()), default=0)
-        states += [{"line_no": line_no, "event": STATED, **facts}] if facts else []
+        of = {"name": None if first_cycle else place}
+        states += [{"line_no": line_no, "event": STATED, **of, **facts}] if facts else []
         yield from [_LEFT.format(" and ".join(left))] if left else ()
     if not rows and _LIMIT_BYTES in facts and len({row.get("comm") for row in kills}) == 1:
         for row in kills:

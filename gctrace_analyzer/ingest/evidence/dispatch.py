@@ -86,7 +86,8 @@ def read(
     states += cgroups.joined(cgroups.read_files(every), rows)
     if not described:
         states += pods.read_words(events, {row["line_no"] for row in states})
-    stated = [*configured.add(every, states, described, rows["oom_kills"], cycles)]
+    kills, ends = rows["oom_kills"], rows["unit_events"]
+    stated = [*configured.add(every, states, described, kills, ends, cycles)]
     rows["runtime_fatal"] = fatal.read(events)
     crashes = () if rows["runtime_fatal"] else fatal.crashes(events)
     if not described and not any(rows.get(table) for table in _OF_DEATHS):
