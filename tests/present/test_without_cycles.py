@@ -53,7 +53,9 @@ def test_the_end_of_a_unit_alone_proves_no_lack_of_memory(
     name: str, unit: str, signal: str
 ) -> None:
     found = verdict.shown(gca.read(CORPUS / f"{name}.log").report())
-    assert found.sentence.startswith(f"The program {unit}.service was killed by {signal}")
+    assert found.sentence.startswith(
+        f"The main process of the unit {unit}.service was killed by {signal}"
+    )
     assert "nothing in the input proves that memory ran out" in found.sentence
 
 

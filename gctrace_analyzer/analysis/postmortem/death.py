@@ -241,6 +241,9 @@ class Death:
         """What ended; of a container or unit only that a process in it did may be known."""
         if self.is_child:
             return "A child of the program"
+        if self.is_unit and not self.proven:
+            # systemd reports the end of its main process.
+            return "The main process of the unit"
         if not self.is_inside:
             if not self.is_unit:
                 is_pod = self.pod is not None and self.victim == self.pod

@@ -84,7 +84,7 @@ _GO = re.compile(
 _RELEASE = re.compile(r"[@.:]|[-_](?:linux|darwin|windows|amd64|arm64)")
 """What comes after the name of a program in that of a unit, a process or the file of a release."""
 
-_VERSION = re.compile(r"-?\d+$")
+_VERSION = re.compile(r"-?(?<!\d)\d+$")
 
 
 def is_go(name: str | None) -> bool:

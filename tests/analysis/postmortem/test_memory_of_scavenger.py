@@ -57,7 +57,7 @@ def test_returned_or_little_memory_is_no_problem(tmp_path: Path, line: str) -> N
 
 def test_spans_in_use_without_objects_are_in_the_verdict(tmp_path: Path) -> None:
     in_use = "scvg1: inuse: 1000, idle: 5, sys: 1005, released: 0, consumed: 1005 (MB)"
-    assert "At least 995 of 1,000 MiB of heap in use hold no objects" in (
+    assert "At least 995 MiB of the heap in use hold no objects" in (
         shown(tmp_path, log(in_use)).sentence
     )
 
