@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.analysis.postmortem.death import EVICTOR, RESERVED
+from gctrace_analyzer.analysis.postmortem.death import ADDRESSES, EVICTOR, RESERVED
 from gctrace_analyzer.analysis.postmortem.heap_at_death import NOTABLE
 from gctrace_analyzer.analysis.postmortem.match import listed_tasks
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
@@ -290,22 +290,30 @@ def swapped_mib(tasks: pl.DataFrame) -> float | None:
     return swapped * size / pages / MIB if pages and swapped > NOTABLE * pages else None
 
 
+_OVERCOMMIT = "the overcommit limit of the host"
 _CAUSES = {
-    "linux": "most often a limit of the process (`ulimit -v`, `ulimit -d`), the overcommit limit "
-    "of the host, or too many mappings (vm.max_map_count)",
-    RESERVED: "most often the data limit of the process (`ulimit -d`), the overcommit limit of the "
-    "host, or too many mappings (vm.max_map_count)",
+    "linux": "most often a limit of the process (`ulimit -v`, `ulimit -d`), or " + _OVERCOMMIT,
+    RESERVED: "most often the data limit of the process (`ulimit -d`), or " + _OVERCOMMIT,
+    ADDRESSES: "most often the limit of the address space of the process (`ulimit -v`)",
     "windows": "the commit limit of Windows (memory and page file together) was reached",
     "bsd": "most often a limit of the process (`ulimit -d`, `ulimit -v`), or full swap",
     "darwin": "most often a limit of the process (`ulimit -v`), or no disk space for swap is left",
 }
-"""Why systems refuse memory."""
+"""Why systems refuse memory.
+
+Linux counts only mappings that may be written for RLIMIT_DATA and overcommit (mm/mmap.c:
+is_data_mapping, accountable_mapping). From Go 1.11 on, the runtime reserves addresses without that
+(sysReserve), and then maps them: no more addresses, but data (sysMap, mem_linux.go)."""
+
+_OF_MAPPINGS = (RESERVED, ADDRESSES, "linux")
+"""Systems that limit the number of mappings."""
 
 _CHECK_LIMITS = {
     "linux": "Check the limits of the process (`ulimit -v`, `ulimit -d`, /proc/PID/limits) and the "
-    "host's vm.overcommit_memory and vm.max_map_count.",
+    "host's vm.overcommit_memory",
     RESERVED: "Check the data limit of the process (`ulimit -d`, /proc/PID/limits) and the host's "
-    "vm.overcommit_memory and vm.max_map_count.",
+    "vm.overcommit_memory",
+    ADDRESSES: "Check the limit of the address space (`ulimit -v`, /proc/PID/limits)",
     "windows": "Enlarge the page file of Windows, or free memory: Task Manager shows what is "
     "committed.",
     "bsd": "Check the limits of the process (`ulimit -a`; OpenBSD has datasize in login.conf) and "
@@ -318,7 +326,34 @@ _CHECK_LIMITS = {
 
 def check_limits(death: Death) -> str:
     """Returns where to look for the limit that made the system refuse memory."""
-    return _CHECK_LIMITS.get(death.system or "linux", _CHECK_LIMITS["linux"])
+    system = death.system or "linux"
+    check = _CHECK_LIMITS.get(system, _CHECK_LIMITS["linux"])
+    if check.endswith("."):
+        return check
+    # A process that has just started has some twenty mappings.
+    of_host = " and the host's" if system == ADDRESSES else " and"
+    return f"{check}{'' if death.refused_at_start else f'{of_host} vm.max_map_count'}."
+
+
+def _causes(death: Death) -> str:
+    """Returns why the system most often refuses memory."""
+    if death.refusal == LOCKED_MEMORY:
+        return "the limit of locked memory (`ulimit -l`) is reached"
+    system = death.system or "linux"
+    causes = _CAUSES.get(system, _CAUSES["linux"])
+    if death.refused_at_start:
+        return causes
+    if death.is_of_32_bits:
+        return f"the address space of a 32-bit program ({death.goarch}) is used up"
+    if death.may_be_of_32_bits and system == ADDRESSES:
+        return (
+            "most often it is a 32-bit program whose address space is used up; or it has a limit "
+            "of the address space (`ulimit -v`)"
+        )
+    if system in _OF_MAPPINGS:
+        causes = f"{causes.replace(', or ', ', ')}, or too many mappings (vm.max_map_count)"
+    of_32_bits = "; or it is a 32-bit program whose address space is used up"
+    return causes + of_32_bits * death.may_be_of_32_bits
 
 
 def about_runtime(death: Death) -> Iterator[str]:
@@ -330,10 +365,19 @@ def about_runtime(death: Death) -> Iterator[str]:
     used_text = "" if used is None else f", whose heap had obtained {size_text(used / MIB)}"
     single = f"{',' * bool(used_text)} for one allocation" if death.is_of_one_allocation else ""
     if death.refusal == IMPOSSIBLE_SIZE:
+        is_address = asked is not None and (
+            f"asked for {asked_text}, which is no real size but the value of an address in "
+            f"Go's heap ({asked:#x})"
+        )
+        bug = (
+            "a pointer that was taken for a length, or damaged memory (unsafe, cgo)"
+            if is_address
+            else "a length read from damaged data, or an overflow"
+        )
         yield (
-            "The program asked for a block of a size that no memory has: negative, or more than a "
-            f"machine can address{used_text.replace('whose', 'when its')}. Memory is not "
-            "short: this is a bug, such as a length read from damaged data, or an overflow."
+            f"The program {is_address or 'asked for a block of a size that no memory has'}"
+            f"{used_text.replace('whose', 'when its')}. Memory is not "
+            f"short: this is a bug, such as {bug}."
         )
         return
     if death.refusal == UNUSABLE_ADDRESS:
@@ -344,16 +388,9 @@ def about_runtime(death: Death) -> Iterator[str]:
             "in pieces. It was not the OOM killer."
         )
         return
-    causes = _CAUSES.get(death.system or "linux", _CAUSES["linux"])
-    if death.refusal == LOCKED_MEMORY:
-        causes = "the limit of locked memory (`ulimit -l`) is reached"
-    elif death.refused_at_start:
-        single = ", at the start of the program, before main"
-    elif death.is_of_32_bits:
-        causes = f"the address space of a 32-bit program ({death.goarch}) is used up"
-    elif death.may_be_of_32_bits:
-        causes += "; or it is a 32-bit program whose address space is used up"
+    if death.refused_at_start:
+        single, used_text = ", at the start of the program, before main", ""
     yield (
         f"The operating system refused {asked_text} to the Go runtime{used_text}{single}: "
-        f"{causes}. It was not the OOM killer."
+        f"{_causes(death)}. It was not the OOM killer."
     )

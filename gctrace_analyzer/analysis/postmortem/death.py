@@ -75,7 +75,7 @@ def is_of_job(name: str | None, error: str | None) -> bool:
 OF_32_BITS = ("386", "arm", "mipsx")
 """The names of 32-bit architectures in the names of assembly files of the runtime."""
 
-RESERVED = "linux, reserved"
+RESERVED, ADDRESSES = "linux, reserved", "linux, addresses"
 """Linux, where the runtime had reserved the addresses: they count for `ulimit -v` before that."""
 
 OF_32_BITS_MIB = (1536.0, 4096.0)
@@ -355,8 +355,8 @@ class Death:
         """The operating system, as far as its limits of memory differ from those of others."""
         if self.errno is not None:
             return "windows"
-        if self.is_reserved and self.goos in (None, "linux"):
-            return RESERVED
+        if self.is_reserved is not None and self.goos in (None, "linux"):
+            return RESERVED if self.is_reserved else ADDRESSES
         return "bsd" if (self.goos or "").endswith(("bsd", "dragonfly")) else self.goos
 
     @property

@@ -130,10 +130,10 @@ def _place(facts: DeathFacts) -> tuple[str, ...]:
 
 @rule(
     "GC039",
-    "oom-kill",
-    meaning="The program was killed because memory ran out.",
-    condition="A kernel log, systemd or a container state proves that a process was killed for "
-    "memory, or the Go runtime ran out of memory.",
+    "out-of-memory",
+    meaning="The program ended because memory ran out.",
+    condition="A kernel log, systemd or a container state proves that a process was killed or "
+    "evicted for memory, or the Go runtime got no more memory.",
     advice="Read the post-mortem in this report.",
     needs="a record of the kill: kernel, systemd, container runtime, platform or Go's own "
     "error",

@@ -77,20 +77,22 @@ _MOST_ARENA_BYTES = 1 << 38
 _ARENAS = (
     (re.compile(r"runtime\.mHeap_"), (0xC820000000, 0xC082000000)),
     (re.compile(r"runtime\.sysMap\((?:\w+, ){3}"), (0xC420000000, 0xC042000000)),
-    (re.compile(""), (0xC000000000,)),
+    (re.compile(""), (0xC000000000, 0x4000000000)),
 )
-"""Where the heap of a 64-bit program begins, in Go 1.5 and 1.6, up to 1.10, and later: before
-1.11 there were tables below it, smaller ones on Windows (mallocinit, malloc.go)."""
+"""Where the heap of a 64-bit program begins, in Go 1.5 and 1.6, up to 1.10, and later, when arm64
+has its own: before 1.11 there were tables below it, smaller ones on Windows (mallocinit,
+malloc.go)."""
 
 _PAGE_BYTES, _HEAP_PAGE_BYTES = 4096, 8192
 _OF_METADATA = re.compile(r"allocating |cannot allocate memory|failed to (?:reserve|allocate)")
 """Errors about tables of the runtime itself, which do not hold objects."""
 
 _AT_START = re.compile(
-    r"runtime\.(?:schedinit|mallocinit|doInit1?)\(|sysMap(?:OS)?\(0xc000000000,|"
-    r"\(\*pageAlloc\)\.(?:sysInit|init)\("
+    r"runtime\.(?:schedinit|mallocinit|doInit1?)\(|\(\*pageAlloc\)\.(?:sysInit|init)\(|"
+    r"(?:sysMap(?:OS)?\(|\(\*pageAlloc\)\.grow\(0x\w+\??, )0x(?:c000000000|4000000000)\??,"
 )
-"""Functions that run before main, and the address of the first memory of a heap."""
+"""Functions that run before main, and the address of the first memory of a heap, which on arm64
+is another one (mallocinit, malloc.go)."""
 
 _RESERVED = re.compile(
     r"runtime\.(?:sysMapOS\(|sysMap\((?:0x\w+\??, ){2}0x\w+\??\)|sysUsedOS\()"
@@ -130,7 +132,12 @@ _THROW_LINES = 2
 _SAME_DEATH_LINES = 3
 _TRACEBACK_LINES = 200
 _SAME_DEATH_S = 10.0
-_MOST_BYTES = numbers.ADDRESSABLE_BYTES
+_MOST_OF_HOST_BYTES = 1 << 46
+"""64 TiB. No machine has more memory."""
+
+_NEAR_BASE_BYTES = 1 << 36
+"""64 GiB. A size that is where a heap begins, or by less than a heap of this size above it, and
+not of whole GiB, is no length but an address in that heap."""
 
 
 def read(messages: Sequence[Message]) -> list[Row]:
@@ -246,7 +253,7 @@ def _row(message: Message, match: re.Match[str]) -> Row:
     printed = match["requested"] or match["asked"]
     requested = numbers.whole(printed)
     impossible = printed is not None and not (
-        requested is not None and 0 <= requested <= _MOST_BYTES
+        requested is not None and 0 <= requested <= _MOST_OF_HOST_BYTES
     )
     kind = LOCKED_MEMORY if match["locked"] else "out of memory"
     kind = METADATA if _OF_METADATA.search(match[0]) else kind
@@ -254,6 +261,8 @@ def _row(message: Message, match: re.Match[str]) -> Row:
         "kind": IMPOSSIBLE_SIZE if impossible else kind,
         "requested_bytes": None if impossible else requested or None,
         "in_use_bytes": numbers.whole(match["in_use"]),
+        # The heap grows by addresses first, and these are what the system refused.
+        "is_reserved": False if match["requested"] else None,
         "errno": numbers.whole(match["errno"]),
     }
 
@@ -263,8 +272,7 @@ def _traced(row: Row, text: str) -> Row:
     known: Row = {}
     if row["kind"] != IMPOSSIBLE_SIZE and row.get("requested_bytes") is None:
         known["requested_bytes"] = _requested(text)
-    if row["kind"] in ("out of memory", METADATA) and _AT_START.search(text):
-        known["kind"] = AT_START
+    known |= _kind(row | known, text)
     if _OF_OLD_GO.search(text):
         known["go_version"] = "<1.17"
     # Memory that had been returned is below where the heap ends.
@@ -274,7 +282,8 @@ def _traced(row: Row, text: str) -> Row:
         below = [int(end[1], 16) - base for base in bases]
         if sizes := [size for size in below if 0 < size < _MOST_ARENA_BYTES]:
             known |= {"in_use_bytes": min(sizes), "goarch": "64-bit"}
-    known["is_reserved"] = _RESERVED.search(text) is not None or None
+    if _RESERVED.search(text):
+        known["is_reserved"] = True
     if assembly := _ASSEMBLY.search(text):
         known["goarch"] = assembly["goarch"]
     if system := _OF_SYSTEM.search(text):
@@ -286,11 +295,29 @@ def _traced(row: Row, text: str) -> Row:
     return known
 
 
+def _kind(row: Row, text: str) -> Row:
+    """Returns the kind of a refusal, if its size or the traceback shows another one."""
+    if (asked := row.get("requested_bytes")) and _is_address(asked):
+        return {"kind": IMPOSSIBLE_SIZE}
+    is_first = row.get("in_use_bytes") == 0 or _AT_START.search(text)
+    if row["kind"] in ("out of memory", METADATA) and is_first:
+        return {"kind": AT_START}
+    return {}
+
+
+def _is_address(size: int) -> bool:
+    """Returns whether a size has the value of an address in the heap of a 64-bit program."""
+    above = (size - base for _, bases in _ARENAS for base in bases)
+    return size % (1 << 30) != 0 and any(0 < each < _NEAR_BASE_BYTES for each in above)
+
+
 def _requested(text: str) -> int | None:
     """Returns the size that was refused, or of the allocation if the heap grows by no more."""
     sizes = (int(size, 16) for size in _SIZE.findall(text))
     for size in sizes:
-        if 0 < size <= _MOST_BYTES and size % _PAGE_BYTES == 0:
+        if 0 < size <= _MOST_OF_HOST_BYTES and size % _PAGE_BYTES == 0:
             return size
     pages = (int(number, 16) * _HEAP_PAGE_BYTES for number in _PAGES.findall(text))
-    return next((size for size in pages if LARGEST_STEP_MIB << 20 < size <= _MOST_BYTES), None)
+    return next(
+        (size for size in pages if LARGEST_STEP_MIB << 20 < size <= _MOST_OF_HOST_BYTES), None
+    )

@@ -63,7 +63,9 @@ def test_the_size_is_an_argument_in_the_traceback(line: str, size: int) -> None:
     assert shown in run.post_mortems()[0].reading[0]
 
 
-@pytest.mark.parametrize("size", ["-8289131749560221696", "8289131749560221696"])
+@pytest.mark.parametrize(
+    "size", ["-8289131749560221696", "8289131749560221696", "140737488355328"]
+)
 def test_a_size_that_no_memory_has_is_a_bug_and_no_shortage(size: str) -> None:
     run = read_text(
         f"runtime: out of memory: cannot allocate {size}-byte block (10485760 in use)\n"
@@ -104,7 +106,7 @@ def test_an_address_that_windows_refuses_is_no_lack_of_memory() -> None:
     ("goarch", "said"),
     [
         ("386", "32-bit program (386) is used up"),
-        ("amd64", "a limit of the process (`ulimit -v`"),
+        ("amd64", "the address space of the process (`ulimit -v`"),
     ],
 )
 def test_the_traceback_shows_the_architecture(goarch: str, said: str) -> None:
@@ -372,3 +374,60 @@ def test_memory_that_had_been_returned_does_not_show_how_much_there_was(
     )
     row = read_text(text).runtime_fatal.row(0, named=True)
     assert (row["in_use_bytes"] is not None) is known
+
+
+_PLAIN = "runtime: out of memory: cannot allocate {}-byte block ({} in use)\nfatal error: out of memory\n"
+_GROWN = """fatal error: runtime: out of memory
+
+runtime.throw({{0xa25205?, 0x20000?}})
+runtime.sysMapOS(0xc001400000, 0xc000800000?)
+runtime.(*mheap).grow(0xe46c80, {0}?)
+runtime.(*mheap).allocSpan(0xe46c80, {0}, 0x0, 0x1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("pages", "said"),
+    [
+        (0x6000292, "768 GiB, which is no real size but the value of an address"),
+        (0x2000292, "256 GiB, which is no real size but the value of an address"),  # arm64
+    ],
+)
+def test_a_length_that_is_an_address_is_a_bug(pages: int, said: str) -> None:
+    (death,) = read_text(_GROWN.format(hex(pages))).post_mortems()
+    assert said in death.reading[0]
+    assert "ulimit" not in " ".join((*death.reading, *death.advice))
+    assert "gctrace" not in " ".join(death.advice)
+
+
+def test_a_large_request_of_whole_gib_is_one() -> None:
+    (death,) = read_text(_GROWN.format(hex(0x6000000))).post_mortems()
+    assert "refused 768 GiB" in death.reading[0]
+
+
+def test_addresses_that_are_refused_are_no_matter_of_overcommit_or_the_data_limit() -> None:
+    (death,) = read_text(_PLAIN.format(597164032, 3379036160)).post_mortems()
+    assert (
+        "most often it is a 32-bit program whose address space is used up" in death.reading[0]
+    )
+    said = " ".join((*death.reading, *death.advice))
+    assert "`ulimit -v`" in said
+    assert not {"overcommit", "`ulimit -d`"} & set(said.replace("_", " ").split())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _PLAIN.format(67108864, 0),
+        "fatal error: runtime: out of memory\nruntime.sysMap(0x4000000000, 0x4000000, 0x1e)\n",
+        "fatal error: pageAlloc: out of memory\n"
+        "runtime.(*pageAlloc).grow(0x87d928, 0x4000000000, 0x400000)\n",
+    ],
+)
+def test_the_first_growth_of_the_heap_is_the_start_of_the_program(text: str) -> None:
+    (death,) = read_text(text).post_mortems()
+    assert "at the start of the program, before main" in death.reading[0]
+    assert death.preventable == "no"
+    said = " ".join((*death.reading, *death.advice))
+    # A process that has just started has few mappings.
+    assert not any(word in said for word in ("GOMEMLIMIT", "gctrace", "max_map_count"))
