@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from gctrace_analyzer.analysis.postmortem.pairing import gap_s
 from gctrace_analyzer.units import IN_GIB_FROM_MIB, duration_text, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
 
@@ -31,27 +32,24 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     doubts = [text for text in death.reading if text in DOUBTS.values()]
     reasons = list(dict.fromkeys((*death.reading[:1], *doubts, *death.reading[-1:])))
     victims = {death.victim for death in deaths}
+    if len(victims) > 1:
+        return _several(death, deaths, at, reasons)
     name = f" {death.victim}" if death.victim and len(victims) == 1 else ""
     if death.subject.endswith(" container"):
         name = name.removeprefix(" container")
     which = which_of(death, deaths)
-    if which and reasons:
-        is_it = reasons[0].startswith("It ")
-        reasons[0] = reasons[0].replace("It ", f"{which} ", 1)
-        reasons[1:2] = [f"{'' if is_it else f'{which}: '}{text}" for text in reasons[1:2]]
+    reasons = _about(which, reasons)
     deeds = sorted({DEEDS.get(other.kind, _KILLED) for other in deaths}, key=_KILLED.__ne__)
     deed, cause = " or ".join(deeds), "for lack of memory"
     if len({other.cause for other in deaths}) == 1:
         cause = death.cause.removeprefix(f"was {deed} ")
-    if len(victims) > 1:
-        what = f"{len(victims)} programs{_named(victims)} were {deed}"
-    elif all(other.kind == REFUSED for other in deaths):
+    if all(other.kind == REFUSED for other in deaths):
         what = f"The Go runtime ended the program{name}"
     else:
         subject = "The" if name.startswith((" container ", " pod ")) else death.subject
         subject, either, child = subject.partition(" or ")
         what = f"{subject}{name}{either}{child} was {deed}"
-    often = "" if len(deaths) == len(victims) else f" {len(deaths):,} times"
+    often = "" if len(deaths) == 1 else f" {len(deaths):,} times"
     apart = "" if which else _apart(deaths)
     first = f", first{at}" if len(deaths) > 1 and at else at
     if len(deaths) == 1 and death.ran_s is not None:
@@ -67,6 +65,81 @@ def killed(death: PostMortem, deaths: Sequence[PostMortem]) -> str:
     return (
         f"{what}{often} {cause}{first}{apart}{_resident(deaths)}. {' '.join(reasons)}".rstrip()
     )
+
+
+def _about(which: str | None, reasons: list[str]) -> list[str]:
+    """Returns the reasons of a death, which begin with what distinguishes it from others."""
+    if not (which and reasons):
+        return reasons
+    is_it = reasons[0].startswith("It ")
+    first = reasons[0].replace("It ", f"{which} ", 1)
+    first = first if is_it or len(reasons) > 1 else f"{which}: {first}"
+    return [
+        first,
+        *(f"{'' if is_it else f'{which}: '}{text}" for text in reasons[1:2]),
+        *reasons[2:],
+    ]
+
+
+def _several(
+    death: PostMortem, deaths: Sequence[PostMortem], at: str, reasons: list[str]
+) -> str:
+    """Returns what was killed of several programs: each with its size and its own reason."""
+    by_deed: dict[str, dict[str, list[PostMortem]]] = {}
+    for other in deaths:
+        names = by_deed.setdefault(DEEDS.get(other.kind, _KILLED), {})
+        names.setdefault(other.victim or other.subject, []).append(other)
+    cause, count = "for lack of memory", sum(map(len, by_deed.values()))
+    if len({other.cause for other in deaths}) == 1:
+        cause = death.cause.removeprefix(f"was {next(iter(by_deed))} ")
+    first = f", first{at}" if at else ""
+    others = [*_other_reasons(deaths, reasons)]
+    which = which_of(death, deaths)
+    if others and reasons and which and not reasons[0].startswith("It "):
+        reasons = [f"{which}: {reasons[0]}", *reasons[1:]]
+    else:
+        reasons = _about(which, reasons)
+    own = " ".join(reasons)
+    chosen = [other.who != other.victim for other in deaths]
+    doubt = (
+        f" Whether {'these' if all(chosen) else 'all of these'} were killed or children of them is "
+        'not in the input: the line "Killed process" names the victim.'
+    ) * any(chosen)
+    if count > _MOST_NAMES:
+        often = "" if len(deaths) == count else f" {len(deaths):,} times"
+        deeds = " or ".join(by_deed)
+        what = f"{count} programs were {deeds}{often} {cause}{first}{_resident(deaths)}"
+        return f"{what}.{doubt} {own}".rstrip()
+    did = [_did(names, "chosen" if all(chosen) else deed) for deed, names in by_deed.items()]
+    by_killer = " by the kernel's OOM killer" * all(chosen)
+    said = f"{', and '.join(did)}{by_killer} {cause}{first}.{doubt}"
+    return " ".join([said, own, *others]).rstrip()
+
+
+def _did(names: dict[str, list[PostMortem]], deed: str) -> str:
+    """Returns what was done to which programs, those with the most kills first."""
+    most = sorted(names.items(), key=lambda item: (-len(item[1]), item[0]))
+    shown = [_sized(name, own) for name, own in most]
+    who = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return f"{who} {'was' if len(shown) == 1 else 'were'} {deed}"
+
+
+def _other_reasons(deaths: Sequence[PostMortem], known: Sequence[str]) -> Iterator[str]:
+    """Yields why other programs died than the one that is explained, if not for the same reason."""
+    by_reason: dict[str, dict[str, None]] = {}
+    for other in deaths:
+        if len(other.reading) > 1 and other.reading[0] not in known:
+            by_reason.setdefault(other.reading[0], {})[other.victim or other.subject] = None
+    for reason, names in by_reason.items():
+        yield from _about(" and ".join(names), [reason])
+
+
+def _sized(name: str, deaths: Sequence[PostMortem]) -> str:
+    """Returns the name of a program with how often it died, and how large it was."""
+    often = [f"{len(deaths):,} times"] if len(deaths) > 1 else []
+    size = re.sub(r" \((.*)\)$", r" \1", _resident(deaths).removeprefix(", with "))
+    about = ", ".join([*often, *([size] if size else [])])
+    return f"{name} ({about})" if about else name
 
 
 _KILLED = "killed"
@@ -99,11 +172,6 @@ def which_of(death: PostMortem, deaths: Sequence[PostMortem]) -> str | None:
 
 _MOST_NAMES = 3
 """More programs are only counted."""
-
-
-def _named(victims: set[str | None]) -> str:
-    names = sorted(name for name in victims if name)
-    return f" ({', '.join(names)})" if len(victims) == len(names) <= _MOST_NAMES else ""
 
 
 _IN_WHOLE_FROM_MIB = 10.0

@@ -13,6 +13,7 @@ from gctrace_analyzer.analysis.postmortem.match import listed_tasks
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.message import (
     ASKED,
+    ENDED,
     IMPOSSIBLE_SIZE,
     LOCKED_MEMORY,
     NOT_ENDED,
@@ -175,6 +176,7 @@ def _pressure(death: Death) -> str:
 
 _ASKED = {
     ASKED: "The lines of {} do not show that it ended. ",
+    ENDED: "It ended after that. ",
     NOT_ENDED: "It had not ended ten seconds later. ",
 }
 

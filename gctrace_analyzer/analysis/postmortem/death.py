@@ -11,6 +11,7 @@ from gctrace_analyzer.ingest.evidence.cgroups import container_id, unit
 from gctrace_analyzer.ingest.evidence.message import (
     ASKED,
     AT_START,
+    ENDED,
     IMPOSSIBLE_SIZE,
     LARGEST_STEP_MIB,
     METADATA,
@@ -39,6 +40,7 @@ UNITS = (".service", ".scope", ".slice")
 KINDS = {
     ASKED: "SIGTERM",
     NOT_ENDED: "SIGTERM without an end",
+    ENDED: "SIGTERM",
     EVICTOR: "Eviction",
     **dict.fromkeys(SUPERVISORS, "Restart"),
 }
@@ -62,6 +64,9 @@ _SAID_OF_JOB = re.compile(
 _SAID_BY_PARENT = re.compile(r"(?<=: )(?<!Runtime exited with error: )signal: killed")
 """What os/exec says of a child process. AWS Lambda says it of the program itself, and so does
 `go run`, without words before it."""
+
+OR_CHILD = " or a child of it"
+"""What is said of a program that the kernel chose, next to its name."""
 
 RUNC = "runc:["
 """How the names of processes of runc begin, before they become the program of a container."""
@@ -248,7 +253,7 @@ class Death:
             if not self.is_unit:
                 is_pod = self.pod is not None and self.victim == self.pod
                 program = "The job" if self.is_job else "The program"
-                program += " or a child of it" * self.may_be_child
+                program += OR_CHILD * self.may_be_child
                 return "A container of the pod" if is_pod else program
             return "The unit" if self.killer == "systemd-oomd" else "A process of the unit"
         if self.is_below:

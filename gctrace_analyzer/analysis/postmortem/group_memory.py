@@ -213,6 +213,9 @@ def not_of_go(facts: Evidence, settings: Settings, with_go: str | None) -> Itera
         )
     elif facts.is_small_part:
         yield find_rest(facts)
+    elif facts.death.scope == "global" and facts.memory.resident_mib is None:
+        # Nothing shows that it had much of the memory.
+        yield on_host(facts)
     else:
         what = "host" if facts.death.scope == "global" else "container or unit"
         yield f"Limit the memory of {victim} by its own settings, or give its {what} more memory."

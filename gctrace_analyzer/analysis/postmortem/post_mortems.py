@@ -15,7 +15,7 @@ import polars as pl
 from gctrace_analyzer.analysis.cycles import goal_mib
 from gctrace_analyzer.analysis.pauses import PHASES, longest_ms
 from gctrace_analyzer.analysis.postmortem.circumstances import by_program, swapped_mib
-from gctrace_analyzer.analysis.postmortem.death import EVICTOR
+from gctrace_analyzer.analysis.postmortem.death import EVICTOR, OR_CHILD
 from gctrace_analyzer.analysis.postmortem.deaths import deaths
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S, explain_death
 from gctrace_analyzer.analysis.postmortem.facts import Evidence, LastMinute, Limit, Resident
@@ -104,9 +104,15 @@ class PostMortem(Plain):
     source: str | None
     line_no: int | None
 
+    @property
+    def who(self) -> str | None:
+        """The name of what died; of what the kernel only chose, that it may be a child of it."""
+        chosen = self.subject.endswith(OR_CHILD)
+        return f"{self.victim}{OR_CHILD}" if self.victim and chosen else self.victim
+
     def __str__(self) -> str:
         """Returns what happened, what it means and what to do, a line each."""
-        whole = (f"{self.kind}: {self.victim or self.subject}", *self.reading)
+        whole = (f"{self.kind}: {self.who or self.subject}", *self.reading)
         return "\n".join((*whole, *(f"▸ {text}" for text in self.advice)))
 
 

@@ -145,7 +145,7 @@ def oom_kill(facts: DeathFacts) -> Iterator[Evidence]:
     death = facts.death
     if not death.proven:
         return
-    text = f"{death.kind}{f' of {death.victim}' if death.victim else ''}"
+    text = f"{death.kind}{f' of {death.who}' if death.who else ''}"
     if death.gap_s is not None and death.gap_s > 0:
         text += f", {duration_text(death.gap_s)} after the last GC cycle"
     yield Evidence(

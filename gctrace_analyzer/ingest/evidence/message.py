@@ -28,6 +28,9 @@ ASKED = "asked"
 NOT_ENDED = "not_ended"
 """The reason of a kill that was tried: the program had not ended ten seconds after SIGTERM."""
 
+ENDED = "ended"
+"""The reason of a kill by SIGTERM after which the program ended by itself."""
+
 OWN_CODE = "exit status 137"
 """What AWS Lambda prints of a runtime that ended by itself, as a shell does after a child."""
 
@@ -137,3 +140,10 @@ def size_bytes(parts: Mapping[str, str | None], name: str) -> int | None:
         return None
     unit = (parts[f"{name}_unit"] or "").upper()
     return numbers.whole(number, 1024 ** " KMGT".index(unit) if unit else 1)
+
+
+def after_asked(text: str, reason: str | None) -> str | None:
+    """Returns the reason of a kill after one more line about a program that was asked to end."""
+    if "Timer expired" in text:
+        return NOT_ENDED
+    return ENDED if "exited after" in text and reason in (ASKED, ENDED) else None

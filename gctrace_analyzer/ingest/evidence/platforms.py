@@ -19,8 +19,8 @@ from gctrace_analyzer.ingest.evidence.message import (
     ASKED,
     AT_LIMIT,
     KILLED_AT_START,
-    NOT_ENDED,
     OWN_CODE,
+    after_asked,
     columns,
     given,
     size_bytes,
@@ -98,7 +98,7 @@ def _kills(messages: Iterable[Message]) -> Iterator[Row]:
             asks = killer.who in wordings.THRESHOLD_KILLERS
             if asks and last and (victim in ended if killer.is_kill else not match.groupdict()):
                 if "SIGTERM" not in match[0]:
-                    last["reason"] = NOT_ENDED if "Timer expired" in match[0] else None
+                    last["reason"] = after_asked(match[0], last["reason"])
             elif not killer.is_kill:
                 known[killer.who] = (message.line_no, row)
             elif "usage_bytes" in row if supervises else victim not in ended:

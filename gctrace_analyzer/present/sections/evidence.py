@@ -275,7 +275,7 @@ def _range(low: float, high: float) -> str:
 
 def _title(deaths: list[PostMortem]) -> str:
     death = deaths[0]
-    victim = f": {printable(death.victim)}" if death.victim else ""
+    victim = f": {printable(death.who)}" if death.who else ""
     if len(deaths) > 1:
         return f"{death.kind}{victim}{_by(death)}, {len(deaths):,} times"
     pid = f" (pid {death.pid})" if death.pid else ""

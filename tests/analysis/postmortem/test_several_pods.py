@@ -89,7 +89,7 @@ def test_the_kills_of_two_containers_of_a_pod_are_two() -> None:
     assert {death.victim for death in run.post_mortems()} == {"orders-api", "istio-proxy"}
     found = verdict(run.analysis, run.advice)
     assert found is not None
-    assert found.sentence.startswith("2 programs (istio-proxy, orders-api) were killed")
+    assert found.sentence.startswith("istio-proxy and orders-api were killed")
     assert found.action.startswith("orders-api: Set GOMEMLIMIT=691MiB")
 
 

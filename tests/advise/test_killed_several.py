@@ -1,0 +1,71 @@
+"""The first sentences about several programs that were killed."""
+
+from __future__ import annotations
+
+import pytest
+
+from gctrace_analyzer.testing import read_text
+
+CHOSEN = (
+    "Mar  5 15:53:{:02} h kernel: [649549.5] Out of memory: Kill process {} ({}) score 142 or "
+    "sacrifice child\n"
+)
+NAMED = (
+    "Mar  5 15:53:59 h kernel: [649589.5] Killed process 26 (du) total-vm:17528kB, anon-rss:268kB, "
+    "file-rss:1376kB, shmem-rss:0kB\n"
+)
+LIMIT = (
+    "Mar 04 03:12:44 n1 kernel: Memory cgroup out of memory: Killed process 18231 (api) "
+    "total-vm:3893212kB, anon-rss:521216kB, file-rss:2000kB, shmem-rss:0kB\n"
+)
+OF_NODE = "Mar 04 03:14:02 n1 kubelet[4991]: System OOM encountered, victim process: postgres, pid: 7\n"
+ASKED = (
+    'Mar 04 09:14:51 n1 earlyoom[812]: sending SIGTERM to process 40122 uid 1000 "gopls": '
+    "oom_score 1105, VmRSS 4231 MiB\n"
+    "Mar 04 09:14:52 n1 earlyoom[812]: process 40122 exited after 0.6 seconds\n"
+)
+
+
+def headline(text: str) -> str:
+    return " ".join(str(read_text(text).summary()).split())
+
+
+def test_what_the_kernel_chose_is_not_said_to_be_killed() -> None:
+    lines = [(27, 1, "geth"), (28, 2, "apt-check"), (29, 3, "geth")]
+    said = headline("".join(CHOSEN.format(*line) for line in lines))
+    assert "geth (2 times) and apt-check were chosen by the kernel's OOM killer" in said
+    assert "Whether these were killed or children of them is not in the input" in said
+    assert "were killed because" not in said
+
+
+def test_of_some_the_victim_is_known() -> None:
+    text = CHOSEN.format(27, 1, "geth") + CHOSEN.format(58, 25, "bash") + NAMED
+    said = headline(text)
+    assert "du (1.6 MiB resident) and geth were killed" in said
+    assert "Whether all of these were killed or children of them" in said
+
+
+def test_the_card_of_what_was_chosen_says_so() -> None:
+    run = read_text(CHOSEN.format(27, 1, "geth"))
+    assert run.post_mortems()[0].who == "geth or a child of it"
+    assert "OOM kill: geth or a child of it" in str(run.post_mortems()[0])
+
+
+@pytest.mark.parametrize("text", [LIMIT + OF_NODE, OF_NODE + LIMIT])
+def test_a_size_and_a_reason_are_those_of_their_program(text: str) -> None:
+    said = headline(text)
+    assert "api (509 MiB resident without file pages) and postgres were killed" in said
+    assert "api reached the memory limit" in said
+    assert "postgres: The host ran out of memory" in said
+
+
+def test_a_program_that_was_asked_to_end_was_not_killed() -> None:
+    said = headline(LIMIT + ASKED)
+    assert "api (509 MiB resident without file pages) was killed, and gopls (4,231" in said
+    assert "was asked to end (SIGTERM) for lack of memory" in said
+    assert "gopls ended after that." in said
+
+
+def test_a_program_that_is_not_go_is_not_blamed_without_a_size() -> None:
+    [death] = read_text(CHOSEN.format(27, 1, "python")).post_mortems()
+    assert "Find out which program has the most memory" in death.advice[0]
