@@ -41,7 +41,7 @@ live heap, heap goal and GOMAXPROCS over time."""
 
 
 def points(intervals: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
-    """Returns one row per interval in the columns of cycles, as far as metrics have them.
+    """Returns one row per dump in the columns of cycles, as far as metrics have them.
 
     Args:
         intervals: what `intervals.intervals` returns.
@@ -50,13 +50,14 @@ def points(intervals: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
     live, goal = pl.col("heap_live_mib"), pl.col("heap_goal_mib")
     # In a file that is one line long, a line number helps nobody.
     many = pl.col("line_no").n_unique() > 1
-    rows = intervals.select(
+    rows = _dumps(intervals).select(
         "process",
         "procs",
         "heap_goal_mib",
-        # Where no cycle ended, it is that of the interval before.
+        # Where no cycle ended, it is that of the dump before.
         heap_live_mib=pl.when(pl.col("gc_cycles").fill_null(1) > 0).then(live),
         stacks_mib=pl.lit(0, pl.Int64),
+        goroutines="goroutines",
         start_s="end_s",
         end_s="end_s",
         gc_num=pl.when(many).then("num_gc"),
@@ -68,6 +69,30 @@ def points(intervals: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
     )
     absent = [name for name in like.columns if name not in rows.columns]
     return rows.with_columns(pl.lit(None, like.schema[name]).alias(name) for name in absent)
+
+
+def _dumps(intervals: pl.DataFrame) -> pl.DataFrame:
+    """Returns the intervals as the dumps at their ends, each process with its first one.
+
+    Heap goal and live heap are those of the dump, where it shows them, and not means of two.
+    """
+    at_end = intervals.with_columns(
+        heap_goal_mib=pl.coalesce("goal_mib", "heap_goal_mib"),
+        heap_live_mib=pl.coalesce("live_row_mib", "heap_live_mib"),
+    )
+    first = (
+        intervals.unique("process", keep="first", maintain_order=True)
+        .filter(pl.col("live_row_mib_before").is_not_null())
+        .with_columns(
+            end_s="begin_s",
+            heap_goal_mib="goal_mib_before",
+            heap_live_mib="live_row_mib_before",
+            by_limit="by_limit_before",
+            goroutines="goroutines_before",
+            num_gc=pl.col("num_gc") - pl.col("gc_cycles"),
+        )
+    )
+    return pl.concat([first, at_end]).sort("process", "end_s", maintain_order=True)
 
 
 def proven(

@@ -116,7 +116,10 @@ def _given(settings: Settings, name: str) -> Any:
 
 
 def _starts(rows: pl.DataFrame, pauses: pl.DataFrame) -> list[pl.Series]:
-    """Returns the start of each row's process in seconds, and whether it is an estimate."""
+    """Returns the start of each row's process in seconds, and whether it is an estimate.
+
+    `seen_start` lacks those that are computed from the rate of the cycles.
+    """
     by_process = rows.group_by("process").agg(
         known=pl.col("started_at").drop_nulls().first().dt.epoch("us") / 1e6,
         num=pl.col("num_gc").first(),
@@ -134,10 +137,11 @@ def _starts(rows: pl.DataFrame, pauses: pl.DataFrame) -> list[pl.Series]:
     table = by_process.join(first_gc, on="process", how="left").select(
         "process",
         start=pl.coalesce("known", "first_gc", pl.when(is_young).then(pl.col("begin") - age)),
+        seen_start=pl.coalesce("known", "first_gc"),
         is_estimate=pl.col("known").is_null(),
     )
     own = rows.select("process").join(table, on="process", how="left", maintain_order="left")
-    return [own["start"].alias("start"), own["is_estimate"].alias("start_is_estimate")]
+    return [own["start"], own["seen_start"], own["is_estimate"].alias("start_is_estimate")]
 
 
 def _differences(rows: pl.DataFrame) -> pl.DataFrame:
@@ -160,8 +164,9 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
         spent=pl.col("gc_cpu_fraction") * until,
         last_gc_s=last_gc,
     )
+    # From a computed start on, times would end after the input.
     since = pl.coalesce(
-        pl.when("is_dated").then("start"), pl.col("t_s").first().over("process")
+        pl.when("is_dated").then("seen_start"), pl.col("t_s").first().over("process")
     )
     cycles, length = step("num_gc"), pl.col("t_s") - before("t_s")
     base, spent = step("until_s"), pl.col("spent") - before("spent")
@@ -205,6 +210,8 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
         alloc_mib=step("total_alloc_bytes") / MIB,
         alloc_mib_per_s=step("total_alloc_bytes") / MIB / length,
         **{name: pl.col(column) / MIB for name, column in SIZES.items()},
+        goroutines=pl.col("goroutines"),
+        goroutines_before=before("goroutines"),
         memory_limit_mib=pl.col("limit_mib"),
         limit_known=pl.col("limit_known"),
         limit_is_shown=pl.col("limit_is_shown"),

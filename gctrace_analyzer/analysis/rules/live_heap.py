@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import metrics
-from gctrace_analyzer.analysis.metrics.outside import growth_of_stacks
+from gctrace_analyzer.analysis.metrics.outside import growth_of_goroutines, growth_of_stacks
 from gctrace_analyzer.analysis.rules.finding import (
     Evidence,
     ProcessFacts,
@@ -62,13 +62,9 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
     growth = facts.growth
     if growth is None:
         return
-    # A goroutine that never ends keeps its stack, and what that refers to.
-    stacks = growth_of_stacks(facts.warmed_up["stacks_mib"])
-    also = ""
-    if stacks is not None:
-        also = f", and goroutine stacks from {stacks[0]:,.0f} to {stacks[1]:,.0f} MiB,"
+    also = _also_grew(facts)
     text = grown = growth.text_with(also)
-    compare = COMPARE_HEAPS if stacks is None else _GOROUTINES
+    compare = _GOROUTINES if also else COMPARE_HEAPS
     advice = f"Find out why the live heap grows: {compare}"
     if growth.fall:
         advice = f"If it grows again, {compare}"
@@ -112,11 +108,24 @@ def live_heap_growth(facts: ProcessFacts) -> Iterator[Evidence]:
     )
 
 
+def _also_grew(facts: ProcessFacts) -> str:
+    """Returns what of the goroutines grew with the live heap, as a part of a sentence.
+
+    One that never ends keeps its stack, and what that refers to.
+    """
+    if (numbers := growth_of_goroutines(facts.cycles)) is not None:
+        return f", and the number of goroutines from {numbers[0]:,} to {numbers[1]:,},"
+    if (stacks := growth_of_stacks(facts.warmed_up["stacks_mib"])) is not None:
+        return f", and goroutine stacks from {stacks[0]:,.0f} to {stacks[1]:,.0f} MiB,"
+    return ""
+
+
 def _headline(facts: ProcessFacts, growth: LiveGrowth, grown: str) -> str:
-    probably = " This is probably a leak." if growth.is_lasting else ""
+    leak = "goroutine leak" if growth_of_goroutines(facts.cycles) else "leak"
+    probably = f" This is probably a {leak}." if growth.is_lasting else ""
     if not facts.grew_into_limit:
         if (room := facts.fills_limit) is None:
-            return f"{grown}: this is probably a leak."
+            return f"{grown}: this is probably a {leak}."
         return (
             f"{grown}. At the end GOMEMLIMIT leaves room for only {room:.0f} % more.{probably}"
         )

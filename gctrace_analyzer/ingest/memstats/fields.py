@@ -21,7 +21,11 @@ PAUSES_STOPPED = "GC pauses have stopped the program"
 _UNITS = ("_bytes", "_unix_ns", "_ns", "_s", "_pct")
 _OWN = {
     "lastgc": "last_gc_unix_ns", "pausetotal": "pause_total_ns", "malloccount": "mallocs",
-    "freecount": "frees", "numgoroutine": "goroutines", "poolsize": "pool_bytes",
+    "freecount": "frees", "poolsize": "pool_bytes",
+    **dict.fromkeys(
+        ("goroutines", "numgoroutine", "numgoroutines", "goroutinecount", "goroutinescount"),
+        "goroutines",
+    ),
     "pool": "pool_bytes", "rss": "rss_bytes", "maxrss": "rss_peak_bytes",
     "residentsize": "rss_bytes", "residentmemory": "rss_bytes",
     "gogc": "gogc_pct", "gomemlimit": "gomemlimit_bytes", "stackmspaninuse": "mspan_inuse_bytes",
@@ -159,7 +163,7 @@ def _near(name: str) -> Iterator[str]:
 _add_spellings()
 KNOWN = [c for c in schema.names("memstats") if c not in _OF_METRICS]
 INTEGERS = {c.name for c in schema.TABLES["memstats"] if c.dtype == "Int64"}
-FIGURES = set(KNOWN) - {*schema.IDENTITY}
+FIGURES = {*KNOWN, "goroutines"} - {*schema.IDENTITY}
 OF_GO = set(KNOWN) - _NOT_OF_GO
 """The fields of `runtime.MemStats`."""
 
