@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -137,7 +136,7 @@ def _other_reasons(deaths: Sequence[PostMortem], known: Sequence[str]) -> Iterat
 def _sized(name: str, deaths: Sequence[PostMortem]) -> str:
     """Returns the name of a program with how often it died, and how large it was."""
     often = [f"{len(deaths):,} times"] if len(deaths) > 1 else []
-    size = re.sub(r" \((.*)\)$", r" \1", _resident(deaths).removeprefix(", with "))
+    size = _resident(deaths).removeprefix(", with ").replace(" (", " ", 1).removesuffix(")")
     about = ", ".join([*often, *([size] if size else [])])
     return f"{name} ({about})" if about else name
 

@@ -53,7 +53,8 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
     elif death.scope == "global":
         yield "The host ran out of memory; no limit of a container or unit was the reason."
     elif death.scope == "memcg" and facts.limit.limit_mib is None:
-        group = short_name(death.oom_memcg or "its cgroup, container or job")
+        of_unknown = "its job" if death.is_job else "its cgroup, container or job"
+        group = short_name(death.oom_memcg or of_unknown)
         hits = f" {death.failcnt:,} times" if (death.failcnt or 0) > 1 else ""
         used = _with_used(death.used_bytes)
         used += ", which all groups below it share" * death.is_shared_limit

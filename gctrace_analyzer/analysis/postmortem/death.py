@@ -217,6 +217,11 @@ class Death:
         return is_of_job(self.name, self.error)
 
     @property
+    def is_only_job(self) -> bool:
+        """Whether only the job is known, and not its program, which a shell may have named."""
+        return self.is_job and (self.name is None or is_of_job(self.name, None))
+
+    @property
     def is_virtual(self) -> bool:
         """Whether the limit is of virtual memory."""
         return VIRTUAL.search(self.error or "") is not None
@@ -252,7 +257,7 @@ class Death:
         if not self.is_inside:
             if not self.is_unit:
                 is_pod = self.pod is not None and self.victim == self.pod
-                program = "The job" if self.is_job else "The program"
+                program = "The job" if self.is_only_job else "The program"
                 program += OR_CHILD * self.may_be_child
                 return "A container of the pod" if is_pod else program
             return "The unit" if self.killer == "systemd-oomd" else "A process of the unit"

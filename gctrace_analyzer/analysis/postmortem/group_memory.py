@@ -217,7 +217,8 @@ def not_of_go(facts: Evidence, settings: Settings, with_go: str | None) -> Itera
         # Nothing shows that it had much of the memory.
         yield on_host(facts)
     else:
-        what = "host" if facts.death.scope == "global" else "container or unit"
+        of_group = "job" if facts.death.is_job else "container or unit"
+        what = "host" if facts.death.scope == "global" else of_group
         yield f"Limit the memory of {victim} by its own settings, or give its {what} more memory."
 
 

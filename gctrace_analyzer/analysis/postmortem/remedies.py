@@ -374,7 +374,7 @@ def without_cycles(
     is_pod = facts.death.pod is not None and victim == facts.death.pod
     is_around = (
         facts.death.is_unit
-        or facts.death.is_job
+        or facts.death.is_only_job
         or is_pod
         or (victim or "").startswith("container ")
     )

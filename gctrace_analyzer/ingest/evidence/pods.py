@@ -428,18 +428,34 @@ def _cells(text: str) -> Row:
 
 
 _BUILD = re.compile(rf"/(?P<name>{'|'.join(TOOLCHAIN)}): signal: killed")
+_SHELL = re.compile(
+    # What bash says of a job that got a signal; what starts a program is not its name.
+    r": line \d{1,9}: {1,9}\d{1,10} Killed {2,99}\(? ?(?:[A-Z]\w{0,40}=\S{0,99} ){0,5}"
+    r"(?:(?:srun|time|exec|nohup|mpirun|nice) ){0,2}(?:\S{0,300}/)?(?P<name>[\w.+-]{1,100})(?: |$)"
+)
 _CHILD_S, _CHILD_LINES = 10.0, 8
 """From the end of a child to what a platform says of its container, in seconds or lines."""
 
 
 def name_child(states: Iterable[Row], messages: Iterable[Message]) -> None:
-    """Names the only container that was killed after the compiler or linker that ended with it."""
+    """Names the only container or job that was killed after the program that ended with it.
+
+    In a container, only compiler and linker are known to be that; in a job, the shell names it.
+    """
     killed = [row for row in states if row.get("oom_killed")]
-    if len(killed) != 1 or any(killed[0].get(name) for name in ("name", "container")):
+    if len(killed) != 1:
         return
-    for message in messages:
-        if (match := _BUILD.search(message.text)) and _is_near(killed[0], message):
-            killed[0]["name"] = match["name"]
+    row, is_job = killed[0], "slurmstepd" in (killed[0].get("error") or "")
+    if not is_job and any(row.get(name) for name in ("name", "container")):
+        return
+    names = {
+        match["name"]
+        for message in messages
+        if (match := (_SHELL if is_job else _BUILD).search(message.text))
+        and _is_near(row, message)
+    }
+    if len(names) == 1:
+        row |= {"name": names.pop(), **({"status": "exited"} if is_job else {})}
 
 
 def _is_near(row: Row, message: Message) -> bool:

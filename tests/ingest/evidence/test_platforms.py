@@ -981,3 +981,37 @@ def test_a_supervisor_without_a_known_limit_does_not_say_that_memory_ran_low() -
     )
     for death in read_text(text).post_mortems():
         assert "ran low on memory" not in " ".join(death.reading)
+
+
+OF_SLURM = (
+    "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=191.batch cgroup. Some of your "
+    "processes may have been killed by the cgroup out-of-memory handler.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("python3 main.py --epochs 400", "python3"),
+        ("srun /opt/sim/bin/sim -n 3", "sim"),
+        ("OMP_NUM_THREADS=4 ./sim", "sim"),
+    ],
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_shell_names_the_program_of_a_job(command: str, name: str, order: int) -> None:
+    shell = (
+        f"/var/spool/slurmd/slurm_script: line 28:  8156 Killed                  {command}\n"
+    )
+    run = read_text("".join([shell, OF_SLURM][::order]))
+    (death,) = run.post_mortems()
+    headline = " ".join(str(run.summary()).split())
+    assert f"The program {name} was killed because memory ran out" in headline
+    assert "It reached the memory limit of its job" in headline
+    is_go = [text for text in death.advice if text.startswith(f"If {name} is written in Go")]
+    assert bool(is_go) == (name == "sim")
+
+
+def test_of_several_programs_that_a_shell_names_none_is_the_one_of_the_job() -> None:
+    shell = "slurm_script: line {0}:  {0} Killed                  ./p{0}\n"
+    run = read_text(shell.format(1) + shell.format(2) + OF_SLURM)
+    assert "A process in the job" in " ".join(str(run.summary()).split())
