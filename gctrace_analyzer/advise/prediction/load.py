@@ -71,6 +71,9 @@ SPARE_SHARE = 0.05
 """Share of the marking done by idle processors. On a crowded machine, programs that used all they
 got had 0.00, and those of a constant load 0.12 to 0.30."""
 
+BUSY_SHARE = 0.75
+"""Share of one CPU that a busy goroutine has at least while marking runs."""
+
 
 @dataclass(frozen=True)  # without slots, so that properties are calculated once
 class Load:
@@ -193,7 +196,7 @@ class Load:
         """
         if not self.shows_rate_in_mark:
             return float(self.leaves_no_cpu_idle)
-        if self.is_contended and self.has_spare_cpu:
+        if self.has_spare_cpu and (self.is_contended or self.leaves_last_cpu_idle):
             return 0.0
         return min(max(self._slowdown / 0.10, 0.0), 1.0)
 
@@ -201,6 +204,15 @@ class Load:
     def has_spare_cpu(self) -> bool:
         """Whether processors were left to idle marking, so that the CPU need not be the limit."""
         return self.idle_ms > SPARE_SHARE * self.work_ms
+
+    @property
+    def leaves_last_cpu_idle(self) -> bool:
+        """Whether the program waits while marking runs: idle marking had its last processor, too.
+
+        A program with one busy goroutine leaves all other processors to it.
+        """
+        own_ms = self.cpus * self.mark_ms - self.idle_ms - self.background_ms
+        return self.cpus <= 1 or own_ms < BUSY_SHARE * self.mark_ms
 
     @property
     def lost_in_mark_s(self) -> float:
