@@ -28,6 +28,7 @@ from gctrace_analyzer.advise.subject import (
     wasted_memory,
 )
 from gctrace_analyzer.advise.tight_limit import raising
+from gctrace_analyzer.analysis.printed_shares import costly_since_start
 from gctrace_analyzer.analysis.rules import headline_levels
 from gctrace_analyzer.analysis.rules.finding import ALLOCATE_LESS, SEVERITIES, percent
 from gctrace_analyzer.analysis.settings.naming import setting_text
@@ -224,7 +225,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     if growing is not None and advice.baseline.endless and not analysis.by_dumps:
         return Verdict("info", sentence, growing.advice)
     if better := _better_input(analysis, short=short, idle=idle):
-        if short and (since := _costly_since_start(analysis)):
+        cycles = analysis.cycles.clear() if analysis.log.selection else analysis.cycles
+        if short and (since := costly_since_start(cycles, analysis.thresholds)):
             if analysis.summary.is_of_single_cycles:
                 sentence = "The log is too short to say what it takes now."
             return Verdict("warn", f"{since} {sentence}", better)
@@ -308,21 +310,6 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
     if (s.stw_max_ms or 0) > t.stw_bad_ms:
         start += ", except for single long pauses"
     return start
-
-
-def _costly_since_start(analysis: Analysis) -> str:
-    """Returns what GC took since the start, if that is much and the log holds little of it."""
-    t = analysis.thresholds
-    last = analysis.cycles[["start_s", "gc_num", "gc_cpu_since_start_pct"]].tail(1)
-    if len(analysis.tables["processes"]) != 1 or analysis.log.selection or last.is_empty():
-        return ""
-    start_s, gc_num, printed = last.row(0)
-    if printed is None or (start_s or 0) < t.short_log_s or printed <= 100 * t.gc_cpu_warn:
-        return ""
-    return (
-        f"Since the start ({duration_text(start_s)}, {gc_num:,} cycles), GC has taken "
-        f"{printed:.0f} % of the CPU, as the runtime prints."
-    )
 
 
 def _no_problem_with(analysis: Analysis) -> str:

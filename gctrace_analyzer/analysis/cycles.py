@@ -199,7 +199,8 @@ def alloc_before_mib(
     timed = pl.col("start_s").is_not_null()
     first = pl.when(pl.col("gc_num") == 1).then("heap_start_mib")
     live = before("heap_live_mib", within) if live_before is None else live_before
-    grown = (pl.col("heap_start_mib") - live).fill_null(first)
+    # Sizes are truncated; what Go 1.5 prints as live may be more than there is at the next start.
+    grown = (pl.col("heap_start_mib") - live).clip(-1).fill_null(first)
     cached = pl.min_horizontal(
         _CACHED_MIB_PER_P * pl.col("procs"),
         _CACHED_MAX_SHARE * (grown + _WHILE_MARKING).clip(0),

@@ -12,9 +12,12 @@ import polars as pl
 
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.rows import of_each_process
+from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from gctrace_analyzer.analysis.thresholds import Thresholds
 
 _ROUNDING = DEFAULT.log_check_points / 100
 """By how much what lines add up to may differ from what they print."""
@@ -47,6 +50,24 @@ def bounded(figures: Mapping[str, Any], spans: pl.DataFrame) -> dict[str, Any]:
         for name in (*_OF_CPU, *_WITH_IDLE)
     }
     return {"gc_cpu_share": middle, **ends, **scaled}
+
+
+_SINCE_START = ("start_s", "gc_num", "gc_cpu_since_start_pct")
+
+
+def costly_since_start(cycles: pl.DataFrame, t: Thresholds) -> str:
+    """Returns what GC took since the start of a process, if much and the log holds little of it."""
+    last = of_each_process(cycles, *(pl.col(name).last() for name in _SINCE_START))
+    start_s, share = pl.col("start_s"), pl.col("gc_cpu_since_start_pct")
+    costly = last.filter(start_s >= t.short_log_s, share > 100 * t.gc_cpu_warn)
+    if costly.is_empty():
+        return ""
+    worst = costly.sort(share).row(-1, named=True)
+    who = f", process {worst['process']}" if len(last) > 1 else ""
+    return (
+        f"Since the start ({duration_text(worst['start_s'])}, {worst['gc_num']:,} cycles{who}), GC "
+        f"has taken {worst['gc_cpu_since_start_pct']:.0f} % of the CPU, as the runtime prints."
+    )
 
 
 def _procs(spans: pl.DataFrame) -> float:

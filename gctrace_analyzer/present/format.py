@@ -104,7 +104,7 @@ def interval(summary: Summary, usual_ms: float | None = None) -> str:
     Args:
         summary: the figures of the cycles.
         usual_ms: the time from one cycle to the next that half of the time is in, or longer ones.
-            In bursts the median is of a small part of the time.
+            In bursts these are the gaps between them.
     """
     apart_ms = summary.gc_interval_p50_ms
     if apart_ms is None or summary.missing_cycles > summary.cycles:
@@ -112,7 +112,7 @@ def interval(summary: Summary, usual_ms: float | None = None) -> str:
     # The log has times in whole milliseconds.
     apart = "under 1 ms" if apart_ms < 1 else milliseconds(apart_ms)
     if summary.is_in_bursts and usual_ms is not None:
-        return f"mostly every {milliseconds(usual_ms)}; bursts: {apart}"
+        return f"bursts: every {apart}; gaps: {milliseconds(usual_ms)}"
     bursts = ", in bursts" if summary.is_in_bursts else ""
     if apart_ms < 1:
         return f"less than 1 ms apart (median){bursts}"

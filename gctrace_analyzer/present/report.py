@@ -115,8 +115,11 @@ class Report:
     def program(self) -> list[str]:
         """The Go version and the number of processors, as far as known."""
         procs = "–".join(map(str, self.analysis.procs))
+        is_one = len(self.analysis.tables["processes"]) == 1
+        stated = self.analysis.settings.value("go_version") if is_one else None
+        go = f"go{stated}" if stated else self.analysis.go_versions
         return [
-            *([go] if (go := self.analysis.go_versions) else []),
+            *([go] if go else []),
             *([f"{procs} procs" if procs != "1" else "1 proc"] if procs else []),
         ]
 

@@ -266,7 +266,7 @@ def test_a_rate_far_below_the_usual_one_says_that_cycles_come_in_bursts() -> Non
     idle = gca.read(CORPUS / "gctrace" / "go1.9-idle" / "run.log").report()
     notes = {each.label: (each.value, each.note) for each in overview.state(idle)}
     assert notes["Frequency"] == (
-        "89.8/h", "mostly every 120 s; bursts: 121 ms; 1 of 7 forced",
+        "89.8/h", "bursts: every 121 ms; gaps: 120 s; 1 of 7 forced",
     )  # fmt: skip
     assert notes["Live heap"][1].startswith("median of cycles; last ")
     steady = overview.state(gca.read(STEADY).report())

@@ -16,6 +16,7 @@ from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths, 
 from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
+from tests.helpers.logs import records
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -330,3 +331,15 @@ def test_the_time_that_a_log_prints_is_that_of_what_happened() -> None:
     )
     (problem,) = findings.problems(run.report())
     assert problem.when == at
+
+
+CRASH = "panic: runtime error: index out of range [7]\n\ngoroutine 1 [running]:\nmain.main()\n"
+
+
+def test_a_crash_comes_before_what_gc_cost() -> None:
+    log = "".join(f"{line}\n" for line in records(8))
+    report = read_text(f"{log}{CRASH}").report()
+    shown = verdict.shown(report)
+    assert shown.sentence.startswith("The program crashed with `panic: runtime error")
+    assert "the traceback names first" in shown.action
+    assert plain(document(report), everything=False).count("The program crashed") == 1

@@ -162,16 +162,17 @@ def low_mark_throughput(facts: ProcessFacts) -> Iterator[Evidence]:
 
 
 def _starved(cycles: pl.DataFrame) -> Evidence:
-    """Returns that the process got almost no CPU while these cycles marked."""
+    """Returns that these cycles waited while they marked."""
     longest = cycles.sort("concurrent_mark_ms", descending=True).row(0, named=True)
     mark_s, spent_s = (longest[name] / 1000 for name in ("concurrent_mark_ms", "spent_ms"))
     text = f"marking took {duration_text(mark_s)} for {duration_text(spent_s)} of CPU time"
     return Evidence(
         "warn",
-        f"The process got almost no CPU in {cycles_text(len(cycles))}; in the longest, {text}.",
+        f"Marking waited in {cycles_text(len(cycles))}; in the longest, {text}.",
         {"concurrent_mark_ms": longest["concurrent_mark_ms"]},
         examples=example_lines(cycles, "concurrent_mark_ms"),
         advice="Check the CPU quota (`nr_throttled` in cpu.stat), other programs on the same CPUs, "
-        "swapping, and whether the host was suspended.",
-        headline=f"The process got almost no CPU: {text}.",
+        "swapping, and whether the host was suspended. Up to Go 1.13, a loop without function "
+        "calls makes marking wait as well.",
+        headline=f"Marking waited, for CPU or for a goroutine: {text}.",
     )

@@ -43,6 +43,9 @@ COARSE = (
 OF_CUT = "Lines of `go test -bench` without a whole result"
 """How the note on such lines begins."""
 
+OF_CRASH = "The program crashed"
+"""How the note on panics and fatal errors begins."""
+
 OF_DOCUMENTS = (
     b"OOMKilled",
     b'"taskArn"',

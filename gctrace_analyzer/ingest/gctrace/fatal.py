@@ -19,6 +19,7 @@ from gctrace_analyzer.ingest.evidence.message import (
     METADATA,
     UNUSABLE_ADDRESS,
 )
+from gctrace_analyzer.ingest.evidence.words import OF_CRASH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -227,7 +228,7 @@ def crashes(messages: Sequence[Message]) -> Iterator[str]:
     if panics:
         times = f" {len(panics):,} times, first" if len(panics) > 1 else ""
         said = panics[0].text[:_CRASH_CHARS].rstrip()
-        yield f"The program crashed{times} with `{said}`."
+        yield f"{OF_CRASH}{times} with `{said}`."
 
 
 def _is_same(before: Message, message: Message) -> bool:

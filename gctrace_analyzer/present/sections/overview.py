@@ -206,13 +206,15 @@ def phases(report: Report) -> Table | None:
 def pauses(report: Report) -> Table:
     """Returns the pauses by phase."""
     names = ("total_ms", "p50_ms", "p90_ms", "p99_ms", "max_ms")
+    known = report.analysis.pauses
+    is_old = "sweep termination" not in known["phase"]  # up to Go 1.4
     rows = [
         (
-            row["phase"],
+            "whole cycle" if is_old and row["phase"] == "mark termination" else row["phase"],
             *(milliseconds(row[name]) for name in names),
             NONE if row["max_gc"] is None else f"gc {row['max_gc']}",
         )
-        for row in report.analysis.pauses.iter_rows(named=True)
+        for row in known.iter_rows(named=True)
     ]
     head = ("Pauses by phase", "total", "p50", "p90", "p99", "max", "longest at")
     return Table(head, "lrrrrrl", rows)
@@ -242,8 +244,7 @@ def pause_ranges(report: Report) -> Table | None:
 
 def service_levels(report: Report) -> Table | None:
     """Returns how far each service level was kept; None if none was given."""
-    levels = report.analysis.service_levels
-    if not levels:
+    if not (levels := report.analysis.service_levels):
         return None
     rows = []
     for level in levels:

@@ -289,7 +289,7 @@ def _notes(report: Report) -> Iterator[Block]:
         whole.append(Sentence("Check", check, "bold"))
     seen = seen_anyway(analysis.cycles, analysis.tables["processes"])
     seen |= {finding.evidence for finding in analysis.findings}
-    said = verdict.shown(report).sentence if report.verdict is None else ""
+    said = verdict.shown(report).sentence
     seen |= {text for text in analysis.summary.warnings if text.split(": ", 1)[-1] in said}
     shown = [text for text in analysis.summary.warnings if text not in seen][:MOST_NOTES]
     brief = [Sentence("" if at else "Note", text, "bold") for at, text in enumerate(shown)]

@@ -106,6 +106,10 @@ def test_how_far_a_program_is_limited_by_the_cpu() -> None:
     for slower, bound in ((1.0, 0.0), (0.9, 0.0), (0.85, 0.5), (0.8, 1.0), (0.3, 1.0)):
         each = replace(load, alloc_in=slower * load.alloc_off)
         assert each.cpu_bound == pytest.approx(bound, abs=1e-6), slower
+    # Idle marking that had the last processor, too, shows that the program waited.
+    slow = replace(load, alloc_in=0.3 * load.alloc_off)
+    assert replace(slow, idle_ms=16.0).cpu_bound == 0
+    assert replace(slow, idle_ms=5.0).cpu_bound == 1, "one busy goroutine leaves the others"
     # Where sizes hide the rate, marking that leaves no processor idle shows it.
     hidden = replace(load, alloc_off=0.0, mark_ms=100.0)
     assert replace(hidden, idle_ms=1.0).cpu_bound == 0
