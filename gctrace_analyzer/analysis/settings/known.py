@@ -325,6 +325,8 @@ def _of_metrics(memstats: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Kn
         known["go_version"] = Known(version, METRICS + others)
     elif releases := releases_at(newest := newest_time(own)):
         known["go_version"] = Known(releases, f"{METRICS} of {newest:%Y-%m}")
+    elif (own["lookups"] > 0).any():
+        known["go_version"] = Known("<1.19", f"{METRICS}: later ones count no Lookups")
     if len(last["gomemlimit_bytes"]):
         limit = last["gomemlimit_bytes"][-1]
         others = _of_others(

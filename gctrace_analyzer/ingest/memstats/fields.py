@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -286,7 +287,7 @@ def pauses(lengths_ns: Iterable[object]) -> dict[str, float]:
     """Returns the columns that the pauses of the last cycles fill; 0 is a place without a cycle.
 
     >>> list(pauses([3000000, 1000000, 0]).values())
-    [2, 0.001, 0.003, 0.003, 0.003]
+    [2, 0.001, 0.002, 0.003, 0.003]
     """
     known = sorted(filter(None, map(numbers.real, lengths_ns)))
     if not known:
@@ -294,7 +295,7 @@ def pauses(lengths_ns: Iterable[object]) -> dict[str, float]:
     return {
         "pauses": len(known),
         "pause_min_s": known[0] / 1e9,
-        "pause_p50_s": known[len(known) // 2] / 1e9,
+        "pause_p50_s": statistics.median(known) / 1e9,
         "pause_p90_s": known[len(known) * 9 // 10] / 1e9,
         "pause_max_s": known[-1] / 1e9,
     }

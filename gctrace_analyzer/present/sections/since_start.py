@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.metrics import since_start
+from gctrace_analyzer.analysis.settings.releases import may_limit
 from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.present.format import count, duration, mib, place, share
 from gctrace_analyzer.present.sections.overview import named
@@ -67,6 +68,7 @@ def _since_start(report: Report) -> Iterator[str]:
         if at != last and not report.is_scraped:
             since = f"From its start to the dump of {place(row['source'], at)}"
         yield f"{text[:1].upper()}{text[1:]}." if only_ring else f"{since}, {text}."
+        yield from _stops_the_world(row, report)
         yield from _forced(row)
         yield from _long_pause(row, report)
     elif (s := report.analysis.figures).cycles:
@@ -96,10 +98,18 @@ def _judged(report: Report) -> str:
 
 def _cpu_since_start(row: Mapping[str, Any]) -> str:
     """Returns the share of the CPU that GC took, or how much CPU time; empty if unknown."""
-    gc_s, used_s = row["gc_cpu_with_idle_s"], row["used_cpu_s"]
+    gc_s, used_s, own_s = row["gc_cpu_with_idle_s"], row["used_cpu_s"], row["gc_cpu_s"]
     of_all = "" if row["gc_cpu_share"] is None else share(row["gc_cpu_share"])
     if gc_s is None:
         return of_all and f"GC has taken {of_all} of the CPU"
+    if own_s is not None and used_s and used_s > gc_s - own_s and of_all:
+        # Idle marking leaves as soon as anything else wants the CPU: it is in neither figure.
+        used_s -= gc_s - own_s
+        idle = f" and {digits(gc_s - own_s, 3)} on idle CPUs (idle marking)" * (gc_s > own_s)
+        return (
+            f"GC has taken {digits(own_s, 3)} of the {digits(used_s, 3)} CPU seconds that the "
+            f"program used ({share(own_s / used_s)}){idle}; of all CPU it was {of_all}"
+        )
     rest = of_all and f"; without idle marking it was {of_all} of all CPU"
     of = f" of the {digits(used_s, 3)}" if used_s else ""
     used = f" used ({share(gc_s / used_s)})" if used_s else ""
@@ -122,18 +132,25 @@ def _pauses_since_start(row: Mapping[str, Any]) -> str:
         return "no GC cycle ran"
     if longest is None:
         last = row["last_pause_ms"]
-        return text + (f"; the last pause took {_pause(last)}" if last else "")
+        return text + (f"; the last cycle stopped it for {_pause(last)}" if last else "")
     if cycles == 1:
-        return text or f"a pause took {_pause(longest)}"
+        return text or f"a GC cycle has stopped the program for {_pause(longest)}"
     listed = row["pauses_listed"] or fields.RING
-    some = f"{listed} in the input" if listed < fields.RING else f"last {fields.RING} cycles"
-    of = "" if row["pauses_are_all"] else f" of the {some}"
-    middle, shortest = row["stw_p50_ms"], row["stw_min_ms"]
-    median = "" if middle is None else f" (median {_pause(middle)})"
-    low = "" if shortest is None else f", the shortest {_pause(shortest)}"
-    return (
-        f"{text}{'; ' if text else ''}the longest pause{of} took {_pause(longest)}{median}{low}"
+    some = (
+        f"{listed} cycles in the input"
+        if listed < fields.RING
+        else f"last {fields.RING} cycles"
     )
+    of = "a cycle" if row["pauses_are_all"] else f"each of the {some}"
+    it = "it" if text else "the program"
+    middle, shortest = row["stw_p50_ms"], row["stw_min_ms"]
+    others = [
+        *([] if middle is None else [f"median {_pause(middle)}"]),
+        *([] if shortest is None else [f"shortest {_pause(shortest)}"]),
+    ]
+    rest = f" ({', '.join(others)})" if others else ""
+    # PauseNs has the sum of all pauses of a cycle, of which there are two since Go 1.5.
+    return f"{text}{'; ' if text else ''}{of} stopped {it} for {_pause(longest)} at most{rest}"
 
 
 def _pause(length_ms: float) -> str:
@@ -147,6 +164,17 @@ def _stopped(total_ms: float | None, estimated: Collection[str]) -> str:
 
 def _least(estimated: Collection[str]) -> str:
     return "at least " if "stw_total_ms" in estimated else ""
+
+
+def _stops_the_world(row: Mapping[str, Any], report: Report) -> Iterator[str]:
+    """Yields a sentence if an old program was stopped for long in each of its cycles."""
+    shortest, t = row["stw_min_ms"], report.analysis.thresholds
+    is_old = not may_limit(report.analysis.settings.value("go_version"))
+    if is_old and shortest is not None and shortest >= t.stw_bad_ms and row["pauses_listed"]:
+        yield (
+            "That is how Go before 1.5 works, which stops the program for the whole cycle: build "
+            "it with a current Go first."
+        )
 
 
 def _forced(row: Mapping[str, Any]) -> Iterator[str]:

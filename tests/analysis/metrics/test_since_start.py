@@ -150,11 +150,11 @@ def test_near_spellings_of_a_field_are_read(near: str, name: str) -> None:
         (
             "# HeapAlloc = 612368384\n# PauseNs = [41802117 39951026 44730951 40118233]\n"
             "# NumGC = 4\n",
-            "the longest pause took 44.7 ms (median 41.8 ms), the shortest 40.0 ms",
+            "a cycle stopped it for 44.7 ms at most (median 41.0 ms, shortest 40.0 ms)",
         ),
         (
             "HeapAlloc: 612368384\nNumGC: 4\nPauseNs:\n\t41802117, 39951026,\n\t44730951,\n",
-            "the longest pause of the 3 in the input took 44.7 ms",
+            "each of the 3 cycles in the input stopped it for 44.7 ms at most",
         ),
         (
             "{LastGC:2021-03-04 09:59:58 +0000 UTC NumGC:3 PauseTotal:1m3.5s "
@@ -165,6 +165,17 @@ def test_near_spellings_of_a_field_are_read(near: str, name: str) -> None:
             "/cpu/classes/gc/total:cpu-seconds: 96.4\n/cpu/classes/total:cpu-seconds: 400.2\n"
             "/cpu/classes/idle:cpu-seconds: 160.2\n",
             "96.4 of the 240 CPU seconds used (40.2 %), with idle marking",
+        ),
+        (
+            "/cpu/classes/gc/total:cpu-seconds: 96.4\n/cpu/classes/total:cpu-seconds: 400.2\n"
+            "/cpu/classes/gc/mark/idle:cpu-seconds: 40.2\n/cpu/classes/idle:cpu-seconds: 160.2\n",
+            # One base for both: what the program used without idle marking.
+            "56.2 of the 200 CPU seconds that the program used (28.1 %) and 40.2 on idle CPUs",
+        ),
+        (
+            "Lookups = 205076351\nNumGC = 337\nHeapAlloc = 875885272\n"
+            "PauseNs = [52186213 48743710 56446412]\n",
+            "build it with a current Go first",
         ),
     ],
 )
