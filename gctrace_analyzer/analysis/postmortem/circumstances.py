@@ -51,7 +51,10 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
     if (by_killer := _by_killer(facts)) is not None:
         yield by_killer
     elif death.scope == "global":
-        yield "The host ran out of memory; no limit of a container or unit was the reason."
+        yield (
+            f"The host ran out of memory{_of_host(death)}; no limit of a container or unit was the "
+            "reason."
+        )
     elif death.scope == "memcg" and facts.limit.limit_mib is None:
         of_unknown = "its job" if death.is_job else "its cgroup, container or job"
         group = short_name(death.oom_memcg or of_unknown)
@@ -74,6 +77,20 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
 def _or_host(death: Death) -> str:
     """Returns what a record of a container does not exclude, as a part of a sentence."""
     return ", or else its host was short of memory" if death.may_be_of_host else ""
+
+
+def _of_host(death: Death) -> str:
+    """Returns how much memory and swap the host has, as a part of a sentence."""
+    if not death.host_bytes:
+        return ""
+    used, total = death.swap_usage_bytes, death.swap_limit_bytes
+    swap = ""
+    if total == 0:
+        swap = ", no swap"
+    elif total and used is not None:
+        of_swap = size_text(total / MIB)
+        swap = f", and {size_text(used / MIB)} of {of_swap} of swap in use"
+    return f" ({size_text(death.host_bytes / MIB)} of RAM{swap})"
 
 
 _OF_TALOS = (

@@ -142,6 +142,7 @@ class Death:
     group_file_bytes: int | None = None
     group_shmem_bytes: int | None = None
     group_kernel_bytes: int | None = None
+    group_dirty_bytes: int | None = None
     swap_usage_bytes: int | None = None
     swap_limit_bytes: int | None = None
     stopped_by: str | None = None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.postmortem.group_memory import has_no_heap
 from gctrace_analyzer.analysis.postmortem.match import (
     NEAR,
     is_of,
@@ -54,8 +55,8 @@ def reading_of_dumps(
             f"If this {facts.death.victim} is the well-known one, it is not written in Go: no "
             f"GOGC or GOMEMLIMIT changes its memory.{where}"
         )
-    elif not dumps and facts.death.in_use_bytes is not None:
-        return  # The error has the size of the heap.
+    elif not dumps and (facts.death.in_use_bytes is not None or has_no_heap(facts)):
+        return  # The error has the size of the heap, or there was none.
     elif not dumps:
         why = _why_unknown(facts, tables)
         yield f"How much of its memory was the Go heap is unknown: {why}."

@@ -77,8 +77,8 @@ class Resident:
 
     `resident_is` says which pages it does not count, as the end of a sentence's part, and
     `host_share` how much of the host's memory the process had if that was short, `largest` the
-    program with more of it (MiB) than any other, if it is another one, and `swapped_mib` what of
-    the process was swapped out.
+    program with more of it (MiB) than any other, if it is another one, `swapped_mib` what of
+    the process was swapped out, and `others_mib` what others had in the list that names it.
     """
 
     resident_mib: float | None = None
@@ -87,6 +87,7 @@ class Resident:
     host_share: float | None = None
     largest: tuple[str, float] | None = None
     swapped_mib: float | None = None
+    others_mib: float | None = None
 
 
 MOST_OF_ALL = 0.5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
+from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_ALL, MOST_OF_LIMIT
 from gctrace_analyzer.analysis.postmortem.heap_at_death import NOTABLE
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.analysis.settings.program_names import agree
@@ -17,14 +17,17 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.postmortem.facts import Evidence
     from gctrace_analyzer.analysis.settings.known import Settings
 
+_NO_HEAP_MIB = 1.0
+"""MiB of anonymous memory. The runtime of a Go program alone has more."""
+
 _IN_MEMORY = "files in memory (tmpfs, /dev/shm, an emptyDir with medium Memory)"
 _WRITTEN = "page cache, most likely files that were just written"
 _OF_KERNEL = "memory of the kernel (page tables, slab, sockets)"
 _OTHERS = "anonymous memory of other processes in it"
+_UNLISTED = "anonymous memory that no process in the kernel's list had (most likely swap cache)"
 _UNKNOWN = (
-    f"other processes of the group, {_IN_MEMORY}, files that were just written (page cache) or "
-    "the kernel. `memory.stat` of the group has anon, shmem, file and kernel; GOMEMLIMIT changes "
-    "only the first."
+    f"{_IN_MEMORY}, files that were just written (page cache) or the kernel. `memory.stat` of the "
+    "group has anon, shmem, file and kernel; GOMEMLIMIT changes only the first."
 )
 FIND_BESIDE = (
     "Find out what else uses memory under this limit: other processes (`systemd-cgls`, `ps` in the "
@@ -52,13 +55,17 @@ def of_others(facts: Evidence) -> dict[str, float]:
     """Returns the notable parts (MiB) of the group's memory that its victim did not have."""
     death = facts.death
     shared, own = death.group_shmem_bytes or 0, death.anon_rss_bytes
+    whole = death.usage_bytes or death.limit_bytes or death.group_anon_bytes or 0
+    listed = facts.memory.others_mib
+    is_listed = listed is None or listed * MIB > NOTABLE * whole
     sizes = {
-        _OTHERS: (death.group_anon_bytes or 0) - own if own is not None else 0,
+        _OTHERS if is_listed else _UNLISTED: (
+            (death.group_anon_bytes or 0) - own if own is not None else 0
+        ),
         _IN_MEMORY: shared - (death.shmem_rss_bytes or 0),
         _WRITTEN: (death.group_file_bytes or 0) - shared,
         _OF_KERNEL: death.group_kernel_bytes or 0,
     }
-    whole = death.usage_bytes or death.limit_bytes or death.group_anon_bytes or 0
     return {what: size / MIB for what, size in sizes.items() if size > NOTABLE * whole}
 
 
@@ -67,14 +74,38 @@ def counted(facts: Evidence) -> str | None:
     anonymous = facts.death.group_anon_bytes
     if anonymous is None or not (parts := of_others(facts)):
         return None
-    other = parts.pop(_OTHERS, None)
-    of_go = "to which all of Go's belongs"
-    others = of_go if other is None else f"{size_text(other)} of it of other processes"
-    listed = "".join(f"; {size_text(size)} were {what}" for what, size in parts.items())
+    other, unlisted = parts.pop(_OTHERS, None), parts.pop(_UNLISTED, None)
+    others = "to which all of Go's belongs"
+    if other is not None:
+        others = f"{size_text(other)} of it of other processes"
+    elif unlisted is not None:
+        others = (
+            f"{size_text(unlisted)} of it of no process in its list (most likely swap cache)"
+        )
+    listed = "".join(
+        f"; {size_text(size)} were {_what(what, facts)}" for what, size in parts.items()
+    )
     return (
         f"The kernel counted {size_text(anonymous / MIB)} of anonymous memory in its group, "
         f"{others}{listed}."
     )
+
+
+def _what(what: str, facts: Evidence) -> str:
+    """Returns what a part of the memory was; of page cache, how much was not on disk yet."""
+    dirty, cached = facts.death.group_dirty_bytes, facts.death.group_file_bytes or 0
+    if what != _WRITTEN or dirty is None:
+        return what
+    if dirty > MOST_OF_ALL * cached:
+        return f"page cache, {size_text(dirty / MIB)} of it written and not yet on disk"
+    return "page cache"
+
+
+def has_no_heap(facts: Evidence) -> bool:
+    """Returns whether what was killed had less memory than any heap of Go needs."""
+    anonymous, death = facts.death.anon_rss_bytes, facts.death
+    is_sized = anonymous is not None and death.killer == "kernel" and not death.by_runtime
+    return is_sized and (anonymous or 0) < _NO_HEAP_MIB * MIB and not facts.memory.swapped_mib
 
 
 def find_rest(facts: Evidence) -> str:
@@ -83,9 +114,16 @@ def find_rest(facts: Evidence) -> str:
     if not limit:
         return FIND_BESIDE if facts.death.scope == "memcg" else on_host(facts)
     if facts.death.group_anon_bytes is not None and (parts := of_others(facts)):
+        parts.pop(_UNLISTED, None)
+    else:
+        parts = {}
+    if parts:
         most = max(parts, key=lambda what: parts[what])
         return _ACTIONS[most].format(size_text(parts[most]))
-    return f"Find out what has the other {limit - own:,.0f} of the {limit:,.0f} MiB: {_UNKNOWN}"
+    # The kernel lists every process of the group.
+    others = "" if facts.memory.others_mib == 0 else "other processes of the group, "
+    rest = f"the other {limit - own:,.0f} of the {limit:,.0f} MiB"
+    return f"Find out what has {rest}: {others}{_UNKNOWN}"
 
 
 def on_host(facts: Evidence) -> str:

@@ -471,5 +471,7 @@ def _memory_at_death(
     is_largest = first[0] != death.comm and first[1] > (resident or 0)
     largest = (first[0], first[1] / MIB) if is_largest else None
     mib = None if resident is None else resident / MIB
-    swapped = swapped_mib(listed.filter(pl.col("pid") == (death.pid or -1)))
-    return Resident(mib, other, without, share, largest, swapped)
+    own = listed["pid"] == (death.pid or -1)
+    swapped = swapped_mib(listed.filter(own))
+    beside = int(listed.filter(~own)["rss_bytes"].sum()) / MIB if own.any() else None
+    return Resident(mib, other, without, share, largest, swapped, beside)

@@ -366,6 +366,9 @@ def without_cycles(
         if facts.death.pressure_pct is None:
             yield from group_memory.not_of_go(facts, settings, with_go)
         return
+    if group_memory.has_no_heap(facts):
+        yield group_memory.find_rest(facts)
+        return
     traced = log_of(facts, tables["container_states"])
     is_go |= facts.death.by_runtime or _is_known_go(facts.death)
     is_go |= traced is not None or facts.minute.last_gc_num is not None

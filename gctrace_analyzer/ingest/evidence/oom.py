@@ -61,6 +61,7 @@ class _Reader:
             (oom_lines.TRACE, self.traced),
             (oom_lines.USAGE, self.usage),
             (oom_lines.STATS, self.stats),
+            (oom_lines.OF_HOST, self.of_host),
             (oom_lines.REAPED, self.reaped),
             (oom_lines.GROUP, self.group),
             (oom_lines.NO_KILL, self.no_kill),
@@ -237,12 +238,23 @@ class _Reader:
         row, known = columns(match), self.open.get(about["host"])
         if match["what"] == "memory":
             self.at("usage", about).facts.update(row)
+        elif match["what"] == "memory+swap" and known and not known.facts.get("failcnt"):
+            # Version 1 counts apart how often the limit of both together was hit.
+            known.facts["failcnt"] = row["failcnt"]
         elif match["what"] == "kmem" and known:
             known.facts["group_kernel_bytes"] = row["usage_bytes"]
         elif match["what"] == "swap" and known:
             known.facts |= {
                 f"swap_{name}": row[name] for name in ("usage_bytes", "limit_bytes")
             }
+
+    def of_host(self, match: re.Match[str], about: Row) -> None:
+        if (known := self.open.get(about["host"])) is None or "killed" in known.seen:
+            return
+        if match["pages"]:
+            known.facts["host_pages"] = numbers.whole(match["pages"])
+        elif (size := numbers.whole(match["kb"], 1024)) is not None:
+            known.facts[f"swap_{match['name'].lower()}_bytes"] = size
 
     def stats(self, match: re.Match[str], about: Row) -> None:
         facts = self.at("stats", about).facts
@@ -297,6 +309,8 @@ class _Reader:
                 facts["scope"] = "memcg"
             self.rows["oom_invocations"].append(facts)
         page = _page_size(incident)
+        for row in incident.kills or [facts]:
+            _add_host(row, page)
         for row in incident.tasks:
             row["rss_bytes"] = numbers.whole(row.get("rss_pages"), page)
             row["kill_line_no"] = incident.kills[0]["line_no"] if incident.kills else None
@@ -361,6 +375,17 @@ def _add_derived(kill: Row) -> None:
     if vm and tables and tables > vm / 64 and tables // 1024 % oom_lines.PAGE == 0:
         # The first release of Linux 5.4 printed bytes but called them kB.
         kill["pgtables_bytes"] = tables // 1024
+
+
+def _add_host(row: Row, page: int) -> None:
+    """Adds the memory of the host, and how much of its swap was used."""
+    pages, total = row.pop("host_pages", None), row.pop("swap_total_bytes", None)
+    free = row.pop("swap_free_bytes", None)
+    if pages is not None:
+        row.setdefault("host_bytes", pages * page)
+    if total is not None and row.get("scope") == "global":
+        row["swap_limit_bytes"] = total
+        row["swap_usage_bytes"] = None if free is None else max(total - free, 0)
 
 
 def _page_size(incident: _Incident) -> int:

@@ -22,7 +22,8 @@ HINT = (
     r"\] +\d+ +\d+ +\d+ +\d+|\[ *pid *\]|killed as a result|total-vm:|-rss:|"
     r"oom_score|task_memcg=|sacrifice child|OOM|"
     r"up_out_of_memory|alloc_pages_slowp|try_charge|group_charge|charge_memcg|"
-    r"cgroup stats for /|(?:anon|file|shmem|kernel) \d|kmem: usage|PID: \d+ Comm|"
+    r"pages RAM|(?:Free|Total) swap|cgroup stats for /|(?:anon|file|shmem|kernel) \d|kmem: usage|"
+    r"PID: \d+ Comm|"
     r"Pid: \d+, comm|No available memory|oom_kill_process called"
 )
 
@@ -69,18 +70,23 @@ STATS = re.compile(
 )
 """The group whose limit was reached comes first, then those below it."""
 COUNTED = re.compile(
-    r"(?:^|[\s:]|#012)(?P<name>anon|rss|file|cache|shmem|kernel)"
+    r"(?:^|[\s:]|#012)(?P<name>anon|rss|file|cache|shmem|kernel|dirty|file_dirty)"
     r"(?: (?P<bytes>\d{1,20})(?=\s*$|#012)|:(?P<kb>\d{1,20})KB)",
     re.MULTILINE,
 )
 """What a group has, below that line (`memory.stat`; rsyslog prints #012 for a new line) or on it,
 up to Linux 5.1, where each group below the first has its own line."""
-IN_GROUP = {"rss": "anon", "cache": "file"}
-"""What version 1 of control groups calls otherwise."""
+IN_GROUP = {"rss": "anon", "cache": "file", "file_dirty": "dirty"}
+"""What control groups call otherwise, most of them those of version 1."""
 USAGE = re.compile(
     r"(?P<what>memory\+swap|memory|swap|kmem): usage (?P<usage_kb>\d+)kB, "
     r"limit (?P<limit_kb>\d+)kB, failcnt (?P<failcnt>\d+)"
 )
+OF_HOST = re.compile(
+    r"(?:^|[\]:] )\s?(?:(?P<pages>\d{1,15}) pages RAM|"
+    r"(?P<name>Free|Total) swap {1,2}= ?(?P<kb>\d{1,15})kB)"
+)
+"""What the host has, as the kernel prints it where no control group was at its limit."""
 CPU = re.compile(
     r"(?:CPU: \d+ (?:UID: \d+ )?PID|Pid): (?P<invoker_pid>\d+),? [Cc]omm: .{0,64}?(?:Not tainted |"
     r"Tainted: [^\d]{1,64}+(?<= ))(?P<kernel_release>\d+\.\d+\S*)"

@@ -269,7 +269,7 @@ def _of_heap(size_mib: float, heap_mib: float, cycles: str) -> str:
     return f"the heap of {cycles} was {size_text(heap_mib)} at most.{rest}"
 
 
-_NEXT_TO = {"resident": "resident", "charged": "charged to the container, files included"}
+_NEXT_TO = {"resident": "resident", "charged": "charged to the control group, files included"}
 _MUCH, _MUCH_MIB = 0.25, 64.0
 """Share of the memory, and MiB, from which on what is not heap of the cycles is explained."""
 
@@ -378,9 +378,9 @@ def sentences(known: Mapping[str, int]) -> Iterator[str]:
         )
     elif resident and charged - resident > _MUCH * charged:
         yield (
-            f"Of the {_mib(charged)} charged to the container, {_mib(resident)} are memory of its "
-            f"processes (RSS); the other {_mib(charged - resident)} are page cache and memory of "
-            "the kernel, not of Go."
+            f"Of the {_mib(charged)} charged to the control group, {_mib(resident)} are memory of "
+            f"its processes (RSS); the other {_mib(charged - resident)} are page cache and memory "
+            "of the kernel, not of Go."
         )
     if roots := _large(known, _ROOTS, scanned):
         yield f"Of the {_mib(scanned)} that each GC cycle scans, {roots}: not heap."

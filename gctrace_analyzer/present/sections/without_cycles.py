@@ -289,7 +289,15 @@ def without_victim(invocations: pl.DataFrame) -> tuple[str, str]:
         killed += "; the kernel panicked, which stops or restarts the whole host"
     elif not nothing:
         killed = "; the input does not show what it killed"
-    return f"The OOM killer ran{times}{by} ({where}){of}{killed}.", advice
+    anonymous, usage = first["group_anon_bytes"], first["usage_bytes"]
+    parts = ""
+    if len(invocations) == 1 and anonymous and usage and anonymous > _NEARLY_ALL * usage:
+        parts = " Its memory was anonymous, not page cache or files in memory (tmpfs)."
+    return f"The OOM killer ran{times}{by} ({where}){of}{killed}.{parts}", advice
+
+
+_NEARLY_ALL = 0.95
+"""Share of the memory of a group. What is left of it is too little to matter."""
 
 
 def _sizes(report: Report) -> Iterator[str]:

@@ -82,3 +82,78 @@ def test_the_largest_part_that_the_victim_did_not_have_is_named(
 def test_nothing_is_said_of_a_group_that_its_victim_had_whole() -> None:
     text = v2("\n", anon=500, file=4, kernel=8, shmem=0) + KILL.format(kb=500 * 1024)
     assert "kernel counted" not in shown(text)
+
+
+TASK = "{at}[ {pid} ]   0  {pid} 5063909  {pages}    1661   1000        0 {name}\n"
+LISTED = f"{AT}[ pid ]   uid  tgid total_vm      rss nr_ptes swapents oom_score_adj name\n"
+
+
+def listed(*tasks: tuple[int, int, str]) -> str:
+    rows = (TASK.format(at=AT, pid=pid, pages=pages, name=name) for pid, pages, name in tasks)
+    return LISTED + "".join(rows).replace("[ ", "[").replace(" ]", "]")
+
+
+def test_memory_that_no_listed_process_had_is_not_that_of_others() -> None:
+    counts = v2(f"\n{AT}", anon=500, file=4, kernel=8, shmem=0)
+    kill = KILL.format(kb=400 * 1024)
+    alone = shown(counts + listed((30718, 102400, "ledger")) + kill)
+    assert "100 MiB of it of no process in its list (most likely swap cache)" in alone
+    both = shown(counts + listed((30718, 102400, "ledger"), (9, 25600, "envoy")) + kill)
+    assert "100 MiB of it of other processes" in both
+
+
+def test_other_processes_are_looked_for_unless_the_kernel_listed_all() -> None:
+    kill = KILL.format(kb=43008)
+    assert "other processes of the group, files in memory" in shown(LIMIT + kill)
+    alone = shown(LIMIT + listed((30718, 10752, "ledger")) + kill)
+    assert "MiB: files in memory" in alone
+    assert "charged to the container" not in alone
+
+
+def test_a_victim_without_anonymous_memory_had_no_heap() -> None:
+    text = v1(anon=0, file=500, shmem=0).removesuffix("\n") + " dirty:491520KB\n"
+    report = shown(text + KILL.format(kb=268))
+    assert "480 MiB of it written and not yet on disk" in report
+    assert "Go heap is unknown" not in report
+    assert "is written in Go" not in report
+
+
+def test_the_limit_of_memory_and_swap_together_has_a_count_of_its_own() -> None:
+    usage = "{at}{what}: usage 524288kB, limit 524288kB, failcnt {n}\n"
+    text = usage.format(at=AT, what="memory", n=0) + usage.format(
+        at=AT, what="memory+swap", n=38
+    )
+    [kill] = read_text(text + KILL.format(kb=1)).table("oom_kills").to_dicts()
+    assert kill["failcnt"] == 38
+
+
+def test_all_of_a_group_was_anonymous_where_its_victim_is_not_in_the_input() -> None:
+    counts = v2(f"\n{AT}", anon=511, file=0, kernel=1, shmem=0)
+    assert "Its memory was anonymous, not page cache or files in memory" in shown(counts)
+    counts = v2(f"\n{AT}", anon=84, file=420, kernel=8, shmem=0)
+    assert "Its memory was anonymous" not in shown(counts)
+
+
+HOST = (
+    "{at}kthreadd invoked oom-killer: gfp_mask=0x100cca(GFP_HIGHUSER_MOVABLE), order=0, "
+    "oom_score_adj=0\n{at}Free swap  = {free}kB\n{at}Total swap = {total}kB\n"
+    "{at}2074986 pages RAM\n"
+    "{at}Out of memory: Killed process 37007 (geth) total-vm:9778776kB, anon-rss:6812060kB, "
+    "file-rss:0kB, shmem-rss:0kB, UID:1000 pgtables:14900kB oom_score_adj:0\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("free", "total", "said"),
+    [
+        (0, 0, "ran out of memory (8,105 MiB of RAM, no swap);"),
+        (0, 2097152, "(8,105 MiB of RAM, and 2,048 MiB of 2,048 MiB of swap in use);"),
+    ],
+)
+def test_the_memory_of_the_host_is_that_of_the_kernels_report(
+    free: int, total: int, said: str
+) -> None:
+    text = HOST.format(at=AT, free=free, total=total)
+    assert said in shown(text)
+    [kill] = read_text(text).table("oom_kills").to_dicts()
+    assert kill["host_bytes"] == 2074986 * 4096
