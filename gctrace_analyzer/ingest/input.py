@@ -410,9 +410,8 @@ def _document(
         _add_metrics(part, text)
     elif kind == "describe":
         lines = text.split("\n")
-        rows, events = kubernetes.describe(lines)
-        part.rows["container_states"] = rows
-        part.wrappers["kubectl describe"] += len(rows)
+        part.rows["container_states"], events = kubernetes.describe(lines)
+        part.wrappers["kubectl describe"] += len(part.rows["container_states"])
         _add_lines(part, events or list(enumerate(lines, start=1)))
     else:
         _add_values(part, kind, text)
@@ -459,20 +458,21 @@ def _add_rings(part: Part, expvar: list[tuple[int, dict[str, object]]]) -> None:
 
 
 def _add_metrics(part: Part, text: str) -> None:
-    """Adds the scrapes of a file of metrics."""
+    """Adds the scrapes of a file of metrics, and the files of a control group next to them."""
+    from gctrace_analyzer.ingest.evidence import cgroups
     from gctrace_analyzer.ingest.metrics import exposition, layouts
 
     metrics = layouts.read(text, part.facts.name)
     if metrics.is_empty and next(exposition.of_pauses(text), None) is None:
-        facts = part.facts
         if sniff.foreign(text[: sniff.SNIFF_BYTES]):
-            raise sniff.unrecognised(facts, text[: sniff.SNIFF_BYTES])
-        raise NoDataError.no_go_metrics(facts.name)
+            raise sniff.unrecognised(part.facts, text[: sniff.SNIFF_BYTES])
+        raise NoDataError.no_go_metrics(part.facts.name)
     part.wrappers[layouts.NAMES[metrics.layout]] += max(len(metrics.memstats), 1)
     part.memstats = metrics.memstats if len(metrics.memstats) else None
     part.cycle_pauses = metrics.pauses if len(metrics.pauses) else None
     part.rows |= metrics.containers
     part.rejected += [Reject(number, why, line[:500]) for number, why, line in metrics.rejected]
+    _add_lines(part, cgroups.lines_of(text))
 
 
 def _add_lines(part: Part, lines: Iterable[tuple[int, str]]) -> None:

@@ -343,3 +343,21 @@ def test_a_crash_comes_before_what_gc_cost() -> None:
     assert shown.sentence.startswith("The program crashed with `panic: runtime error")
     assert "the traceback names first" in shown.action
     assert plain(document(report), everything=False).count("The program crashed") == 1
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        "$ cat memory.usage_in_bytes\n501346304\n$ cat memory.max_usage_in_bytes\n524292096\n"
+        "$ cat memory.limit_in_bytes\n524288000\n$ cat memory.failcnt\n18231\n",
+        "memory.current 501346304\nmemory.max 524288000\nmemory.peak 524292096\n"
+        "memory.failcnt 18231\n",
+    ],
+)
+def test_the_files_of_a_control_group_are_read_next_to_metrics(files: str) -> None:
+    metrics = "go_memstats_heap_alloc_bytes 1.2e+08\ngo_memstats_sys_bytes 2.01e+08\n"
+    run = read_text(f"{files}Then /metrics:\n{metrics}process_resident_memory_bytes 2.3e+08\n")
+    said = " ".join(str(run.summary()).split())
+    assert "Its control group used 500 MiB of its 500 MiB (100 %)" in said
+    assert "hit that 18,231 times" in said
+    assert "were resident" in said

@@ -82,6 +82,8 @@ _FILE_ALONE = re.compile(rf"(?<![\w.])memory\.(?P<file>{'|'.join(_FILES)})(?: <=
 _PROPERTY = re.compile(r"^(?P<key>Id|Result|Memory(?:Max|Peak))=(?P<value>\S{1,255})$")
 """A line of `systemctl show`."""
 
+_ANY_FILE = re.compile(rf"(?<![\w.])memory\.(?:{'|'.join(_FILES)}|events)\b")
+_PATH_ALONE = re.compile(r"\s*/sys/fs/cgroup/\S{1,500}\s*$")
 _VALUE_ALONE = re.compile(r"^\s*(?P<value>\d{1,20})\s*$")
 """What loops of `echo` and `cat`, `head` and `tail` print: the file, and its value below it."""
 
@@ -146,6 +148,21 @@ def read_files(messages: Sequence[Message]) -> list[Row]:
                 group.row.setdefault("line_no", message.line_no)
         above = (message.line_no, _FILE_ALONE.search(text))
     return [*_rows(groups), *_units(messages)]
+
+
+def lines_of(text: str) -> list[tuple[int, str]]:
+    """Returns the lines of a text about the files of a control group, with their numbers.
+
+    They are empty where the text names none of the files.
+    """
+    if not _ANY_FILE.search(text):
+        return []
+    lines = enumerate(text.split("\n"), start=1)
+    return [
+        (number, line)
+        for number, line in lines
+        if _ANY_FILE.search(line) or _VALUE_ALONE.match(line) or _PATH_ALONE.match(line)
+    ]
 
 
 def _units(messages: Iterable[Message]) -> Iterator[Row]:

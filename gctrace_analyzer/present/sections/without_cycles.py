@@ -110,7 +110,9 @@ def no_verdict(report: Report) -> tuple[str, str]:
     tables = report.analysis.tables
     if (ended := _of_ends(tables)) is not None:
         return ended
-    used = [*islice(_used_of_limits(tables["container_states"]), _MOST_CONTAINERS)]
+    unnamed = "Its control group" if report.analysis.memory else "It"
+    states = tables["container_states"]
+    used = [*islice(_used_of_limits(states, unnamed), _MOST_CONTAINERS)]
     if report.analysis.memory:
         said = ([*costs(report)], [*_sizes(report)])
         if not shows_costs(report.analysis.dumps.since_start):
@@ -213,8 +215,13 @@ def _restarted(states: pl.DataFrame) -> Iterator[str]:
         )
 
 
-def _used_of_limits(states: pl.DataFrame) -> Iterator[str]:
-    """Yields how near to its limit each container is that was not killed."""
+def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
+    """Yields how near to its limit each container is that was not killed.
+
+    Args:
+        states: the containers.
+        unnamed: what to call one without a name.
+    """
     sizes = ("memory_used_bytes", "memory_limit_bytes")
     nearest = pl.col(sizes[0]) / pl.col(sizes[1])
     alive = states.filter(~pl.col("oom_killed").fill_null(value=False))
@@ -222,7 +229,7 @@ def _used_of_limits(states: pl.DataFrame) -> Iterator[str]:
     for row in alive.iter_rows(named=True):
         used, limit = (None if row[size] is None else row[size] / MIB for size in sizes)
         name = row["name"] or row["container"] or row["pod"]
-        subject = f"The container {name}" if name else "It"
+        subject = f"The container {name}" if name else unnamed
         hits = f", and hit that {row['failcnt']:,} times" if row["failcnt"] else ""
         if row["event"] == WAITS:
             of = "" if limit is None else f" of {mib(limit)}"
