@@ -98,6 +98,10 @@ def nanoseconds(value: float | None) -> str:
     return f"{digits(value, 3)} ns" if value < 1000 else f"{digits(value / 1000, 3)} µs"
 
 
+_FEWEST = 2
+"""Cycles. One alone has no distance from another."""
+
+
 def interval(summary: Summary, usual_ms: float | None = None) -> str:
     """Returns the usual time from one cycle to the next, if known: `every 33 ms (median)`.
 
@@ -107,7 +111,7 @@ def interval(summary: Summary, usual_ms: float | None = None) -> str:
             In bursts these are the gaps between them.
     """
     apart_ms = summary.gc_interval_p50_ms
-    if apart_ms is None or summary.missing_cycles > summary.cycles:
+    if apart_ms is None or summary.missing_cycles > summary.cycles or summary.cycles < _FEWEST:
         return ""
     # The log has times in whole milliseconds.
     apart = "under 1 ms" if apart_ms < 1 else milliseconds(apart_ms)

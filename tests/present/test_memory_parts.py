@@ -310,3 +310,37 @@ def parts_of(text: str) -> dict[str, tuple[str, ...]]:
     table = memory_parts(read_text(text).report())
     assert table is not None
     return {str(row[0]): tuple(map(str, row[1:])) for row in table.rows}
+
+
+PEAK = "MaxRSS = 2013265920\n"
+DOCKER = """CONTAINER ID   NAME         CPU %     MEM USAGE / LIMIT     MEM %
+9c1f2b7a8e11   thumbnailer  148.02%   1.874GiB / 2GiB       93.70%
+{}"""
+HEAP = "# runtime.MemStats\n# HeapAlloc = 148210432\n# Sys = 402653184\n# HeapReleased = 117440512\n# NumGC = 6123\n"
+
+
+def test_what_docker_charges_is_not_resident_memory() -> None:
+    with_peak = read_text(DOCKER.format(f"{HEAP}# {PEAK}"))
+    assert with_peak.memstats["rss_bytes"].to_list() == [None]
+    assert "(1,536 MiB at its peak, 80.0 % of RSS)" in shown(with_peak.report()).action
+    # Without any other size it is the nearest one, and the report says so.
+    alone = read_text(DOCKER.format(HEAP))
+    assert (
+        "charged to the container, with page cache, are taken for resident memory"
+        in " ".join(plain(document(alone.report())).split())
+    )
+
+
+def test_what_go_holds_is_compared_with_the_limit() -> None:
+    sizes = dump(Sys=400 << 20, HeapReleased=100 << 20, HeapAlloc=240 << 20)
+    said = shown(read_text(f"{sizes}GOMEMLIMIT=256MiB\n").report()).sentence
+    assert "The 300 MiB that Go holds are 44.0 MiB above GOMEMLIMIT (256 MiB)." in said
+
+
+def test_resident_memory_that_grows_without_the_heap_is_outside_go() -> None:
+    line = "Time: {}s Resident size: {}MB MemStats.Sys: {}MB MemStats.Alloc: 3.1MB MemStats.TotalAlloc: {}MB\n"
+    rows = [(0, 6.0, 8.0, 3.5), (51, 8.8, 9.1, 474.1), (358, 14.5, 12.1, 3280.3)]
+    found = shown(read_text("".join(line.format(*row) for row in rows)).report())
+    rose = "resident memory rose from 6.0 MiB to 14.5 MiB, 4.4 MiB more than what Go obtained"
+    assert rose in found.sentence
+    assert found.action.startswith("Find out what grows outside Go")

@@ -811,7 +811,7 @@ def test_a_comparison_says_which_side_was_thrashing() -> None:
 def test_several_dumps_do_not_ask_for_a_second_one() -> None:
     inputs = CORPUS / "inputs" / "memstats"
     several = plain(document(gca.read(inputs / "csv-header-go126.csv").report()))
-    assert "Since its start, GC has taken" in several
+    assert "Since the start of the program, GC has taken" in " ".join(several.split())
     assert "Only a second" not in several
     # The list of pauses in this excerpt ends inside.
     excerpt = (CORPUS / "wild" / "go68136-pprof-heap-debug1.log").read_text().rstrip()

@@ -182,7 +182,10 @@ def _warnings(
         cpu = intervals.select(pl.col("cpu_s").sum() / pl.col("length_s").sum()).item()
         most = "" if not cpu else f" It is at most the {cpu:.2g} cores that the process uses."
         if intervals["has_fraction"].any():
-            yield f"GC CPU is unknown because the start time of the process is unknown.{most}"
+            yield (
+                "GC CPU between the dumps is unknown because the start time of the process is "
+                f"unknown: GCCPUFraction is a mean since then.{most}"
+            )
         else:
             yield (
                 "GC CPU is unknown: the input has neither GCCPUFraction of MemStats nor the CPU "

@@ -38,7 +38,8 @@ class Memory(Plain):
     is what is free inside spans, without that too.
     `outside_mib` is what is resident beyond what Go holds, and `outside_first_mib` the most of that
     in the first half of the dumps; None of fewer than four dumps.
-    `resolution_mib` is the unit of the last printed digit. Without `dumps`, the sizes are of the
+    `num_gc` is the largest: a restart counts from 0. `resolution_mib` is the unit of the last
+    printed digit. Without `dumps`, the sizes are of the
     last line of the scavenger.
     """
 
@@ -183,7 +184,7 @@ def _memory(part: pl.DataFrame) -> Memory:
         rss_mib=last(mib("rss_bytes")),
         outside_first_mib=first_outside,
         outside_mib=last_outside,
-        num_gc=last(part["num_gc"]),
+        num_gc=_largest(part["num_gc"]),
         gcs_between=_difference(part["num_gc"]),
         elapsed_s=last(part["elapsed_s"]),
         makes=last(part["makes"]),

@@ -398,10 +398,11 @@ def of_last_times(messages: Iterable[Message]) -> Iterator[str]:
     known = [(float(of[1]), int(of[2])) for of in map(_OF_LAST_TIME.search, texts) if of]
     if known:
         most, cycles = max(known)[0], max(count for _, count in known)
+        ran = f"{cycles:,} {'cycle' if cycles == 1 else 'cycles'}"
         yield (
-            "CockroachDB counts GC in the ten seconds before each line "
-            f"({len(known):,} in the input): "
-            f"{cycles:,} cycles at most, and pauses for {most} % of the time at most."
+            "CockroachDB counts GC from line to line, usually ten seconds "
+            f"({len(known):,} lines in the input): {ran} at most, and pauses for {most} % of the "
+            "time at most."
         )
     if in_c := [of.groups() for of in map(_IN_C.search, texts) if of]:
         yield (

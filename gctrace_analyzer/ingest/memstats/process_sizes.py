@@ -53,7 +53,7 @@ _NAMES: tuple[tuple[str, str, int], ...] = (
     (r"Physical footprint(?=:)|\b(?:RES|(?i:RSS|resident(?: (?:set|memory))?(?: size)?))\b",
         "resident", _PRINTED),
     (rf"{_LINE}VmSize:", "virtual", _KIB),
-    (r"(?i:Maximum resident set size \(kbytes\)|VmHWM|\bmaxrss\b)", "peak", _KIB),
+    (r"(?i:Maximum resident set size \(kbytes\)|VmHWM|(?<!# )\bmaxrss\b)", "peak", _KIB),
     (r"Physical footprint \(peak\)|(?i:peak (?:RSS|resident\w*|memory))", "peak", _PRINTED),
     # What makes it up
     (rf"{_LINE}(?:RssAnon|Anonymous):", "anonymous", _KIB),
@@ -211,9 +211,13 @@ def added_to(part: Part, heap_mib: float | None = None) -> list[str]:
     ]
     if part.memstats is None or "pause_max_s" not in part.memstats.columns:
         notes += exposition.of_pauses(text)
-    rss = next((known[k] for k in ("resident", "anonymous", "charged") if k in known), None)
-    own = {"rss_bytes": rss, "rss_peak_bytes": known.get("peak")}
     dumps, frame = part.rows.get("memstats", []), part.memstats
+    rss = next((known[k] for k in ("resident", "anonymous") if k in known), None)
+    if rss is None and (dumps or frame is not None) and not _has_peak(part, known):
+        rss = known.get("charged")
+        charged = "charged to the container, with page cache, are taken for resident memory."
+        notes += [f"The {_mib(rss)} {charged}"] if rss else []
+    own = {"rss_bytes": rss, "rss_peak_bytes": known.get("peak")}
     is_all = not any(part.facts.found.values())
     if is_all and not notes:
         notes += alone(sizes(text, prose=False), heap_mib)
@@ -243,6 +247,15 @@ def added_to(part: Part, heap_mib: float | None = None) -> list[str]:
                 and (name not in frame.columns or frame[name].null_count() == len(frame))
             )
     return [f"{part.facts.name}: {text}" for text in notes]
+
+
+def _has_peak(part: Part, known: Mapping[str, int]) -> bool:
+    """Returns whether the largest resident size of the process is known."""
+    name, frame = "rss_peak_bytes", part.memstats
+    in_frame = frame is not None and name in frame.columns and frame[name].count() > 0
+    return (
+        "peak" in known or in_frame or any(name in row for row in part.rows.get("memstats", ()))
+    )
 
 
 _OF = {"limit": "memory_limit_bytes", "host": "memory_of_host_bytes"}

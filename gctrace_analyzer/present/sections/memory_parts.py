@@ -71,7 +71,7 @@ _MOST = 0.5
 _ALLOCATED = ("heap_alloc_bytes", "alloc_bytes")
 _IN_USE, _OBJECTS = "heap in use", "heap objects"
 _HEAP = (_IN_USE, _OBJECTS)
-_AT_LEAST = " (at least)"
+_AT_LEAST, _PEAK = " (at least)", " (peak)"
 
 _IN_WORDS = {"of RSS": "of RSS", "of Go": "of what Go holds", "of heap": "of the heap"}
 
@@ -140,7 +140,9 @@ def largest_part(report: Report) -> str:
         return ""
     size, of_all = _printed(part, total, _step(_last(report) or {}))
     least = "at least " * part.name.endswith(_AT_LEAST)
-    name = f"{part.name.removesuffix(_AT_LEAST)} ({least}{size}, {of_all} {_IN_WORDS[of]})"
+    size += " at its peak" * part.name.endswith(_PEAK)
+    name = part.name.removesuffix(_AT_LEAST).removesuffix(_PEAK)
+    name = f"{name} ({least}{size}, {of_all} {_IN_WORDS[of]})"
     return f"Most of the memory is {name}. What lowers it: {part.remedy}."
 
 
@@ -246,7 +248,7 @@ def _beyond_go(row: Mapping[str, int | None], go: str | None) -> Iterator[_Part]
     name = "" if is_known else _AT_LEAST
     if row["rss_bytes"] is None:
         # What Go obtained never shrinks, so what a peak has beyond it was not of Go.
-        name, of_go = " (peak)", _mib(row, "sys_bytes")
+        name, of_go = _PEAK, _mib(row, "sys_bytes")
     resident = _mib(row, "rss_bytes", "rss_peak_bytes")
     heap = [_mib(row, f"heap_{part}_bytes") for part in ("inuse", "free")]
     if resident is not None and of_go is None and None not in heap:

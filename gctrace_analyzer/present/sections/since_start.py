@@ -64,7 +64,7 @@ def _since_start(report: Report) -> Iterator[str]:
         # A ring of pauses alone does not cover the time since the start.
         only_ring = not cpu and row["gc_cycles"] is None and not row["stw_total_ms"]
         at, last = row["line_no"], report.analysis.tables["memstats"]["line_no"].max()
-        since = "Since its start"
+        since = "Since the start of the program" if report.verdict else "Since its start"
         if at != last and not report.is_scraped:
             since = f"From its start to the dump of {place(row['source'], at)}"
         yield f"{text[:1].upper()}{text[1:]}." if only_ring else f"{since}, {text}."

@@ -64,6 +64,10 @@ _HOLDS = (
     "To see what holds the heap, take a heap profile (`go tool pprof "
     "http://HOST:PORT/debug/pprof/heap`)."
 )
+_OUTSIDE = (
+    "Find out what grows outside Go: cgo, mmap, libraries of the system. No heap profile of Go "
+    "shows it; `/proc/PID/smaps` of Linux and VMMap of Windows do."
+)
 _RECORD_LATER = "To see what GC costs, record it again under load."
 _RECORD_TOO = "Add the log of the same run (GODEBUG=gctrace=1) to see what it costs."
 _LAST_WORDS = (
@@ -156,6 +160,8 @@ def _next_of_memory(report: Report) -> str:
         return _RECORD_LATER
     if part := largest_part(report):
         return f"{part} {_COSTS}"
+    if len(report.analysis.memory) == 1 and _grew_beyond_go(report.analysis.tables["memstats"]):
+        return f"{_OUTSIDE} {_COSTS}"
     needed = max(memory.needed_mib or 0.0 for memory in report.analysis.memory)
     is_profile = any(source.kind == "pprof" for source in report.analysis.log.sources)
     if needed < LEAST_MIB or is_profile:
@@ -337,7 +343,7 @@ def _sizes(report: Report) -> Iterator[str]:
                 f", at least {mib(beyond)} of it not in Go's count" if beyond > 0 else ""
             )
             resident = _resident(report.analysis.tables["memstats"], memory)
-            parts.append(f"{resident}{of_others}")
+            parts.append(resident + of_others * ("more than" not in resident))
     if text := "; ".join(parts):
         yield f"{text[0].upper()}{text[1:]}."
     for memory in known:
@@ -347,7 +353,18 @@ def _sizes(report: Report) -> Iterator[str]:
         has_parts = memory.needed_is != HEAP_ALLOCATED or has_idle or largest_part(report)
         if not has_parts and rest > max(LEAST_MIB, _MOST_KNOWN * sys):
             yield _UNNAMED.format(mib(rest))
+        yield from _above_limit(memory, report.analysis.settings.value("memory_limit_mib"))
     yield from _goals(report.analysis.tables["memstats"])
+
+
+def _above_limit(memory: Memory, limit_mib: float | str | None) -> Iterator[str]:
+    """Yields by how much a program is above its GOMEMLIMIT, which counts Sys - HeapReleased."""
+    if not isinstance(limit_mib, int | float) or None in (memory.sys_mib, memory.released_mib):
+        return
+    of_go = (memory.sys_mib or 0.0) - (memory.released_mib or 0.0)
+    if of_go > limit_mib:
+        above = f"{mib(of_go - limit_mib)} above GOMEMLIMIT ({mib(limit_mib)})"
+        yield f"The {mib(of_go)} that Go holds are {above}."
 
 
 def _resident(dumps: pl.DataFrame, memory: Memory) -> str:
@@ -355,9 +372,30 @@ def _resident(dumps: pl.DataFrame, memory: Memory) -> str:
     at_end = memory.rss_mib or 0.0
     if memory.dumps == 1:
         return f"{rounded(at_end, memory.resolution_mib)} were resident"
+    if (grew := _grew_beyond_go(dumps)) is not None:
+        first_mib, beyond_mib = grew
+        return (
+            f"resident memory rose from {mib(first_mib)} to {mib(at_end)}, {mib(beyond_mib)} more "
+            "than what Go obtained"
+        )
     most = float(dumps["rss_bytes"].cast(pl.Float64).max() or 0.0) / MIB  # type: ignore[arg-type]
     peak = f" ({rounded(most, memory.resolution_mib)} at most)" if most > at_end else ""
     return f"{rounded(at_end, memory.resolution_mib)} were resident at the end{peak}"
+
+
+def _grew_beyond_go(dumps: pl.DataFrame) -> tuple[float, float] | None:
+    """Returns what was resident at first, and by how much more it grew than Go, in MiB.
+
+    None if it did not grow by much, or most of that is memory that Go obtained.
+    """
+    sizes = dumps.select("rss_bytes", "sys_bytes").drop_nulls().cast(pl.Float64) / MIB
+    if len(sizes) < 2:
+        return None
+    first, last = sizes.row(0), sizes.row(-1)
+    growth, of_go = last[0] - first[0], max(last[1] - first[1], 0.0)
+    if last[0] < _CHANGED * first[0] or growth < 2 * of_go:
+        return None
+    return first[0], growth - of_go
 
 
 def _course(memory: Memory) -> str:

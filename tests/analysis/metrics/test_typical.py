@@ -209,7 +209,7 @@ def test_how_the_live_heap_is_estimated_is_said(
         ),
         (
             [{"gc_cycles": 20, "gc_cpu_share": None, "has_fraction": True}],
-            ["GC CPU is unknown because the start time of the process is unknown. It is at most the 1.2 cores "
+            ["GC CPU between the dumps is unknown because the start time of the process is unknown: GCCPUFraction is a mean since then. It is at most the 1.2 cores "
              "that the process uses."],
         ),
         (
