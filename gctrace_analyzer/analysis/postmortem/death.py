@@ -223,6 +223,11 @@ class Death:
         return self.is_job and (self.name is None or is_of_job(self.name, None))
 
     @property
+    def is_instance(self) -> bool:
+        """Whether a platform says of one of several instances, which it numbers, what it used."""
+        return "Ran out of memory (used over" in (self.error or "")
+
+    @property
     def is_virtual(self) -> bool:
         """Whether the limit is of virtual memory."""
         return VIRTUAL.search(self.error or "") is not None
@@ -244,7 +249,7 @@ class Death:
         With cgroup v2 a container is marked for any OOM kill in it (memory.events: oom_kill).
         """
         is_state = self.kind.startswith(("Container OOMKilled", "OOM kill in a container"))
-        hit = self.failcnt or self.used_bytes or self.is_job
+        hit = self.failcnt or self.used_bytes or self.is_job or self.is_instance
         return is_state and self.killer is None and not hit
 
     @property
@@ -259,6 +264,7 @@ class Death:
             if not self.is_unit:
                 is_pod = self.pod is not None and self.victim == self.pod
                 program = "The job" if self.is_only_job else "The program"
+                program = "The instance" if self.is_instance else program
                 program += OR_CHILD * self.may_be_child
                 return "A container of the pod" if is_pod else program
             return "The unit" if self.killer == "systemd-oomd" else "A process of the unit"

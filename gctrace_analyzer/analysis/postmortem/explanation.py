@@ -192,7 +192,8 @@ def _unproven(facts: Evidence) -> Explanation:
         advice, reading = remedies.FIND_SENDER, _NOT_OOM
     else:
         reading = _ANYONE if death.exit_code is None else _BY_CODE
-        advice = remedies.ADD_STATE if death.is_listed else remedies.KEEP_KERNEL_LOG
+        state = remedies.ADD_STATE.format(death.name or death.container_id or "NAME")
+        advice = state if death.is_listed else remedies.KEEP_KERNEL_LOG
     causes = (FIND_GROWTH,) if growth else ()
     return Explanation((reading, *growth), (advice, *causes), "cannot tell")
 

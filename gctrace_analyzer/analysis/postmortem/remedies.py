@@ -100,7 +100,7 @@ COMPARE_SIZE = (
     "are near each other, AWS Lambda killed it for memory, and it needs a larger size."
 )
 ADD_STATE = (
-    "Add the output of `docker inspect NAME` (`docker ps -a` has the names): it shows whether "
+    "Add the output of `docker inspect {}`: it shows whether "
     "memory ran out (OOMKilled) and the memory limit. If the container is gone, read the kernel's "
     "log of that minute (`journalctl -k`, `dmesg`)."
 )
@@ -378,6 +378,7 @@ def without_cycles(
     is_around = (
         facts.death.is_unit
         or facts.death.is_only_job
+        or facts.death.is_instance
         or is_pod
         or (victim or "").startswith("container ")
     )

@@ -40,7 +40,8 @@ HINT = (
 
 _LISTED = re.compile(
     # `docker ps` begins with the id and ends with the name, `docker compose ps` begins with it.
-    r"^(?:(?P<id>[0-9a-f]{12,64}) .{0,500}?Exited \(137\).{0,300} (?P<last>\S{1,200}) {0,9}$"
+    r"^(?:(?P<id>(?=[a-f]{0,64}\d)[0-9a-f]{6,64}) .{0,500}?Exited \(137\)"
+    r".{0,300} (?P<last>\S{1,200}) {0,9}$"
     r"|(?P<name>[A-Za-z0-9][\w.-]*) .{0,500}?Exited \(137\))"
 )
 _EXITED = re.compile(r"^(?:Container )?(?P<name>[A-Za-z0-9][\w.-]*) exited with code 137\b")

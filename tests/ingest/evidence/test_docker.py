@@ -192,6 +192,7 @@ def test_other_objects_are_no_states_of_containers(text: str) -> None:
     [
         ('3f2a1b4c5d6e   api:1.2   "/api"   2 hours ago   Exited (137) 3 minutes ago   shop-api-1', "shop-api-1"),
         ('3f2a1b4c5d6e   api:1.2   "/api"   2 hours ago   Exited (137) 3 minutes ago   80/tcp   api  ', "api"),
+        ('3fd9c1   api:1.2   "/api"   2 hours ago   Exited (137) 3 minutes ago   api', "api"),
         ('shop-api-1   api:1.2   "/api"   api   2 hours ago   Exited (137) 3 minutes ago', "shop-api-1"),
         ("api-1 exited with code 137", "api-1"),
         ("api-1 exited with code 137 (restarting)", "api-1"),
@@ -205,7 +206,7 @@ def test_a_container_that_exited_with_137_may_have_been_killed_for_memory(
     assert (state["name"], state["exit_code"], state["signal"]) == (name, 137, "KILL")
     (death,) = run.post_mortems()
     assert (death.proven, death.victim) == (False, name)
-    assert "`docker inspect NAME`" in death.advice[0]
+    assert f"`docker inspect {name}`" in death.advice[0]
 
 
 @pytest.mark.parametrize(
@@ -250,3 +251,32 @@ def test_events_of_an_old_docker_are_those_of_a_container() -> None:
     text = f"docker run -m 100M ubuntu\n{at}oom\n{at}die\n"
     (death,) = read_text(text).post_mortems()
     assert (death.victim, death.limit_mib) == ("container 2424f0...a89", 100)
+
+
+FREE = (
+    "              total        used        free      shared  buff/cache   available\n"
+    "Mem:           15Gi        12Gi       {free}       1.0Mi        2.8Gi        {left}\n"
+    "Swap:         2.0Gi       {swap}          0B\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("free", "left", "swap", "said"),
+    [
+        (
+            "156Mi",
+            "2.4Gi",
+            "2.0Gi",
+            "16 % of the memory was available and 100 % of swap in use",
+        ),
+        ("156Mi", "400Mi", "0B", "2.6 % of the memory was available: the host was short of"),
+        ("9.1Gi", "12Gi", "0B", None),
+    ],
+)
+def test_free_next_to_a_sigkill_shows_whether_the_host_was_short(
+    free: str, left: str, swap: str, said: str | None
+) -> None:
+    table = FREE.format(free=free, left=left, swap=swap)
+    shown = " ".join(str(read_text(f"Killed\n{table}").summary()).split())
+    assert ("`free`" in shown) == bool(said)
+    assert (said or "") in shown

@@ -1015,3 +1015,15 @@ def test_of_several_programs_that_a_shell_names_none_is_the_one_of_the_job() -> 
     shell = "slurm_script: line {0}:  {0} Killed                  ./p{0}\n"
     run = read_text(shell.format(1) + shell.format(2) + OF_SLURM)
     assert "A process in the job" in " ".join(str(run.summary()).split())
+
+
+def test_the_number_of_an_instance_is_no_program() -> None:
+    run = read_text(
+        "==> Instance failed: 7xk2p\n"
+        "Ran out of memory (used over 512MB) while running your code.\n"
+    )
+    (death,) = run.post_mortems()
+    headline = " ".join(str(run.summary()).split())
+    assert "The instance 7xk2p was killed because memory ran out" in headline
+    assert "or else its host" not in headline
+    assert death.advice[0].startswith("If the program in it is written in Go, set GOMEMLIMIT=")
