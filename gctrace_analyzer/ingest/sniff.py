@@ -112,6 +112,18 @@ _OF_CRASH = (
     "running. No GC setting changes that."
 )
 
+_NO_THREAD = re.compile(
+    r"^[\s>]*runtime: failed to create new OS thread \(have (?P<have>\d{1,9}) already",
+    re.MULTILINE,
+)
+_OF_THREADS = (
+    "The program had {:,} threads, and the system refused another one. Limits of threads: "
+    "`ulimit -u`, pids.max of the cgroup (TasksMax= of systemd, --pids-limit of Docker) and "
+    "kernel.threads-max. Find out what so many threads wait in, system calls or cgo: the whole "
+    "traceback shows it (goroutines in `[syscall]`). No GC setting changes that."
+)
+"""newosproc of runtime/os_linux.go prints it if clone fails, with EAGAIN at a limit."""
+
 _FOREIGN = (
     (
         "the log of a Java VM",
@@ -260,7 +272,8 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
         "    GODEBUG=gctrace=1 ./server 2> run.log"
     )
     if seen == _CRASH:
-        hint = _OF_CRASH
+        threads = _NO_THREAD.search(text)
+        hint = _OF_THREADS.format(int(threads["have"])) if threads else _OF_CRASH
     elif _KILL_IN_WORDS.search(text):
         seen, hint = "words about an OOM kill, without a record of it", _NOT_FETCHED[0][2]
         if _OOMD.search(text):

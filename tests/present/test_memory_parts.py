@@ -344,3 +344,10 @@ def test_resident_memory_that_grows_without_the_heap_is_outside_go() -> None:
     rose = "resident memory rose from 6.0 MiB to 14.5 MiB, 4.4 MiB more than what Go obtained"
     assert rose in found.sentence
     assert found.action.startswith("Find out what grows outside Go")
+
+
+def test_an_empty_heap_profile_is_named() -> None:
+    for rate, found in ((0, True), (1048576, False)):
+        run = read_text(f"heap profile: 0: 0 [0: 1] @ heap/{rate}\n\n{HEAP}")
+        said = " ".join(plain(document(run.report())).split())
+        assert ("profile in the input is empty: its rate is 0" in said) is found

@@ -43,6 +43,9 @@ _IN_GIB_FROM = 10.0
 _LARGEST, _FEWEST = 3, 2
 """Rows that are quoted, and rows that are a table without its header."""
 
+_EMPTY = re.compile(r"^heap profile: \d+: \d+ \[\d+: \d+\] @ heap/0\s*$", re.MULTILINE)
+"""The number after `heap/` is twice MemProfileRate (writeHeapInternal of runtime/pprof)."""
+
 _SINCE_START = ": all that was allocated since the start, not what is held"
 _OF_MALG = (
     " runtime.malg allocates goroutines, which Go keeps for later ones: it shows how many there "
@@ -62,6 +65,11 @@ def of_table(text: str, whole: str) -> Iterator[str]:
         text: the output, with anything around it.
         whole: how much memory the process has, as a clause; empty if it is unknown.
     """
+    if _EMPTY.search(text):
+        yield (
+            "The heap profile in the input is empty: its rate is 0 (heap/0; "
+            "runtime.MemProfileRate), so nothing was sampled."
+        )
     totals = [(match.start(), match[match.lastindex or 0]) for match in _TOTAL.finditer(text)]
     totals = totals or [(0, "")]
     ends = [*(begin for begin, _ in totals[1:]), len(text)]
