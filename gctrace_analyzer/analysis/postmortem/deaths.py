@@ -61,7 +61,13 @@ def deaths(tables: Mapping[str, pl.DataFrame]) -> list[Death]:
     left += [each for each in ended if is_all or (each.unit or "").partition(".")[0] in traced]
     if not kills and len(tables["oom_invocations"]):
         # The kernel killed something, and one line of it is not in the input.
-        left = [each if each.proven else replace(each, oom_killer_ran=True) for each in left]
+        of_host = (tables["oom_invocations"]["scope"] == "global").all()
+        left = [
+            each
+            if each.proven
+            else replace(each, oom_killer_ran=True, scope="global" if of_host else each.scope)
+            for each in left
+        ]
     return [*kills, *left, *_fatal(tables["runtime_fatal"])]
 
 

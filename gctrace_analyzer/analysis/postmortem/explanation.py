@@ -158,6 +158,7 @@ _MOST_LIKELY = (
     "Memory most likely ran out: what is missing is the kernel's line that names the victim "
     '("Killed process").'
 )
+_OF_HOST = "The OOM killer ran because the host had no memory left, not at a container's limit."
 _NO_PROOF = "Nothing in the input proves that memory ran out."
 _ANYONE = "Any process may have sent SIGKILL."
 _BY_PARENT = (
@@ -181,7 +182,8 @@ def _unproven(facts: Evidence) -> Explanation:
         if advice in (remedies.FIND_PROBE, remedies.FIND_HANG):
             reading += _cost(facts.minute)
     elif death.oom_killer_ran:
-        advice, reading = remedies.KEEP_KERNEL_LOG, _MOST_LIKELY
+        of_host = f" {_OF_HOST}" if death.scope == "global" else ""
+        advice, reading = remedies.KEEP_KERNEL_LOG, f"{_MOST_LIKELY}{of_host}"
     elif death.is_child:
         advice, reading = _FIND_PARENT, _BY_PARENT
     elif "Runtime exited" in (death.error or ""):

@@ -152,8 +152,10 @@ class _Reader:
         if "panic" in match.string:
             incident.facts["panicked"] = True
 
-    def without_victim(self, _: re.Match[str], about: Row) -> None:
-        self.without_victims.append(about | {"scope": "global"})
+    def without_victim(self, match: re.Match[str], about: Row) -> None:
+        # The group `/` is the whole node.
+        of = {"scope": "global"} if match["group"] is None else {"scope": "memcg"}
+        self.without_victims.append(about | of | {"oom_memcg": match["group"]})
 
     def header(self, match: re.Match[str], about: Row) -> None:
         self.columns[about["host"]] = ["uid", *match["rest"].split()]

@@ -135,7 +135,10 @@ REPORTS = {
     ),
 }
 """The kernel's kills, without sizes, as others print them: oomkill is of bcc and bpftrace."""
-KUBELET_ALONE = re.compile(r"System OOM encountered(?!,)|Created an OOM event in contain")
+KUBELET_ALONE = re.compile(
+    r"System OOM encountered(?!,)|"
+    r"Created an OOM event in contain(?:er \\{0,2}\"(?P<group>/[^\"\\]{1,300}))?"
+)
 """What the kubelet says of a kill that it reads in the kernel's log, without the victim."""
 NOTHING_KILLABLE = ("no killable processes", "deadlocked on memory")
 CONSTRAINED = {"CONSTRAINT_CPUSET": "cpuset", "CONSTRAINT_MEMORY_POLICY": "mempolicy"}

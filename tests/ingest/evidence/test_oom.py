@@ -772,3 +772,20 @@ def test_lines_of_other_times_are_of_other_kills() -> None:
         kill.format("113559.166744", 8),
     ]
     assert read_text("\n".join(lines)).oom_kills["oom_memcg"].to_list() == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("group", "is_host"),
+    [("/", True), ("/kubepods/burstable/pod1b2c3d4e-0000-4aaa-8bbb-0123456789ab", False)],
+)
+def test_an_oom_event_of_the_kubelet_is_that_of_its_group(group: str, is_host: bool) -> None:
+    run = read_text(
+        "Oct 10 17:41:58 n kubelet[4991]: I1010 17:41:57.858757    4991 manager.go:1126] Created "
+        f'an OOM event in container "{group}" at 2017-10-10 17:41:57 +0000 UTC\n'
+        "Oct 10 17:41:58 n app[1]: exit status 137\n"
+        "Killed\n"
+    )
+    [ran] = run.table("oom_invocations").to_dicts()
+    assert ran["scope"] == ("global" if is_host else "memcg")
+    said = " ".join(text for death in run.post_mortems() for text in death.reading)
+    assert ("because the host had no memory left" in said) == is_host
