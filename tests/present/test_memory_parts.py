@@ -351,3 +351,13 @@ def test_an_empty_heap_profile_is_named() -> None:
         run = read_text(f"heap profile: 0: 0 [0: 1] @ heap/{rate}\n\n{HEAP}")
         said = " ".join(plain(document(run.report())).split())
         assert ("profile in the input is empty: its rate is 0" in said) is found
+
+
+def test_a_limit_from_a_dump_says_what_it_leaves_out() -> None:
+    kill = (
+        "[88123.1] Out of memory: Killed process 2211 (cockroach) total-vm:22012344kB, "
+        "anon-rss:6812344kB, file-rss:0kB, shmem-rss:0kB, UID:1000 pgtables:18012kB\n"
+    )
+    line = COCKROACH.format("2.8 GiB/3.1 GiB CGO alloc/total").replace("I17", "I24")
+    action = shown(read_text(line + kill).report()).action
+    assert "(90 % of its memory at the kill less 3,379 MiB outside Go)" in action

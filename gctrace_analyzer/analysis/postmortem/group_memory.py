@@ -264,7 +264,8 @@ def below_size(facts: Evidence, settings: Settings) -> str:
     """Returns a GOMEMLIMIT below what a Go program had, of which Go's part may be unknown."""
     had, outside = facts.memory.resident_mib or 0.0, settings.value("off_heap_mib")
     release = "" if settings.value("go_version") else " and its Go is 1.19 or later"
-    had_is = "its memory at the kill" if outside is None else "what Go had at the kill"
+    of_others = "" if outside is None else f" less {size_text(outside)} outside Go"
+    had_is = f"its memory at the kill{of_others}"
     least = int(MOST_OF_LIMIT * (had - float(outside or 0.0)))
     return (
         f"To buy time, set GOMEMLIMIT={least}MiB (90 % of {had_is}), if its live heap is "
