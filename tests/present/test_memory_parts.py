@@ -361,3 +361,10 @@ def test_a_limit_from_a_dump_says_what_it_leaves_out() -> None:
     line = COCKROACH.format("2.8 GiB/3.1 GiB CGO alloc/total").replace("I17", "I24")
     action = shown(read_text(line + kill).report()).action
     assert "(90 % of its memory at the kill less 3,379 MiB outside Go)" in action
+
+
+def test_the_live_heap_of_a_dump_is_said() -> None:
+    text = f"/gc/heap/goal:bytes {80 << 20}\n/gc/heap/live:bytes {38 << 20}\n"
+    text += f"/memory/classes/heap/objects:bytes {56 << 20}\n/memory/classes/total:bytes {117 << 20}\n"
+    said = shown(read_text(text).report()).sentence
+    assert "The heap goal was 80.0 MiB, with a live heap of 38.0 MiB." in said

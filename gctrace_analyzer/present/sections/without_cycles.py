@@ -411,7 +411,7 @@ def _course(memory: Memory) -> str:
 
 
 def _goals(dumps: pl.DataFrame) -> Iterator[str]:
-    """Yields the range of the heap goals, and in what time they were dumped."""
+    """Yields the range of the heap goals, in what time they were dumped, and the last live heap."""
     goals = dumps["next_gc_bytes"].drop_nulls() / MIB
     if goals.is_empty():
         return
@@ -420,7 +420,13 @@ def _goals(dumps: pl.DataFrame) -> Iterator[str]:
     span = at[-1] - at[0] if len(at) else 0.0
     when = f" within {duration(span)}" if span else ""
     ends = low if low == high else f"{low.removesuffix(' MiB')} to {high}"
-    yield f"The heap goal was {ends}{when}."
+    live = dumps["heap_live_bytes"].drop_nulls() / MIB
+    of_live = (
+        ""
+        if live.is_empty()
+        else f", with a live heap of {mib(live[-1])}{' at last' * (len(live) > 1)}"
+    )
+    yield f"The heap goal was {ends}{when}{of_live}."
 
 
 def figures_of_deaths(report: Report) -> list[KeyFigure]:
