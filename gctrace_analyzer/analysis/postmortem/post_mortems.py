@@ -254,7 +254,9 @@ def _limit(death: Death, settings: Settings) -> Limit:
         of = f"the limit of {short_name(death.group)}" if death.group else "its limit"
         return Limit(limit / MIB, of)
     if (given := settings.value("container_limit_mib")) is not None:
-        return Limit(given, "the container's limit")
+        is_unit = (death.unit or "").endswith(".service")
+        of = f"the limit of {death.unit}" if is_unit else "the container's limit"
+        return Limit(given, of)
     return Limit()
 
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.testing import read_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 GROUP = "/system.slice/billing-api.service"
 ID = "3f4e8b7d2a1c" * 5 + "3f4e"
@@ -116,3 +121,14 @@ def test_a_setting_that_is_tried_after_the_kill_is_not_that_of_the_killed_progra
     kill = KILL.format(group=GROUP, comm="billing-api", kb=1988 * 1024)
     [death] = read_text(f"{kill}$ GOMEMLIMIT=900MiB ./billing-api\n").post_mortems()
     assert "900 MiB" not in " ".join(death.reading)
+
+
+def test_the_settings_of_the_unit_may_be_in_another_input(tmp_path: Path) -> None:
+    kill = KILL.format(group=GROUP, comm="billing-api", kb=1988 * 1024) + ENDS
+    journal, shown = tmp_path / "journal.log", tmp_path / "show.txt"
+    journal.write_text(kill)
+    shown.write_text(SHOW.replace("{limit}", "1800MiB"))
+    [death] = gca.read(journal, shown).post_mortems()
+    assert "the limit of billing-api.service: 2,048 MiB" in death.reading[0]
+    assert "GOMEMLIMIT was 1,800 MiB" in death.reading[-1]
+    assert not advised_mib(" ".join(death.advice))
