@@ -26,6 +26,7 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds, with_promi
 from gctrace_analyzer.analysis.timeline import episodes as episodes_of
 from gctrace_analyzer.analysis.timeline import segments as segments_of
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
+from gctrace_analyzer.ingest.evidence.message import STATED
 from gctrace_analyzer.ingest.processes import longest_process
 from gctrace_analyzer.ingest.rows import column_of, compact, is_long, of_process, where
 from gctrace_analyzer.ingest.sniff import runs_benchmarks
@@ -455,13 +456,14 @@ class Analysis:
     @cached_property
     def post_mortems(self) -> tuple[PostMortem, ...]:
         """An explanation of every process killed for memory."""
-        if all(self.log.tables[name].is_empty() for name in schema.REPORTS_OF_DEATHS):
+        states = self.tables["container_states"].filter(pl.col("event").ne_missing(STATED))
+        tables = {**self.tables, "container_states": states}
+        if all(tables[name].is_empty() for name in schema.REPORTS_OF_DEATHS):
             return ()  # most logs report no death, and need not load what explains one
         from gctrace_analyzer.analysis.postmortem.post_mortems import post_mortems
 
-        deaths = post_mortems(
-            self.log, self._given, self.settings_of, lambda: self.enriched, self.dumps.of
-        )
+        of = (self.log, self._given, self.settings_of, lambda: self.enriched, self.dumps.of)
+        deaths = post_mortems(*of)
         return tuple(deaths if self.profiled is None else self.profiled.explaining(deaths))
 
     @cached_property

@@ -335,8 +335,7 @@ def complete_part(part: Part, clock: Clock) -> list[str]:
     notes = [*part.undated, *_add_rows_of_messages(part)]
     part.facts.wrappers, part.facts.found = dict(part.wrappers), part.counts()
     part.facts.profiles_at = sniff.profiles_at(part.beginning)
-    toolchain = sniff.of_toolchain(part.beginning) if any(map(len, part.cycles)) else None
-    return [*notes, toolchain] if toolchain else notes
+    return [*notes, *sniff.of_program(part.rows, part.beginning, part.cycles)]
 
 
 def _add_times(part: Part, clock: Clock) -> list[str]:

@@ -9,13 +9,17 @@ from gctrace_analyzer import core
 from gctrace_analyzer.errors import BadSettingError, NoDataError
 from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.ingest.evidence import words
+from gctrace_analyzer.ingest.evidence.message import STATED
 from gctrace_analyzer.ingest.memstats import csv
 from gctrace_analyzer.ingest.metrics import layouts
 from gctrace_analyzer.ingest.wrappers import csv_export, journal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
+    import polars as pl
+
+    from gctrace_analyzer.ingest.evidence.message import Rows
     from gctrace_analyzer.ingest.sources import SourceFacts
 
 SNIFF_BYTES = 1 << 16
@@ -344,6 +348,35 @@ def of_toolchain(text: str) -> str | None:
 
 
 _MOST_COMMANDS = 3
+
+_VERSION = re.compile(
+    r"(?:\b(?:on|with|using|under|runtime)[ :=]{1,2}go|^\W{0,9}go(?=1\.\d{1,2} gctrace))"
+    r"(?P<version>1\.\d{1,2}(?:\.\d{1,3})?)(?![\w.-])",
+    re.MULTILINE,
+)
+"""What programs print of runtime.Version() at their start, and the heading of a paste."""
+
+
+def of_program(rows: Rows, text: str, cycles: Sequence[pl.DataFrame]) -> Iterator[str]:
+    """Adds the Go version that a log of one program states; yields whose cycles these may be.
+
+    Args:
+        rows: rows of tables, to which the version is added if nothing else states one.
+        text: the beginning of the log.
+        cycles: its cycles; without any, nothing is done.
+    """
+    if not any(map(len, cycles)):
+        return
+    named = {match["version"]: match.start("version") for match in _VERSION.finditer(text)}
+    states = rows.setdefault("container_states", [])
+    begun = sum(int(frame["gc_num"].eq(1).sum()) for frame in cycles)
+    if len(named) == 1 and len(states) < 2 and begun < 2:
+        (version, begin), *_ = named.items()
+        if not states:
+            states.append({"line_no": text.count("\n", 0, begin) + 1, "event": STATED})
+        states[0].setdefault("go_version", version)
+    if toolchain := of_toolchain(text):
+        yield toolchain
 
 
 def runs_benchmarks(notes: Iterable[str]) -> bool:

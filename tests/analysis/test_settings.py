@@ -20,6 +20,7 @@ from gctrace_analyzer.analysis.settings.known import (
 )
 from gctrace_analyzer.analysis.settings.of_containers import container_of
 from gctrace_analyzer.analysis.settings.releases import go_version
+from gctrace_analyzer.testing import read_text
 from gctrace_analyzer.units import MIB
 from tests.conftest import SAMPLES
 from tests.helpers.logs import KILL, logfile, records
@@ -362,7 +363,8 @@ def test_a_go_version_that_never_printed_these_lines_is_ignored(
 ) -> None:
     run = gca.read(SAMPLES / f"{log}.log", go_version=version)
     notes = [each for each in run.summary().warnings if "was given" in each]
-    assert run.settings.value("go_version") == (version if lines is None else None)
+    stated = gca.read(SAMPLES / f"{log}.log").settings.value("go_version")
+    assert run.settings.value("go_version") == (version if lines is None else stated)
     assert len(notes) == (lines is not None)
     if lines is not None:
         expected = (
@@ -390,3 +392,19 @@ def test_memory_outside_the_heap_is_known_only_from_exact_sizes(
     assert (
         gca.read(io.BytesIO(f"{line}\n".encode())).settings.off_heap_mib is not None
     ) is is_known
+
+
+@pytest.mark.parametrize(
+    ("first", "version"),
+    [
+        ("2026/11/28 17:55:02 starting api on go1.20.14 GOMAXPROCS=2", "1.20.14"),
+        ("go1.20 gctrace:", "1.20"),
+        ("built with toolchain /usr/local/go1.20.14/bin", None),
+        ("it is fast on go1.20 and slow on go1.21", None),
+    ],
+)
+def test_the_go_version_that_a_log_names_is_its_own(first: str, version: str | None) -> None:
+    run = read_text("\n".join((first, *records(30), "")))
+    assert run.settings.value("go_version") == version
+    shown = run.report().facts[1]
+    assert shown == (f"go{version}" if version else "go1.18+")

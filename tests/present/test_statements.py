@@ -530,7 +530,7 @@ def test_a_batch_job_that_ends_later_under_the_advised_setting_is_told_so() -> N
 
 
 def test_the_command_that_tests_a_setting_is_named_once() -> None:
-    report = gca.read(SAMPLES / "steady-go1.9.log").report()
+    report = gca.read(SAMPLES / "steady-go1.14.log").report()
     shown = " ".join(plain(document(report)).split())
     assert "Confidence low" in shown
     assert shown.count("gctrace-analyze measure") == 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import polars as pl
 
 from gctrace_analyzer import units
-from gctrace_analyzer.analysis.settings.of_containers import container_of
+from gctrace_analyzer.analysis.settings.of_containers import container_of, stated_version
 from gctrace_analyzer.analysis.settings.printed import as_lines
 from gctrace_analyzer.analysis.settings.releases import (
     go_version,
@@ -208,17 +208,22 @@ def known(
     everyone = tables["processes"] if all_processes is None else all_processes
     found = {field.name: getattr(given, field.name) for field in fields(given)}
     memstats = tables["memstats"]
+    version = stated_version(tables["container_states"], tables["processes"])
+    stated = {"go_version": Known(*version)} if version else {}
     for source in (
         _of_container(container_of(tables["container_states"], tables["processes"])),
         *_of_kills(tables, everyone),
         _of_metrics(memstats, tables["processes"]),
         _of_cycles(tables["cycles"], tables["processes"]),
+        stated,
     ):
         found |= {name: each for name, each in source.items() if found[name] is None}
     if given.off_heap_mib is None:
         found |= _off_heap(memstats, Settings(**found).value("go_version"))
     if contradicted_version(known := Settings(**found), tables["processes"]) is not None:
-        return replace(known, go_version=None)
+        known = replace(known, go_version=stated.get("go_version"))
+        if contradicted_version(known, tables["processes"]) is not None:
+            return replace(known, go_version=None)
     return known
 
 

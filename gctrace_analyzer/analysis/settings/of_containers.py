@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gctrace_analyzer.analysis.settings import program_names
-from gctrace_analyzer.ingest.evidence.message import BELOW
+from gctrace_analyzer.ingest.evidence.message import BELOW, STATED
 from gctrace_analyzer.ingest.evidence.wordings import VIRTUAL
 from gctrace_analyzer.ingest.processes import longest_process
 from gctrace_analyzer.ingest.rows import where
@@ -41,6 +41,7 @@ def container_of(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str,
         for row in containers.iter_rows(named=True)
         # The limit of a group of several is not that of one, nor one of virtual memory of size.
         if row["event"] != BELOW
+        and (row["event"] != STATED or any(row[name] is not None for name in _OF_CONTAINERS))
         and not VIRTUAL.search(row["error"] or "")
         and (longest is None or is_of(longest, row) is not False)
     ]
@@ -58,6 +59,16 @@ def container_of(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str,
         )
 
     return max(rows, key=rank, default=None)
+
+
+def stated_version(states: pl.DataFrame, processes: pl.DataFrame) -> tuple[str, str] | None:
+    """Returns the Go version that the logs of these processes name, if it is one, and where."""
+    rows = states.filter(event=STATED).drop_nulls("go_version")
+    rows = rows.join(processes[["source"]].unique(), on="source", how="semi")
+    if rows["go_version"].n_unique() != 1:
+        return None
+    row = rows.row(0, named=True)
+    return row["go_version"], f"{PurePath(str(row['source'])).name}:{row['line_no']}"
 
 
 def is_of(process: Mapping[str, Any], container: Mapping[str, Any]) -> bool | None:

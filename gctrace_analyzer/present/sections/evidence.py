@@ -438,7 +438,10 @@ def settings(report: Report) -> str | None:
     """Returns GOGC, limits and other known settings by their sources."""
     names = NAMES | {"go_version": "Go", "off_heap_mib": "off-heap memory"}
     of: dict[str, list[str]] = {}
-    for name, known in report.analysis.settings.to_dict().items():
+    given = report.analysis.settings.to_dict()
+    if {name for name, known in given.items() if known["value"] is not None} == {"go_version"}:
+        return None  # the first line has it
+    for name, known in given.items():
         if known["value"] is not None:
             text = f"{names[name]} {written(name, known['value'])}"
             of.setdefault(known["source"], []).append(text)
