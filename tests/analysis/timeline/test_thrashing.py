@@ -110,8 +110,8 @@ def test_the_figures_of_an_episode_by_hand(tmp_path: Path) -> None:
     # Half a CPU second per second of two; idle marking takes a twentieth of these.
     assert row["gc_cpu_share"] == pytest.approx(0.5 / 2)
     assert row["gc_cpu_nonidle_share"] == pytest.approx(0.25 / 0.95)
-    # 100 cycles at 40 per second: the program started 2.5 s before the first scrape.
-    assert (row["start_s"], row["end_s"]) == (2.5, 2.5 + (SCRAPES - 1) * EVERY_S)
+    # From the first scrape on: when the program started is not in the input.
+    assert (row["start_s"], row["end_s"]) == (0.0, (SCRAPES - 1) * EVERY_S)
     assert (row["first_gc"], row["last_gc"]) == (101, 100 + 40 * (SCRAPES - 1) * EVERY_S)
     assert row["active_share"] == 1
     assert row["source"].endswith("metrics")
