@@ -118,7 +118,8 @@ class _Columns:
                 for ring, cycles in zip(rings, counts, strict=True)
             ]
             self._put("last_pause_ns", rows, last)
-            if "PauseEnd" not in keys:
+            if "PauseEnd" not in keys or len(rows) == 1:
+                # Of several dumps, the times of the pauses show what is new in each.
                 self._add_pauses(rows, rings)
         elif "Pause" in keys or "PauseQuantiles" in keys:
             # debug.GCStats has the newest pause first.

@@ -55,3 +55,12 @@ def test_fields_that_are_not_known_and_texts_without_a_number_are_ignored() -> N
         "name": "x",
     }
     assert from_record(record) == {"heap_alloc_bytes": 5, "heap_sys_bytes": 6, "num_gc": 3}
+
+
+def test_the_pauses_of_a_single_dump_are_those_of_its_cycles() -> None:
+    pauses = [30_000, 1_440_000, 120_000]
+    ring = [*pauses, *[0] * 253]
+    dump = {"NumGC": 3, "PauseTotalNs": sum(pauses), "HeapAlloc": 1 << 20}
+    text = json.dumps({**dump, "PauseNs": ring, "PauseEnd": [10**18 + each for each in ring]})
+    (row,) = read_text(text).table("memstats").to_dicts()
+    assert (row["pause_max_s"], row["last_pause_ns"]) == (0.00144, 120_000)

@@ -214,7 +214,7 @@ def test_memory_of_the_kernel_stands_next_to_what_is_charged() -> None:
         ("VmRSS:\t 30000 kB\n", "29.3 MiB were resident; the heap of these cycles was 11.0 MiB at most."),
         (
             "NAME  CPU %  MEM USAGE / LIMIT  MEM %\napp  1%  1GiB / 2GiB  50%\n",
-            "1,024 MiB were charged to the container, files included",
+            "1,024 MiB were charged to the control group, files included",
         ),
         (f"{PS}a 1 0 0 9 2048 ? S 1 0 a\nb 2 0 0 9 4096 ? S 1 0 b\n", None),
         ("VmRSS is what counts\n", None),
@@ -315,7 +315,7 @@ def test_what_kubectl_top_shows_stands_next_to_the_heap_of_cycles() -> None:
     (note,) = [
         text
         for text in read_text(f"{TOP_OF_POD}{LINES['gc18']}\n").summary().warnings
-        if "1,545 MiB were charged to the container" in text
+        if "1,545 MiB were charged to the control group" in text
     ]
     assert "outside Go" in note
 
