@@ -361,3 +361,14 @@ def test_the_files_of_a_control_group_are_read_next_to_metrics(files: str) -> No
     assert "Its control group used 500 MiB of its 500 MiB (100 %)" in said
     assert "hit that 18,231 times" in said
     assert "were resident" in said
+
+
+@pytest.mark.parametrize(("last", "said"), [(240, True), (150, False), (40, False)])
+def test_memory_that_rises_from_dump_to_dump_is_named(last: int, said: bool) -> None:
+    sizes = ((100, 4), ((100 + last) // 2, 9), (last, 13))
+    text = "".join(
+        f"2026/11/28 10:00:{10 * n:02} Alloc = {alloc} MiB\tSys = 300 MiB\tNumGC = {cycles}\n"
+        for n, (alloc, cycles) in enumerate(sizes)
+    )
+    sentence = verdict.shown(read_text(text).report()).sentence
+    assert (f"The heap allocated rose from 100 MiB to {last} MiB in 20 s." in sentence) is said

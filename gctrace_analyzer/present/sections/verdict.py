@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.ingest.evidence.words import OF_CRASH
 from gctrace_analyzer.present.document import Statement
 from gctrace_analyzer.present.format import printable
-from gctrace_analyzer.present.sections.without_cycles import no_verdict
+from gctrace_analyzer.present.sections.without_cycles import no_verdict, rise
 
 if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
@@ -44,6 +44,7 @@ def shown(report: Report) -> Statement:
     if verdict.start_s is not None:
         when = f", when {verdict.changed}" if verdict.changed else ""
         parts.append(f"It began at {report.moment(verdict.process, verdict.start_s)}{when}.")
+    parts.extend(rise(report))
     level, action = verdict.level, verdict.action
     if (crash := crash_of(report)) and level in ("ok", "info"):
         level, action = "warn", _AFTER_CRASH

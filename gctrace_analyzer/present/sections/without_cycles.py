@@ -398,6 +398,22 @@ def _grew_beyond_go(dumps: pl.DataFrame) -> tuple[float, float] | None:
     return first[0], growth - of_go
 
 
+def rise(report: Report) -> Iterator[str]:
+    """Yields how the memory of the only program rose between dumps, where no finding says it."""
+    found = {finding.name for finding in report.analysis.findings}
+    if len(report.analysis.memory) != 1 or not report.analysis.by_dumps or found & _OF_GROWTH:
+        return
+    memory = report.analysis.memory[0]
+    course, named = _course(memory), memory.needed_is or ""
+    if course.startswith("rose") and (memory.needed_mib or 0.0) > LEAST_MIB:
+        subject = named if named.startswith("the ") else f"the {named}"
+        span = f" in {duration(memory.elapsed_s)}" if memory.elapsed_s else ""
+        yield f"{subject[0].upper()}{subject[1:]} {course}{span}."
+
+
+_OF_GROWTH = {"live-heap-growth", "off-heap-growth"}
+
+
 def _course(memory: Memory) -> str:
     """Returns how the memory that the program needs changed from the first dump to the last."""
     first, last, most = memory.needed_first_mib, memory.needed_mib, memory.needed_max_mib
