@@ -130,8 +130,8 @@ class Live:
             # Not those of the lines that are kept
             given = {name: getattr(input_.facts, name) for name in _OF_BYTES}
             part.facts = replace(part.facts, **given)
-            notes += complete_part(part, self._options.clock)
             part.beginning = input_.beginning.decode(errors="replace")
+            notes += complete_part(part, self._options.clock)
             notes += with_sizes(part)
             parts.append(part)
         if dropped := sum(input_.dropped_cycles for input_ in self._inputs):
@@ -153,6 +153,7 @@ class Live:
         parts: list[Part] = []
         for input_ in reversed(self._inputs):
             parts.insert(0, input_.latest())
+            parts[0].beginning = input_.beginning.decode(errors="replace")
             if sum(map(len, parts[0].cycles)) >= RECENT_CYCLES // 2:
                 break
         for part in parts:

@@ -170,8 +170,8 @@ def _best(
     guard = _guard(scored, present, predictor)
     if guard is not None:
         guard["why"] = (
-            "costs nothing at this load, and makes GC run earlier if the heap outgrows the "
-            "container"
+            "costs nothing at this load, and makes GC run earlier if the heap comes near the "
+            "container's limit"
         )
         if predictor.now.limit:
             room = predictor.room_mib or 0.0

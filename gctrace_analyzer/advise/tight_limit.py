@@ -18,6 +18,13 @@ def raising(predictor: Predictor, limit: float) -> str:
     if highest is None or limit <= highest:
         return f"raise GOMEMLIMIT to at least {limit:,.0f} MiB"
     room = math.ceil((limit + predictor.off_heap_mib) / HEADROOM)
+    least, now = predictor.least_limit_mib, predictor.now.limit
+    if least and least <= highest and (now or 0.0) < highest:
+        # Less than what gives the live heap room, and more than what makes it thrash.
+        return (
+            f"raise GOMEMLIMIT to {highest:,.0f} MiB, the most that fits the container, or better "
+            f"to {limit:,.0f} MiB in a container of {room:,} MiB"
+        )
     return (
         f"raise the container's memory limit to at least {room:,} MiB and GOMEMLIMIT to at least "
         f"{limit:,.0f} MiB"

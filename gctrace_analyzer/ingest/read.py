@@ -17,6 +17,7 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import clock as clocks
 from gctrace_analyzer.ingest import numbers, processes, sniff
 from gctrace_analyzer.ingest.clock import Clock
+from gctrace_analyzer.ingest.evidence.message import STATED
 from gctrace_analyzer.ingest.gctrace.chunk import Reject
 from gctrace_analyzer.ingest.gctrace.companions import COMPANIONS, companions_of, counted
 from gctrace_analyzer.ingest.input import Part, read_parts
@@ -78,8 +79,9 @@ class Log:
     @property
     def needs_dates(self) -> bool:
         """Whether tables are joined by their times, so that a time zone changes the figures."""
-        sources = sum(map(bool, (len(self.tables["cycles"]), len(self.tables["memstats"]))))
-        return sources > 1 or any(len(self.tables[name]) for name in schema.OF_MESSAGES)
+        both = all(len(self.tables[name]) for name in ("cycles", "memstats"))
+        said = sum(len(self.tables[name]) for name in schema.OF_MESSAGES)
+        return both or said > self.tables["container_states"]["event"].eq(STATED).sum()
 
 
 @frozen
@@ -373,10 +375,9 @@ def _add_times(part: Part, clock: Clock) -> list[str]:
             "that time twice or never, and no other line shows which."
         ]
     words = {"year": "year", "tz": "time zone"}
-    it = "it" if undated == 1 else "them"
     lacks = " or ".join(words[name] for name in missing)
     settings = " and ".join(f"`{name}`" for name in missing)
-    have = "has" if undated == 1 else "have"
+    it, have = ("it", "has") if undated == 1 else ("them", "have")
     return [f"{part.facts.name}: {count} {have} no {lacks}; set {settings} to use {it}."]
 
 

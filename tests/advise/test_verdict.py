@@ -374,3 +374,12 @@ def test_one_late_cycle_is_no_reason_to_doubt_what_the_runtime_prints_since_the_
         "Since the start (20m 00s, 20 cycles), GC has taken 30 % of"
     )
     assert costly.sentence.endswith("The log is too short to say what it takes now.")
+
+
+def test_a_limit_that_fits_the_container_comes_before_a_larger_container() -> None:
+    run = gca.read(SAMPLES / "thrash-go1.19.log", container_limit="256MiB")
+    assert (found := run.report().verdict)
+    assert found.action.startswith(
+        "Raise GOMEMLIMIT to 230 MiB, the most that fits the container, or better to 267 MiB in a "
+        "container of 297 MiB"
+    )

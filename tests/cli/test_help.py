@@ -124,8 +124,8 @@ def test_what_is_tried_is_not_what_the_program_ran_with(
 @pytest.mark.parametrize(
     ("word", "first", "table"),
     [
-        ("oom", "oom-kill", "oom_kills"),
-        ("kill", "oom-kill", "oom_kills"),
+        ("oom", "out-of-memory", "oom_kills"),
+        ("kill", "out-of-memory", "oom_kills"),
         ("limit", "limit-thrash", "--memory-limit"),
         ("leak", "live-heap-growth", ""),
         ("pause", "long-gc-pauses", "cycle_pauses"),

@@ -131,7 +131,7 @@ def _place(facts: DeathFacts) -> tuple[str, ...]:
 @rule(
     "GC039",
     "out-of-memory",
-    meaning="The program ended because memory ran out.",
+    meaning="The program ended because memory ran out (OOM kill, eviction, or Go's own error).",
     condition="A kernel log, systemd or a container state proves that a process was killed or "
     "evicted for memory, or the Go runtime got no more memory.",
     advice="Read the post-mortem in this report.",
