@@ -400,8 +400,8 @@ def _grew_beyond_go(dumps: pl.DataFrame) -> tuple[float, float] | None:
 
 def rise(report: Report) -> Iterator[str]:
     """Yields how the memory of the only program rose between dumps, where no finding says it."""
-    found = {finding.name for finding in report.analysis.findings}
-    if len(report.analysis.memory) != 1 or not report.analysis.by_dumps or found & _OF_GROWTH:
+    names = {finding.name for finding in report.analysis.findings}
+    if len(report.analysis.memory) != 1 or not report.analysis.by_dumps or names & _OF_GROWTH:
         return
     memory = report.analysis.memory[0]
     course, named = _course(memory), memory.needed_is or ""
