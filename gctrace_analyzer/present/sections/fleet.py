@@ -305,7 +305,8 @@ def _counted(values: pl.Series) -> str:
         f"{number:,} with {_in_words(name)}" for name, number in counts.head(_NAMES).rows()
     ]
     rest = int(counts["number"][_NAMES:].sum())
-    return ", ".join([*parts, *([f"{rest:,} others"] if rest else [])])
+    other = "1 other" if rest == 1 else f"{rest:,} others"
+    return ", ".join([*parts, *([other] if rest else [])])
 
 
 def _in_words(name: str) -> str:
