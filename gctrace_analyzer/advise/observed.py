@@ -57,6 +57,9 @@ DRIFT = 0.15
 OF_LEVEL = ("the live heap was ", "the live heap went ")
 """How warnings begin that say which of several live heaps predictions are for."""
 
+MANY_STACKS_MIB = 16
+"""So much is printed of some ten thousand goroutines."""
+
 DRIFT_MIB = 2.5
 """Smaller changes are within the rounding of the printed sizes."""
 
@@ -135,6 +138,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         *_version_warning(load, settings),
         *_quota_warning(load),
         *_burst_warning(steady, settings),
+        *_stack_warning(steady, settings, now.limit),
         *subject.changing_load(own),
         *subject.which_process(analysis, process),
     )
@@ -267,6 +271,23 @@ def _version_warning(load: Load, settings: Settings) -> Iterator[str]:
         yield (
             "Go 1.6 to 1.17 print this line format; the predictions assume Go 1.10 to 1.17: "
             "specify the Go version"
+        )
+
+
+def _stack_warning(
+    steady: pl.DataFrame, settings: Settings, limit: float | None
+) -> Iterator[str]:
+    """Yields that a limit counts more of the stacks than the log prints, if there are many.
+
+    Source: gcControllerState.lastStackScan, runtime/mgcpacer.go; memory limits count all stacks.
+    """
+    scanned = steady["stacks_mib"].max()
+    has_limit = limit or settings.value("container_limit_mib") is not None
+    if has_limit and isinstance(scanned, int) and scanned >= MANY_STACKS_MIB:
+        yield (
+            f"the log prints the part of goroutine stacks that GC scans ({scanned:,} MiB); a "
+            "memory limit counts all of them, which may be several times as much "
+            "(`/memory/classes/heap/stacks:bytes` has it)"
         )
 
 

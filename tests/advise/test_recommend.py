@@ -501,3 +501,17 @@ def test_a_target_of_gc_cpu_is_not_dropped_where_pauses_are_the_problem() -> Non
     run = read_text(text)
     assert "find out first why pauses" in run.recommend()["why"][0]
     assert "the target of 3 %" in run.recommend(gc_cpu_target="3%")["why"][0]
+
+
+@pytest.mark.parametrize(("stacks", "said"), [(27, True), (2, False)])
+def test_stacks_that_the_log_does_not_print_count_for_a_limit(stacks: int, said: bool) -> None:
+    lines = (
+        f"gc {n} @{n}.000s 1%: 0.02+2.1+0.03 ms clock, 0.17+0.31/1.1/0.9+0.26 ms cpu, "
+        f"40->44->22 MB, 48 MB goal, {stacks} MB stacks, 0 MB globals, 4 P\n"
+        for n in range(1, 40)
+    )
+    run = gca.read(io.StringIO("".join(lines)), container_limit="512MiB")
+    warned = any(
+        "goroutine stacks that GC scans" in each for each in run.advice.baseline.warnings
+    )
+    assert warned is said
