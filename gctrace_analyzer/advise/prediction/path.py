@@ -72,11 +72,8 @@ class Path:
         compiled = core.compiled()
         if compiled is None:
             return cls(make, *figures, None, tuple(column.to_list() for column in columns))
-        del (
-            at,
-            live,
-            in_mark,
-        )  # Each column goes when it is packed, and the core makes its own copies.
+        # Each column goes when it is packed, and the core makes its own copies.
+        del at, live, in_mark
         names = columns.columns
         packed = (core.packed(columns.drop_in_place(name).to_frame())[0] for name in names)
         return cls(make, *figures, _walker(compiled, packed), None)

@@ -74,10 +74,9 @@ def growth_of_goroutines(cycles: pl.DataFrame) -> tuple[int, int] | None:
     if "goroutines" not in cycles.columns:
         return None
     # An interval has the number at its end.
-    first_of_all = [
-        cycles[name].head(1) for name in ("goroutines_before",) if name in cycles.columns
-    ]
-    known = pl.concat([*first_of_all, cycles["goroutines"]]).drop_nulls()
+    known = cycles["goroutines"].drop_nulls()
+    if "goroutines_before" in cycles.columns:
+        known = pl.concat([cycles["goroutines_before"].head(1).drop_nulls(), known])
     if len(known) < QUARTERS:
         return None
     first, last = int(known[0]), int(known[-1])
@@ -85,7 +84,7 @@ def growth_of_goroutines(cycles: pl.DataFrame) -> tuple[int, int] | None:
         return None
     parts = [
         known[len(known) * at // QUARTERS : len(known) * (at + 1) // QUARTERS]
-        for at in range(4)
+        for at in range(QUARTERS)
     ]
     medians = pl.Series([part.median() for part in parts])
     return (first, last) if (medians.diff().drop_nulls() > 0).all() else None
@@ -94,7 +93,7 @@ def growth_of_goroutines(cycles: pl.DataFrame) -> tuple[int, int] | None:
 def _ends(values: pl.Series) -> tuple[float, float] | None:
     """Returns the median of the first and the last quarter; None unless all of it is above."""
     known = values.drop_nulls()
-    quarter = len(known) // 4
+    quarter = len(known) // QUARTERS
     if not quarter or known.head(quarter).max() >= known.tail(quarter).min():  # type: ignore[operator]
         return None
     first, last = known.head(quarter).median(), known.tail(quarter).median()

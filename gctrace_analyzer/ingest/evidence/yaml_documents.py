@@ -25,7 +25,12 @@ _FIELD = re.compile(
 )
 _LABELS = ("pod_name", "container_name", "namespace_name", "node_name")
 _JOINED = re.compile(r"\\\n[ \t]*\\?")
-_ITEM = re.compile(r"\A(?:[ \t]*\n)*(?P<indent> *)- \w[\w.]*:[^\n]*\n(?P<next> +)\w[\w.]*:")
+_GOES_ON = r"[|>#&!]|[\"'\[{][^\"'\]}\n]*\n"
+_ITEM = re.compile(
+    rf"\A(?:[ \t]*\n)*(?P<indent> *)- \w[\w.]*: +(?!{_GOES_ON})[^ \n][^\n]*\n(?P<next> +)\w[\w.]*:"
+)
+"""An item that begins with a whole value: a key after it is another one of the item. After a key
+without a value, or with one that goes on, it may belong to that."""
 _BLOCK = re.compile(r"[|>][-+0-9]*[ \t]*\n")
 
 

@@ -7,12 +7,14 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.postmortem.death import Death
 from gctrace_analyzer.analysis.postmortem.facts import Limit
 from gctrace_analyzer.analysis.postmortem.post_mortems import _limit
 from gctrace_analyzer.analysis.settings.known import Known, Settings
+from gctrace_analyzer.ingest.evidence import yaml_documents
 from gctrace_analyzer.testing import read_text
 from tests.conftest import SAMPLES
 from tests.helpers.corpus import INPUTS, expectation, named, read
@@ -436,6 +438,22 @@ def test_an_item_may_have_lost_a_part_of_its_first_indentation(tmp_path: Path) -
     (found,) = gca.read(logfile(tmp_path / "out", [text])).post_mortems()
     assert found.victim == "controller"
     assert "restarted 7 times" in " ".join(found.reading)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- lastState:\n      terminated:\n        exitCode: 137\n  name: controller\n",
+        "- message: |\n      text: of several lines\n  name: controller\n",
+        '- message: "one:\n      two: three"\n  name: controller\n',
+        "- limits: {\n      memory: 1Gi}\n  name: controller\n",
+        "- limits: &small\n      memory: 1Gi\n  name: controller\n",
+        "- lastState: # of the first\n      exitCode: 137\n  name: controller\n",
+    ],
+)
+def test_an_item_that_begins_with_a_value_of_several_lines_keeps_it(text: str) -> None:
+    ((_, found),) = yaml_documents.values(text)
+    assert found == yaml.safe_load(text)
 
 
 def test_a_limit_of_jetsam_cannot_be_raised(tmp_path: Path) -> None:
