@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.analysis.metrics import outside
+from gctrace_analyzer.analysis.metrics import goroutines
 from gctrace_analyzer.analysis.settings.search import DEFAULT_GOGC
 from gctrace_analyzer.analysis.summary import Summary, growth_figures
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
@@ -197,7 +197,7 @@ def _warnings(
         limits = " and ".join(f"{limit:.0f} MiB" for limit in shown)
         yield f"No metric shows GOMEMLIMIT; the heap goal follows a limit of {limits}."
     yield from _limiter(intervals, thresholds)
-    yield from outside.growth(intervals)
+    yield from goroutines.growth(intervals)
     if figures["stw_max_ms"] is not None:
         yield "Metrics show one pause per cycle: the sum of its two pauses."
     if "live_heap_p50_mib" in figures["estimated"]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.analysis.cycles import metrics
-from gctrace_analyzer.analysis.metrics.outside import growth_of_goroutines, growth_of_stacks
+from gctrace_analyzer.analysis.metrics.goroutines import growth_of_goroutines, growth_of_stacks
 from gctrace_analyzer.analysis.rules.finding import (
     Evidence,
     ProcessFacts,

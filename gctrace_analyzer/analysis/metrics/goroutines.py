@@ -1,4 +1,4 @@
-"""What grows outside the heap: goroutines, their stacks, and memory that is not Go's."""
+"""What grows outside the heap: goroutines and their stacks."""
 
 from __future__ import annotations
 
@@ -19,14 +19,11 @@ GOROUTINES, GOROUTINES_TIMES, QUARTERS = 100, 2.0, 4
 """A pool of workers or a burst of requests starts fewer, or they end again: a leak grows from
 quarter to quarter of the dumps."""
 
-FOREIGN_MIB = 64.0
-"""Our heuristic: libraries that a program loads and buffers of the kernel take less."""
-
 
 def growth(intervals: pl.DataFrame) -> Iterator[str]:
-    """Yields a sentence on each part of the memory outside the heap that grew, and on goroutines.
+    """Yields a sentence on goroutines, or else on their stacks, if they grew.
 
-    A part grew if all of the last quarter of the samples is above all of the first one.
+    Stacks grew if all of the last quarter of the samples is above all of the first one.
 
     Args:
         intervals: what `intervals.intervals` returns.
@@ -41,26 +38,17 @@ def growth(intervals: pl.DataFrame) -> Iterator[str]:
         )
     if len(intervals) < FEWEST:
         return
-    # Sys has the heap that was not returned, what is in use of it, and everything else of Go's.
-    idle = pl.col("heap_sys_mib") - pl.col("heap_inuse_mib") - pl.col("heap_released_mib")
-    of_go = pl.col("other_mib") + pl.col("heap_alloc_mib") + idle
-    parts = intervals.select(stacks="stacks_mib", foreign=pl.col("rss_mib") - of_go)
-    if numbers is None and (ends := growth_of_stacks(parts["stacks"])):
+    if numbers is None and (ends := growth_of_stacks(intervals["stacks_mib"])):
         yield (
             f"Goroutine stacks grew from {ends[0]:,.3g} to {ends[1]:,.3g} MiB: compare the number "
             "of goroutines at both ends (go_goroutines, /debug/pprof/goroutine)."
-        )
-    if (ends := _ends(parts["foreign"])) and _grew(ends, FOREIGN_MIB):
-        yield (
-            f"Resident memory that is not Go's grew by {ends[1] - ends[0]:,.0f} MiB (cgo, mmap): "
-            "neither GOGC nor GOMEMLIMIT changes it."
         )
 
 
 def growth_of_stacks(stacks_mib: pl.Series) -> tuple[float, float] | None:
     """Returns the stacks at the beginning and at the end; None if they did not grow by much."""
     ends = _ends(stacks_mib)
-    if ends is None or not _grew(ends, max(STACKS_MIB, ends[0] * (STACKS_TIMES - 1))):
+    if ends is None or ends[1] - ends[0] < max(STACKS_MIB, ends[0] * (STACKS_TIMES - 1)):
         return None
     return ends
 
@@ -98,7 +86,3 @@ def _ends(values: pl.Series) -> tuple[float, float] | None:
         return None
     first, last = known.head(quarter).median(), known.tail(quarter).median()
     return float(first), float(last)  # type: ignore[arg-type]  # a numeric column
-
-
-def _grew(ends: tuple[float, float], least_mib: float) -> bool:
-    return ends[1] - ends[0] >= least_mib
