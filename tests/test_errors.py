@@ -308,10 +308,3 @@ def test_a_crash_is_named_and_no_gctrace_is_asked_for(text: str) -> None:
     with pytest.raises(gca.NoDataError, match="a crash of a Go program") as error:
         gca.read(io.StringIO(text))
     assert "GODEBUG" not in str(error.value)
-
-
-def test_a_refused_thread_is_named_with_the_limits_that_can_refuse_it() -> None:
-    text = "runtime: failed to create new OS thread (have 10802 already; errno=11)\n"
-    with pytest.raises(gca.NoDataError, match="had 10,802 threads") as error:
-        gca.read(io.StringIO(text))
-    assert all(limit in str(error.value) for limit in ("ulimit -u", "pids.max"))

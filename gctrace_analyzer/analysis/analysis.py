@@ -26,7 +26,6 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds, with_promi
 from gctrace_analyzer.analysis.timeline import episodes as episodes_of
 from gctrace_analyzer.analysis.timeline import segments as segments_of
 from gctrace_analyzer.analysis.trend import LiveGrowth, live_growth
-from gctrace_analyzer.ingest.evidence.message import STATED
 from gctrace_analyzer.ingest.processes import longest_process
 from gctrace_analyzer.ingest.rows import column_of, compact, is_long, of_process, where
 from gctrace_analyzer.ingest.sniff import runs_benchmarks
@@ -456,8 +455,7 @@ class Analysis:
     @cached_property
     def post_mortems(self) -> tuple[PostMortem, ...]:
         """An explanation of every process killed for memory."""
-        states = self.tables["container_states"].filter(pl.col("event").ne_missing(STATED))
-        tables = {**self.tables, "container_states": states}
+        tables = {**self.tables, "container_states": self.log.container_reports}
         if all(tables[name].is_empty() for name in schema.REPORTS_OF_DEATHS):
             return ()  # most logs report no death, and need not load what explains one
         from gctrace_analyzer.analysis.postmortem.post_mortems import post_mortems

@@ -15,7 +15,8 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.errors import GctraceWarning, NoDataError, UnreadableInputError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest import clock as clocks
-from gctrace_analyzer.ingest import numbers, processes, sniff
+from gctrace_analyzer.ingest import processes, sniff
+from gctrace_analyzer.ingest import rows as rows_of
 from gctrace_analyzer.ingest.clock import Clock
 from gctrace_analyzer.ingest.evidence.message import STATED
 from gctrace_analyzer.ingest.gctrace.chunk import Reject
@@ -27,10 +28,10 @@ from gctrace_analyzer.ingest.metrics import scraped_processes as metrics
 from gctrace_analyzer.ingest.sources import Source, is_bundle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime, tzinfo
 
-    from gctrace_analyzer.ingest.evidence.message import Message, Row, Rows
+    from gctrace_analyzer.ingest.evidence.message import Message, Rows
     from gctrace_analyzer.ingest.profiles.profile import Profile
     from gctrace_analyzer.ingest.sniff import Kind
     from gctrace_analyzer.ingest.sources import Input, SourceFacts
@@ -80,8 +81,14 @@ class Log:
     def needs_dates(self) -> bool:
         """Whether tables are joined by their times, so that a time zone changes the figures."""
         both = all(len(self.tables[name]) for name in ("cycles", "memstats"))
-        said = sum(len(self.tables[name]) for name in schema.OF_MESSAGES)
-        return both or said > self.tables["container_states"]["event"].eq(STATED).sum()
+        tables = {**self.tables, "container_states": self.container_reports}
+        return both or any(len(tables[name]) for name in schema.OF_MESSAGES)
+
+    @property
+    def container_reports(self) -> pl.DataFrame:
+        """The container states, without those that only state settings."""
+        states = self.tables["container_states"]
+        return states.filter(pl.col("event").ne_missing(STATED))
 
 
 @frozen
@@ -337,7 +344,10 @@ def complete_part(part: Part, clock: Clock) -> list[str]:
     notes = [*part.undated, *_add_rows_of_messages(part)]
     part.facts.wrappers, part.facts.found = dict(part.wrappers), part.counts()
     part.facts.profiles_at = sniff.profiles_at(part.beginning)
-    return [*notes, *sniff.of_program(part.rows, part.beginning, part.cycles)]
+    if any(map(len, part.cycles)):
+        sniff.add_go_version(part.rows, part.beginning, part.cycles)
+        notes += filter(None, [sniff.of_toolchain(part.beginning)])
+    return notes
 
 
 def _add_times(part: Part, clock: Clock) -> list[str]:
@@ -449,7 +459,9 @@ def _table(table: str, parts: list[Part]) -> pl.DataFrame:
             frames.append(part.memstats.drop("resolution_s", strict=False).with_columns(name))
         if rows := part.rows.get(table):
             frames.append(
-                _frame(rows, types).sort("line_no", maintain_order=True).with_columns(name)
+                rows_of.frame(rows, types)
+                .sort("line_no", maintain_order=True)
+                .with_columns(name)
             )
     if not frames:
         return schema.empty(table)
@@ -476,21 +488,6 @@ def _cycle_pauses(parts: list[Part]) -> pl.DataFrame:
         if part.cycle_pauses is not None
     ]
     return pl.concat(frames) if frames else pl.DataFrame()
-
-
-def _frame(rows: list[Row], types: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    plain = {
-        name: pl.String() if dtype == pl.Categorical else dtype
-        for name, dtype in types.items()
-        if name != "source"
-    }
-    return pl.DataFrame(
-        [
-            {name: numbers.fitting(row.get(name), dtype) for name, dtype in plain.items()}
-            for row in rows
-        ],
-        schema=plain,
-    )
 
 
 def _rejected(parts: list[Part]) -> pl.DataFrame:

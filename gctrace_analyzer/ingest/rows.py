@@ -11,8 +11,30 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import polars as pl
 
+from gctrace_analyzer.ingest import numbers
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from polars.dataframe.group_by import GroupBy
+
+    from gctrace_analyzer.schema import Row
+
+
+def frame(rows: Sequence[Row], types: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """Returns the rows of a table as a frame without its column `source`."""
+    plain = {
+        name: pl.String() if dtype == pl.Categorical else dtype
+        for name, dtype in types.items()
+        if name != "source"
+    }
+    return pl.DataFrame(
+        [
+            {name: numbers.fitting(row.get(name), dtype) for name, dtype in plain.items()}
+            for row in rows
+        ],
+        schema=plain,
+    )
 
 
 def parted(rows: pl.DataFrame, chosen: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:

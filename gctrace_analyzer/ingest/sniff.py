@@ -15,7 +15,7 @@ from gctrace_analyzer.ingest.metrics import layouts
 from gctrace_analyzer.ingest.wrappers import csv_export, journal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     import polars as pl
 
@@ -115,18 +115,6 @@ _OF_CRASH = (
     "What failed stands in the error and in the traceback after it, at the goroutine that was "
     "running. No GC setting changes that."
 )
-
-_NO_THREAD = re.compile(
-    r"^[\s>]*runtime: failed to create new OS thread \(have (?P<have>\d{1,9}) already",
-    re.MULTILINE,
-)
-_OF_THREADS = (
-    "The program had {:,} threads, and the system refused another one. Limits of threads: "
-    "`ulimit -u`, pids.max of the cgroup (TasksMax= of systemd, --pids-limit of Docker) and "
-    "kernel.threads-max. Find out what so many threads wait in, system calls or cgo: the whole "
-    "traceback shows it (goroutines in `[syscall]`). No GC setting changes that."
-)
-"""newosproc of runtime/os_linux.go prints it if clone fails, with EAGAIN at a limit."""
 
 _FOREIGN = (
     (
@@ -276,8 +264,7 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
         "    GODEBUG=gctrace=1 ./server 2> run.log"
     )
     if seen == _CRASH:
-        threads = _NO_THREAD.search(text)
-        hint = _OF_THREADS.format(int(threads["have"])) if threads else _OF_CRASH
+        hint = _OF_CRASH
     elif _KILL_IN_WORDS.search(text):
         seen, hint = "words about an OOM kill, without a record of it", _NOT_FETCHED[0][2]
         if _OOMD.search(text):
@@ -357,16 +344,14 @@ _VERSION = re.compile(
 """What programs print of runtime.Version() at their start, and the heading of a paste."""
 
 
-def of_program(rows: Rows, text: str, cycles: Sequence[pl.DataFrame]) -> Iterator[str]:
-    """Adds the Go version that a log of one program states; yields whose cycles these may be.
+def add_go_version(rows: Rows, text: str, cycles: Sequence[pl.DataFrame]) -> None:
+    """Adds the Go version that a log of one program states, if nothing else states one.
 
     Args:
-        rows: rows of tables, to which the version is added if nothing else states one.
+        rows: rows of tables, to which the version is added.
         text: the beginning of the log.
-        cycles: its cycles; without any, nothing is done.
+        cycles: its cycles.
     """
-    if not any(map(len, cycles)):
-        return
     named = {match["version"]: match.start("version") for match in _VERSION.finditer(text)}
     states = rows.setdefault("container_states", [])
     begun = sum(int(frame["gc_num"].eq(1).sum()) for frame in cycles)
@@ -375,8 +360,6 @@ def of_program(rows: Rows, text: str, cycles: Sequence[pl.DataFrame]) -> Iterato
         if not states:
             states.append({"line_no": text.count("\n", 0, begin) + 1, "event": STATED})
         states[0].setdefault("go_version", version)
-    if toolchain := of_toolchain(text):
-        yield toolchain
 
 
 def runs_benchmarks(notes: Iterable[str]) -> bool:

@@ -94,7 +94,7 @@ _NAMED = re.compile(r"memory\.(?:events|oom_control)")
 HINT = (
     r"memory\.(?:max|peak|current|limit_in_bytes|usage_in_bytes|max_usage|failcnt|events)|"
     r"^(?:low|high|max|oom|oom_kill|under_oom) \d|oom_kill \d|^\s*\d{4,20}\s*$|"
-    r"^(?:Id|Result|Memory(?:Max|Peak))=\S|^(?:Mem|Swap): +\d"
+    r"^(?:Id|Result|Memory(?:Max|Peak))=\S"
 )
 
 
@@ -219,49 +219,3 @@ def joined(groups: list[Row], rows: Rows) -> list[Row]:
         if kill.get(column) is None:
             kill[column] = groups[0].get(name)
     return []
-
-
-_FREE = re.compile(
-    r"^(?P<of>Mem|Swap): {1,40}(?P<total>\d{1,12}(?:[.,]\d)?[KMGTB]?i?) {1,40}"
-    r"(?P<used>\d{1,12}(?:[.,]\d)?[KMGTB]?i?) {1,40}(?P<free>\d{1,12}(?:[.,]\d)?[KMGTB]?i?)"
-    r"(?: .{0,80} (?P<available>\d{1,12}(?:[.,]\d)?[KMGTB]?i?))?\s*$"
-)
-"""What `free` prints, with a unit for `-h`."""
-_UNITS = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2}
-_LITTLE, _FULL = 0.1, 0.9
-"""Shares of the memory that is available, and of the swap that is in use."""
-
-
-def of_free(messages: Iterable[Message]) -> Iterator[str]:
-    """Yields that a host was short of memory when `free` ran, as a note."""
-    rows = {
-        match["of"]: match.groupdict()
-        for message in messages
-        if (match := _FREE.match(message.text))
-    }
-    if "Mem" not in rows:
-        return
-    sizes = {
-        of: {name: _relative(text) for name, text in row.items() if name != "of" and text}
-        for of, row in rows.items()
-    }
-    memory, swap = sizes["Mem"], sizes.get("Swap", {"total": 0.0, "used": 0.0})
-    left = "available" if "available" in memory else "free"
-    is_full = swap["total"] > 0 and swap["used"] > _FULL * swap["total"]
-    is_short = memory[left] < _LITTLE * memory["total"]
-    if not (memory["total"] and (is_full or is_short)):
-        return
-    share = f"{100 * memory[left] / memory['total']:.2g} %"
-    of_swap = (
-        f" and {100 * swap['used'] / swap['total']:.3g} % of swap in use" if is_full else ""
-    )
-    yield (
-        f"When `free` ran, {share} of the memory was {left}{of_swap}: the host was short of "
-        "memory, which makes an OOM kill likely and does not prove one."
-    )
-
-
-def _relative(text: str) -> float:
-    """Returns a size of `free`; those without a unit have all the same one."""
-    number = text.rstrip("iKMGTB").replace(",", ".")
-    return float(number) * next((_UNITS[unit] for unit in "KMGT" if unit in text), 1.0)

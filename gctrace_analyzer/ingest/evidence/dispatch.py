@@ -98,9 +98,6 @@ def read(
     platforms.mark_stopped(described, stops, everywhere=of_one_pod)
     rows["benchmarks"] = bench_lines.read(messages)
     notes = [*log_messages.of_last_times(messages), *crashes, *stated]
-    signals = {row.get("signal") for row in rows["unit_events"]}
-    if any(map(docker.got_sigkill, states)) or "KILL" in signals:
-        notes += cgroups.of_free(messages)
     if not rows["benchmarks"] and bench_lines.is_cut(messages):
         notes.append(f"{words.OF_CUT}: it forces a GC cycle before each run of a benchmark.")
     rows["notes"] = [{"note": note} for note in notes]

@@ -251,32 +251,3 @@ def test_events_of_an_old_docker_are_those_of_a_container() -> None:
     text = f"docker run -m 100M ubuntu\n{at}oom\n{at}die\n"
     (death,) = read_text(text).post_mortems()
     assert (death.victim, death.limit_mib) == ("container 2424f0...a89", 100)
-
-
-FREE = (
-    "              total        used        free      shared  buff/cache   available\n"
-    "Mem:           15Gi        12Gi       {free}       1.0Mi        2.8Gi        {left}\n"
-    "Swap:         2.0Gi       {swap}          0B\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("free", "left", "swap", "said"),
-    [
-        (
-            "156Mi",
-            "2.4Gi",
-            "2.0Gi",
-            "16 % of the memory was available and 100 % of swap in use",
-        ),
-        ("156Mi", "400Mi", "0B", "2.6 % of the memory was available: the host was short of"),
-        ("9.1Gi", "12Gi", "0B", None),
-    ],
-)
-def test_free_next_to_a_sigkill_shows_whether_the_host_was_short(
-    free: str, left: str, swap: str, said: str | None
-) -> None:
-    table = FREE.format(free=free, left=left, swap=swap)
-    shown = " ".join(str(read_text(f"Killed\n{table}").summary()).split())
-    assert ("`free`" in shown) == bool(said)
-    assert (said or "") in shown
