@@ -882,6 +882,7 @@ POST_MORTEMS = (
     Column("monotonic_s", "Float64", "s", "when it died, on the kernel's monotonic clock", _DEATH),
     Column("killer", "String", "", "who killed it, such as kernel or systemd-oomd", _DEATH),
     Column("cause", "String", "", "why it ended, as a part of a sentence", _DEATH),
+    Column("error", "String", "", "what the platform or the container's engine says of it", _DEATH),
     Column("subject", "String", "", "the program, or a process in a container or unit", _DEATH),
     Column("victim", "String", "", "name of the process, unit or container", _DEATH),
     Column("pod", "String", "", "the pod that it ran in", _DEATH),

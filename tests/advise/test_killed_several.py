@@ -41,7 +41,7 @@ def test_what_the_kernel_chose_is_not_said_to_be_killed() -> None:
 def test_of_some_the_victim_is_known() -> None:
     text = CHOSEN.format(27, 1, "geth") + CHOSEN.format(58, 25, "bash") + NAMED
     said = headline(text)
-    assert "du (1.6 MiB resident) and geth were killed" in said
+    assert "du with 1.6 MiB resident and geth were killed" in said
     assert "Whether all of these were killed or children of them" in said
 
 
@@ -54,16 +54,19 @@ def test_the_card_of_what_was_chosen_says_so() -> None:
 @pytest.mark.parametrize("text", [LIMIT + OF_NODE, OF_NODE + LIMIT])
 def test_a_size_and_a_reason_are_those_of_their_program(text: str) -> None:
     said = headline(text)
-    assert "api (509 MiB resident without file pages) and postgres were killed" in said
-    assert "api reached the memory limit" in said
+    assert "api with 509 MiB resident (without file pages) and postgres were killed" in said
+    assert "api: It reached its memory limit" in said
     assert "postgres: The host ran out of memory" in said
 
 
 def test_a_program_that_was_asked_to_end_was_not_killed() -> None:
     said = headline(LIMIT + ASKED)
-    assert "api (509 MiB resident without file pages) was killed, and gopls (4,231" in said
+    assert (
+        "api with 509 MiB resident (without file pages) was killed, and gopls with 4,231"
+        in said
+    )
     assert "was asked to end (SIGTERM) for lack of memory" in said
-    assert "gopls ended after that." in said
+    assert "gopls: It ended after that." in said
 
 
 def test_a_program_that_is_not_go_is_not_blamed_without_a_size() -> None:

@@ -56,14 +56,15 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
             "reason."
         )
     elif death.scope == "memcg" and facts.limit.limit_mib is None:
-        of_unknown = "its job" if death.is_job else "its cgroup, container or job"
-        group = short_name(death.oom_memcg or of_unknown)
+        of_job = "the memory limit of its job" if death.is_job else "its memory limit"
+        group = short_name(death.oom_memcg or "")
+        which = f"the memory limit of {group}" if group else of_job
         hits = f" {death.failcnt:,} times" if (death.failcnt or 0) > 1 else ""
         used = _with_used(death.used_bytes)
         used += ", which all groups below it share" * death.is_shared_limit
         yield (
-            f"It reached the memory limit of {group}{hits}{used}{_or_host(death)}; the input has "
-            f"no record of how high that limit is.{_swap_and_restarts(facts)}"
+            f"It reached {which}{hits}{used}{_or_host(death)}; the input has no record of how high "
+            f"that limit is.{_swap_and_restarts(facts)}"
         )
     elif facts.limit.limit_mib is not None and facts.limit.limit_is:
         yield _at_limit(facts, facts.limit.limit_mib)
@@ -100,10 +101,6 @@ _OF_TALOS = (
 )
 
 
-_OF_JETSAM = (
-    "It reached the limit that the system sets for such programs (jetsam, per-process-limit), "
-    "which is low for extensions of iOS."
-)
 KEEP_BELOW = (
     "Nobody can raise that limit: keep the heap below it with `debug.SetMemoryLimit` in the "
     "program, and a lower GOGC."
@@ -124,8 +121,6 @@ def _by_killer(facts: Evidence) -> str | None:
         return _little_available(death, facts.memory.host_share)
     if death.killer == "systemd-oomd" and death.reason is not None:
         return _nearly_full(death)
-    if death.killer == "macOS" and death.scope == "memcg" and not death.limit_bytes:
-        return _OF_JETSAM
     if death.killer in (*SUPERVISORS, "macOS") and death.usage_bytes is not None:
         limit, used = death.limit_bytes, size_text(death.usage_bytes / MIB)
         over = f", at or above its limit there, {size_text(limit / MIB)}" if limit else ""

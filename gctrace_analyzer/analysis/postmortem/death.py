@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 REFUSED = "Out of memory in the Go runtime"
 """The kind of a death by the Go runtime itself, to which the system gave no memory."""
 
+KILLED_FOR_MEMORY = "Killed for memory"
+"""The kind of a death that a platform reports in its own words."""
+
 ABORTED = "SIGABRT"
 """The kind of a death by systemd's watchdog."""
 
@@ -248,7 +251,8 @@ class Death:
 
         With cgroup v2 a container is marked for any OOM kill in it (memory.events: oom_kill).
         """
-        is_state = self.kind.startswith(("Container OOMKilled", "OOM kill in a container"))
+        kinds = ("Container OOMKilled", KILLED_FOR_MEMORY, "OOM kill in a container")
+        is_state = self.kind.startswith(kinds)
         hit = self.failcnt or self.used_bytes or self.is_job or self.is_instance
         return is_state and self.killer is None and not hit
 
@@ -295,11 +299,8 @@ class Death:
 
     @property
     def cause(self) -> str:
-        """Why it ended, as a part of a sentence; without an end, what was done to it."""
-        if not self.proven:
-            return self._unproven_cause
-        deed = DEEDS.get(self.kind)
-        return f"was {deed} {self._proven_cause}" if deed else self._proven_cause
+        """Why it ended, as a part of a sentence."""
+        return self._proven_cause if self.proven else self._unproven_cause
 
     @property
     def _proven_cause(self) -> str:

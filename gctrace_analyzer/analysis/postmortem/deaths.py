@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.analysis.postmortem.death import (
     ABORTED,
     EVICTOR,
+    KILLED_FOR_MEMORY,
     KINDS,
     REFUSED,
     Death,
@@ -214,6 +215,7 @@ def _is_described(row: Row) -> bool:
     return bool(row["container"] or row["finished_at"])
 
 
+_OOM_KILLED = "OOMKilled"
 _ERROR = "Error"
 """The reason of a container's end in Kubernetes of which its runtime saw no OOM kill."""
 
@@ -267,7 +269,10 @@ def _ending(row: Row) -> str:
         return f"OOM kill in a {within}"
     if is_job:
         return "Job killed for memory"
-    return f"Container OOMKilled ({code})" if code else "Container OOMKilled"
+    # Docker and Kubernetes have this word; platforms say it in their own (`error`).
+    own = _OOM_KILLED in (row["reason"], row["last_reason"]) or not row["error"]
+    kind = f"Container {_OOM_KILLED}" if own else KILLED_FOR_MEMORY
+    return f"{kind} ({code})" if code else kind
 
 
 _ENDS = ("failed", "restart_scheduled", "consumed")

@@ -15,7 +15,7 @@ import polars as pl
 from gctrace_analyzer.analysis.cycles import goal_mib
 from gctrace_analyzer.analysis.pauses import PHASES, longest_ms
 from gctrace_analyzer.analysis.postmortem.circumstances import by_program, swapped_mib
-from gctrace_analyzer.analysis.postmortem.death import EVICTOR, OR_CHILD
+from gctrace_analyzer.analysis.postmortem.death import DEEDS, EVICTOR, OR_CHILD
 from gctrace_analyzer.analysis.postmortem.deaths import deaths
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S, explain_death
 from gctrace_analyzer.analysis.postmortem.facts import Evidence, LastMinute, Limit, Resident
@@ -71,6 +71,7 @@ class PostMortem(Plain):
     monotonic_s: float | None
     killer: str | None
     cause: str
+    error: str | None
     subject: str
     victim: str | None
     pod: str | None
@@ -109,6 +110,11 @@ class PostMortem(Plain):
         """The name of what died; of what the kernel only chose, that it may be a child of it."""
         chosen = self.subject.endswith(OR_CHILD)
         return f"{self.victim}{OR_CHILD}" if self.victim and chosen else self.victim
+
+    @property
+    def deed(self) -> str:
+        """What was done to it, as a part of a sentence."""
+        return DEEDS.get(self.kind, "killed")
 
     def __str__(self) -> str:
         """Returns what happened, what it means and what to do, a line each."""

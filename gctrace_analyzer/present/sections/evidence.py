@@ -250,7 +250,7 @@ def _is_of_others(kills: pl.DataFrame) -> bool:
     ).is_empty()
 
 
-_OF_ONE = ("Where", "Memory")
+_OF_ONE = ("Where", "Message", "Memory")
 
 
 def _ends_of(deaths: list[PostMortem]) -> Iterator[tuple[str, str]]:
@@ -307,6 +307,8 @@ def _matched(death: PostMortem) -> str:
 def _story(death: PostMortem, report: Report) -> Iterator[tuple[str, str]]:
     pod = "" if death.pod in (None, death.victim) else f", pod {printable(death.pod)}"
     yield "Where", f"{place(death.source, death.line_no, whole=True)}{pod}"
+    if death.error and not death.error.startswith("{"):
+        yield "Message", printable(death.error)
     if death.ran_s is not None:
         yield "Ran for", duration(death.ran_s)
     if death.process is not None:

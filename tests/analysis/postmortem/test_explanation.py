@@ -516,8 +516,7 @@ def test_the_limit_of_a_cgroup_may_be_unnamed() -> None:
     """A kernel log that was cut says that a control group was full, and not at what size."""
     found = explained(limit_mib=None, resident_mib=179.0, next_goal_mib=241, live_mib=90)
     assert found.reading[:2] == (
-        "It reached the memory limit of its cgroup, container or job; the input has no record "
-        "of how high that limit is.",
+        "It reached its memory limit; the input has no record of how high that limit is.",
         "The heap goal could not fit: the next cycle was due at 241 MiB, above 179 MiB.",
     )
     assert found.advice[0].startswith(
@@ -658,7 +657,7 @@ SIDES: list[tuple[str, bool, dict[str, Any]]] = [
     ("At the last scrape before, 384 MiB were resident, 75 % of the limit of api (512 MiB).", True, {"not_before_at": 1, "resident_mib": 384.0}),
     ("It reached", False, {"limit_is": None}),
     ("It reached", False, {"limit_mib": None, "scope": None}),
-    ("It reached the memory limit of its cgroup", True, {"limit_mib": None}),
+    ("It reached its memory limit", True, {"limit_mib": None}),
 ]  # fmt: skip
 
 

@@ -94,7 +94,7 @@ def the_eviction(run: Run) -> None:
     assert kill["memory_request_bytes"] == 512 * MIB
     (death,) = run.post_mortems()
     assert (death.kind, death.victim, death.resident_mib) == ("Eviction", "api", 1800)
-    assert death.cause == "was evicted by the kubelet because its node ran low on memory"
+    assert death.cause == "by the kubelet because its node ran low on memory"
     assert "It used 1,800 MiB and requests 512 MiB" in death.reading[0]
 
 
