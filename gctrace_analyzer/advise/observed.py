@@ -27,6 +27,7 @@ from gctrace_analyzer.advise.refusal import (
     too_late,
     why_no_load,
 )
+from gctrace_analyzer.analysis.settings.limits import STACK_TIMES
 from gctrace_analyzer.analysis.settings.naming import gogc_text, limit_text
 from gctrace_analyzer.analysis.settings.releases import go_version
 from gctrace_analyzer.analysis.settings.search import COMMON, DEFAULT_GOGC, cost_of
@@ -57,8 +58,8 @@ DRIFT = 0.15
 OF_LEVEL = ("the live heap was ", "the live heap went ")
 """How warnings begin that say which of several live heaps predictions are for."""
 
-MANY_STACKS_MIB = 16
-"""So much is printed of some ten thousand goroutines."""
+HIDDEN_STACKS_MIB = 64.0
+"""Stacks that ten to forty thousand goroutines may have beyond those that the log prints."""
 
 DRIFT_MIB = 2.5
 """Smaller changes are within the rounding of the printed sizes."""
@@ -126,6 +127,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         load, modelled, non_heap=non_heap, constants=constants,
         go_1_21=version is None or version >= (1, 21),
         growth_mib=growth.mib_per_h * load.span_s / 3600 if growth else 0.0,
+        limit_is_known=regime.memory_limit_source != "inferred",
     )  # fmt: skip
     refused = refused or _misfit(load, model)
     warnings = (
@@ -138,7 +140,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         *_version_warning(load, settings),
         *_quota_warning(load),
         *_burst_warning(steady, settings),
-        *_stack_warning(steady, settings, now.limit),
+        *_stack_warning(model, settings),
         *subject.changing_load(own),
         *subject.which_process(analysis, process),
     )
@@ -274,20 +276,16 @@ def _version_warning(load: Load, settings: Settings) -> Iterator[str]:
         )
 
 
-def _stack_warning(
-    steady: pl.DataFrame, settings: Settings, limit: float | None
-) -> Iterator[str]:
-    """Yields that a limit counts more of the stacks than the log prints, if there are many.
-
-    Source: gcControllerState.lastStackScan, runtime/mgcpacer.go; memory limits count all stacks.
-    """
-    scanned = steady["stacks_mib"].max()
-    has_limit = limit or settings.value("container_limit_mib") is not None
-    if has_limit and isinstance(scanned, int) and scanned >= MANY_STACKS_MIB:
+def _stack_warning(model: Model, settings: Settings) -> Iterator[str]:
+    """Yields which stacks a limit counts, if the log leaves that open by much."""
+    hidden = model.non_heap.hidden_stacks
+    has_limit = model.now.limit or settings.value("container_limit_mib") is not None
+    if has_limit and hidden >= HIDDEN_STACKS_MIB:
+        least, _, most = (times * model.load.stacks for times in STACK_TIMES)
         yield (
-            f"the log prints the part of goroutine stacks that GC scans ({scanned:,} MiB); a "
-            "memory limit counts all of them, which may be several times as much "
-            "(`/memory/classes/heap/stacks:bytes` has it)"
+            f"a memory limit counts all goroutine stacks, {least:,.0f} to {most:,.0f} MiB: the log "
+            f"prints the {model.load.stacks:,.0f} MiB of them that GC scans "
+            "(`/memory/classes/heap/stacks:bytes` has all)"
         )
 
 

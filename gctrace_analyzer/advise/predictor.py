@@ -128,10 +128,16 @@ class Baseline(Predictor):
 
     @property
     def non_heap_mib(self) -> float:
-        """Non-heap memory that counts towards the limit, at the present goals."""
+        """Non-heap memory that counts towards the limit, with all stacks that there may be."""
         if self.model is None:
             return self.non_heap or 0.0
-        return self.model.non_heap.at(self.model.load.goal, self.now.ballast)
+        at_goal = self.model.non_heap.at(self.model.load.goal, self.now.ballast)
+        return at_goal + self.hidden_stacks_mib
+
+    @property
+    def hidden_stacks_mib(self) -> float:  # type: ignore[override]
+        """What goroutine stacks may take beyond what is assumed."""
+        return 0.0 if self.model is None else self.model.non_heap.hidden_stacks
 
     @property
     def live_mib(self) -> float | None:
@@ -150,8 +156,8 @@ class Baseline(Predictor):
 
     @property
     def non_heap_is_known(self) -> bool:
-        """Whether MemStats or metrics show it."""
-        return self.load is None or self.non_heap is not None
+        """Whether MemStats, metrics or the goals of a known limit show it."""
+        return self.model is None or self.model.non_heap.is_measured
 
     def at(self, setting: Setting, horizon_s: float = 0.0) -> Outcome:
         """Returns what a setting would do, now or at the horizon."""
@@ -357,7 +363,7 @@ def _alternatives(
     if setting.limit:
         others = [
             model.predict(setting, shift=shift, grown_mib=grown)
-            for shift in model.non_heap.ranges
+            for shift in model.non_heap.ranges(under_own_limit=setting.limit == model.now.limit)
         ]
     if grown is not None:
         others += [

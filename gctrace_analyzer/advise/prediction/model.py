@@ -25,7 +25,7 @@ from gctrace_analyzer.advise.prediction.replay import (
     gap_and_work,
     replay,
 )
-from gctrace_analyzer.analysis.settings.limits import LIMIT_HEADROOM_SHARE
+from gctrace_analyzer.analysis.settings.limits import STACK_TIMES
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.units import size_as_set
 
@@ -112,7 +112,7 @@ class Constants:
     live_exponent: float = 0.03
     refill_mib: float = 0.4
     non_heap_mib: float = 10.4
-    non_heap_per_stack: float = 1.8
+    non_heap_per_stack: float = STACK_TIMES[1]
     non_heap_per_goal: float = 0.06
     limit_gap: float = 0.02
     runway_times: float = 0.9
@@ -179,6 +179,8 @@ class Model:
         go_1_21: False for Go 1.19 and 1.20, whose limit has less headroom.
         growth_mib: by how much the live heap grew from the load's first cycle to its last one,
             if it grows steadily.
+        limit_is_known: False if the limit of `now` was inferred from the goals, with an assumption
+            about the non-heap memory.
     """
 
     def __init__(
@@ -190,11 +192,13 @@ class Model:
         constants: Constants = CONSTANTS,
         go_1_21: bool = True,
         growth_mib: float = 0.0,
+        limit_is_known: bool = True,
     ) -> None:
         self.load, self.now, self.constants = load, now, constants
         self.assists = Assists(load)
-        self._given, self._go_1_21, self._growth_mib = non_heap, go_1_21, growth_mib
-        self.non_heap = self._non_heap(non_heap)
+        self._given, self._limit_is_known = non_heap, limit_is_known
+        self._go_1_21, self._growth_mib = go_1_21, growth_mib
+        self.non_heap = self._non_heap()
         self.own = self._replay(now, self.non_heap)
 
     def changed(self, *, load: Load | None = None, constants: Constants | None = None) -> Model:
@@ -206,6 +210,7 @@ class Model:
             constants=constants or self.constants,
             go_1_21=self._go_1_21,
             growth_mib=self._growth_mib,
+            limit_is_known=self._limit_is_known,
         )
 
     @property
@@ -483,18 +488,13 @@ class Model:
             costs = replace(costs, first_times=first_times(path, rules, free_times))
         return path, rules, costs
 
-    def _non_heap(self, given: float | None) -> NonHeap:
+    def _non_heap(self) -> NonHeap:
         load, c, now = self.load, self.constants, self.now
         fixed = c.non_heap_mib + c.non_heap_per_stack * load.stacks
-        share = c.non_heap_per_goal
-        if given is not None:
-            # What exceeds the fixed part is taken to be fragmentation, which grows with the heap.
-            rest = max(given - fixed, 0.0) / max(load.goal - now.ballast, 1.0)
-            return NonHeap(min(fixed, given), rest, "given")
-        limited = now.limit and (now.gogc is None or load.effective_gogc < 0.93 * now.gogc)
+        assumed = NonHeap(fixed, c.non_heap_per_goal, "assumed", load.stacks, load.variation)
+        if self._given is not None:
+            return assumed.given(self._given, load.goal - now.ballast)
+        limited = now.gogc is None or load.effective_gogc < 0.93 * now.gogc
         if now.limit and limited and load.goal_p50 > 1.03 * load.marked_live_p50:
-            goal = load.goal_p50
-            if (measured := now.limit - goal / (1 - LIMIT_HEADROOM_SHARE)) > 0:
-                share = min(share, measured / goal)
-                return NonHeap(measured - share * goal, share, "the log's own limit")
-        return NonHeap(fixed, share, "assumed", load.stacks, load.variation)
+            return assumed.under(now.limit, load.goal_p50, is_known=self._limit_is_known)
+        return assumed

@@ -9,18 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gctrace_analyzer.advise.prediction import pacer
-from gctrace_analyzer.analysis.settings.limits import LIMIT_HEADROOM_SHARE
+from gctrace_analyzer.analysis.settings.limits import LIMIT_HEADROOM_SHARE, STACK_TIMES
 from gctrace_analyzer.frozen import frozen
 
 PRIOR_LOW = (-4.0, -0.03)
 PRIOR_HIGH = (5.0, 0.04)
 """Ends of the 80 % range of the prior: MiB to add to the fixed part, and what to add to the share
 of the goal."""
-
-PER_STACK_LOW, PER_STACK_HIGH = -0.6, 1.6
-"""What the prior's ends add per MiB of stacks. What is in use per MiB that is scanned depends on
-how deep the goroutines are: 1.2 to 1.4 where stacks are nearly full, 2.4 in the median of ten
-programs, 4.1 for idle goroutines of 4 KiB each, 5.3 for idle connections of net/http."""
 
 VARYING_HIGH, VARIATIONS = 0.30, (0.2, 0.5)
 """What the prior's upper end adds to the share of the goal where the live heap varies, and the
@@ -40,7 +35,8 @@ class NonHeap:
     Attributes:
         fixed: the fixed part in MiB.
         share: the other part, as a share of the heap goal.
-        source: `given` (MemStats or metrics), `the log's own limit` or `assumed`.
+        source: `given` (MemStats or metrics), `the log's own limit`, `inferred` with that limit,
+            whose goal is known, or `assumed`.
         stacks: MiB of stacks that the fixed part is assumed from.
         variation: standard deviation of the live heap relative to its mean.
     """
@@ -51,22 +47,48 @@ class NonHeap:
     stacks: float = 0.0
     variation: float = 0.0
 
-    @property
-    def ranges(self) -> tuple[tuple[float, float], ...]:
-        """What the 80 % range adds to the fixed part and to the share: both ends, or none."""
+    def given(self, mib: float, goal: float) -> NonHeap:
+        """Returns what is known to be outside the heap at a goal, in MiB."""
+        # What exceeds the fixed part is taken to be fragmentation, which grows with the heap.
+        rest = max(mib - self.fixed, 0.0) / max(goal, 1.0)
+        return NonHeap(min(self.fixed, mib), rest, "given")
+
+    def under(self, limit: float, goal: float, *, is_known: bool) -> NonHeap:
+        """Returns what a limit leaves when it sets a goal; the limit is known or inferred."""
+        if (measured := limit - goal / (1 - LIMIT_HEADROOM_SHARE)) <= 0:
+            return self
+        share = min(self.share, measured / goal)
+        source = "the log's own limit" if is_known else "inferred"
+        return replace(self, fixed=measured - share * goal, share=share, source=source)
+
+    def ranges(self, *, under_own_limit: bool = False) -> tuple[tuple[float, float], ...]:
+        """What the 80 % range adds to the fixed part and to the share: both ends, or none.
+
+        Args:
+            under_own_limit: whether the limit stays; if it is inferred, its goal is known.
+        """
         if self.source == "given":
             return ()
-        if self.source == "assumed":
+        if not self.is_measured and not (under_own_limit and self.source == "inferred"):
             low, high = VARIATIONS
             varies = min(max((self.variation - low) / (high - low), 0.0), 1.0)
+            least, middle, _ = STACK_TIMES
             return (
-                (PRIOR_LOW[0] + PER_STACK_LOW * self.stacks, PRIOR_LOW[1]),
-                (
-                    PRIOR_HIGH[0] + PER_STACK_HIGH * self.stacks,
-                    PRIOR_HIGH[1] + VARYING_HIGH * varies,
-                ),
+                (PRIOR_LOW[0] + (least - middle) * self.stacks, PRIOR_LOW[1]),
+                (PRIOR_HIGH[0] + self.hidden_stacks, PRIOR_HIGH[1] + VARYING_HIGH * varies),
             )
         return (OWN_LIMIT_LOW, OWN_LIMIT_HIGH)
+
+    @property
+    def hidden_stacks(self) -> float:
+        """MiB of stacks that there may be beyond what is assumed from those that GC scans."""
+        _, middle, most = STACK_TIMES
+        return 0.0 if self.is_measured else (most - middle) * self.stacks
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it is neither assumed nor inferred together with the limit."""
+        return self.source in ("given", "the log's own limit")
 
     def shifted(self, by: tuple[float, float]) -> NonHeap:
         """Returns it with another fixed part and another share."""

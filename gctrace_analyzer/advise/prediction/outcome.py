@@ -62,6 +62,7 @@ class Predictor:
         non_heap_is_known: whether that was measured.
         most_times: how many times the present GOGC may be predicted from it, at most.
         regime: what the heap goals show of the present setting; None if they are not looked at.
+        hidden_stacks_mib: what goroutine stacks may take beyond what is assumed.
     """
 
     __slots__ = ()
@@ -76,6 +77,7 @@ class Predictor:
     growth: LiveGrowth | None
     most_times: float
     regime: Regime | None = None
+    hidden_stacks_mib: float = 0.0
 
     if TYPE_CHECKING:  # Some are fields of one predictor and follow from the log in another.
 

@@ -42,7 +42,7 @@ _LARGE_ROOTS = (
 )
 def large_stacks(facts: ProcessFacts) -> Iterator[Evidence]:
     """Compares the stacks with the live heap."""
-    yield from _large_roots(facts, "stacks_mib", "Goroutine stacks take")
+    yield from _large_roots(facts, "stacks_mib", "GC scans stacks of")
 
 
 @rule(
@@ -58,7 +58,7 @@ def large_stacks(facts: ProcessFacts) -> Iterator[Evidence]:
 )
 def large_globals(facts: ProcessFacts) -> Iterator[Evidence]:
     """Compares the globals with the live heap."""
-    yield from _large_roots(facts, "globals_mib", "Global variables take")
+    yield from _large_roots(facts, "globals_mib", "GC scans global variables of")
 
 
 def _large_roots(facts: ProcessFacts, column: str, words: str) -> Iterator[Evidence]:
@@ -71,7 +71,7 @@ def _large_roots(facts: ProcessFacts, column: str, words: str) -> Iterator[Evide
     if not isinstance(size, float) or not isinstance(live, float):
         return
     if size >= t.roots_min_mib and size > t.roots_share * max(live, 1):
-        text = f"{words} {size:,.0f} MiB, the live heap {live:,.0f} MiB"
+        text = f"{words} {size:,.0f} MiB, and a live heap of {live:,.0f} MiB"
         yield Evidence(
             "warn" if size > max(live, t.roots_warn_mib) else "info",
             f"{text}.",

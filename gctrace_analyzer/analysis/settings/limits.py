@@ -12,8 +12,11 @@ LIMIT_HEADROOM_SHARE = 0.03
 """Share of what a limit leaves to the heap that the goal stays below, from Go 1.21 on
 (memoryLimitHeapGoalHeadroomPercent, runtime/mgcpacer.go)."""
 
-_STACK_TIMES = 1.8
-"""MiB outside the heap per MiB of stacks. Measured in real programs."""
+STACK_TIMES = (1.2, 1.8, 7.3)
+"""MiB of stacks in use, all of which a limit counts, per MiB that is printed: low, middle, high.
+From Go 1.20 on the log prints what GC scans (maxStackScan, runtime/mgcpacer.go) of the 2 KiB or
+more of each goroutine: 1 of 1.2 where stacks are nearly full, of 2 to 5 in servers, and of 7.3 in
+goroutines that wait for a channel."""
 
 _OUTSIDE = ((0.01, 2.0), (0.05, 11.0), (0.09, 20.0))
 """Memory outside the heap as share of the goal and in MiB: low, middle and high. Measured in real
@@ -35,9 +38,8 @@ def limit_range(goal_mib: float, stacks_mib: float) -> LimitRange:
     (106, 120, 133)
     """
     ends = (
-        (goal_mib * (1 + share) + other + _STACK_TIMES * stacks_mib)
-        / (1 - LIMIT_HEADROOM_SHARE)
-        for share, other in _OUTSIDE
+        (goal_mib * (1 + share) + other + times * stacks_mib) / (1 - LIMIT_HEADROOM_SHARE)
+        for (share, other), times in zip(_OUTSIDE, STACK_TIMES, strict=True)
     )
     return LimitRange(*ends)
 
@@ -48,6 +50,9 @@ def goal_range(limit_mib: float, stacks_mib: float) -> tuple[float, float]:
     >>> tuple(round(mib) for mib in goal_range(120, 0))
     (88, 113)
     """
-    left = limit_mib * (1 - LIMIT_HEADROOM_SHARE) - _STACK_TIMES * stacks_mib
-    low, high = ((left - other) / (1 + share) for share, other in (_OUTSIDE[-1], _OUTSIDE[0]))
+    left = limit_mib * (1 - LIMIT_HEADROOM_SHARE)
+    high, _, low = (
+        (left - other - times * stacks_mib) / (1 + share)
+        for (share, other), times in zip(_OUTSIDE, STACK_TIMES, strict=True)
+    )
     return max(low, 0.0), max(high, 0.0)

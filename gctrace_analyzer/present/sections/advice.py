@@ -38,7 +38,8 @@ def setting_text(row: Row) -> str:
 
 def as_text(setting: Setting, predictor: Predictor | None = None) -> str:
     """Returns a setting as text: `GOGC=200 GOMEMLIMIT=1GiB`."""
-    parts = [_about(str(setting), setting.limit, predictor)]
+    name = _about(str(setting), setting.limit, predictor)
+    parts = [_with_gogc(name, setting.limit, predictor) if predictor else name]
     if setting.ballast:
         parts.append(f"ballast {mib(setting.ballast)}")
     if setting.allocation != 1.0:
@@ -76,12 +77,18 @@ def name_of(row: Row, predictor: Predictor) -> str:
         return name
     if predictor.gogc_is_assumed:
         return f"{name} (assumed)"
+    if most_gogc(regime) is not None and not row["memory_limit_mib"]:
+        return gogc_name(regime) if regime else name
+    return _with_gogc(name, row["memory_limit_mib"], predictor)
+
+
+def _with_gogc(name: str, limit: float | None, predictor: Predictor) -> str:
+    """Returns the name of the present setting with as much of GOGC as the goals show."""
+    regime = predictor.regime
     if regime is None:
         return name
-    if most_gogc(regime) is not None and not row["memory_limit_mib"]:
-        return gogc_name(regime)
     gogc, *others = name.split(" ")
-    inferred = row["memory_limit_mib"] and regime.memory_limit_source == "inferred"
+    inferred = limit and regime.memory_limit_source == "inferred"
     if inferred and regime.gogc_pct is None:
         gogc = f"GOGC≥{regime.gogc_pct_low:.0f}" if regime.gogc_pct_low else "GOGC=?"
     if gogc_range(regime) is not None:
@@ -294,7 +301,6 @@ def _memory(row: Row, predictor: Predictor) -> Iterator[str]:
     heap = row["heap_peak_mib"] - (row["ballast_mib"] or 0.0)
     other = row["memory_peak_mib"] - heap - outside
     of_room = f" of the container's {_whole_size(room)}" if room else ""
-    assumed = "" if predictor.non_heap_is_known else " (assumed)"
     rest = (
         f", outside Go {outside:,.0f} with file pages"
         if outside
@@ -304,8 +310,16 @@ def _memory(row: Row, predictor: Predictor) -> Iterator[str]:
     whole = round(heap) + round(other) + round(outside)
     yield (
         f"about {whole:,} MiB{of_room} at the peak: heap {heap:,.0f}, other "
-        f"memory of Go {other:,.0f}{assumed}{rest}"
+        f"memory of Go {other:,.0f}{_assumed(other, predictor)}{rest}"
     )
+
+
+def _assumed(outside: float, predictor: Predictor) -> str:
+    """Returns that a size in MiB outside the heap is assumed, if it is, and how large it may be."""
+    if predictor.non_heap_is_known:
+        return ""
+    most = outside + (hidden := predictor.hidden_stacks_mib)
+    return f" (assumed; up to {most:,.0f} with all stacks)" if hidden >= 1 else " (assumed)"
 
 
 def beyond_container(rows: pl.DataFrame, predictor: Predictor) -> str | None:
@@ -315,10 +329,10 @@ def beyond_container(rows: pl.DataFrame, predictor: Predictor) -> str | None:
         return None
     row = min(beyond.iter_rows(named=True), key=lambda row: float(row["memory_peak_mib"]))
     heap = row["heap_peak_mib"] - (row["ballast_mib"] or 0.0)
-    assumed = "" if predictor.non_heap_is_known else " (assumed)"
+    outside = row["memory_peak_mib"] - heap
     return (
         f"{setting_text(row)} does not fit: {heap:,.0f} MiB of heap and "
-        f"{row['memory_peak_mib'] - heap:,.0f} MiB outside it{assumed} are more than the "
+        f"{outside:,.0f} MiB outside it{_assumed(outside, predictor)} are more than the "
         f"{predictor.room_mib:,.0f} MiB that the container has for it"
     )
 

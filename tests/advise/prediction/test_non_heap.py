@@ -31,7 +31,7 @@ def test_goal_and_non_heap_memory_fill_the_limit(limit: float, ballast: float) -
 
 def test_the_ranges_are_wider_the_less_is_known() -> None:
     given, own, assumed = (
-        NonHeap(10.0, 0.1, source).ranges
+        NonHeap(10.0, 0.1, source).ranges()
         for source in ("given", "the log's own limit", "assumed")
     )
     assert given == ()
@@ -53,15 +53,24 @@ def test_shifting_keeps_it_possible() -> None:
 def test_a_live_heap_that_varies_widens_the_range_upwards() -> None:
     """Under a limit, Go's compiler lost 0.25 to 0.40 of the goal in half-empty spans."""
     steady, varying = (NonHeap(10.0, 0.06, "assumed", variation=each) for each in (0.1, 0.6))
-    assert varying.ranges[0] == steady.ranges[0]
-    assert varying.share + varying.ranges[1][1] == pytest.approx(0.40)
-    assert NonHeap(10.0, 0.06, "given", variation=0.6).ranges == ()
+    assert varying.ranges()[0] == steady.ranges()[0]
+    assert varying.share + varying.ranges()[1][1] == pytest.approx(0.40)
+    assert NonHeap(10.0, 0.06, "given", variation=0.6).ranges() == ()
 
 
 def test_stacks_widen_the_range_of_what_is_assumed() -> None:
-    """20,000 goroutines of two frames each: 19 MiB are scanned, and 78 MiB are in use."""
-    low, high = NonHeap(10.0 + 1.8 * 19, 0.0, "assumed", stacks=19.0).ranges
-    assert low[0] == pytest.approx(-4.0 - 0.6 * 19)
-    assert high[0] == pytest.approx(5.0 + 1.6 * 19)
-    shifted = NonHeap(44.2, 0.0, "assumed", stacks=19.0).shifted(high)
-    assert shifted.at(0.0) == pytest.approx(79.6)
+    """100,000 goroutines that wait for a channel: 27 MiB are scanned, and 195 MiB are in use."""
+    assumed = NonHeap(10.0 + 1.8 * 27, 0.0, "assumed", stacks=27.0)
+    low, high = (assumed.shifted(end).at(0.0) for end in assumed.ranges())
+    assert low == pytest.approx(10.0 - 4.0 + 1.2 * 27)
+    assert high == pytest.approx(10.0 + 5.0 + 7.3 * 27)
+
+
+def test_a_limit_inferred_from_the_goals_does_not_show_what_is_outside_the_heap() -> None:
+    """The limit was 600 MiB; goals of 373 MiB allow 424 to 645."""
+    assumed = NonHeap(10.0 + 1.8 * 27, 0.06, "assumed", stacks=27.0)
+    known = assumed.under(600.0, 373.0, is_known=True)
+    inferred = assumed.under(466.0, 373.0, is_known=False)
+    assert known.at(373.0) == pytest.approx(600 - 373 / 0.97)
+    assert inferred.at(373.0) + inferred.ranges()[1][0] > known.at(373.0)
+    assert inferred.ranges(under_own_limit=True) == known.ranges()

@@ -20,7 +20,7 @@ def test_large_stacks_and_globals_are_notes() -> None:
     (finding,) = matches(
         marking.large_globals, facts_of(text.replace("0 MB globals", "30 MB globals"))
     )
-    assert finding.evidence.startswith("Global variables take 30 MiB")
+    assert finding.evidence.startswith("GC scans global variables of 30 MiB")
     assert finding.severity == "info"
     small = facts_of(text.replace("0 MB stacks", "1 MB stacks"))
     assert not matches(marking.large_stacks, small)

@@ -287,8 +287,8 @@ SAID: list[tuple[Rule[ProcessFacts], str, str, tuple[int, ...]]] = [
     (live_heap.live_heap_spike, "spike", "In 2 cycles the live heap was over 2 times the usual one, up to 300 MiB.", (30, 31)),
     (live_heap.low_reclaim, "survives", "95 % of the heap survives a cycle (median).", ()),
     (live_heap.ballast_present, "ballast", "The live heap is 100 MiB from the first cycle on, and never over 105 MiB.", ()),
-    (marking.large_stacks, "roots", "Goroutine stacks take 25 MiB, the live heap 100 MiB.", ()),
-    (marking.large_globals, "roots", "Global variables take 30 MiB, the live heap 100 MiB.", ()),
+    (marking.large_stacks, "roots", "GC scans stacks of 25 MiB, and a live heap of 100 MiB.", ()),
+    (marking.large_globals, "roots", "GC scans global variables of 30 MiB, and a live heap of 100 MiB.", ()),
     (marking.idle_mark_heavy, "idle", "74 % of all marking ran on idle processors.", ()),
     # 101 MiB in 3.0006 s of CPU.
     (marking.low_mark_throughput, "slow marking", "30 cycles marked less than 100 MiB per CPU second; the slowest, 33.7 MiB.", (1, 2, 3)),
