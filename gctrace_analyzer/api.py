@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast, overload
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, Unpack, cast, overload
 
 from gctrace_analyzer import frames, units
 from gctrace_analyzer.analysis.cycles import with_metrics
 from gctrace_analyzer.analysis.settings.environment import of_process, started_in
-from gctrace_analyzer.analysis.settings.known import given_settings
+from gctrace_analyzer.analysis.settings.known import ProgramFacts, Settings, given_settings
 from gctrace_analyzer.analysis.thresholds import limits as service_limits
 from gctrace_analyzer.analysis.thresholds import thresholds_from
 from gctrace_analyzer.errors import BadSettingError, unexpected
 from gctrace_analyzer.files import listed, matching
 from gctrace_analyzer.ingest.clock import Clock, moment
-from gctrace_analyzer.ingest.read import ReadOptions, read_log
-from gctrace_analyzer.ingest.sources import SERVER, is_server
+from gctrace_analyzer.ingest.read import InputOptions, ReadOptions, read_log
+from gctrace_analyzer.ingest.sources import SERVER, Input, SourceFacts, is_server
 from gctrace_analyzer.present.format import short_paths
 from gctrace_analyzer.present.plots.binning import BINS, checked
 from gctrace_analyzer.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from datetime import datetime, tzinfo
-    from typing import TypeAlias, Unpack
 
     import pandas as pd
     import polars as pl
@@ -35,11 +33,8 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure as PlotlyFigure
 
     from gctrace_analyzer.advise.expectation import Promise
-    from gctrace_analyzer.analysis.settings.known import ProgramFacts, Settings
     from gctrace_analyzer.comparison import Comparison
-    from gctrace_analyzer.ingest.read import InputOptions
     from gctrace_analyzer.ingest.sniff import Kind
-    from gctrace_analyzer.ingest.sources import Input, SourceFacts
     from gctrace_analyzer.live import Live
     from gctrace_analyzer.present.plots.accessor import (
         AxesTarget,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import IO, TYPE_CHECKING, Protocol, cast
 
 import polars as pl
 
@@ -17,19 +17,16 @@ from gctrace_analyzer.analysis.settings.known import Settings
 from gctrace_analyzer.errors import BadSettingError, NoDataError, UnreadableInputError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import end_s
-from gctrace_analyzer.ingest.input import read_parts
+from gctrace_analyzer.ingest.input import Part, read_parts
 from gctrace_analyzer.ingest.live_input import MOST_BYTES, RECENT_CYCLES, LiveInput
 from gctrace_analyzer.ingest.read import ReadOptions, complete_part, joined_log, with_sizes
-from gctrace_analyzer.ingest.sources import Source
+from gctrace_analyzer.ingest.sources import Source, SourceFacts
 from gctrace_analyzer.ingest.wrappers import journal
 from gctrace_analyzer.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import IO
 
-    from gctrace_analyzer.ingest.input import Part
-    from gctrace_analyzer.ingest.sources import SourceFacts
     from gctrace_analyzer.schema import Row
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from gctrace_analyzer.api import read
 from gctrace_analyzer.errors import BadSettingError, ProgramError
@@ -13,7 +13,6 @@ from gctrace_analyzer.present.format import duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import TypeAlias
 
     from gctrace_analyzer.run import Run
 

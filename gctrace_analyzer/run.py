@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Never
 
@@ -14,9 +14,9 @@ from gctrace_analyzer.advise.policy import parse_objective, parse_target, recomm
 from gctrace_analyzer.advise.whatif import PRESENT, grid, parse_settings
 from gctrace_analyzer.analysis.analysis import Analysis
 from gctrace_analyzer.analysis.rules import finding
-from gctrace_analyzer.analysis.settings.known import ProgramFacts
+from gctrace_analyzer.analysis.settings.known import ProgramFacts, Settings
 from gctrace_analyzer.analysis.summary import FIGURES, Summary
-from gctrace_analyzer.analysis.thresholds import DEFAULT
+from gctrace_analyzer.analysis.thresholds import DEFAULT, Quantity, Thresholds
 from gctrace_analyzer.errors import BadSettingError, Suggesting, unexpected
 from gctrace_analyzer.present.format import count
 from gctrace_analyzer.present.predicted import Predictions
@@ -24,8 +24,6 @@ from gctrace_analyzer.present.report import Report
 from gctrace_analyzer.present.run_summary import RunSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     import pandas as pd
 
     from gctrace_analyzer.advise.objective import Aim
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.checks import Check
     from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
-    from gctrace_analyzer.analysis.settings.known import Settings
-    from gctrace_analyzer.analysis.thresholds import Quantity, Thresholds
     from gctrace_analyzer.ingest.read import Log
     from gctrace_analyzer.ingest.sources import SourceFacts
     from gctrace_analyzer.present.plots.accessor import Plots

@@ -8,7 +8,7 @@ import re
 import stat
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from gctrace_analyzer import __version__, core
 from gctrace_analyzer.cli.screen import wrapped
@@ -20,7 +20,6 @@ from gctrace_analyzer.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import TypeAlias
 
     Option: TypeAlias = tuple[str, str, str] | tuple[str, str, str, Callable[[str], Any]]
 

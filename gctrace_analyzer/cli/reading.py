@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gctrace_analyzer.cli.options import add_options, read_options
 from gctrace_analyzer.cli.screen import drawing, say, working
@@ -14,7 +14,6 @@ from gctrace_analyzer.errors import BadSettingError, GctraceWarning
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator
-    from typing import TypeAlias
 
     from gctrace_analyzer.ingest.sources import SourceFacts
     from gctrace_analyzer.prometheus.fetch import FetchProgress

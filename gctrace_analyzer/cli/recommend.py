@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.objective import AIMS
-from gctrace_analyzer.cli.deliver import text_writer
+from gctrace_analyzer.cli.deliver import Result, text_writer
 from gctrace_analyzer.cli.options import (
     OneOf,
     Parser,
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.cli.deliver import Result
     from gctrace_analyzer.run import Run
 
 _DESCRIPTION = """\

@@ -10,7 +10,7 @@ import sys
 import time
 from contextlib import contextmanager
 from threading import Event, Thread
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
 
 from gctrace_analyzer.present.format import WIDTH, as_wide_as, printable
 from gctrace_analyzer.units import duration_text
@@ -18,7 +18,6 @@ from gctrace_analyzer.units import duration_text
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Iterator
-    from typing import TextIO
 
     from rich.console import Console
 

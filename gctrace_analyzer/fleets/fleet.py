@@ -12,7 +12,7 @@ import warnings
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
@@ -37,7 +37,6 @@ from gctrace_analyzer.prometheus.access import QuestionOptions, without_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Unpack
 
     from distributed import Client
 

@@ -10,7 +10,7 @@ from gctrace_analyzer.analysis.fleet.answers import READ_BEFORE
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import last
 from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.analysis.sites.functions import place
-from gctrace_analyzer.analysis.summary import FIGURES
+from gctrace_analyzer.analysis.summary import FIGURES, Summary
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.fleets.identity import IDENTITY, service_of
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
-    from gctrace_analyzer.analysis.summary import Summary
     from gctrace_analyzer.fleets.inputs import Item, Kind
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.run import Run

@@ -27,12 +27,11 @@ from gctrace_analyzer.errors import (
 from gctrace_analyzer.files import write_atomically
 from gctrace_analyzer.fleets import manifest
 from gctrace_analyzer.fleets.identity import is_url, public
-from gctrace_analyzer.fleets.inputs import RETRIED, filesystem, problem_of
+from gctrace_analyzer.fleets.inputs import RETRIED, Item, filesystem, problem_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from gctrace_analyzer.fleets.inputs import Item
     from gctrace_analyzer.fleets.manifest import Part
 
 _ROWS, _ERRORS, _RETRIED, _COMPUTED = "rows", "errors", "again", "computed"

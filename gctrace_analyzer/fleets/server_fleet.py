@@ -14,7 +14,7 @@ from gctrace_analyzer.fleets.output import Output, span_of
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.prometheus import queries
 from gctrace_analyzer.prometheus.address import parse
-from gctrace_analyzer.prometheus.question import answered, question
+from gctrace_analyzer.prometheus.question import Question, answered, question
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.prometheus.access import QuestionOptions
     from gctrace_analyzer.prometheus.discovery import Target
-    from gctrace_analyzer.prometheus.question import Question
     from gctrace_analyzer.schema import Row
 
 SINCE = "6h"

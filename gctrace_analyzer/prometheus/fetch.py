@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.metrics.samples import NO_LIMIT
-from gctrace_analyzer.prometheus.discovery import host_of, is_ip
+from gctrace_analyzer.prometheus.discovery import Target, host_of, is_ip
 from gctrace_analyzer.prometheus.fetched_metrics import CONTAINER, GO, SERIES, any_of
 from gctrace_analyzer.prometheus.problems import RefusedError
 from gctrace_analyzer.prometheus.selector import Matcher, equals, one_of, selector
-from gctrace_analyzer.prometheus.series import labels_of
+from gctrace_analyzer.prometheus.series import Answer, labels_of
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from gctrace_analyzer.prometheus.discovery import Target
-    from gctrace_analyzer.prometheus.series import Answer
     from gctrace_analyzer.prometheus.server import Server
 
 PIECE_SAMPLES = 250_000

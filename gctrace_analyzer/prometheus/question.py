@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Unpack, cast
 from urllib.parse import urlsplit
 
 from gctrace_analyzer import units
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.sources import is_server
+from gctrace_analyzer.ingest.sources import Input, is_server
 from gctrace_analyzer.prometheus import address, discovery, fetch, selector
 from gctrace_analyzer.prometheus.access import QuestionOptions, ServerOptions, without_server
 from gctrace_analyzer.prometheus.credentials import credentials
-from gctrace_analyzer.prometheus.fetch import Span
+from gctrace_analyzer.prometheus.fetch import FetchProgress, Span
 from gctrace_analyzer.prometheus.recording import Recording
 from gctrace_analyzer.prometheus.server import Server
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Sequence
-    from contextlib import ExitStack
-    from typing import Unpack
 
-    from gctrace_analyzer.ingest.sources import Input
     from gctrace_analyzer.prometheus.access import Which
     from gctrace_analyzer.prometheus.discovery import Target
-    from gctrace_analyzer.prometheus.fetch import FetchProgress
     from gctrace_analyzer.prometheus.selector import Matcher
 
 SINCE = "1h"

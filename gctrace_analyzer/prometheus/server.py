@@ -13,18 +13,16 @@ from gctrace_analyzer.errors import GctraceWarning, UnreadableInputError
 from gctrace_analyzer.ingest import json_values
 from gctrace_analyzer.prometheus import problems
 from gctrace_analyzer.prometheus.address import PREFIXES
-from gctrace_analyzer.prometheus.connection import FAILURES, Connection, Limits
+from gctrace_analyzer.prometheus.connection import FAILURES, Connection, Limits, Response
 from gctrace_analyzer.prometheus.credentials import Credentials
 from gctrace_analyzer.prometheus.problems import NotTheApiError, RefusedError
-from gctrace_analyzer.prometheus.series import Series
+from gctrace_analyzer.prometheus.series import Answer, Series
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from gctrace_analyzer.prometheus.connection import Response
-    from gctrace_analyzer.prometheus.series import Answer
 
 ATTEMPTS = 5
 """How often a query is sent if the server is overloaded or its proxy cannot reach it."""

@@ -11,11 +11,11 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from gctrace_analyzer.advise.expectation import expectation
 from gctrace_analyzer.advise.policy import recommend
-from gctrace_analyzer.advise.whatif import PRESENT
+from gctrace_analyzer.advise.whatif import PRESENT, GogcValues, Present, SizeValues
 from gctrace_analyzer.analysis.settings.known import given_settings
 from gctrace_analyzer.errors import BadSettingError, NoDataError, ProgramError
 from gctrace_analyzer.frozen import frozen
@@ -27,11 +27,9 @@ from gctrace_analyzer.units import gomemlimit_mib
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Unpack
 
     from gctrace_analyzer.advise.prediction.model import Setting
     from gctrace_analyzer.advise.prediction.outcome import Predictor
-    from gctrace_analyzer.advise.whatif import GogcValues, Present, SizeValues
     from gctrace_analyzer.analysis.compare.rounds import SettingValue, TrialRun
     from gctrace_analyzer.comparison import Comparison
     from gctrace_analyzer.trials.plan import Plan, Words

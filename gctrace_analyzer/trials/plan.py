@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gctrace_analyzer.advise.whatif import PRESENT, parse_settings
-from gctrace_analyzer.analysis.compare.rounds import CPU, RSS, WALL, OutsideMetric
+from gctrace_analyzer.analysis.compare.rounds import CPU, RSS, WALL, OutsideMetric, SettingValue
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.program import with_gctrace
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gctrace_analyzer.advise.whatif import GogcValues, Present, SizeValues
-    from gctrace_analyzer.analysis.compare.rounds import SettingValue
 
     Words: TypeAlias = str | Sequence[str]
 

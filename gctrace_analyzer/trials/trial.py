@@ -18,14 +18,13 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import duration
 from gctrace_analyzer.program import last_output
 from gctrace_analyzer.trials.machine import MachineTime, cpu_s, listening_port
-from gctrace_analyzer.trials.process import Command, Measured, is_benchmark
+from gctrace_analyzer.trials.process import Command, Measured, Usage, is_benchmark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from gctrace_analyzer.trials.plan import Plan, Trial
-    from gctrace_analyzer.trials.process import Usage
 
 _TICK_S = 0.05
 _ANSWER_S = 1.0

@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.sides import all_differences, sides_of
-from gctrace_analyzer.present.document import Sentence
+from gctrace_analyzer.advise.sides import Pair, Side, all_differences, sides_of
+from gctrace_analyzer.present.document import Sentence, Table
 from gctrace_analyzer.present.html import interval_chart
 from gctrace_analyzer.present.html.chart import charts_of
 from gctrace_analyzer.present.html.embed import embedded
@@ -20,8 +20,6 @@ from gctrace_analyzer.present.sections import comparison as rows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gctrace_analyzer.advise.sides import Pair, Side
-    from gctrace_analyzer.present.document import Table
     from gctrace_analyzer.present.plots.figure import Figure
     from gctrace_analyzer.present.plots.palette import Theme
 

@@ -11,13 +11,12 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import largest
 from gctrace_analyzer.present.format import NONE, gc_cpu
 from gctrace_analyzer.present.plots import ticks
-from gctrace_analyzer.present.plots.axis import with_idle
+from gctrace_analyzer.present.plots.axis import Axis, with_idle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
-    from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.report import Report
 
 MOST_ROWS = 50_000

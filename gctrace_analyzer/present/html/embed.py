@@ -14,13 +14,12 @@ import polars as pl
 from markupsafe import Markup
 
 from gctrace_analyzer import __version__
-from gctrace_analyzer.present.plots.palette import DARK, LIGHT, PAGE
+from gctrace_analyzer.present.plots.palette import DARK, LIGHT, PAGE, Theme
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gctrace_analyzer.present.html.chart import Chart
-    from gctrace_analyzer.present.plots.palette import Theme
 
 
 def embedded(

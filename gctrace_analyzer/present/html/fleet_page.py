@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present import fleet_tables
@@ -13,7 +13,6 @@ from gctrace_analyzer.present.sections import fleet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import Any, TypeAlias
 
     from gctrace_analyzer.analysis.fleet.answers import Answers
     from gctrace_analyzer.present.plots.palette import Theme

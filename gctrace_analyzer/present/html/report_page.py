@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer import __version__
 from gctrace_analyzer.advise.phrases import to_set
-from gctrace_analyzer.present.document import Paragraphs, Table
+from gctrace_analyzer.present.document import KeyFigure, Paragraphs, Table
 from gctrace_analyzer.present.format import printable
 from gctrace_analyzer.present.html import cycle_table, ranges
 from gctrace_analyzer.present.html.captions import statements
-from gctrace_analyzer.present.html.chart import charts_of
+from gctrace_analyzer.present.html.chart import Chart, charts_of
 from gctrace_analyzer.present.html.embed import embedded, without_script
 from gctrace_analyzer.present.html.icicle import icicles
 from gctrace_analyzer.present.html.methodology import methodology
 from gctrace_analyzer.present.html.parts import rendered
 from gctrace_analyzer.present.plots.accessor import on
-from gctrace_analyzer.present.plots.axis import axis_of
+from gctrace_analyzer.present.plots.axis import Axis, axis_of
 from gctrace_analyzer.present.sections import (
     advice,
     evidence,
@@ -34,11 +34,7 @@ from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from concurrent.futures import Future
 
-    from gctrace_analyzer.present.document import KeyFigure
-    from gctrace_analyzer.present.html.chart import Chart
-    from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.plots.figure import Figure
     from gctrace_analyzer.present.plots.palette import Theme
     from gctrace_analyzer.present.report import Report

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Required, TypedDict, Ty
 
 from gctrace_analyzer.errors import BadSettingError, NoDataError, by_nearness
 from gctrace_analyzer.present.plots import matplotlib_backend, plotly_backend
-from gctrace_analyzer.present.plots.axis import axis_of
+from gctrace_analyzer.present.plots.axis import Axis, axis_of
 from gctrace_analyzer.present.plots.binning import BINS, checked
 from gctrace_analyzer.present.plots.kinds import (
     assist,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
     from plotly.graph_objects import Figure as PlotlyFigure
 
-    from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.plots.figure import Figure
     from gctrace_analyzer.present.report import Report
     from gctrace_analyzer.schema import PlotName

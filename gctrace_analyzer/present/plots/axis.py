@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
@@ -31,7 +31,6 @@ from gctrace_analyzer.present.sections.overview import named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
 
     from gctrace_analyzer.present.report import Report
 

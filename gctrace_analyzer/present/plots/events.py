@@ -11,7 +11,7 @@ import polars as pl
 from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.analysis.settings.naming import changes
 from gctrace_analyzer.present.format import printable, words
-from gctrace_analyzer.present.plots.axis import limits
+from gctrace_analyzer.present.plots.axis import Axis, limits
 from gctrace_analyzer.present.plots.figure import (
     Event,
     Figure,
@@ -24,7 +24,6 @@ from gctrace_analyzer.present.plots.figure import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.report import Report
 
 MOST_BANDS = 60

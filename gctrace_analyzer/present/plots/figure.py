@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from gctrace_analyzer.present.plots.palette import Look
     from gctrace_analyzer.present.plots.ticks import X
 
 TOP_TENTH = 0.9

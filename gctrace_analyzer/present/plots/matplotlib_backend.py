@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from io import BytesIO
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer import extras
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.present.plots import ticks
-from gctrace_analyzer.present.plots.palette import DARK, LIGHT, NEUTRAL, PAGE
+from gctrace_analyzer.present.plots.palette import DARK, LIGHT, NEUTRAL, PAGE, Theme
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import polars as pl
 
     from gctrace_analyzer.present.plots.figure import Figure, Mark, Panel
-    from gctrace_analyzer.present.plots.palette import Theme
 
 WIDTH_IN, PANEL_IN = 9.0, 2.1
 """Width of a figure and height of a panel, in inches."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.compare.change import OTHER_MACHINE
+from gctrace_analyzer.analysis.compare.change import OTHER_MACHINE, Change
 from gctrace_analyzer.analysis.compare.metrics import DECIDING, PER_OP
 from gctrace_analyzer.analysis.compare.sequential import SAME_SHARE
-from gctrace_analyzer.present.document import Folded, Paragraphs, Table
+from gctrace_analyzer.present.document import Block, Folded, Paragraphs, Table
 from gctrace_analyzer.present.format import NONE, count, printable, shortened
 from gctrace_analyzer.present.sections.changes import (
     interval,
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from gctrace_analyzer.advise.sides import Pair
-    from gctrace_analyzer.analysis.compare.change import Change
-    from gctrace_analyzer.present.document import Block
 
 _SHOWN = 24
 """Rows of all tables; of more, those that changed are shown first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.advise.sides import sides_of
+from gctrace_analyzer.advise.sides import Pair, sides_of
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
     NONE,
@@ -23,7 +23,6 @@ from gctrace_analyzer.units import between_text, digits
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gctrace_analyzer.advise.sides import Pair
     from gctrace_analyzer.analysis.compare.change import Change
 
 LABELS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -25,7 +25,6 @@ from gctrace_analyzer.present.sections.verdict import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any
 
     from gctrace_analyzer.analysis.fleet.answers import Answers
     from gctrace_analyzer.analysis.fleet.changes import Changes

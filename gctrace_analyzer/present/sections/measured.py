@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.analysis.compare.rounds import CPU, RSS, WALL
+from gctrace_analyzer.analysis.compare.rounds import CPU, RSS, WALL, Measurement, TrialRun
 from gctrace_analyzer.analysis.compare.sequential import SAME_SHARE
-from gctrace_analyzer.present.document import Gap, Paragraphs
+from gctrace_analyzer.present.document import Block, Gap, Paragraphs
 from gctrace_analyzer.present.format import count, duration, mib, printable
 from gctrace_analyzer.present.sections.changes import (
     end_text,
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.advise.sides import Pair
     from gctrace_analyzer.analysis.compare.change import Change
-    from gctrace_analyzer.analysis.compare.rounds import Measurement, TrialRun
-    from gctrace_analyzer.present.document import Block
 
 _WORDS = {
     WALL.name: ("ends {} sooner", "ends {} later"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.analysis.metrics import since_start
 from gctrace_analyzer.analysis.settings.releases import may_limit
@@ -13,7 +13,6 @@ from gctrace_analyzer.units import digits
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
-    from typing import Any
 
     from gctrace_analyzer.present.report import Report
 

@@ -12,7 +12,7 @@ from gctrace_analyzer.advise.killed import resident_is
 from gctrace_analyzer.analysis.metrics.since_start import shows_costs
 from gctrace_analyzer.analysis.postmortem.circumstances import holders
 from gctrace_analyzer.analysis.postmortem.death import DEEDS, REFUSED
-from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
+from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED, Memory
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
@@ -39,7 +39,6 @@ from gctrace_analyzer.units import MIB
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from gctrace_analyzer.analysis.postmortem.memory_of_dumps import Memory
     from gctrace_analyzer.present.report import Report
 
 _LARGEST = re.compile(r"^Resident(?: memory of|:) (\S{1,64})")

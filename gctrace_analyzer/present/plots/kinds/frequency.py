@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.present.plots.events import timed
-from gctrace_analyzer.present.plots.figure import amounts, cumulative, distributed
+from gctrace_analyzer.present.plots.figure import Figure, amounts, cumulative, distributed
 from gctrace_analyzer.present.plots.kinds import intervals
 from gctrace_analyzer.present.plots.palette import LOOKS
 
 if TYPE_CHECKING:
     from gctrace_analyzer.present.plots.axis import Axis
-    from gctrace_analyzer.present.plots.figure import Figure
     from gctrace_analyzer.present.report import Report
 
 LEAST_S = 1e-6

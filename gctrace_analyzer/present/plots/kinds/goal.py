@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.present.plots.axis import limits
+from gctrace_analyzer.present.plots.axis import Axis, limits
 from gctrace_analyzer.present.plots.events import timed
-from gctrace_analyzer.present.plots.figure import amounts
+from gctrace_analyzer.present.plots.figure import Figure, amounts
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.present.plots.axis import Axis
-    from gctrace_analyzer.present.plots.figure import Figure
     from gctrace_analyzer.present.report import Report
 
 _TITLE = "Heap goal and what sets it"

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from gctrace_analyzer.present.plots.axis import limits
+from gctrace_analyzer.present.plots.axis import Axis, limits
 from gctrace_analyzer.present.plots.figure import Mark, Panel, amounts, shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.report import Report
 
 _MEMORY = (

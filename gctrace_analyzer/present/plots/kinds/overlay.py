@@ -12,7 +12,7 @@ from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present.format import duration
-from gctrace_analyzer.present.plots.axis import axis_of
+from gctrace_analyzer.present.plots.axis import Axis, axis_of
 from gctrace_analyzer.present.plots.figure import (
     Figure,
     Mark,
@@ -23,14 +23,12 @@ from gctrace_analyzer.present.plots.figure import (
 )
 from gctrace_analyzer.present.plots.kinds.frequency import LEAST_S
 from gctrace_analyzer.present.plots.kinds.pauses import NOTE
-from gctrace_analyzer.present.plots.palette import RUNS
+from gctrace_analyzer.present.plots.palette import RUNS, Look
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gctrace_analyzer.present.plots.axis import Axis
     from gctrace_analyzer.present.plots.figure import Panel
-    from gctrace_analyzer.present.plots.palette import Look
     from gctrace_analyzer.present.report import Report
 
 _RANGES, _FEWEST_RANGES = 120, 20

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gctrace_analyzer.present.plots import steps
-from gctrace_analyzer.present.plots.axis import limits
+from gctrace_analyzer.present.plots.axis import Axis, limits
 from gctrace_analyzer.present.plots.events import timed
-from gctrace_analyzer.present.plots.figure import amounts, shares
+from gctrace_analyzer.present.plots.figure import Figure, Panel, amounts, shares
 from gctrace_analyzer.present.plots.kinds import assist, intervals, pauses
 from gctrace_analyzer.present.plots.kinds.memory import at_deaths, memstats_marks
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.present.plots.axis import Axis
-    from gctrace_analyzer.present.plots.figure import Figure, Panel
     from gctrace_analyzer.present.report import Report
 
 _GC_CPU = {"with idle marking": "gc_cpu_with_idle_share", "GC CPU": "gc_cpu_share"}
