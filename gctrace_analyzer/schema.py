@@ -49,35 +49,32 @@ _UNITS = ("_ms", "_s", "_mib", "_kib", "_bytes", "_pct")
 
 _LINE = "the input"
 
+
+def _with_ends(
+    name: str, unit: str, meaning: str, source: str, low: str, high: str = "upper end"
+) -> tuple[Column, ...]:
+    """Returns a figure with the ends of its interval, which `low` and `high` are about."""
+    texts = {"": meaning, "_low": low, "_high": high}
+    return tuple(
+        Column(f"{name}{end}", "Float64", unit, text, source) for end, text in texts.items()
+    )
+
+
+def _predicted(name: str, unit: str, meaning: str, source: str) -> tuple[Column, ...]:
+    """Returns a predicted figure with its 80 % interval."""
+    low, high = f"{meaning}, lower end of the 80 % interval", f"{meaning}, upper end"
+    return _with_ends(name, unit, meaning, source, low, high)
+
+
 WHERE = (
     Column("source", "Category", "", "the input that contains the line", _LINE),
     Column("line_no", "Int64", "", "1-based line number in `source`", _LINE),
 )
-_PROCESS = Column(
-    "process",
-    "Int64",
-    "",
-    "0, 1, … for each process in the input",
-    "cycle numbers and times that are consecutive",
-)
-_LOGGED_AT = Column(
-    "logged_at",
-    "Datetime",
-    "UTC",
-    "the timestamp of the line",
-    "the log prefix, not the runtime",
-)
-_PRINTED_AT = Column(
-    "printed_at",
-    "String",
-    "",
-    "the timestamp, if its year or zone is unknown",
-    "the log prefix",
-)
+_PROCESS = Column("process", "Int64", "", "0, 1, … for each process in the input", "cycle numbers and times that are consecutive")  # fmt: skip
+_LOGGED_AT = Column("logged_at", "Datetime", "UTC", "the timestamp of the line", "the log prefix, not the runtime")  # fmt: skip
+_PRINTED_AT = Column("printed_at", "String", "", "the timestamp, if its year or zone is unknown", "the log prefix")  # fmt: skip
 
-_MONOTONIC = Column(
-    "monotonic_s", "Float64", "s", "seconds since the host booted", "printk, journald"
-)
+_MONOTONIC = Column("monotonic_s", "Float64", "s", "seconds since the host booted", "printk, journald")  # fmt: skip
 IDENTITY_COLUMNS = (
     Column("host", "String", "", "host", "the log prefix"),
     Column("ident", "String", "", "syslog identifier or program name", "the log prefix"),
@@ -243,11 +240,9 @@ SCANS = (
 
 REJECTED = (
     *WHERE,
-    Column(
-        "reason", "String", "", "why the line could not be parsed", "gctrace_analyzer.ingest"
-    ),
+    Column("reason", "String", "", "why the line could not be parsed", "gctrace_analyzer.ingest"),
     Column("text", "String", "", "the line, cut off after 500 characters", _LINE),
-)
+)  # fmt: skip
 
 MEMSTATS = (
     _LOGGED_AT,
@@ -623,12 +618,8 @@ REGIMES = (
     Column("start_s", "Float64", "s", "start of its first cycle, since the start of the process", "cycles"),
     Column("end_s", "Float64", "s", "start of its last cycle", "cycles"),
     Column("cycles", "Int64", "", "cycles in it", "gc_num"),
-    Column("gogc_pct", "Float64", "%", "GOGC; infinite (JSON: off): off; null: hidden by a memory limit", "regimes()"),
-    Column("gogc_pct_low", "Float64", "%", "lowest value consistent with the printed goals", "regimes()"),
-    Column("gogc_pct_high", "Float64", "%", "upper end", "regimes()"),
-    Column("memory_limit_mib", "Float64", "MiB", "GOMEMLIMIT; infinite (JSON: off): off; null: unknown", "regimes()"),
-    Column("memory_limit_mib_low", "Float64", "MiB", "lowest value consistent with the goals", "regimes()"),
-    Column("memory_limit_mib_high", "Float64", "MiB", "upper end", "regimes()"),
+    *_with_ends("gogc_pct", "%", "GOGC; infinite (JSON: off): off; null: hidden by a memory limit", "regimes()", "lowest value consistent with the printed goals"),
+    *_with_ends("memory_limit_mib", "MiB", "GOMEMLIMIT; infinite (JSON: off): off; null: unknown", "regimes()", "lowest value consistent with the goals"),
     Column("procs", "Int64", "", "GOMAXPROCS", "cycles"),
     Column("set_by", "String", "", "what set most goals: gogc, memory-limit, heap-minimum or either; null: unknown", "regimes()"),
     Column("gogc_source", "String", "", "given, stated by an input, inferred, or assumed: the default, not contradicted", "regimes()"),
@@ -682,12 +673,8 @@ _PREDICTED = (
     ("heap_peak_mib", "MiB", "largest heap at a mark termination, in a run as long as the log"),
     ("live_heap_mib", "MiB", "marked live heap"),
     ("stw_share", "0–1", "share of time in which the world is stopped"),
-    (
-        "run_time_ratio",
-        "",
-        "run time of a CPU-bound program, relative to now; null: another load",
-    ),
-)
+    ("run_time_ratio", "", "run time of a CPU-bound program, relative to now; null: another load"),
+)  # fmt: skip
 _MODEL = "gctrace_analyzer.advise.prediction.model"
 
 WHATIF = (
@@ -696,11 +683,7 @@ WHATIF = (
     Column("ballast_mib", "Float64", "MiB", "ballast", "the caller"),
     Column("allocation", "Float64", "", "size allocated for the same work, relative to now", "the caller, and a profile"),
     Column("load", "String", "", "load model: fixed-rate (keeps its allocation rate), cpu-bound (allocates as fast as it can), or between", _MODEL),
-    *(
-        Column(f"{name}{end}", "Float64", unit, f"{meaning}{words}", _MODEL)
-        for name, unit, meaning in _PREDICTED
-        for end, words in (("", ""), ("_low", ", lower end of the 80 % interval"), ("_high", ", upper end"))
-    ),
+    *(column for figure in _PREDICTED for column in _predicted(*figure, _MODEL)),
     Column("thrash", "String", "", "whether it would thrash: no, risk or certain", _MODEL),
     Column("thrash_share", "Float64", "0–1", "share of the time with hardly any headroom between live heap and limit", _MODEL),
     Column("refused", "String", "", "why there is no prediction; null: there is one", _MODEL),
@@ -724,15 +707,9 @@ RECOMMENDATIONS = (
     Column("why", "String", "", "the reason", "gctrace_analyzer.advise.policy"),
     Column("risk", "String", "", "what may go wrong", "gctrace_analyzer.advise.policy"),
     Column("confidence", "String", "", "high, medium, low or none", "gctrace_analyzer.advise.policy"),
-    Column("gain_gc_cpu_share", "Float64", "0–1", "share of all CPUs that it saves, with idle marking; null: the present setting", "gctrace_analyzer.advise.prediction.gain"),
-    Column("gain_gc_cpu_share_low", "Float64", "0–1", "lower end of the 80 % interval", "gctrace_analyzer.advise.prediction.gain"),
-    Column("gain_gc_cpu_share_high", "Float64", "0–1", "upper end", "gctrace_analyzer.advise.prediction.gain"),
-    Column("gain_cores", "Float64", "cores", "CPU that it saves, with idle marking; null: the present setting", "gctrace_analyzer.advise.prediction.gain"),
-    Column("gain_cores_low", "Float64", "cores", "lower end of the 80 % interval", "gctrace_analyzer.advise.prediction.gain"),
-    Column("gain_cores_high", "Float64", "cores", "upper end", "gctrace_analyzer.advise.prediction.gain"),
-    Column("gain_run_time_share", "Float64", "0–1", "share of the run time that a CPU-bound program saves; null: another load", "gctrace_analyzer.advise.prediction.gain"),
-    Column("gain_run_time_share_low", "Float64", "0–1", "lower end of the 80 % interval", "gctrace_analyzer.advise.prediction.gain"),
-    Column("gain_run_time_share_high", "Float64", "0–1", "upper end", "gctrace_analyzer.advise.prediction.gain"),
+    *_with_ends("gain_gc_cpu_share", "0–1", "share of all CPUs that it saves, with idle marking; null: the present setting", "gctrace_analyzer.advise.prediction.gain", "lower end of the 80 % interval"),
+    *_with_ends("gain_cores", "cores", "CPU that it saves, with idle marking; null: the present setting", "gctrace_analyzer.advise.prediction.gain", "lower end of the 80 % interval"),
+    *_with_ends("gain_run_time_share", "0–1", "share of the run time that a CPU-bound program saves; null: another load", "gctrace_analyzer.advise.prediction.gain", "lower end of the 80 % interval"),
     *WHATIF[3:],
 )  # fmt: skip
 
@@ -745,9 +722,7 @@ COMPARISON = (
     Column("unit", "String", "", "its unit", "gctrace_analyzer.analysis.compare.metrics"),
     Column("before", "Float64", "its own", "value before; the geometric mean of several runs", _COMPARED),
     Column("after", "Float64", "its own", "value after", _COMPARED),
-    Column("delta", "Float64", "its own", "after - before", _COMPARED),
-    Column("delta_low", "Float64", "its own", "lower end of the 95 % interval; null: not tested", _COMPARED),
-    Column("delta_high", "Float64", "its own", "upper end", _COMPARED),
+    *_with_ends("delta", "its own", "after - before", _COMPARED, "lower end of the 95 % interval; null: not tested"),
     Column("verdict", "String", "", "better, worse or ~ (not significant); null: no_verdict_because says why, or the metric is unknown on one side", _COMPARED),
     Column("no_verdict_because", "String", "", "why verdict is null: other work competed for the CPUs, the different load explains the change, …", _COMPARED),
     Column("before_s", "Float64", "s", "observed time before", _COMPARED),
@@ -755,12 +730,8 @@ COMPARISON = (
     Column("before_runs", "Int64", "", "runs before", _COMPARED),
     Column("after_runs", "Int64", "", "runs after", _COMPARED),
     Column("by_load", "Float64", "its own", "the change that the different load alone would cause; null: same load, or no estimate", _COMPARED),
-    Column("expected", "Float64", "its own", "value predicted for the new settings from the runs before; null: no prediction", "whatif()"),
-    Column("expected_low", "Float64", "its own", "lower end of its 80 % interval", "whatif()"),
-    Column("expected_high", "Float64", "its own", "upper end", "whatif()"),
-    Column("measured", "Float64", "its own", "value after without the first 0.5 s, to compare with the prediction; null: no prediction", _COMPARED),
-    Column("measured_low", "Float64", "its own", "lower end of its 95 % interval", _COMPARED),
-    Column("measured_high", "Float64", "its own", "upper end", _COMPARED),
+    *_with_ends("expected", "its own", "value predicted for the new settings from the runs before; null: no prediction", "whatif()", "lower end of its 80 % interval"),
+    *_with_ends("measured", "its own", "value after without the first 0.5 s, to compare with the prediction; null: no prediction", _COMPARED, "lower end of its 95 % interval"),
     Column("held", "Boolean", "", "whether what was measured is in the predicted interval; null: its own interval is wider, or there is none", _COMPARED),
 )  # fmt: skip
 
@@ -797,9 +768,7 @@ SUMMARY = (
     Column("heap_peak_mib", "Float64", "MiB", "largest heap at a mark termination", _SUMMARY),
     Column("heap_goal_p50_mib", "Float64", "MiB", "heap goal, median", _SUMMARY),
     Column("effective_gogc_p50", "Float64", "%", "effective GOGC, median", _SUMMARY),
-    Column("live_heap_growth_mib_per_h", "Float64", "MiB/h", "robust slope of the live heap", _SUMMARY),
-    Column("live_heap_growth_mib_per_h_low", "Float64", "MiB/h", "lower end of the 95 % interval of that slope", _SUMMARY),
-    Column("live_heap_growth_mib_per_h_high", "Float64", "MiB/h", "upper end of the 95 % interval of that slope", _SUMMARY),
+    *_with_ends("live_heap_growth_mib_per_h", "MiB/h", "robust slope of the live heap", _SUMMARY, "lower end of the 95 % interval of that slope", "upper end of the 95 % interval of that slope"),
     Column("log_check_points", "Float64", "points", "largest difference between reconstructed and printed GC CPU", _SUMMARY),
 )  # fmt: skip
 """The figures of a summary, which are also those of `--fail-on`."""
@@ -841,19 +810,10 @@ FLEET = (
     *(Column(f"advice_{name}", "String", "", meaning, _RANK_1) for name, meaning in (
         ("why", "the reason"), ("risk", "what may go wrong"), ("confidence", "high, medium, low or none"),
         ("thrash", "whether it would thrash: no, risk or certain"), ("refused", "why there is no prediction"))),
-    *(
-        Column(f"advice_{name}{end}", "Float64", unit, f"predicted {meaning}{words}", _RANK_1)
-        for name, unit, meaning in _PREDICTED if name in ("gc_per_s", "gc_cpu_with_idle_share", "heap_peak_mib")
-        for end, words in (("", ""), ("_low", ", lower end of the 80 % interval"), ("_high", ", upper end"))
-    ),
-    *(
-        Column(f"saved_cores{end}", "Float64", "cores", f"GC CPU saved by the advice, with idle marking{words}", "(present - predicted share) × procs")
-        for end, words in (("", ""), ("_low", ", lower end of the 80 % interval"), ("_high", ", upper end"))
-    ),
-    *(
-        Column(f"saved_heap_mib{end}", "Float64", "MiB", f"heap peak saved by the advice; negative: it needs more{words}", "present - predicted peak")
-        for end, words in (("", ""), ("_low", ", lower end of the 80 % interval"), ("_high", ", upper end"))
-    ),
+    *(column for name, unit, meaning in _PREDICTED if name in ("gc_per_s", "gc_cpu_with_idle_share", "heap_peak_mib")
+      for column in _predicted(f"advice_{name}", unit, f"predicted {meaning}", _RANK_1)),
+    *_predicted("saved_cores", "cores", "GC CPU saved by the advice, with idle marking", "(present - predicted share) × procs"),
+    *_predicted("saved_heap_mib", "MiB", "heap peak saved by the advice; negative: it needs more", "present - predicted peak"),
     Column("go_memory_mib", "Float64", "MiB", "memory that Go holds, mean; of metrics only", "HeapSys … - HeapReleased"),
     Column("rss_max_mib", "Float64", "MiB", "resident memory, largest; of metrics only", "process_resident_memory_bytes"),
     Column("restarts", "Int64", "", "changes of the start time, as a server counts them", "process_start_time_seconds"),
@@ -994,78 +954,42 @@ GC_FUNCTIONS = (
     Column("cores", "Float64", "cores", "the same per second of the profile", "duration"),
 )  # fmt: skip
 
-_LABELS = "labels of go_info"
-TABLES: dict[str, tuple[Column, ...]] = {
-    "cycles": CYCLES,
-    "metrics": METRICS,
-    "processes": PROCESSES,
-    "scavenges": SCAVENGES,
-    "pacer": PACER,
-    "scans": SCANS,
-    "memstats": MEMSTATS,
-    "cycle_pauses": CYCLE_PAUSES,
-    "intervals": INTERVALS,
-    "oom_kills": OOM_KILLS,
-    "oom_invocations": OOM_INVOCATIONS,
-    "oom_tasks": OOM_TASKS,
-    "unit_events": UNIT_EVENTS,
-    "container_states": CONTAINER_STATES,
-    "runtime_fatal": RUNTIME_FATAL,
-    "benchmarks": BENCHMARKS,
-    "rejected": REJECTED,
-    "windows": WINDOWS,
-    "pauses": PAUSES,
-    "segments": SEGMENTS,
-    "mmu": MMU,
-    "regimes": REGIMES,
-    "episodes": EPISODES,
-    "findings": FINDINGS,
-    "post_mortems": POST_MORTEMS,
-    "memory": MEMORY,
-    "sites": SITES,
-    "gc_functions": GC_FUNCTIONS,
-    "whatif": WHATIF,
-    "recommendations": RECOMMENDATIONS,
-    "comparison": COMPARISON,
-    "fleet": FLEET,
-}
-
-
-ABOUT = {
-    "cycles": "GC cycles, one row each, from every Go version, with values as printed",
-    "processes": "processes in the input, one row per program run",
-    "scavenges": "lines of the scavenger: scvg up to Go 1.13, then scav (scavtrace=1)",
-    "pacer": "lines of the pacer (gcpacertrace=1)",
-    "scans": "scan statistics of gctrace=2 (Go 1.25 and later)",
-    "memstats": "dumps of runtime.MemStats and scrapes of metrics, one row each; unknown columns "
-    "keep their names",
-    "cycle_pauses": "pauses that MemStats dumps remember, one row per GC cycle",
-    "oom_kills": "OOM kills, one row per kill, with the facts from all its lines",
-    "oom_invocations": "invocations of the OOM killer that killed nothing",
-    "oom_tasks": "tasks that the kernel listed when its OOM killer ran",
-    "unit_events": "exits, kills, restarts and CPU accounting of systemd units",
-    "container_states": "container states from Docker and Kubernetes, and Docker events",
-    "runtime_fatal": "out-of-memory errors of the Go runtime itself",
-    "benchmarks": "runs of go test -bench with their figures and the lines of their cycles",
-    "rejected": "lines that look like runtime output but could not be parsed, with the reason",
-    "metrics": "cycles with derived columns: GC CPU, allocation, effective GOGC",
-    "intervals": "what happened between two successive dumps or scrapes",
-    "pauses": "stop-the-world pauses by phase",
-    "windows": "figures of consecutive windows of equal length, by default 10 s",
-    "regimes": "settings of a process over time, one row per stretch",
-    "episodes": "time ranges in which something unusual happened",
-    "segments": "start-up, load phases and idle times",
-    "mmu": "minimum mutator utilization by window length",
-    "findings": "what is wrong and what to do",
-    "recommendations": "recommended settings with their predicted effect (recommend)",
-    "post_mortems": "explanations of deaths, one row each",
-    "memory": "heap memory that each program with MemStats dumps obtained and needed",
-    "sites": "where the program allocates, by its profiles, and what that costs",
-    "gc_functions": "CPU time of GC in a CPU profile",
-    "whatif": "predictions for other settings (whatif)",
-    "comparison": "one row per benchmark, side and metric (compare)",
-    "fleet": "one row per process, or per file that could not be read (fleet)",
-}
+_TABLES: dict[str, tuple[tuple[Column, ...], str]] = {
+    "cycles": (CYCLES, "GC cycles, one row each, from every Go version, with values as printed"),
+    "metrics": (METRICS, "cycles with derived columns: GC CPU, allocation, effective GOGC"),
+    "processes": (PROCESSES, "processes in the input, one row per program run"),
+    "scavenges": (SCAVENGES, "lines of the scavenger: scvg up to Go 1.13, then scav (scavtrace=1)"),
+    "pacer": (PACER, "lines of the pacer (gcpacertrace=1)"),
+    "scans": (SCANS, "scan statistics of gctrace=2 (Go 1.25 and later)"),
+    "memstats": (MEMSTATS, "dumps of runtime.MemStats and scrapes of metrics, one row each; unknown columns keep their names"),
+    "cycle_pauses": (CYCLE_PAUSES, "pauses that MemStats dumps remember, one row per GC cycle"),
+    "intervals": (INTERVALS, "what happened between two successive dumps or scrapes"),
+    "oom_kills": (OOM_KILLS, "OOM kills, one row per kill, with the facts from all its lines"),
+    "oom_invocations": (OOM_INVOCATIONS, "invocations of the OOM killer that killed nothing"),
+    "oom_tasks": (OOM_TASKS, "tasks that the kernel listed when its OOM killer ran"),
+    "unit_events": (UNIT_EVENTS, "exits, kills, restarts and CPU accounting of systemd units"),
+    "container_states": (CONTAINER_STATES, "container states from Docker and Kubernetes, and Docker events"),
+    "runtime_fatal": (RUNTIME_FATAL, "out-of-memory errors of the Go runtime itself"),
+    "benchmarks": (BENCHMARKS, "runs of go test -bench with their figures and the lines of their cycles"),
+    "rejected": (REJECTED, "lines that look like runtime output but could not be parsed, with the reason"),
+    "windows": (WINDOWS, "figures of consecutive windows of equal length, by default 10 s"),
+    "pauses": (PAUSES, "stop-the-world pauses by phase"),
+    "segments": (SEGMENTS, "start-up, load phases and idle times"),
+    "mmu": (MMU, "minimum mutator utilization by window length"),
+    "regimes": (REGIMES, "settings of a process over time, one row per stretch"),
+    "episodes": (EPISODES, "time ranges in which something unusual happened"),
+    "findings": (FINDINGS, "what is wrong and what to do"),
+    "post_mortems": (POST_MORTEMS, "explanations of deaths, one row each"),
+    "memory": (MEMORY, "heap memory that each program with MemStats dumps obtained and needed"),
+    "sites": (SITES, "where the program allocates, by its profiles, and what that costs"),
+    "gc_functions": (GC_FUNCTIONS, "CPU time of GC in a CPU profile"),
+    "whatif": (WHATIF, "predictions for other settings (whatif)"),
+    "recommendations": (RECOMMENDATIONS, "recommended settings with their predicted effect (recommend)"),
+    "comparison": (COMPARISON, "one row per benchmark, side and metric (compare)"),
+    "fleet": (FLEET, "one row per process, or per file that could not be read (fleet)"),
+}  # fmt: skip
+TABLES = {name: columns for name, (columns, _) in _TABLES.items()}
+ABOUT = {name: about for name, (_, about) in _TABLES.items()}
 """What each table has, in one line."""
 
 
