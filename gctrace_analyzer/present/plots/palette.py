@@ -9,64 +9,41 @@ Symbol = Literal["circle", "square"]
 Theme = Literal["auto", "light", "dark"]
 """For which background colours are chosen; `auto` is what the reader's system asks for."""
 
-LIGHT = {
-    "blue": "#1a4fd6",
-    "sky": "#3d9ba6",
-    "green": "#17451a",
-    "violet": "#8f7df2",
-    "slate": "#5a6270",
-    "navy": "#0d1150",
-    "ink": "#1b1f24",
-    "bad": "#d93025",
-    "warn": "#b26a00",
-    "info": "#8a8f98",
+_COLORS = {
+    "blue": ("#1a4fd6", "#3b72bf"),
+    "sky": ("#3d9ba6", "#9ac8fe"),
+    "green": ("#17451a", "#4a962a"),
+    "violet": ("#8f7df2", "#ae93ff"),
+    "slate": ("#5a6270", "#a3abb5"),
+    "navy": ("#0d1150", "#eef1ff"),
+    "ink": ("#1b1f24", "#e6e9ee"),
+    "bad": ("#d93025", "#ff7a7a"),
+    "warn": ("#b26a00", "#f0b84a"),
+    "info": ("#8a8f98", "#7d858f"),
 }
-"""Colours by name on white: at least 3:1, and apart for colour-blind readers too, which
-tests/present/plots/test_palette.py computes."""
+"""Colours by name, on light and on dark ground: at least 3:1, and apart for colour-blind readers
+too, which tests/present/plots/test_palette.py computes."""
 
-DARK = {
-    "blue": "#3b72bf",
-    "sky": "#9ac8fe",
-    "green": "#4a962a",
-    "violet": "#ae93ff",
-    "slate": "#a3abb5",
-    "navy": "#eef1ff",
-    "ink": "#e6e9ee",
-    "bad": "#ff7a7a",
-    "warn": "#f0b84a",
-    "info": "#7d858f",
-}
-"""The same colours on the dark ground of the page."""
-
-GROUND = {"light": "#ffffff", "dark": "#14171c"}
-
-PAGE = {
-    "light": {
-        "ground": GROUND["light"],
-        "ink": "#1b1f24",
-        "dim": "#59636e",
-        "line": "#d8dee4",
-        "raised": "#f6f8fa",
-        "bad": "#b03a00",
-        "warn": "#8a5a00",
-        "ok": "#00704f",
-        "link": "#005a9c",
-        "blue": "#1a4fd6",
-    },
-    "dark": {
-        "ground": GROUND["dark"],
-        "ink": "#e6e9ee",
-        "dim": "#a3acb8",
-        "line": "#343b45",
-        "raised": "#1d2229",
-        "bad": "#ff9a66",
-        "warn": "#f0b84a",
-        "ok": "#4fd0a5",
-        "link": "#7cc4ff",
-        "blue": "#7cb3ff",
-    },
+_PAGE = {
+    "ground": ("#ffffff", "#14171c"),
+    "ink": ("#1b1f24", "#e6e9ee"),
+    "dim": ("#59636e", "#a3acb8"),
+    "line": ("#d8dee4", "#343b45"),
+    "raised": ("#f6f8fa", "#1d2229"),
+    "bad": ("#b03a00", "#ff9a66"),
+    "warn": ("#8a5a00", "#f0b84a"),
+    "ok": ("#00704f", "#4fd0a5"),
+    "link": ("#005a9c", "#7cc4ff"),
+    "blue": ("#1a4fd6", "#7cb3ff"),
 }
 """The colours of pages and, as far as they are text, of terminals: text has at least 4.5:1."""
+
+LIGHT, DARK = ({name: pair[at] for name, pair in _COLORS.items()} for at in (0, 1))
+PAGE = {
+    theme: {name: pair[at] for name, pair in _PAGE.items()}
+    for at, theme in enumerate(("light", "dark"))
+}
+GROUND = {theme: colors["ground"] for theme, colors in PAGE.items()}
 
 _TERMINAL = {
     "green": "ok",
