@@ -11,14 +11,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli.deliver import Result, row_writers, suffixes_of, text_writer, validate
 from gctrace_analyzer.cli.options import (
+    CSV_SAFE,
     OneOf,
     Parser,
-    add_csv_safe,
     add_facts,
     add_general,
     add_options,
     add_reading,
-    add_top,
     read_options,
     whole_number,
 )
@@ -221,15 +220,11 @@ def command_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     add_facts(parser)
     add_reading(parser)
-    group = add_server_as_input(parser, "6h")
-    group.add_argument(
-        "--worst",
-        type=whole_number("worst", 0),
-        default=_WORST,
-        metavar="N",
-        help=f"fetch the samples of the N worst processes, and recommend settings for them "
-        f"(default: {_WORST})",
-    )
+    add_options(
+        add_server_as_input(parser, "6h"),
+        ("--worst", "N", "fetch the samples of the N worst processes, and recommend settings for "
+         f"them (default: {_WORST})", whole_number("worst", 0), _WORST),
+    )  # fmt: skip
     add_general(parser)
     return parser
 
@@ -243,9 +238,10 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
          f"store; or a report, by its suffix: {suffixes} (repeatable)"),
         ("-f --format", "FORMAT", "print this format: text, md, html or json for the report, csv "
          "or jsonl for the rows (default: text)", OneOf("format", FORMATS)),
+        CSV_SAFE,
+        ("--top", "N", f"number of rows in each table of the report (default: {_TOP})",
+         whole_number("top", 1), _TOP),
     )  # fmt: skip
-    add_csv_safe(group)
-    add_top(group)
     group.add_argument(
         "--all",
         action="store_true",
@@ -257,30 +253,15 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         group,
         ("--reports", "FOLDER", "write the HTML report of each of the worst processes to this "
          "folder; the HTML summary links to them", Path),
-    )  # fmt: skip
-    group.add_argument(
-        "--reports-top",
-        type=whole_number("reports-top", 1),
-        default=_REPORTS,
-        metavar="N",
-        help="number of these reports: processes that are thrashing first, then by GC cores "
-        f"(default: {_REPORTS})",
-    )
-    add_options(
-        group,
+        ("--reports-top", "N", "number of these reports: processes that are thrashing first, then "
+         f"by GC cores (default: {_REPORTS})", whole_number("reports-top", 1), _REPORTS),
         ("--compare-with", "OUTPUT", "the OUTPUT.parquet of an earlier run: show which services "
          "changed since; with several, the earliest first, also show each service over time "
          "(repeatable)"),
+        ("--overwrite", "", "discard what is in the output already"),
+        ("--retry-errors", "", "read files again that could not be read before (files that the "
+         "store did not deliver are always read again)"),
     )  # fmt: skip
-    group.add_argument(
-        "--overwrite", action="store_true", help="discard what is in the output already"
-    )
-    group.add_argument(
-        "--retry-errors",
-        action="store_true",
-        help="read files again that could not be read before (files that the store did not "
-        "deliver are always read again)",
-    )
 
 
 def _split_outputs(args: argparse.Namespace) -> str | None:

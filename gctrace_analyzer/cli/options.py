@@ -21,7 +21,11 @@ from gctrace_analyzer.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Option: TypeAlias = tuple[str, str, str] | tuple[str, str, str, Callable[[str], Any]]
+    Option: TypeAlias = (
+        tuple[str, str, str]
+        | tuple[str, str, str, Callable[[str], Any]]
+        | tuple[str, str, str, Callable[[str], Any], object]
+    )
 
 PROGRAM = "gctrace-analyze"
 THEMES = ("auto", "light", "dark")
@@ -226,12 +230,16 @@ def add_files(parser: Parser) -> argparse._ArgumentGroup:
 
 
 def add_options(group: argparse._ActionsContainer, *options: Option) -> None:
-    """Adds options with a value: of each its names, what its value is called, and its help.
+    """Adds options: of each its names, what its value is called (empty: it has none), and its help.
 
-    The fourth part converts the value. Of an option that may be repeated, the values are a list.
+    The fourth part converts the value, and the fifth is the default. Of an option that may be
+    repeated, the values are a list.
     """
-    for names, metavar, text, *convert in options:
-        how: Any = {"type": convert[0]} if convert else {}
+    for names, metavar, text, *more in options:
+        if not metavar:
+            group.add_argument(names, action="store_true", help=text)
+            continue
+        how: Any = dict(zip(("type", "default"), more, strict=False))
         if "(repeatable" in text or metavar.startswith("NAME="):
             how |= {"action": "append", "default": []}
         elif metavar in _JOINED:
@@ -285,27 +293,16 @@ def add_general(parser: argparse.ArgumentParser) -> None:
     """Adds the options every command has."""
     group = parser.add_argument_group("general")
     group.add_argument("-h", "--help", action="help", help="show this help and exit")
-    group.add_argument(
-        "--color",
-        type=OneOf("color", ("auto", "always", "never")),
-        default="auto",
-        metavar="WHEN",
-        help="colours: auto (default: on terminals), always, never",
-    )
-    group.add_argument(
-        "--theme",
-        type=OneOf("theme", THEMES),
-        default="auto",
-        metavar="THEME",
-        help="colours for a background: auto (default), light, dark",
-    )
-    group.add_argument(
-        "--width",
-        type=whole_number("width", 1),
-        metavar="COLUMNS",
-        help="columns of text, 60 to 120 (default: the terminal's)",
-    )
-    group.add_argument("--debug", action="store_true", help="show a traceback for errors")
+    add_options(
+        group,
+        ("--color", "WHEN", "colours: auto (default: on terminals), always, never",
+         OneOf("color", ("auto", "always", "never")), "auto"),
+        ("--theme", "THEME", "colours for a background: auto (default), light, dark",
+         OneOf("theme", THEMES), "auto"),
+        ("--width", "COLUMNS", "columns of text, 60 to 120 (default: the terminal's)",
+         whole_number("width", 1)),
+        ("--debug", "", "show a traceback for errors"),
+    )  # fmt: skip
     group.add_argument(
         "--version",
         action="version",
@@ -337,24 +334,11 @@ def add_output(
     return group
 
 
-def add_csv_safe(group: argparse._ActionsContainer) -> None:
-    """Adds `--csv-safe`."""
-    group.add_argument(
-        "--csv-safe",
-        action="store_true",
-        help="in CSV, put ' before texts that a spreadsheet would run as a formula",
-    )
-
-
-def add_top(group: argparse._ActionsContainer) -> None:
-    """Adds `--top`."""
-    group.add_argument(
-        "--top",
-        type=whole_number("top", 1),
-        default=10,
-        metavar="N",
-        help="number of rows in each table of the report (default: 10)",
-    )
+CSV_SAFE = (
+    "--csv-safe",
+    "",
+    "in CSV, put ' before texts that a spreadsheet would run as a formula",
+)
 
 
 def add_format(group: argparse._ActionsContainer, formats: Sequence[str]) -> None:

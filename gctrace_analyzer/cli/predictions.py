@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli.deliver import Result, row_writers, text_writer
-from gctrace_analyzer.cli.options import add_files
+from gctrace_analyzer.cli.options import add_files, add_options
 from gctrace_analyzer.cli.reading import reading_inputs, say_damage
 
 if TYPE_CHECKING:
@@ -23,12 +23,11 @@ FORMATS = ("text", "csv", "json", "jsonl", "md", "html", "parquet")
 
 def add_inputs(parser: Parser) -> None:
     """Adds the inputs, and whether each is a run of its own."""
-    add_files(parser).add_argument(
-        "--separate",
-        action="store_true",
-        help="each FILE is one run of the program under its own settings, the first one under the "
-        "present settings; the predictions use all of them",
-    )
+    add_options(
+        add_files(parser),
+        ("--separate", "", "each FILE is one run of the program under its own settings, the first "
+         "one under the present settings; the predictions use all of them"),
+    )  # fmt: skip
 
 
 def read_separately(args: argparse.Namespace, **facts: Any) -> tuple[Run, list[Run]]:

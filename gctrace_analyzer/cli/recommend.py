@@ -12,6 +12,7 @@ from gctrace_analyzer.cli.options import (
     Parser,
     add_facts,
     add_general,
+    add_options,
     add_output,
     add_reading,
 )
@@ -107,18 +108,11 @@ def command_parser() -> argparse.ArgumentParser:
     parser = Parser("recommend", _DESCRIPTION, _EPILOG, "[options] FILE...")
     add_inputs(parser)
     goal = parser.add_argument_group("what to optimise for")
-    goal.add_argument(
-        "--aim",
-        type=OneOf("aim", AIMS),
-        default="balanced",
-        metavar="AIM",
-        help=f"{', '.join(AIMS)} (default: balanced)",
-    )
-    goal.add_argument(
-        "--gc-cpu-target",
-        metavar="SHARE",
-        help="share of CPU that GC may use, for example 3%% or 0.03",
-    )
+    add_options(
+        goal,
+        ("--aim", "AIM", f"{', '.join(AIMS)} (default: balanced)", OneOf("aim", AIMS), "balanced"),
+        ("--gc-cpu-target", "SHARE", "share of CPU that GC may use, for example 3%% or 0.03"),
+    )  # fmt: skip
     add_output(parser, (*FORMATS, *CONFIGURATIONS))
     add_facts(parser, one_program=True)
     add_reading(parser)

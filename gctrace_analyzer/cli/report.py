@@ -19,10 +19,10 @@ from gctrace_analyzer.cli.deliver import (
     text_writer,
 )
 from gctrace_analyzer.cli.options import (
+    CSV_SAFE,
     OneOf,
     Parser,
     add_checks,
-    add_csv_safe,
     add_facts,
     add_files,
     add_general,
@@ -299,9 +299,8 @@ def command_parser() -> argparse.ArgumentParser:
     add_report(parser)
     add_judging(parser)
     add_facts(parser, one_program=True)
-    add_reading(parser).add_argument(
-        "--strict", action="store_true", help="exit with code 3 if a line cannot be read"
-    )
+    strict = ("--strict", "", "exit with code 3 if a line cannot be read")
+    add_options(add_reading(parser), strict)
     add_server_as_input(parser)
     add_general(parser)
     return parser
@@ -310,9 +309,9 @@ def command_parser() -> argparse.ArgumentParser:
 def add_report(parser: Parser) -> None:
     """Adds the options for what is shown of a run, and how."""
     output = add_output(parser, FORMATS)
-    add_csv_safe(output)
     add_options(
         output,
+        CSV_SAFE,
         ("--table", "TABLE", "table to write as csv, jsonl or parquet, such as pauses, windows or "
          "findings (default: cycles); gctrace-analyze help tables lists them",
          OneOf("table", TABLES)),
@@ -327,11 +326,8 @@ def add_report(parser: Parser) -> None:
         help="print everything, not only what fits on one screen: phases, pauses, the worst "
         "cycles, every finding and note",
     )
-    output.add_argument(
-        "--light",
-        action="store_true",
-        help="a small HTML report without scripts, for tickets and mail",
-    )
+    light = ("--light", "", "a small HTML report without scripts, for tickets and mail")
+    add_options(output, light)
     add_options(
         parser.add_argument_group("selection"),
         ("--between", "A..B", "only cycles that start in this range, counted from the start of the "
