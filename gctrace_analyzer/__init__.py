@@ -74,14 +74,9 @@ __all__ = [
 _HOMES = {
     "Run": "run",
     "Comparison": "comparison",
-    **dict.fromkeys(("overlay", "side_by_side"), "api"),
     "fleet": "fleets.fleet",
     "measure": "trials.experiment",
     **dict.fromkeys(("FleetAnswers", "fleet_answers"), "fleets.fleet_answers"),
-    **dict.fromkeys(
-        ("add_metrics", "compare", "cycles", "from_frame", "read", "read_prometheus"),
-        "api",
-    ),
 }
 _METHODS = ("recommend", "whatif", "summary", "findings", "check")
 _ELSEWHERE = {name: f" Use read(path).{name}()." for name in _METHODS}
@@ -100,7 +95,7 @@ def __getattr__(name: str) -> Any:
         from gctrace_analyzer.errors import no_attribute
 
         raise no_attribute(__name__, name, __dir__(), _ELSEWHERE.get(name, ""))
-    home = _HOMES.get(name, "errors")
+    home = _HOMES.get(name) or ("errors" if name.endswith(("Error", "Warning")) else "api")
     return getattr(import_module(f"gctrace_analyzer.{home}"), name)
 
 

@@ -14,7 +14,6 @@ import io
 import os
 import struct
 from array import array
-from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
@@ -28,8 +27,6 @@ VARIABLE = "GCTRACE_ANALYZER_CORE"
 
 INTERFACE = 12
 """The core must have the same number; an older build in a checkout counts as none."""
-
-_paused = 0
 
 
 class Table(Protocol):
@@ -172,7 +169,7 @@ class Core(Protocol):
 
 def compiled() -> Core | None:
     """Returns the compiled core; None if it is not installed or switched off."""
-    return None if _paused or os.environ.get(VARIABLE) == "off" else _installed()
+    return None if os.environ.get(VARIABLE) == "off" else _installed()
 
 
 def described() -> str:
@@ -236,17 +233,6 @@ def _checked(column: bytes, numbers: pl.Series) -> bytes:
     ends = struct.pack("=2d", numbers[0], numbers[-1]) if len(numbers) else b""
     is_it = column[:8] + column[-8:] == ends
     return column if is_it else array("d", numbers.to_list()).tobytes()
-
-
-@contextmanager
-def pure_python() -> Iterator[None]:
-    """Reads without the compiled core, in all threads, until the end of the block."""
-    global _paused  # for tests: threads of the reader must see it
-    _paused += 1
-    try:
-        yield
-    finally:
-        _paused -= 1
 
 
 @cache

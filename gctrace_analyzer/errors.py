@@ -28,20 +28,6 @@ if TYPE_CHECKING:
 
     Spelling: TypeAlias = Callable[[str, str | None], str]
 
-__all__ = [
-    "BadSettingError",
-    "FleetStoppedError",
-    "GctraceError",
-    "GctraceWarning",
-    "MissingColumnsError",
-    "MissingExtraError",
-    "MissingInputError",
-    "NoDataError",
-    "ProgramError",
-    "UnreadableInputError",
-    "UnwritableOutputError",
-]
-
 
 def python_argument(name: str, value: str | None = None) -> str:
     """Returns an argument as it is written in Python: `kind` or `kind='log'`."""

@@ -21,8 +21,6 @@ the strategy.
 from __future__ import annotations
 
 import io
-import itertools
-import re
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from gctrace_analyzer.api import read
@@ -30,7 +28,7 @@ from gctrace_analyzer.ingest.gctrace.grammar import SHAPES, Field, Optional
 from gctrace_analyzer.program import Gctrace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from hypothesis.strategies import DrawFn, SearchStrategy
@@ -44,13 +42,10 @@ __all__ = [
     "format_cycle",
     "format_ms",
     "gctrace",
-    "prolonged",
     "read_text",
 ]
 
 _Function = TypeVar("_Function", bound="Callable[..., object]")
-
-_RECORD = re.compile(r"\bgc (\d+) @(\d+\.\d+)s")
 
 
 def _fixture(function: _Function) -> _Function:
@@ -75,36 +70,6 @@ def read_text(text: str | bytes) -> Run:
         GctraceError: as `gctrace_analyzer.read`.
     """
     return read(io.BytesIO(text.encode() if isinstance(text, str) else text))
-
-
-def prolonged(text: str, size: int) -> Iterator[str]:
-    """Yields the log of one process, extended to about `size` bytes, in pieces.
-
-    Repeats the records after the first third (start-up) with increasing numbers and times.
-    """
-    records = list(_RECORD.finditer(text))
-    nums, starts = (
-        [int(record[1]) for record in records],
-        [float(record[2]) for record in records],
-    )
-    # No cycle takes longer than the longest time between two starts.
-    gap = max(two - one for one, two in itertools.pairwise(starts))
-    first = len(records) // 3
-    body = text[text.rfind("\n", 0, records[first].start()) + 1 :]
-    cycles, seconds = nums[-1] - nums[first] + 1, starts[-1] - starts[first] + gap
-    yield text
-    written = len(text)
-    for repetition in itertools.count(1):
-        if written >= size:
-            return
-
-        def shifted(match: re.Match[str], times: int = repetition) -> str:
-            num, start_s = int(match[1]) + times * cycles, float(match[2]) + times * seconds
-            return f"gc {num} @{start_s:.3f}s"
-
-        piece = _RECORD.sub(shifted, body)
-        written += len(piece)
-        yield piece
 
 
 def format_ms(nanoseconds: int) -> str:

@@ -47,7 +47,7 @@ frame.write_parquet(Path(sys.argv[2]) / "rows.parquet")
 MADE = """
 import sys
 from pathlib import Path
-from gctrace_analyzer.testing import prolonged
+from tests.helpers.logs import prolonged
 with open(sys.argv[2], "w") as file:
     file.writelines(prolonged(Path(sys.argv[1]).read_text(), int(sys.argv[3])))
 """
@@ -62,7 +62,7 @@ sys.exit(0 if all(one.equals(each) for each in others) else "the rows differ")
 def made(name: str, path: Path, size: int) -> None:
     """Writes a log of about `size` bytes that continues a sample."""
     sample = str(ROOT / "samples" / f"{name}.log")
-    subprocess.run([PYTHON, "-c", MADE, sample, str(path), str(size)], check=True)
+    subprocess.run([PYTHON, "-c", MADE, sample, str(path), str(size)], check=True, cwd=ROOT)
 
 
 def many(count: int) -> Path:

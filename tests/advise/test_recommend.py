@@ -12,9 +12,10 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer.advise.candidates import RULES
 from gctrace_analyzer.present.sections import advice
-from gctrace_analyzer.testing import prolonged, read_text
+from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
 from tests.helpers.corpus import log_of
+from tests.helpers.logs import prolonged
 
 if TYPE_CHECKING:
     from pathlib import Path

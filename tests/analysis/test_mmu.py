@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from polars.testing import assert_frame_equal
 
-from gctrace_analyzer import core
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.mmu import WINDOWS_MS, mmu
 from gctrace_analyzer.testing import read_text
-from tests.helpers.core import needs_core
+from tests.helpers.core import needs_core, pure_python
 from tests.helpers.lines import LINES
 from tests.helpers.tables import cycle_tables, few
 
@@ -159,7 +158,7 @@ def test_cycles_in_which_nothing_is_lost_have_no_worst_window() -> None:
             "cpus": [4.0, 4.0],
         }
     )
-    for implementation in (nullcontext(), core.pure_python()):
+    for implementation in (nullcontext(), pure_python()):
         with implementation:
             assert mmu(cycles).is_empty()
 
@@ -193,6 +192,6 @@ def test_the_core_finds_the_same_windows_of_a_long_log() -> None:
 
 
 def _is_the_same_without_the_core(cycles: pl.DataFrame) -> None:
-    with core.pure_python():
+    with pure_python():
         expected = mmu(cycles)
     assert_frame_equal(mmu(cycles), expected, check_exact=True)

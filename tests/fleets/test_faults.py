@@ -28,9 +28,9 @@ from gctrace_analyzer.errors import FleetStoppedError, UnreadableInputError
 from gctrace_analyzer.fleets import cluster, inputs, scheduler, worker
 from gctrace_analyzer.fleets.inputs import Item
 from gctrace_analyzer.fleets.output import existing
-from gctrace_analyzer.testing import prolonged
 from tests.conftest import SAMPLES
 from tests.helpers.fleet import item
+from tests.helpers.logs import prolonged
 from tests.helpers.programs import started
 
 if TYPE_CHECKING:

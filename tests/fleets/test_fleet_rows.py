@@ -15,9 +15,9 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.fleet.answers import answers
 from gctrace_analyzer.fleets import worker
 from gctrace_analyzer.fleets.inputs import Item
-from gctrace_analyzer.testing import prolonged
 from tests.conftest import CORPUS, SAMPLES
 from tests.helpers.fleet import rows_of, sample
+from tests.helpers.logs import prolonged
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ import pytest
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.fleets import stretches, worker
-from gctrace_analyzer.testing import prolonged
 from tests.helpers.fleet import item, rows_of, sample
+from tests.helpers.logs import prolonged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,6 +9,7 @@ from gctrace_analyzer import core
 from gctrace_analyzer.errors import GctraceError
 from gctrace_analyzer.ingest.gctrace import parse
 from gctrace_analyzer.ingest.sources import Source
+from tests.helpers.core import pure_python
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,7 +31,7 @@ def difference(data: bytes) -> str | None:
         return None
     for chunk in chunks:
         with_core = parse.parse(chunk)
-        with core.pure_python():
+        with pure_python():
             without = parse.parse(chunk)
         if found := _difference(with_core, without):
             return found

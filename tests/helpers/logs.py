@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import gctrace_analyzer as gca
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 RECORDS = [
@@ -46,3 +49,36 @@ def journal(pid: int, ident: str, kill: str, records: list[str]) -> list[str]:
         f"2026-02-03T10:00:{n:02}Z h {ident}[{pid}]: {line}" for n, line in enumerate(records)
     ]
     return [*lines, f"2026-02-03T10:00:{len(records) + 1:02}Z h kernel: {kill}"]
+
+
+_RECORD = re.compile(r"\bgc (\d+) @(\d+\.\d+)s")
+
+
+def prolonged(text: str, size: int) -> Iterator[str]:
+    """Yields the log of one process, extended to about `size` bytes, in pieces.
+
+    Repeats the records after the first third (start-up) with increasing numbers and times.
+    """
+    records = list(_RECORD.finditer(text))
+    nums, starts = (
+        [int(record[1]) for record in records],
+        [float(record[2]) for record in records],
+    )
+    # No cycle takes longer than the longest time between two starts.
+    gap = max(two - one for one, two in itertools.pairwise(starts))
+    first = len(records) // 3
+    body = text[text.rfind("\n", 0, records[first].start()) + 1 :]
+    cycles, seconds = nums[-1] - nums[first] + 1, starts[-1] - starts[first] + gap
+    yield text
+    written = len(text)
+    for repetition in itertools.count(1):
+        if written >= size:
+            return
+
+        def shifted(match: re.Match[str], times: int = repetition) -> str:
+            num, start_s = int(match[1]) + times * cycles, float(match[2]) + times * seconds
+            return f"gc {num} @{start_s:.3f}s"
+
+        piece = _RECORD.sub(shifted, body)
+        written += len(piece)
+        yield piece

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gctrace_analyzer import core
 from gctrace_analyzer.ingest import chains
 from gctrace_analyzer.testing import read_text
-from tests.helpers.core import needs_core
+from tests.helpers.core import needs_core, pure_python
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 )
 def implementation(request: pytest.FixtureRequest) -> Iterator[None]:
     """Runs each test with and without the compiled core."""
-    with core.pure_python() if request.param == "pure Python" else nullcontext():
+    with pure_python() if request.param == "pure Python" else nullcontext():
         yield
 
 
@@ -225,7 +224,7 @@ def test_the_core_finds_the_processes_that_python_finds(seed: int) -> None:
     while programs := [each for each in programs if each]:
         lines.append(rng.choice(programs).pop(0))
     found = processes(*lines)
-    with core.pure_python():
+    with pure_python():
         assert processes(*lines) == found
 
 

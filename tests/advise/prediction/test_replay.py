@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gctrace_analyzer import core
 from gctrace_analyzer.advise.prediction.path import Path
 from gctrace_analyzer.advise.prediction.replay import (
     STEPS,
@@ -22,7 +21,7 @@ from gctrace_analyzer.advise.prediction.replay import (
     gap_and_work,
     replay,
 )
-from tests.helpers.core import needs_core
+from tests.helpers.core import needs_core, pure_python
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -291,7 +290,7 @@ def test_the_compiled_core_replays_the_same(
     free_times, first_times = free
     costs = replace(COSTS, ballast=ballast, free_times=free_times, first_times=first_times)
     found = []
-    for is_compiled, implementation in ((True, nullcontext()), (False, core.pure_python())):
+    for is_compiled, implementation in ((True, nullcontext()), (False, pure_python())):
         with implementation:
             path = path_along(*columns).shifted(offset)
         assert (path.walker is not None) == is_compiled
@@ -317,7 +316,7 @@ def test_the_compiled_core_replays_the_same(
 
 
 def test_without_the_compiled_core_python_replays() -> None:
-    with core.pure_python():
+    with pure_python():
         path = steady(50)
     assert path.walker is None
     assert replay(path, rules(), COSTS) == replay(steady(50), rules(), COSTS)

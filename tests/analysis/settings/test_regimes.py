@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gctrace_analyzer as gca
-from gctrace_analyzer import core
 from gctrace_analyzer.analysis.settings import search
 from gctrace_analyzer.analysis.settings.goal_ranges import gogc_ranges
 from gctrace_analyzer.analysis.settings.limits import goal_range, limit_range
 from gctrace_analyzer.testing import read_text
 from lab.evaluation import regimes as known_settings
 from tests.conftest import CORPUS
+from tests.helpers.core import pure_python
 from tests.helpers.corpus import live
 from tests.helpers.facts import log_of
 
@@ -370,7 +370,7 @@ def test_the_core_finds_the_same_path(
 ) -> None:
     ranges = sizes(rows)
     compiled = search.search(ranges, stated, ()) if len(ranges) else []
-    with core.pure_python():
+    with pure_python():
         plain = search.search(ranges, stated, ()) if len(ranges) else []
     assert compiled == plain
 
@@ -381,7 +381,7 @@ def test_the_core_finds_the_same_path(
 def test_regimes_are_the_same_without_the_core(name: str) -> None:
     path = CORPUS / "gctrace" / name / "run.log"
     compiled = gca.read(path).regimes()
-    with core.pure_python():
+    with pure_python():
         assert gca.read(path).regimes().equals(compiled)
 
 

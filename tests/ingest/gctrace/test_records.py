@@ -18,7 +18,7 @@ from tests.conftest import CORPUS, SAMPLES
 from tests.fuzz.inputs import content, corpus, damaged, of_every_kind
 from tests.fuzz.targets import hold
 from tests.helpers.both_readers import difference
-from tests.helpers.core import needs_core
+from tests.helpers.core import needs_core, pure_python
 from tests.helpers.lines import LINES
 from tests.helpers.wrappers import WRAPPERS
 
@@ -51,7 +51,7 @@ pytestmark = needs_core
 def test_the_core_is_there() -> None:
     assert core.compiled() is not None
     assert core.described() == "compiled"
-    with core.pure_python():
+    with pure_python():
         assert core.compiled() is None
         assert core.described() == "pure Python"
 
@@ -73,7 +73,7 @@ def test_damaged_logs_read_the_same(part: int) -> None:
 @pytest.mark.parametrize("path", WHOLE, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_every_table_of_a_run_is_the_same(path: Path) -> None:
     one = read_log([path])
-    with core.pure_python():
+    with pure_python():
         other = read_log([path])
     assert one.tables.keys() == other.tables.keys()
     for table, frame in one.tables.items():
