@@ -1,20 +1,20 @@
-"""Delivers the result of a command: which files and formats are written and printed."""
+"""Delivers the result of a command: files and formats, and checks for CI."""
 
 from __future__ import annotations
 
 import io
+import os
 import sys
 from dataclasses import field
 from functools import partial
 from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
 
 from gctrace_analyzer.cli import exit_codes
-from gctrace_analyzer.cli.fail_on import report_checks
-from gctrace_analyzer.cli.screen import Colors, say_wrote, show, to_a_reader, working
+from gctrace_analyzer.cli.screen import Colors, say, say_wrote, show, to_a_reader, working
 from gctrace_analyzer.errors import BadSettingError, nearest
 from gctrace_analyzer.files import write_atomically
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.present.format import as_wide_as
+from gctrace_analyzer.present.format import as_wide_as, printable
 
 if TYPE_CHECKING:
     import argparse
@@ -133,6 +133,31 @@ def _deliver(result: Result, args: argparse.Namespace) -> int:
     return exit_codes.of_result(
         checks, is_empty=result.is_empty, program_code=result.program_code
     )
+
+
+def report_checks(args: argparse.Namespace, checks: Sequence[Check]) -> None:
+    """Prints each condition that is true, unknown or only noise, and writes all as JUnit XML."""
+    for check in checks:
+        if check.held is False and not check.is_noise:
+            continue
+        shown = printable(str(check))
+        say(f"fail-on: {shown}")
+        # GitHub shows such a line at the top of the workflow run and in the pull request.
+        if check.held is not False and os.environ.get("GITHUB_ACTIONS") == "true":
+            print(f"::error title=gctrace-analyze::{_escaped(shown)}", file=sys.stderr)
+    if args.junit:
+        write_atomically(args.junit, partial(_write_junit, checks))
+
+
+def _write_junit(checks: Sequence[Check], file: IO[bytes]) -> None:
+    from gctrace_analyzer.present.junit import dumps
+
+    file.write(dumps(checks))
+
+
+def _escaped(text: str) -> str:
+    """Escapes a text for GitHub's workflow commands."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def write_files(result: Result, args: argparse.Namespace) -> None:

@@ -124,10 +124,8 @@ def _death(text: str, file: str | None = None, line: str = "1") -> Document | No
     from gctrace_analyzer.present.explain import explain_death
 
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", GctraceWarning)
-            return explain_death(
-                text, read(file or io.BytesIO(text.encode())).report(), int(line)
-            )
+        with warnings.catch_warnings(action="ignore", category=GctraceWarning):
+            report = read(file or io.BytesIO(text.encode())).report()
+            return explain_death(text, report, int(line))
     except GctraceError:
         return None

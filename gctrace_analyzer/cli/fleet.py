@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import warnings
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -21,14 +19,19 @@ from gctrace_analyzer.cli.options import (
     read_options,
     whole_number,
 )
-from gctrace_analyzer.cli.reading import add_server_as_input, reading, server_options
+from gctrace_analyzer.cli.reading import (
+    add_server_as_input,
+    reading,
+    saying_warnings,
+    server_options,
+)
 from gctrace_analyzer.cli.screen import drawing, say, say_wrote
-from gctrace_analyzer.errors import BadSettingError, GctraceWarning
+from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.sources import is_server
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     import polars as pl
 
@@ -46,6 +49,12 @@ _SHORT = 60
 
 _MOST_ROWS = 100
 """Rows of a table that may be asked for in the command to run next."""
+
+_OTHERS = (
+    ".\n  To leave them out, add --overwrite. To compare with them, choose a new output and "
+    "name this one with --compare-with."
+)
+"""What to do about rows of other files in the output."""
 
 _DESCRIPTION = """\
 Reads the logs of many processes, writes one row for each, and says first which
@@ -339,7 +348,7 @@ def _rows(
         return _of_server(args, folder)
     latest: Progress | None = None
     try:
-        with _saying_what_else_is_there(), drawing("starting …") as draw:
+        with saying_warnings(_OTHERS), drawing("starting …") as draw:
 
             def progress(now: Progress) -> None:
                 nonlocal latest
@@ -363,19 +372,6 @@ def _rows(
     except KeyboardInterrupt:
         say(f"gctrace-analyze: interrupted{_how_to_resume(latest, folder)}")
         raise
-
-
-@contextmanager
-def _saying_what_else_is_there() -> Iterator[None]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", GctraceWarning)
-        yield
-    for warning in caught:
-        say(
-            f"gctrace-analyze: {warning.message}.\n"
-            "  To leave them out, add --overwrite. To compare with them, choose a new output and "
-            "name this one with --compare-with."
-        )
 
 
 def _inputs(words: list[str]) -> list[str]:

@@ -134,11 +134,19 @@ def fetching() -> Iterator[Callable[[FetchProgress], None]]:
 @contextmanager
 def reading() -> Iterator[OnProgress]:
     """Yields the `progress` argument for `read`; prints the warnings at the end."""
-    with warnings.catch_warnings(record=True) as caught, working() as say_what:
-        warnings.simplefilter("always", GctraceWarning)
+    with saying_warnings(), working() as say_what:
         yield lambda facts: say_what(_how_far(facts))
+
+
+@contextmanager
+def saying_warnings(advice: str = "") -> Iterator[None]:
+    """Prints the warnings of the block at its end, each followed by what to do."""
+    with warnings.catch_warnings(
+        record=True, action="always", category=GctraceWarning
+    ) as caught:
+        yield
     for warning in caught:
-        say(f"gctrace-analyze: {warning.message}")
+        say(f"gctrace-analyze: {warning.message}{advice}")
 
 
 def say_damage(*runs: Run) -> None:

@@ -113,7 +113,23 @@ def fleet(
     of_server = [name for name in read if name in QuestionOptions.__annotations__]
     asked = {name: read.pop(name) for name in of_server}  # type: ignore[misc]  # its own keys
     if any(is_server(os.fspath(path)) for path in several):
-        return _of_server(several, where, asked, read, worst, progress, overwrite=overwrite)
+        from gctrace_analyzer.fleets.server_fleet import fleet_of_server
+
+        if len(several) > 1:
+            raise BadSettingError(
+                argument="inputs",
+                value=f"{len(several)} inputs",
+                expected="one server, or files without a server",
+            )
+        return fleet_of_server(
+            os.fspath(several[0]),
+            where,
+            worst=worst,
+            overwrite=overwrite,
+            progress=progress,
+            server=asked,  # type: ignore[arg-type]  # it has the keys of QuestionOptions only
+            facts=read,
+        )
     if asked:
         raise without_server(asked)
     _validate(read, id, memory)
@@ -203,35 +219,6 @@ def _log_of_pod(logs: Sequence[Item], kill: Item, how: WorkerOptions) -> Item | 
         pods = read(*files, **how.read).oom_kills["pod_uid"].drop_nulls().unique()
     own = [log for log in logs if any(pod in log.name for pod in pods)]
     return own[0] if len(own) == 1 else None
-
-
-def _of_server(
-    paths: Sequence[str | os.PathLike[str]],
-    where: str,
-    asked: Mapping[str, Any],
-    read: Mapping[str, Any],
-    worst: int,
-    progress: Callable[[Any], None] | None,
-    *,
-    overwrite: bool,
-) -> pl.LazyFrame:
-    from gctrace_analyzer.fleets.server_fleet import fleet_of_server
-
-    if len(paths) > 1:
-        raise BadSettingError(
-            argument="inputs",
-            value=f"{len(paths)} inputs",
-            expected="one server, or files without a server",
-        )
-    return fleet_of_server(
-        os.fspath(paths[0]),
-        where,
-        worst=worst,
-        overwrite=overwrite,
-        progress=progress,
-        server=asked,  # type: ignore[arg-type]  # it has the keys of QuestionOptions only
-        facts=read,
-    )
 
 
 def _validate(read: Mapping[str, Any], id: str | None, memory: str | None) -> None:

@@ -214,14 +214,14 @@ def is_output(where: str) -> bool:
     return Path(where.rstrip("/") + manifest.SUFFIX).is_file()
 
 
-def existing(where: str, storage_options: Mapping[str, Any] | None = None) -> pl.LazyFrame:
+def existing(where: str) -> pl.LazyFrame:
     """Returns the rows of the output of an earlier run.
 
     Raises:
         UnreadableInputError: there is no such output.
         MissingExtraError: the library for the store is not installed.
     """
-    folder = _folder(where, storage_options)
+    folder = _folder(where, None)
     text = folder.get_manifest()
     name = public(where)
     if not text:

@@ -35,7 +35,6 @@ def write_reports(
     *,
     top: int,
     items: Sequence[Item] = (),
-    storage_options: Mapping[str, Any] | None = None,
     read_options: Mapping[str, Any] | None = None,
     theme: Theme = "auto",
     failed: Callable[[str, str], None] = lambda _file, _problem: None,
@@ -47,7 +46,6 @@ def write_reports(
         folder: where the reports go; it is made if there is none.
         top: how many reports are written at most.
         items: the inputs of the run, so that files whose address has a signature can be read.
-        storage_options: options for fsspec.
         read_options: options of `read`, the same as for the fleet.
         theme: the colours of the reports.
         failed: called with a file that cannot be read any more, and why.
@@ -80,10 +78,9 @@ def write_reports(
         item = replace(_item(file), parts=tuple(map(_item, parts or ())))
         try:
             with (
-                warnings.catch_warnings(),
-                inputs.all_opened(item, storage_options or {}) as logs,
+                warnings.catch_warnings(action="ignore", category=GctraceWarning),
+                inputs.all_opened(item, {}) as logs,
             ):
-                warnings.simplefilter("ignore", GctraceWarning)
                 page = _page(read(*logs, **(read_options or {})), number, title, theme)
         except Exception as err:  # Any error of a store; one lost file must not end the run.
             failed(file, inputs.problem_of(err, item.url))

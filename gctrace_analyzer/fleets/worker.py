@@ -148,8 +148,7 @@ def rows_here(item: Item, how: WorkerOptions) -> list[Row]:
 def _or_error_row(item: Item, batch: Batch, work: Callable[[Item], list[Any]]) -> list[Any]:
     """Returns the result of `work`, or a row with the error if the item cannot be read."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", GctraceWarning)
+        with warnings.catch_warnings(action="ignore", category=GctraceWarning):
             return work(item)
     except (KeyboardInterrupt, SystemExit):
         raise

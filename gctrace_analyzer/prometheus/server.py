@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, cast
+
+from urllib3.exceptions import InvalidHeader
+from urllib3.util import Retry
 
 from gctrace_analyzer.errors import GctraceWarning, UnreadableInputError
 from gctrace_analyzer.ingest import json_values
@@ -252,15 +253,7 @@ def _said(document: Mapping[str, Any] | None) -> tuple[str, str] | None:
 
 def _seconds(text: str | None) -> float | None:
     """Returns how long a `Retry-After` header asks to wait; None if it says nothing."""
-    if text is None:
-        return None
     try:
-        return max(0.0, float(text))
-    except ValueError:
-        pass
-    try:
-        at = parsedate_to_datetime(text)
-    except ValueError:
+        return None if text is None else Retry().parse_retry_after(text)
+    except InvalidHeader:
         return None
-    aware = at if at.tzinfo else at.replace(tzinfo=UTC)
-    return max(0.0, (aware - datetime.now(UTC)).total_seconds())
