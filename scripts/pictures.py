@@ -55,16 +55,11 @@ def style() -> AbstractContextManager[None]:
     """Returns Matplotlib's settings for these pictures, as a context."""
     import matplotlib as mpl
 
-    ink = dict.fromkeys(
-        ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"),
-        LIGHT["ink"],
-    )
-    ground = dict.fromkeys(
-        ("figure.facecolor", "axes.facecolor", "savefig.facecolor"), PAGE["light"]["ground"]
-    )
+    from gctrace_analyzer.present.plots.matplotlib_backend import ground
+
     # Text stays text: that is small, and can be searched. Names of elements do not change.
     written = {"svg.fonttype": "none", "svg.hashsalt": "gctrace-analyzer"}
-    settings: Any = {**ink, **ground, **written}
+    settings: Any = {**ground("light"), **written}
     return mpl.rc_context(settings)
 
 

@@ -47,18 +47,23 @@ class Example:
 
     Attributes:
         log: its path in the repository.
+        chart: plot and panel, such as `timeline gc_cpu`; several, with + between them, are drawn
+            below each other; empty if no chart shows it.
         options: facts about the program, as options of the command line.
-        chart: plot and panel, such as `timeline gc_cpu`; several are drawn below each other; none
-            if no chart shows it.
         columns: columns of `cycles` to draw, in MiB, for what has no chart of its own.
         levels: thresholds to draw in the first chart, in its unit.
     """
 
     log: str
+    chart: str = ""
     options: dict[str, str] = field(default_factory=dict)
-    chart: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     levels: tuple[float, ...] = ()
+
+    @property
+    def charts(self) -> list[str]:
+        """The plots and panels one by one."""
+        return self.chart.split(" + ") if self.chart else []
 
 
 _GC = "tests/corpus/gctrace"
@@ -67,114 +72,65 @@ _RULES = "tests/corpus/rules"
 _OWN = "tests/corpus/metrics/own"
 
 EXAMPLES = {
-    "GC001": Example(
-        "samples/thrash-go1.19.log",
-        chart=("timeline gc_cpu",),
-        levels=(DEFAULT.gc_cpu_warn, DEFAULT.gc_cpu_bad),
-    ),
-    "GC002": Example(f"{_GC}/go1.19-thrash/run.log", chart=("timeline gc_cpu",)),
-    "GC003": Example(
-        f"{_GC}/go1.26-steady-gogc10/run.log",
-        chart=("frequency interval",),
-        levels=(DEFAULT.frequent_warn_ms / 1e3, DEFAULT.frequent_bad_ms / 1e3),
-    ),
-    "GC004": Example(f"{_WILD}/blog-sysmon-2min-gc-forced-scvg.log", chart=("goal goal",)),
-    "GC005": Example(
-        "samples/assists-go1.16.log",
-        chart=("timeline assist",),
-        levels=(DEFAULT.assist_warn_old,),
-    ),
-    "GC006": Example("samples/leak-into-limit-go1.24.log", chart=("timeline assist",)),
-    "GC007": Example("samples/ballast/as-it-is.log.gz", chart=("timeline heap",)),
-    "GC008": Example(
-        f"{_GC}/go1.27-near-limit/run.log", columns=("heap_end_mib", "heap_goal_mib")
-    ),
-    "GC009": Example(
-        f"{_OWN}/gogc100/run.log.gz",
-        chart=("timeline pauses",),
-        levels=(DEFAULT.stw_single_ms,),
-    ),
-    "GC010": Example(
-        f"{_WILD}/istio10855-steady-24pct.log",
-        chart=("timeline pauses",),
-        levels=(DEFAULT.stw_single_ms,),
-    ),
-    "GC011": Example(
-        "tests/corpus/real/caddy/gogc100-r2/run.log.gz", chart=("timeline pauses",)
-    ),
+    "GC001": Example("samples/thrash-go1.19.log", "timeline gc_cpu",
+                     levels=(DEFAULT.gc_cpu_warn, DEFAULT.gc_cpu_bad)),
+    "GC002": Example(f"{_GC}/go1.19-thrash/run.log", "timeline gc_cpu"),
+    "GC003": Example(f"{_GC}/go1.26-steady-gogc10/run.log", "frequency interval",
+                     levels=(DEFAULT.frequent_warn_ms / 1e3, DEFAULT.frequent_bad_ms / 1e3)),
+    "GC004": Example(f"{_WILD}/blog-sysmon-2min-gc-forced-scvg.log", "goal goal"),
+    "GC005": Example("samples/assists-go1.16.log", "timeline assist",
+                     levels=(DEFAULT.assist_warn_old,)),
+    "GC006": Example("samples/leak-into-limit-go1.24.log", "timeline assist"),
+    "GC007": Example("samples/ballast/as-it-is.log.gz", "timeline heap"),
+    "GC008": Example(f"{_GC}/go1.27-near-limit/run.log", columns=("heap_end_mib", "heap_goal_mib")),
+    "GC009": Example(f"{_OWN}/gogc100/run.log.gz", "timeline pauses",
+                     levels=(DEFAULT.stw_single_ms,)),
+    "GC010": Example(f"{_WILD}/istio10855-steady-24pct.log", "timeline pauses",
+                     levels=(DEFAULT.stw_single_ms,)),
+    "GC011": Example("tests/corpus/real/caddy/gogc100-r2/run.log.gz", "timeline pauses"),
     "GC012": Example("tests/corpus/states/pushgateway/few-cpus/run.log.gz"),
     "GC013": Example("tests/corpus/states/coredns/few-cpus/run.log.gz"),
-    "GC014": Example("samples/refill/service.log.gz", chart=("goal goal",)),
-    "GC015": Example(
-        "samples/leak-into-limit-go1.24.log",
-        chart=("goal gogc",),
-        levels=(DEFAULT.limit_gogc_warn, DEFAULT.limit_gogc_bad),
-    ),
-    "GC016": Example("samples/leak-into-limit-go1.24.log", chart=("timeline heap",)),
-    "GC017": Example("samples/leak-into-limit-go1.24.log", chart=("timeline gc_cpu",)),
-    "GC018": Example(
-        "samples/refill/service.log.gz",
-        {"memory-limit": "104MiB", "container-limit": "108MiB"},
-        chart=("timeline heap",),
-    ),
-    "GC019": Example(
-        f"{_WILD}/gogc-minus-one-goal-17592186044415.log", chart=("timeline heap",)
-    ),
-    "GC020": Example(
-        f"{_RULES}/gogc-off-idle.log",
-        {"memory-limit": "100MiB"},
-        chart=("frequency interval",),
-        levels=(DEFAULT.periodic_s[1],),
-    ),
-    "GC021": Example("samples/leak/service.log.gz", chart=("live_heap live",)),
-    "GC023": Example("tests/corpus/metrics/caddy/gogc100/run.log.gz", chart=("timeline heap",)),
-    "GC024": Example("samples/forced-go1.26.log", chart=("timeline heap",)),
-    "GC025": Example(
-        f"{_WILD}/blog-sysmon-2min-gc-forced-scvg.log", chart=("frequency interval",)
-    ),
-    "GC026": Example(f"{_GC}/go1.26-retune/run.log", chart=("goal gogc",)),
-    "GC027": Example(
-        "samples/steady-gogc200-go1.26.log", {"gogc": "100"}, chart=("goal gogc",)
-    ),
-    "GC028": Example("samples/ballast-go1.26.log", chart=("timeline heap",)),
-    "GC029": Example(
-        f"{_GC}/go1.18-manygoroutines/run.log", columns=("stacks_mib", "heap_live_mib")
-    ),
-    "GC030": Example(
-        f"{_GC}/go1.18-bigglobals/run.log", columns=("globals_mib", "heap_live_mib")
-    ),
-    "GC031": Example(f"{_WILD}/go44554-syslog-ms-timestamps.log", chart=("timeline gc_cpu",)),
+    "GC014": Example("samples/refill/service.log.gz", "goal goal"),
+    "GC015": Example("samples/leak-into-limit-go1.24.log", "goal gogc",
+                     levels=(DEFAULT.limit_gogc_warn, DEFAULT.limit_gogc_bad)),
+    "GC016": Example("samples/leak-into-limit-go1.24.log", "timeline heap"),
+    "GC017": Example("samples/leak-into-limit-go1.24.log", "timeline gc_cpu"),
+    "GC018": Example("samples/refill/service.log.gz", "timeline heap",
+                     {"memory-limit": "104MiB", "container-limit": "108MiB"}),
+    "GC019": Example(f"{_WILD}/gogc-minus-one-goal-17592186044415.log", "timeline heap"),
+    "GC020": Example(f"{_RULES}/gogc-off-idle.log", "frequency interval",
+                     {"memory-limit": "100MiB"}, levels=(DEFAULT.periodic_s[1],)),
+    "GC021": Example("samples/leak/service.log.gz", "live_heap live"),
+    "GC023": Example("tests/corpus/metrics/caddy/gogc100/run.log.gz", "timeline heap"),
+    "GC024": Example("samples/forced-go1.26.log", "timeline heap"),
+    "GC025": Example(f"{_WILD}/blog-sysmon-2min-gc-forced-scvg.log", "frequency interval"),
+    "GC026": Example(f"{_GC}/go1.26-retune/run.log", "goal gogc"),
+    "GC027": Example("samples/steady-gogc200-go1.26.log", "goal gogc", {"gogc": "100"}),
+    "GC028": Example("samples/ballast-go1.26.log", "timeline heap"),
+    "GC029": Example(f"{_GC}/go1.18-manygoroutines/run.log",
+                     columns=("stacks_mib", "heap_live_mib")),
+    "GC030": Example(f"{_GC}/go1.18-bigglobals/run.log", columns=("globals_mib", "heap_live_mib")),
+    "GC031": Example(f"{_WILD}/go44554-syslog-ms-timestamps.log", "timeline gc_cpu"),
     "GC032": Example(f"{_WILD}/kubeflow4793-mixer-190ms-mark.log"),
-    "GC033": Example("samples/assists-go1.16.log", chart=("timeline allocation",)),
-    "GC034": Example(
-        f"{_WILD}/go18896-fragmentation-two-runs.log",
-        columns=("heap_end_mib", "heap_live_mib"),
-    ),
-    "GC035": Example(
-        "samples/limits/160-mib-1.log.gz",
-        chart=("timeline allocation",),
-        levels=(2 * DEFAULT.alloc_mib_per_s_per_proc,),
-    ),
-    "GC036": Example(f"{_RULES}/fragmentation.csv", chart=("memory memory",)),
-    "GC037": Example(f"{_GC}/go1.18-manygoroutines/memstats.csv", chart=("memory memory",)),
-    "GC038": Example("samples/oom-journal.jsonl", chart=("timeline heap",)),
-    "GC039": Example("samples/oom-journal.jsonl", chart=("timeline heap",)),
+    "GC033": Example("samples/assists-go1.16.log", "timeline allocation"),
+    "GC034": Example(f"{_WILD}/go18896-fragmentation-two-runs.log",
+                     columns=("heap_end_mib", "heap_live_mib")),
+    "GC035": Example("samples/limits/160-mib-1.log.gz", "timeline allocation",
+                     levels=(2 * DEFAULT.alloc_mib_per_s_per_proc,)),
+    "GC036": Example(f"{_RULES}/fragmentation.csv", "memory memory"),
+    "GC037": Example(f"{_GC}/go1.18-manygoroutines/memstats.csv", "memory memory"),
+    "GC038": Example("samples/oom-journal.jsonl", "timeline heap"),
+    "GC039": Example("samples/oom-journal.jsonl", "timeline heap"),
     "GC041": Example(f"{_GC}/pre-1.9/go1.5.3.log"),
     "GC042": Example("samples/oom-journal.jsonl"),
     "GC043": Example("samples/go1.4.log"),
-    "GC044": Example(
-        "samples/ballast/as-it-is.log.gz",
-        chart=("timeline pauses",),
-        levels=(DEFAULT.stw_single_ms,),
-    ),
-    "GC045": Example(
-        f"{_GC}/go1.26-steady-gogc10/run.log",
-        chart=("goal gogc", "timeline gc_cpu"),
-        levels=(DEFAULT.low_gogc,),
-    ),
-    "GC047": Example(f"{_RULES}/off-heap-growth.csv", chart=("memory memory",)),
+    "GC044": Example("samples/ballast/as-it-is.log.gz", "timeline pauses",
+                     levels=(DEFAULT.stw_single_ms,)),
+    "GC045": Example(f"{_GC}/go1.26-steady-gogc10/run.log", "goal gogc + timeline gc_cpu",
+                     levels=(DEFAULT.low_gogc,)),
+    "GC047": Example(f"{_RULES}/off-heap-growth.csv", "memory memory"),
     "GC046": Example("tests/corpus/metrics/own/gogc100/query-raw.json.gz"),
-}
+}  # fmt: skip
 """Examples by rule. No log of the repository shows the others well."""
 
 _LOOKS = {
@@ -226,7 +182,7 @@ def figures(rule: str) -> list[Figure]:
     if example.columns:
         shown = [_own(report, axis, example.columns)]
     else:
-        shown = [_panel(report, axis, *each.split()) for each in example.chart]
+        shown = [_panel(report, axis, *each.split()) for each in example.charts]
     first, *others = [_marked(each, axis, finding) for each in shown]
     return [_with_levels(first, example.levels), *others]
 
@@ -242,7 +198,7 @@ def _value(level: float, panel: Panel) -> str:
 
 
 def _bins(example: Example) -> int:
-    return BINS // max(2 * len(example.chart) - 1, 1)
+    return BINS // max(2 * len(example.charts) - 1, 1)
 
 
 def _panel(report: Report, axis: Axis, plot: str, name: str) -> Figure:

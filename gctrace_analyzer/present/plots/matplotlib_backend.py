@@ -62,13 +62,13 @@ def image(figure: Figure, kind: str, theme: Theme = "auto") -> bytes:
     """Returns the plot as a PNG or SVG file, for a white or a dark background."""
     file = BytesIO()
     settings = {"dpi": 150} if kind == "png" else {"metadata": {"Date": None}}
-    with extras.load("matplotlib").rc_context(_ground(theme)):
+    with extras.load("matplotlib").rc_context(ground(theme)):
         drawn = draw(figure, theme=theme)
         drawn.savefig(file, format=kind, **settings)
     return file.getvalue()
 
 
-def _ground(theme: Theme) -> dict[str, str]:
+def ground(theme: Theme) -> dict[str, str]:
     """Returns Matplotlib's settings for a background; none for `auto`, its own style."""
     if theme == "auto":
         return {}
