@@ -499,6 +499,7 @@ CONTAINER_STATES = (
     Column("signal", "String", "", "KILL for 137, TERM for 143", "exit_code"),
     Column("error", "String", "", "error text", _C),
     Column("restart_count", "Int64", "", "restarts", _C),
+    Column("restarts_in_s", "Float64", "s", "time from the start of its pod, or its creation, to its last end or the listing", _C),
     Column("memory_limit_bytes", "Int64", "B", "memory limit; null: none or unknown", _C),
     Column("memory_request_bytes", "Int64", "B", "memory request", _C),
     Column("memory_used_bytes", "Int64", "B", "memory in use at the kill, or the most that was reported", "Cloud Run, App Engine, Heroku, AWS Lambda, memory.peak"),

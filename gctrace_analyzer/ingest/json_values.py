@@ -134,6 +134,12 @@ def iso_utc(
         return None
 
 
+def seconds_between(begin: datetime | None, end: datetime | None) -> float | None:
+    """Returns the time from one timestamp to another; None if one is unknown, or it is negative."""
+    seconds = (end - begin).total_seconds() if begin and end else -1.0
+    return seconds if seconds >= 0 else None
+
+
 def epoch_utc(nanoseconds: int | None) -> datetime | None:
     """Returns the time that many nanoseconds after 1970; None if that is no possible time."""
     return plausible(_EPOCH + timedelta(microseconds=(nanoseconds or 0) // 1000))

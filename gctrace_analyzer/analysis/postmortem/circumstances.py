@@ -68,8 +68,11 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
         )
     elif facts.limit.limit_mib is not None and facts.limit.limit_is:
         yield _at_limit(facts, facts.limit.limit_mib)
-    elif death.used_bytes is not None:
-        yield f"It used {size_text(death.used_bytes / MIB)} at most."
+    else:
+        most = death.used_bytes
+        used = "" if most is None else f"It used {size_text(most / MIB)} at most."
+        if said := f"{used}{restarts_of(death)}".strip():
+            yield said
     yield from holders(
         listed_tasks(tables["oom_tasks"], death.source, death.line_no), death.pid
     )
@@ -235,15 +238,39 @@ def _nearly_full(death: Death) -> str:
 
 def _swap_and_restarts(facts: Evidence) -> str:
     """Returns what was swapped out, and how often the container was restarted, if in a loop."""
-    size_mib, number = facts.memory.swapped_mib, facts.death.restart_count
+    size_mib = facts.memory.swapped_mib
     swapped = (
         f" Another {size_text(size_mib)} of the process were swapped out." if size_mib else ""
     )
+    return swapped + restarts_of(facts.death)
+
+
+def restarts_of(death: Death) -> str:
+    """Returns how often what died was restarted, as a sentence; empty if that is no loop."""
+    number = death.restart_count or 0
+    if number < _LOOP:
+        return ""
     # `kubectl get pods` adds up those of all containers of a pod.
-    is_pod = facts.death.pod is not None and facts.death.victim == facts.death.pod
-    which = "Its containers were" if is_pod else "Its container was"
-    often = f" {which} restarted {number:,} times." if number and number > 1 else ""
-    return swapped + often
+    is_pod = death.pod is not None and death.victim == death.pod
+    of_unit = "unit" if death.unit and not death.container_id else "container"
+    which = "containers were" if is_pod else f"{of_unit} was"
+    return f" Its {which} {restarted(number, death.restarts_in_s)}."
+
+
+_LOOP = 2
+"""Restarts."""
+
+
+def restarted(number: int, within_s: float | None) -> str:
+    """Returns how often something was restarted, and over what time, as the end of a sentence.
+
+    >>> restarted(17, 11400.0), restarted(1, None)
+    ('restarted 17 times within 3h 10m (every 11m 10s on average)', 'restarted once')
+    """
+    often = "once" if number == 1 else f"{number:,} times"
+    within = f" within {duration_text(within_s)}" if within_s else ""
+    mean = f" (every {duration_text(within_s / number)} on average)" if within_s else ""
+    return f"restarted {often}{within}{mean if number > 1 else ''}"
 
 
 _MOST_HOLDERS = 3

@@ -121,6 +121,7 @@ class Death:
     limit_bytes: int | None = None
     oom_memcg: str | None = None
     restart_count: int | None = None
+    restarts_in_s: float | None = None
     memory_request_bytes: int | None = None
     total_vm_bytes: int | None = None
     anon_rss_bytes: int | None = None

@@ -149,11 +149,7 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
         or row["event"] == "die"
         or row["status"] in ("exited", "dead", "terminated")
     }
-    pods = {row["pod"] for row in rows if row["pod"]}
-    for row in rows:
-        if len(pods) == 1 and not any(row[name] for name in ("pod", *_IDENTIFIERS)):
-            # A part of a description is of the pod that the rest of the input is about.
-            row["pod"] = next(iter(pods))
+    _name_ends(rows)
     known_pods = {row["pod"] for row in rows if row["oom_killed"] and _is_described(row)}
     for row in rows:
         if not is_kill("container_states", row):
@@ -184,7 +180,7 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             is_error=_ERROR in (row["reason"], row["last_reason"]),
             # Lists of containers, and what compose prints, have their exit codes alone.
             is_listed=row["status"] == "exited" and row["oom_killed"] is None,
-            is_restarted=row["status"] == "running" and row["last_status"] == "terminated",
+            is_restarted=_is_restarted(row),
             is_inside=not at_start and _is_inside(row, has_ended=identifier in ended),
             is_at_start=at_start,
             memory_request_bytes=None,
@@ -194,13 +190,28 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             # The state is that of the last kill.
             at = ("logged_at",) if len(known) == 1 else ()
             names = ("name", "limit_bytes", "used_bytes", "failcnt", "restart_count", *at)
-            names = (*names, "started_at", "is_restarted")
+            names = (*names, "started_at", "is_restarted", "restarts_in_s")
             kills[number] = kills[number].completed(report, names)
         before = ends.setdefault(identifier, [])
         if known or (identifier and any(_is_same_end(row, other) for other in before)):
             continue
         before.append(row)
         yield report
+
+
+def _name_ends(rows: list[Row]) -> None:
+    """Adds to rows whose end they are of, and removes the id of what was started after it."""
+    pods = {row["pod"] for row in rows if row["pod"]}
+    for row in rows:
+        if len(pods) == 1 and not any(row[name] for name in ("pod", *_IDENTIFIERS)):
+            # A part of a description is of the pod that the rest of the input is about.
+            row["pod"] = next(iter(pods))
+        if _is_restarted(row):
+            row["container_id"] = None
+
+
+def _is_restarted(row: Row) -> bool:
+    return bool(row["status"] == "running" and row["last_status"] == "terminated")
 
 
 _IDENTIFIERS = ("container_id", "name", "container")
@@ -325,8 +336,11 @@ def _incidents(table: pl.DataFrame, states: list[Death]) -> Iterator[Death]:
         if row["event"] in _ENDS and (ended := unfinished.pop(key, None)):
             begun[ended[0]] = _finished(begun[ended[0]], row["result"], exits.pop(key, None))
             last_of[key] = ended[0]
-        if row["event"] == "consumed" and (last_end := last_of.pop(key, None)) is not None:
-            begun[last_end] = replace(begun[last_end], used_bytes=event.used_bytes)
+        if (last_end := last_of.get(key)) is not None:
+            if row["event"] == "consumed":
+                begun[last_end] = replace(begun[last_end], used_bytes=event.used_bytes)
+            elif row["event"] == "restart_scheduled":
+                begun[last_of.pop(key)] = replace(begun[last_end], restart_count=row["n"])
     yield from _of_one_unit(begun, states)
 
 

@@ -14,6 +14,7 @@ from gctrace_analyzer.analysis.postmortem.circumstances import (
     about_limit,
     about_runtime,
     check_limits,
+    restarts_of,
 )
 from gctrace_analyzer.analysis.postmortem.dumps_at_death import dumps_of, reading_of_dumps
 from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
@@ -197,7 +198,8 @@ def _unproven(facts: Evidence) -> Explanation:
         state = remedies.ADD_STATE.format(death.name or death.container_id or "NAME")
         advice = state if death.is_listed else remedies.KEEP_KERNEL_LOG
     causes = (FIND_GROWTH,) if growth else ()
-    return Explanation((reading, *growth), (advice, *causes), "cannot tell")
+    said = f"{reading}{restarts_of(death)}"
+    return Explanation((said, *growth), (advice, *causes), "cannot tell")
 
 
 def _cost(minute: LastMinute) -> str:

@@ -41,8 +41,11 @@ MOST_COMPARED = 64
 _PLACES = ("unit", "cgroup", "container_id", "pod_uid", "pod", "container")
 """If one of these is known of a kill, another unit or container cannot mean it."""
 
+_BY_KERNEL = ("unit", "container_id", "pod_uid")
+"""What the kernel and a report both may name: it does not know the names of pods."""
+
 _NAMES = ("unit", "name", "container", "container_id")
-"""What a report may name a program by. Kernel and systemd do not know the names of pods."""
+"""What a report may name a program by. systemd does not know the names of pods either."""
 
 _OF_PROCESSES = ("kernel", *THRESHOLD_KILLERS)
 """Killers that name the process, and are not those who report the end of its container."""
@@ -50,6 +53,7 @@ _OF_PROCESSES = ("kernel", *THRESHOLD_KILLERS)
 _FACTS = (
     "logged_at", "printed_at", "started_at", "monotonic_s", "host", "unit", "name", "container",
     "container_id", "pod", "limit_bytes", "scope", "restart_count",
+    "restarts_in_s",
 )  # fmt: skip
 
 
@@ -100,7 +104,7 @@ def _left_by_name_and_time(
 ) -> list[Death]:
     """Returns the reports that none of the kills in an unknown cgroup explains.
 
-    A report without a place, as of a shell, may mean a kill of its name in any cgroup.
+    A report that names nothing that a cgroup does may mean a kill of its name in any.
     """
     taken: set[int] = set()
 
@@ -116,7 +120,7 @@ def _left_by_name_and_time(
     by_kernel = [report for report in reports if not report.killer]
 
     def of_name(report: Death) -> Kills | None:
-        named = unplaced if _has_any(report, _PLACES) else anywhere
+        named = unplaced if _has_any(report, _BY_KERNEL) else anywhere
         return next((named[name] for name in _task_names(report) if name in named), None)
 
     for take in (Kills.soon, Kills.first_without_clock):

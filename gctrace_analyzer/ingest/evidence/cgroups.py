@@ -79,7 +79,9 @@ _FILE = re.compile(
     rf"(?<![\w.])memory\.(?P<file>{'|'.join(_FILES)})\s{{0,40}}[:=]?\s{{0,40}}(?P<value>\d{{1,20}})\b"
 )
 _FILE_ALONE = re.compile(rf"(?<![\w.])memory\.(?P<file>{'|'.join(_FILES)})(?: <==)?\s*$")
-_PROPERTY = re.compile(r"^(?P<key>Id|Result|Memory(?:Max|Peak))=(?P<value>\S{1,255})$")
+_PROPERTY = re.compile(
+    r"^(?P<key>Id|Result|NRestarts|Memory(?:Max|Peak|Current))=(?P<value>\S{1,255})$"
+)
 """A line of `systemctl show`."""
 
 _ANY_FILE = re.compile(rf"(?<![\w.])memory\.(?:{'|'.join(_FILES)}|events)\b")
@@ -94,7 +96,7 @@ _NAMED = re.compile(r"memory\.(?:events|oom_control)")
 HINT = (
     r"memory\.(?:max|peak|current|limit_in_bytes|usage_in_bytes|max_usage|failcnt|events)|"
     r"^(?:low|high|max|oom|oom_kill|under_oom) \d|oom_kill \d|^\s*\d{4,20}\s*$|"
-    r"^(?:Id|Result|Memory(?:Max|Peak))=\S"
+    r"^(?:Id|Result|NRestarts|Memory(?:Max|Peak|Current))=\S"
 )
 
 

@@ -34,15 +34,15 @@ _OLD_EVENT = re.compile(
 HINT = (
     r"\(from [^ ]+\) (?:oom|die|kill)|container (?:oom|died?|kill|start|stop|restart) [0-9a-f]|"
     r"\"Type\": ?\"container\"|"
-    r"\"status\": ?\"(?:oom|die)\"|\"OOMKilled\"|Exited \(137\)|exited with code 137"
+    r"\"status\": ?\"(?:oom|die)\"|\"OOMKilled\"|(?:Exited|Restarting) \(137\)|exited with code 137"
 )
 
 
 _LISTED = re.compile(
     # `docker ps` begins with the id and ends with the name, `docker compose ps` begins with it.
-    r"^(?:(?P<id>(?=[a-f]{0,64}\d)[0-9a-f]{6,64}) .{0,500}?Exited \(137\)"
+    r"^(?:(?P<id>(?=[a-f]{0,64}\d)[0-9a-f]{6,64}) .{0,500}?(?:Exited|Restarting) \(137\)"
     r".{0,300} (?P<last>\S{1,200}) {0,9}$"
-    r"|(?P<name>[A-Za-z0-9][\w.-]*) .{0,500}?Exited \(137\))"
+    r"|(?P<name>[A-Za-z0-9][\w.-]*) .{0,500}?(?:Exited|Restarting) \(137\))"
 )
 _EXITED = re.compile(r"^(?:Container )?(?P<name>[A-Za-z0-9][\w.-]*) exited with code 137\b")
 """What `docker compose up` prints."""
@@ -73,6 +73,10 @@ def inspected(value: dict[str, Any]) -> Row:
         "started_at": json_values.iso_utc(state.get("StartedAt")),
         "finished_at": json_values.iso_utc(state.get("FinishedAt")),
         "restart_count": value.get("RestartCount"),
+        "restarts_in_s": json_values.seconds_between(
+            json_values.iso_utc(value.get("Created")),
+            json_values.iso_utc(state.get("FinishedAt")),
+        ),
         "memory_limit_bytes": host.get("Memory") or value.get("Memory") or None,
         "cpu_limit": _cpus(host),
         **go_settings(environment),

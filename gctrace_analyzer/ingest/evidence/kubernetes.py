@@ -12,7 +12,7 @@ from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.evidence.docker import go_settings, got_sigkill, with_signal
 from gctrace_analyzer.ingest.evidence.message import KILLED_AT_START
 from gctrace_analyzer.ingest.evidence.words import may_be_described
-from gctrace_analyzer.ingest.json_values import iso_utc
+from gctrace_analyzer.ingest.json_values import iso_utc, seconds_between
 
 if TYPE_CHECKING:
     from gctrace_analyzer.ingest.evidence.message import Row
@@ -64,9 +64,14 @@ def event(text: str) -> Event | None:
         pod = name
     elif "," in (given.get("from") or ""):
         node = given["from"].partition(", ")[2]
-    parts = [numbers.real(number, _AGE_S[unit]) for number, unit in _AGE.findall(match["age"])]
-    age = sum(part for part in parts if part is not None) if parts else None
+    age = age_s(match["age"])
     return Event(match["message"], match["reason"], age, node, pod, given.get("namespace"))
+
+
+def age_s(text: str) -> float | None:
+    """Returns an age in seconds, as kubectl prints it: `3h12m`."""
+    parts = [numbers.real(number, _AGE_S[unit]) for number, unit in _AGE.findall(text)]
+    return sum(part for part in parts if part is not None) if parts else None
 
 
 def quantity(text: str) -> float | None:
@@ -107,6 +112,8 @@ def pods(value: dict[str, Any]) -> list[Row]:
             **go_settings(_environment(described)),
         }
         row |= states(state.get("state") or {}, state.get("lastState") or {})
+        started = iso_utc(status.get("startTime"))
+        row["restarts_in_s"] = seconds_between(started, row["finished_at"])
         if cause and got_sigkill(row) and not row["oom_killed"]:
             row |= {"stop_requested": True, "stopped_by": cause}
         rows.append(with_signal(row))
@@ -356,14 +363,17 @@ class _Described:
             ),
             **go_settings(environment),
         }
-        self.found.append(self.pod | with_signal(row))
+        about = {**self.pod}
+        started = iso_utc(about.pop("started", None), parsedate_to_datetime)
+        row["restarts_in_s"] = seconds_between(started, row["finished_at"])
+        self.found.append(about | with_signal(row))
 
     def rows(self) -> list[Row]:
         self.flush()
         return self.found
 
 
-_POD = {"name": "pod", "namespace": "namespace", "node": "node"}
+_POD = {"name": "pod", "namespace": "namespace", "node": "node", "start time": "started"}
 _NAMED = {
     "state", "last state", "resources", "limits", "requests", "environment", "mounts", "args",
     "command", "liveness", "readiness", "startup", "ports", "conditions", "volumes", "port",

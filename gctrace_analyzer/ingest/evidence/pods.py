@@ -54,7 +54,7 @@ _POD_OF_LOG = re.compile(r"\bpod=\"(?P<namespace>[\w.-]+)/(?P<pod>[\w.-]+)\"")
 _LISTED = re.compile(
     r"^\s*(?:(?P<namespace>[a-z0-9-]+) +)?(?P<pod>[a-z0-9][a-z0-9.-]*) +\d+/\d+ +"
     r"(?:Init:)?(?P<reason>OOMKilled|Evicted|CrashLoopBackOff) +(?P<restarts>\d{1,9})"
-    r"(?: \(\S+ ago\))? +\S+(?: +\S+ +(?P<node>[a-z0-9][\w.-]*))?"
+    r"(?: \(\S+ ago\))? +(?P<age>\S+)(?: +\S+ +(?P<node>[a-z0-9][\w.-]*))?"
 )
 _COLUMN_OF_REASONS = re.compile(
     # With `-o custom-columns` and `-o jsonpath`, columns have any order after the name.
@@ -148,7 +148,10 @@ def _listed(messages: Iterable[Message]) -> list[Row]:
     for message in messages:
         if not (match := _LISTED.match(message.text) or _COLUMN_OF_REASONS.match(message.text)):
             continue
-        listed = {**dict.fromkeys(("namespace", "node", "restarts")), **match.groupdict()}
+        listed = {
+            **dict.fromkeys(("namespace", "node", "restarts", "age")),
+            **match.groupdict(),
+        }
         reason = listed["reason"]
         row: Row = {
             "line_no": message.line_no,
@@ -160,6 +163,7 @@ def _listed(messages: Iterable[Message]) -> list[Row]:
             "reason": reason,
             "oom_killed": reason == "OOMKilled" or None,
             "restart_count": numbers.whole(listed["restarts"]),
+            "restarts_in_s": kubernetes.age_s(listed["age"] or ""),
         }
         key = tuple(listed[name] for name in ("namespace", "pod", "reason", "restarts"))
         rows.setdefault(key, given(row))

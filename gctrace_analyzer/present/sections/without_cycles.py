@@ -10,7 +10,7 @@ import polars as pl
 
 from gctrace_analyzer.advise.killed import resident_is
 from gctrace_analyzer.analysis.metrics.since_start import shows_costs
-from gctrace_analyzer.analysis.postmortem.circumstances import holders
+from gctrace_analyzer.analysis.postmortem.circumstances import holders, restarted
 from gctrace_analyzer.analysis.postmortem.death import DEEDS, REFUSED
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED, Memory
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
@@ -200,7 +200,7 @@ def _otherwise_ended(states: pl.DataFrame) -> Iterator[str]:
         subject = f"The container {name}" if name else "It"
         means = f" ({_EXIT_CODES[code]})" if code in _EXIT_CODES else ""
         restarts = row["restart_count"]
-        again = f"; it was restarted {count(restarts, 'time')}" if restarts else ""
+        again = f"; it was {restarted(restarts, row['restarts_in_s'])}" if restarts else ""
         yield (
             f"{subject} ended with exit code {code}{means}, and not by SIGKILL as for memory "
             f"({SIGKILL_CODE}){again}."
@@ -215,8 +215,9 @@ def _restarted(states: pl.DataFrame) -> Iterator[str]:
     for row in known.iter_rows(named=True):
         name = row["name"] or row["container"] or row["pod"]
         yield (
-            f"The container{f' {name}' if name else ''} was restarted "
-            f"{count(row['restart_count'], 'time')}; how it ended is not in the input."
+            f"The container{f' {name}' if name else ''} was "
+            f"{restarted(row['restart_count'], row['restarts_in_s'])}; how it ended is not in the "
+            "input."
         )
 
 

@@ -498,3 +498,53 @@ def test_a_container_may_be_marked_because_its_host_ran_out_of_memory() -> None:
     kill = "[7063.2] Memory cgroup out of memory: Killed process 63 (api) anon-rss:1649kB\n"
     (death,) = read_text(kill).post_mortems()
     assert "host" not in death.reading[0]
+
+
+POD_OF_API = """Name:         api-7c9f-x2x9k
+Start Time:   Tue, 03 Feb 2026 09:00:00 +0000
+Containers:
+  api:
+    Container ID:   containerd://{id}
+    State:          Running
+      Started:      Tue, 03 Feb 2026 10:00:22 +0000
+    Last State:     Terminated
+      Reason:       OOMKilled
+      Exit Code:    137
+      Started:      Tue, 03 Feb 2026 09:58:00 +0000
+      Finished:     Tue, 03 Feb 2026 10:00:20 +0000
+    Restart Count:  6
+"""
+
+
+def test_the_id_of_a_container_that_was_restarted_is_not_that_of_the_one_that_was_killed() -> (
+    None
+):
+    path = f"/kubepods.slice/cri-containerd-{'a' * 64}.scope"
+    lines = [kernel(SCAN.format(path=path, comm="api", pid=7)), kill()]
+    (death,) = read_text("\n".join([*lines, "", POD_OF_API.format(id="b" * 64)])).post_mortems()
+    assert (death.pid, death.pod) == (7, "api-7c9f-x2x9k")
+    assert "restarted 6 times within 1h 00m (every 10m 03s on average)" in " ".join(
+        death.reading
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "api-7c9f-x2x9k  0/1  OOMKilled  6 (2m ago)  1h\n",
+        '{"State": {"Status": "restarting", "OOMKilled": true, "ExitCode": 137, '
+        '"FinishedAt": "2026-02-03T10:00:00Z"}, "Name": "/api", "RestartCount": 6, '
+        '"Created": "2026-02-03T09:00:00Z"}',
+    ],
+)
+def test_restarts_are_over_a_time(text: str) -> None:
+    (death,) = read_text(text).post_mortems()
+    assert "restarted 6 times within 1h 00m" in " ".join(death.reading)
+
+
+def test_the_counter_of_systemd_is_of_the_unit_that_was_killed() -> None:
+    unit = "2026-02-03T10:00:2{}Z h systemd[1]: api.service: {}"
+    said = (OF_A_PROCESS, MAIN, FAILED, "Scheduled restart job, restart counter is at 5.")
+    text = "\n".join(unit.format(n, line) for n, line in enumerate(said))
+    (death,) = read_text(text).post_mortems()
+    assert "Its unit was restarted 5 times." in death.reading[0]

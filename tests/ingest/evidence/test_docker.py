@@ -131,7 +131,7 @@ def test_an_inspected_container_has_all_of_its_facts() -> None:
     row = docker.inspected(INSPECTED)
     assert row == {
         "container_id": "a" * 64, "name": "api", "status": "exited", "oom_killed": True,
-        "exit_code": 137, "error": "killed", "signal": "KILL", "restart_count": 2,
+        "exit_code": 137, "error": "killed", "signal": "KILL", "restart_count": 2, "restarts_in_s": None,
         "started_at": datetime(2026, 2, 3, 10, 0, 0, 500_000, tzinfo=UTC),
         "finished_at": datetime(2026, 2, 3, 10, 5, tzinfo=UTC), "cpu_limit": 0.5,
         "memory_limit_bytes": 512 << 20, "gogc": "off", "gomemlimit_bytes": 1 << 30, "gomaxprocs": 4,
