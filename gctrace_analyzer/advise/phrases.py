@@ -172,6 +172,6 @@ def costs(s: Summary, coarse: Container[str] = (), printed: int | None = None) -
     longest = duration_text(s.stw_max_ms / 1000)
     p99 = None if s.pause_p99_ms is None else duration_text(s.pause_p99_ms / 1000)
     if p99 in (None, longest):
-        yield f"the longest pause took {longest}"
+        yield f"the longest pause {'seen ' * bool(s.missing_cycles)}took {longest}"
     else:
         yield f"99 % of pauses take at most {p99}, the longest {longest}"

@@ -218,7 +218,11 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         return Verdict("info", "The input does not show what GC costs.", _NEEDS_COSTS)
     if too_large := too_large_for_container(advice):
         return Verdict("warn", f"{too_large} Otherwise {figures}.", _for_less_memory(advice))
-    joined = f"{', and' if start.endswith('missing') else ':'} {figures}" if figures else ""
+    joined = (
+        f"{', and' if start.startswith('Only') and start.endswith('line') else ':'} {figures}"
+        if figures
+        else ""
+    )
     sentence = " ".join(
         filter(None, (f"{start}{joined}.", grown, wasted_memory(analysis.findings)))
     )
@@ -266,7 +270,7 @@ def _better_input(analysis: Analysis, *, short: bool, idle: bool) -> str:
     """Returns how to obtain an input that shows what GC costs; empty if this one does."""
     if idle:
         return "To see what GC costs, record a log under load."
-    if analysis.summary.missing_cycles > analysis.summary.cycles:
+    if analysis.summary.is_mostly_missing:
         return "Use the complete standard error of a single program."
     if short and analysis.log.selection:
         return "Select a longer range, or report on the whole input."
@@ -284,9 +288,10 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
     if idle:
         return "The program is idle, and GC runs only every two minutes"
     shown = _no_problem_with(analysis)
-    if s.missing_cycles > s.cycles:
-        those = f"; those that it has show no {shown}" if shown else ""
-        return f"Most lines of the log are missing{those}"
+    lines = f"{s.cycles:,} of {s.cycles + s.missing_cycles:,} cycles"
+    if s.is_mostly_missing:
+        return f"Only {lines} have a line{f'; these show no {shown}' if shown else ''}"
+    seen = f" in the {lines} that have a line" if s.missing_cycles else ""
     if short:
         before = not_null(analysis.cycles["gc_cpu_since_start_pct"]).tail(1)
         was_costly = (before > 100 * t.gc_cpu_warn).any()
@@ -297,16 +302,19 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
         unclear = not shown or costly or (s.span_s and s.span_s > t.min_span_s and was_costly)
         what = "The input" if analysis.by_dumps else "The log"
         what = "The selected part" if analysis.log.selection else what
-        return (
-            f"{what} is {'too short to judge' if unclear else f'short, but shows no {shown}'}"
+        return f"{what} is " + (
+            "too short to judge" if unclear else f"short, but shows no {shown}{seen}"
         )
     if not shown:
         what = "input" if analysis.by_dumps else "log"
         return f"The {what} does not show whether GC is a problem"
     if _hidden(analysis):
-        start = f"There is no {shown} here"
+        start = f"There is no {shown}{seen or ' here'}"
     else:
-        start = "GC is not a problem here" if s.gc_cpu_share is not None else "No problem found"
+        known = s.gc_cpu_share is not None
+        start = (
+            f"{'GC is not a problem' if known else 'No problem found'}{seen or ' here' * known}"
+        )
     if (s.stw_max_ms or 0) > t.stw_bad_ms:
         start += ", except for single long pauses"
     return start

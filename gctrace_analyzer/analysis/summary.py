@@ -83,7 +83,7 @@ class Summary(Plain):
         """Whether most cycles follow each other far faster than the rate of the whole log."""
         if not self.gc_per_s or self.gc_interval_p50_ms is None:
             return False
-        if self.missing_cycles > self.cycles:
+        if self.is_mostly_missing:
             return False
         # The log has times in whole milliseconds.
         return max(self.gc_interval_p50_ms, 1) < _IN_BURSTS * 1000 / self.gc_per_s
@@ -99,6 +99,11 @@ class Summary(Plain):
         if low is None or high is None or not value:
             return None
         return (low, high) if max(value - low, high - value) > _WIDE * value else None
+
+    @property
+    def is_mostly_missing(self) -> bool:
+        """Whether most cycles have no line: their pauses and assists are unknown."""
+        return self.missing_cycles > self.cycles
 
     @property
     def is_of_single_cycles(self) -> bool:

@@ -111,7 +111,7 @@ def interval(summary: Summary, usual_ms: float | None = None) -> str:
             In bursts these are the gaps between them.
     """
     apart_ms = summary.gc_interval_p50_ms
-    if apart_ms is None or summary.missing_cycles > summary.cycles or summary.cycles < _FEWEST:
+    if apart_ms is None or summary.is_mostly_missing or summary.cycles < _FEWEST:
         return ""
     # The log has times in whole milliseconds.
     apart = "under 1 ms" if apart_ms < 1 else milliseconds(apart_ms)

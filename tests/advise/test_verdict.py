@@ -188,9 +188,15 @@ def test_shares_are_of_the_time_whose_lines_are_there() -> None:
     assert rest.summary().gc_cpu_share == pytest.approx(whole, rel=0.05)
     found = of("".join(lines[:8] + lines[58:]))
     assert found.sentence.startswith(
-        "Most lines of the log are missing; those that it has show"
+        "Only 10 of 60 cycles have a line; these show no problem: GC takes"
     )
+    assert "the longest pause seen took" in found.sentence
     assert found.action == "Use the complete standard error of a single program."
+    assert "GC044" not in rest.findings()["id"]
+    few = of("".join(lines[:20] + lines[25:])).sentence
+    assert few.startswith(
+        "GC is not a problem in the 55 of 60 cycles that have a line: GC takes"
+    )
 
 
 def test_a_busy_collector_gets_a_setting_with_its_effect() -> None:

@@ -87,6 +87,8 @@ def _known(summary: Summary, t: Thresholds, too_coarse: Container[str]) -> set[s
         "frequency": summary.gc_per_s,
         "heap_goal": summary.heap_goal_p50_mib,
     }
+    if summary.is_mostly_missing:
+        del figures["assist"], figures["pauses"]
     if (summary.span_s or 0) >= t.growth_min_span_s:
         figures["live_heap"] = summary.live_heap_growth_mib_per_h
     return {

@@ -134,8 +134,9 @@ def old_go(facts: ProcessFacts) -> Iterator[Evidence]:
     "healthy",
     meaning="No action needed.",
     condition="No finding is a warning, in at least {t.warn_min_cycles} cycles. GC CPU is below "
-    "{t.gc_cpu_warn:.0%}, and the clock shows most pauses and CPU times. The evidence compares the "
-    "99 % quantile of the pauses with the {t.stw_single_ms:g} ms of GC009 and GC010.",
+    "{t.gc_cpu_warn:.0%}, most cycles have a line, and the clock shows most pauses and CPU times. "
+    "The evidence compares the 99 % quantile of the pauses with the {t.stw_single_ms:g} ms of "
+    "GC009 and GC010.",
     advice="Leave the settings alone.",
     needs="at least 3 cycles",
     contradicted_by="any warning",
@@ -147,6 +148,8 @@ def healthy(facts: OverallFacts) -> Iterator[Evidence]:
     if facts.too_coarse or any(finding.needs_action for finding in facts.findings):
         return
     summaries = facts.summaries.values()
+    if any(s.is_mostly_missing for s in summaries):
+        return
     cpu = [s.gc_cpu_share for s in summaries if s.gc_cpu_share is not None]
     if max(cpu, default=0.0) > t.gc_cpu_warn or all(
         0 < s.cycles < t.warn_min_cycles for s in summaries

@@ -66,7 +66,9 @@ def regimes(
     """
     found: dict[int | None, tuple[Regime, ...]] = {}
     setters = []
-    ranges = gogc_ranges(cycles).hstack(cycles[["process", "gc_num", "start_s", "procs"]])
+    ranges = gogc_ranges(cycles).hstack(
+        cycles[["process", "gc_num", "start_s", "procs", "heap_start_mib"]]
+    )
     for rows in by_process(ranges.with_row_index("row")):
         process = rows["process"][0]
         known = known_of if isinstance(known_of, Known) else known_of.get(process, Known())
@@ -149,6 +151,7 @@ def _settings(rows: pl.DataFrame, known: Known) -> list[tuple[_Setting, pl.DataF
     settings: list[tuple[_Setting, pl.DataFrame]] = []
     for part, (begin, end) in zip(found, pairwise(begins), strict=True):
         own = rows[begin:end]
+        part = part._replace(both=part.both and not _exceeds(own))
         own = own.with_columns(_explained(part, own))
         shown = own.filter(pl.col("low").is_not_null() & pl.col("goal").is_not_null())
         by_limit = shown.filter("by_limit")
@@ -163,6 +166,18 @@ def _settings(rows: pl.DataFrame, known: Known) -> list[tuple[_Setting, pl.DataF
             setting = setting if before.gogc.value is None else before
         settings.append((setting, own))
     return settings
+
+
+def _exceeds(rows: pl.DataFrame) -> bool:
+    """Returns whether a goal disproves the limit that the goals with a known live heap allow.
+
+    The live heap before a cycle is at most the heap at its start, also where lines are missing.
+    """
+    most = search.near(median(rows.filter(pl.col("low").is_not_null())["goal"]))[1]
+    above = pl.col("goal") > pl.max_horizontal(
+        pl.col("heap_start_mib") + 1, search.DRIFT_HIGH * most
+    )
+    return bool(rows.select(above.any()).item())
 
 
 def _explained(part: Part, rows: pl.DataFrame) -> list[pl.Expr]:

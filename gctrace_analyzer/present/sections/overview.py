@@ -144,7 +144,7 @@ def _allocation(report: Report) -> Iterator[KeyFigure]:
         yield KeyFigure("Allocation", mib_per_s(s.alloc_mib_per_s), total)
     elif s.heap_peak_mib is not None and not report.analysis.by_dumps and s.gc_per_s:
         note = "a cycle allocates too little for sizes in whole MiB"
-        missing = s.missing_cycles > s.cycles
+        missing = s.is_mostly_missing
         yield KeyFigure("Allocation", "unknown", "most lines are missing" if missing else note)
 
 

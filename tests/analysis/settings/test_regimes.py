@@ -163,6 +163,17 @@ def test_goals_that_both_explain_are_either() -> None:
     assert regime.memory_limit_mib_low == pytest.approx(limit_range(233, 0).low, rel=0.01)
 
 
+def test_a_goal_above_the_heap_after_missing_lines_disproves_a_limit() -> None:
+    """The first goal alone could be that of a limit of 5 to 23 MiB."""
+    lines = (
+        "gc 1 @0.001s 14%: 0.1+0.1+0.1 ms clock, 0.2+0.1/0/0+0.2 ms cpu, 1->2->1 MB, 2 MB goal",
+        "gc 9 @9.001s 0%: 0.1+5+0.1 ms clock, 0.2+0/0/0+0.2 ms cpu, 194->222->128 MB, 216 MB goal",
+    )
+    both = read_text("".join(f"{line}, 0 MB stacks, 0 MB globals, 2 P\n" for line in lines))
+    assert both.regimes()["set_by"].to_list() != ["either"]
+    assert both.regimes()["memory_limit_mib_high"].to_list() == [None]
+
+
 def test_the_first_goal_shows_a_limit_where_no_later_one_does() -> None:
     """With GOGC=133 it would be 5 MiB: nothing is live before the first cycle."""
     (regime,) = regimes(log_of(60, live=100, goal=233, start=209))
