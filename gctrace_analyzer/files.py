@@ -40,7 +40,7 @@ def listed(inputs: Sequence[Any]) -> tuple[Any, ...]:
     names = [one for one in single if isinstance(one, str)]
     if not single or "" in names:
         raise BadSettingError(
-            argument="origins", value="", expected="at least one path, - or open file"
+            argument="origins", value="", expected='a file at least, as in read("run.log")'
         )
     if any("\n" in name or _RECORD.match(name) for name in names):
         name, hint = "a text of the log itself", "To read a text, pass io.StringIO(text)"

@@ -257,7 +257,7 @@ def times_the_least(least: float, largest: float) -> str:
     """Returns what a roomy limit is of the lowest one that the largest live heap needs, in MiB."""
     live = f"{largest:,.0f} MiB" if largest >= 1 else "under 1 MiB"
     return (
-        f"{DEFAULT.roomy_limit_times:g} × {least:,.0f} MiB, which the largest live heap, {live}, "
+        f"{DEFAULT.roomy_limit_times:g} × the {least:,.0f} MiB that the largest live heap, {live}, "
         "needs"
     )
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.objective import run_time_text
 from gctrace_analyzer.advise.prediction.model import Setting
+from gctrace_analyzer.analysis.pauses import after_start_up_ms
 from gctrace_analyzer.analysis.rules.finding import gc_cpu_text, often_text, percent
 from gctrace_analyzer.analysis.settings.naming import gogc_range
 from gctrace_analyzer.ingest.rows import not_null
@@ -103,8 +104,12 @@ def worst_costs(analysis: Analysis) -> Iterator[str]:
     """Yields what GC costs; of several processes, the one with most GC CPU, and its name."""
     own, coarse = analysis.summaries, analysis.too_coarse
     if len(analysis.tables["processes"]) < 2:
-        printed = not_null(analysis.cycles["gc_cpu_since_start_pct"]).tail(1)
-        yield from costs(analysis.summary, coarse, *printed)
+        printed = not_null(analysis.cycles["gc_cpu_since_start_pct"])
+        last, late_ms = (
+            next(iter(printed.tail(1)), None),
+            longest_pause_after_start_up(analysis),
+        )
+        yield from costs(analysis.summary, coarse, last, late_ms)
         return
     # The share of a cycle that is alone is of its own time.
     shares = {process: s.gc_cpu_share or 0.0 for process, s in own.items() if s.cycles != 1}
@@ -142,13 +147,26 @@ def _since_start(printed: int) -> str:
     return f"{printed or 'under 1'} % of the CPU since the start"
 
 
-def costs(s: Summary, coarse: Container[str] = (), printed: int | None = None) -> Iterator[str]:
+def longest_pause_after_start_up(analysis: Analysis) -> float | None:
+    """Returns the longest pause in milliseconds after a start-up with a long one; else None."""
+    if len(analysis.tables["processes"]) > 1:
+        return None
+    return after_start_up_ms(analysis.corrected, analysis.thresholds)
+
+
+def costs(
+    s: Summary,
+    coarse: Container[str] = (),
+    printed: int | None = None,
+    late_ms: float | None = None,
+) -> Iterator[str]:
     """Yields what GC costs, as far as it is known: CPU or frequency, and pauses.
 
     Args:
         s: the figures of a process, or of all.
         coarse: those that the clock of the log cannot show.
         printed: the last percentage of GC CPU since the start that the log has.
+        late_ms: the longest pause after the start-up, if the longest of all is in it.
     """
     if "gc_cpu" in coarse:
         yield f"{_COARSE} the CPU time of GC"
@@ -170,6 +188,8 @@ def costs(s: Summary, coarse: Container[str] = (), printed: int | None = None) -
         yield f"{'for' if 'gc_cpu' in coarse else _COARSE} its pauses"
         return
     longest = duration_text(s.stw_max_ms / 1000)
+    if late_ms is not None:
+        longest += f" (during start-up; {duration_text(late_ms / 1000)} after it)"
     p99 = None if s.pause_p99_ms is None else duration_text(s.pause_p99_ms / 1000)
     if p99 in (None, longest):
         yield f"the longest pause {'seen ' * bool(s.missing_cycles)}took {longest}"

@@ -23,8 +23,9 @@ from gctrace_analyzer.analysis.compare.compare import (
     estimate,
     measured,
     measured_part,
+    same_work,
 )
-from gctrace_analyzer.analysis.compare.metrics import NAMED
+from gctrace_analyzer.analysis.compare.metrics import METRICS, NAMED, PER_RUN
 from gctrace_analyzer.analysis.compare.rounds import ERROR, WALL
 from gctrace_analyzer.analysis.settings.naming import percent_text, present
 from gctrace_analyzer.analysis.thresholds import DEFAULT
@@ -60,6 +61,9 @@ _OF_ONE_LOAD = {
     "load", "unclear_load", "throughput", "live_heap", "forced_cycles", "drift",
 }  # fmt: skip
 """Differences that say nothing of a log of benchmarks, each of which begins with forced cycles."""
+
+_OF_RATE = ("load", "unclear_load", "throughput")
+"""Differences of the allocation rate, which is no load if each run does the same work."""
 
 
 class Side:
@@ -331,8 +335,16 @@ def _compare_two(
         places = measurement.both(after.label)
         runs = [(before.measured[one], after.measured[other]) for one, other in places]
         paired = Paired(runs, measurement.alpha)
+    # Runs of `measure` have their own times, and their work is the same by intention.
+    is_work = measurement is None and same_work(before.measured, after.measured)
+    per_run = PER_RUN if is_work else ()
     changes = compare(
-        before.measured, after.measured, side=after.label, load_is_given=given, paired=paired
+        before.measured,
+        after.measured,
+        side=after.label,
+        load_is_given=given,
+        paired=paired,
+        metrics=(*METRICS, *per_run),
     )
     if measurement is not None:
         changes = {**measurement.changes(after.label), **changes}
@@ -363,6 +375,8 @@ def _compare_two(
             for name, change in changes.items()
         }
         differing = tuple(one for one in differing if one.what not in _OF_ONE_LOAD)
+    if per_run:
+        differing = tuple(one for one in differing if one.what not in _OF_RATE)
     expected, no_expectation = promised(before, after)
     # A memory limit that leaves too little room slows the program down by itself.
     by_limit = before.by_limit or after.by_limit

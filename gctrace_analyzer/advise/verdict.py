@@ -15,7 +15,13 @@ import polars as pl
 
 from gctrace_analyzer.advise.candidates import times_the_least
 from gctrace_analyzer.advise.killed import killed, which_of
-from gctrace_analyzer.advise.phrases import order, present_row, with_effects, worst_costs
+from gctrace_analyzer.advise.phrases import (
+    longest_pause_after_start_up,
+    order,
+    present_row,
+    with_effects,
+    worst_costs,
+)
 from gctrace_analyzer.advise.policy import lasts_text
 from gctrace_analyzer.advise.subject import (
     CURED_BY_SETTINGS,
@@ -308,14 +314,14 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
     if not shown:
         what = "input" if analysis.by_dumps else "log"
         return f"The {what} does not show whether GC is a problem"
+    here = seen or " here"
     if _hidden(analysis):
-        start = f"There is no {shown}{seen or ' here'}"
+        start = f"There is no {shown}{here}"
+    elif s.gc_cpu_share is not None:
+        start = f"GC is not a problem{here}"
     else:
-        known = s.gc_cpu_share is not None
-        start = (
-            f"{'GC is not a problem' if known else 'No problem found'}{seen or ' here' * known}"
-        )
-    if (s.stw_max_ms or 0) > t.stw_bad_ms:
+        start = f"No problem found{seen}"
+    if (longest_pause_after_start_up(analysis) or s.stw_max_ms or 0) > t.stw_bad_ms:
         start += ", except for single long pauses"
     return start
 

@@ -11,7 +11,7 @@ from gctrace_analyzer.analysis.cycles import pauses_ms
 from gctrace_analyzer.analysis.durations import printed_ms
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.rows import complete, largest, not_null
+from gctrace_analyzer.ingest.rows import complete, largest, not_null, since
 
 PHASES = {
     "sweep termination": "stw_sweep_term_ms",
@@ -157,6 +157,19 @@ def longest_ms(corrected: pl.DataFrame, *names: str) -> float | None:
     """Returns the longest of some durations as its line prints it; None if all are unknown."""
     longest = pl.max_horizontal(pl.col(name).max() for name in names)
     return corrected.select(printed_ms(longest)).item()  # type: ignore[no-any-return]
+
+
+def after_start_up_ms(corrected: pl.DataFrame, t: Thresholds = DEFAULT) -> float | None:
+    """Returns the longest pause after the start-up, if a long one is in it; else None.
+
+    Args:
+        corrected: what `on_real_cpus` returns, of one process.
+        t: what is long, and until when a process starts: nothing waits for it yet.
+    """
+    late = since(corrected, t.warm_up_s)
+    every, later = (longest_ms(cycles, *PHASES.values()) for cycles in (corrected, late))
+    is_long = every is not None and later is not None and every > max(t.stw_single_ms, later)
+    return later if is_long and len(late) >= t.warn_min_cycles else None
 
 
 def _statistics(durations_ms: pl.Series) -> dict[str, Any]:

@@ -182,6 +182,9 @@ def summarize(
     }
     if (low := figures["gc_cpu_share_low"]) is not None and (share := figures["gc_cpu_share"]):
         figures["gc_cpu_share_low"] = min(low, share)
+    if (figures["true_live_heap_mib"] or 0.0) < 0:
+        # Sizes of which less was left than was allocated during marking, which is always kept.
+        figures["true_live_heap_mib"] = None
     warnings = [*caveats(cycles, processes, impossible or {}, check, DEFAULT)]
     has_gaps = figures["missing_cycles"] > 0
     by_print = {} if _contradicts(check, has_gaps=has_gaps) else bounded(figures, spans)

@@ -9,6 +9,7 @@ import os
 import shlex
 import sys
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -189,7 +190,23 @@ def _run(words: list[str]) -> int:
         if near and "." not in first and "/" not in first:
             say(f"gctrace-analyze: {first}: no such command or file. Did you mean {near}?")
             return exit_codes.USAGE
+    if (command := _late_command(words)) is not None:
+        others = " ".join(shlex.quote(word) for word in words if word != command)
+        say(f"gctrace-analyze: the command comes first: gctrace-analyze {command} {others}")
+        return exit_codes.USAGE
     return run_command("report", words)
+
+
+def _late_command(words: list[str]) -> str | None:
+    """Returns a command that stands after a file, if it is no file and no value of an option."""
+    return next(
+        (
+            word
+            for before, word in pairwise(words)
+            if word in VERBS and not before.startswith("-") and not Path(word).exists()
+        ),
+        None,
+    )
 
 
 def parsers() -> dict[str, argparse.ArgumentParser]:

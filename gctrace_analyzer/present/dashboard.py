@@ -11,7 +11,7 @@ from gctrace_analyzer.analysis.rules.finding import SEVERITIES
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.present import format, text
 from gctrace_analyzer.present.format import wrap
-from gctrace_analyzer.present.sections import findings, overview, verdict
+from gctrace_analyzer.present.sections import findings, headline
 from gctrace_analyzer.present.sections.report import settings
 from gctrace_analyzer.present.text import LEVEL_STYLES
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.schema import Row
 
 _TREND = {
-    **overview.TRENDS, "Heap goal": "heap_goal_mib", "Allocation": "alloc_mib_per_s",
+    **headline.TRENDS, "Heap goal": "heap_goal_mib", "Allocation": "alloc_mib_per_s",
 }  # fmt: skip
 _UNITS = {
     "Pauses": format.milliseconds, "Frequency": format.rate, "Live heap": format.mib,
@@ -122,14 +122,14 @@ def dashboard(
     points = _points(trend, bar_is, now_s, bars(width)) if bar_is <= span else {}
     bar = format.duration(bar_is) if points and width >= _SCALED else ""
     shown.append(((about, "bold"), (f"; a bar is {bar}" if bar else "", "dim")))
-    figures = overview.state(report)
+    figures = headline.state(report)
     longest = max((len(figure.value) for figure in figures), default=0)
     for figure in figures:
         values = points.get(_TREND.get(figure.label, ""), [])
         shown.append(_figure(figure, values, width, value_width=max(longest, _VALUE)))
     shown += [(), *_now(report, last_gc, width), *_found(report, width)]
     if advise:
-        statement = verdict.shown(report)
+        statement = headline.verdict(report)
         said = f"{statement.sentence} {statement.action}"
         with format.as_wide_as(width):
             shown += text.lines(settings(report, said), everything=False)
@@ -246,7 +246,7 @@ def _found(report: Report, width: int) -> Iterator[Line]:
         word, style = ("no action needed", "green") if good else ("nothing yet", "dim")
         yield (("Found  ", "bold"), (word, style))
         return
-    statement = verdict.shown(report)
+    statement = headline.verdict(report)
     action = format.sentences(statement.action)[0]
     first = report.verdict and report.verdict.finding
     others = [problem.name for problem in problems if problem.id != first]

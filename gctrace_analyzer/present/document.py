@@ -32,7 +32,7 @@ class Gap:
 
 @frozen
 class Heading:
-    """A title inside the document; `severity` is a key of `sections.verdict.WORDS`, or empty."""
+    """A title inside the document; `severity` is a key of `sections.headline.WORDS`, or empty."""
 
     text: str
     severity: str = ""
@@ -40,7 +40,7 @@ class Heading:
 
 @frozen
 class Statement:
-    """The verdict: `level` is a key of `sections.verdict.WORDS`, `word` says it in words."""
+    """The verdict: `level` is a key of `sections.headline.WORDS`, `word` says it in words."""
 
     level: str
     word: str

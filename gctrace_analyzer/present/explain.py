@@ -24,7 +24,7 @@ from gctrace_analyzer.present.document import (
 )
 from gctrace_analyzer.present.format import mib, printable, sentences, share
 from gctrace_analyzer.present.glossary import words
-from gctrace_analyzer.present.sections import verdict
+from gctrace_analyzer.present.sections import headline
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def _what_happened(report: Report, row: Mapping[str, Any]) -> str:
     """Returns what happened there; of several deaths in an input, the verdict is on one only."""
     deaths = report.analysis.post_mortems
     if len(deaths) <= 1:
-        return verdict.shown(report).sentence
+        return headline.verdict(report).sentence
     own = next((death for death in deaths if death.line_no == row["line_no"]), None)
     if own is None:
         return ""

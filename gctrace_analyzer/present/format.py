@@ -359,13 +359,14 @@ def _cut(name: str, size: int, kept: int) -> str:
 
 _BEFORE_UNIT = re.compile(
     r"(?<=\d) (?=(?:%|ms|s|[KMGT]iB|MB|CPUs?|cycles?|GCs?)(?!\w))|(?<=\d[dhm]) (?=\d)"
+    r"|(?<=gctrace-analyze) |(?<=gctrace-analyze explain) "
 )
 _UNBROKEN = "\N{NO-BREAK SPACE}"
 _SENTENCE_END = re.compile(r"(?<=[.)]) (?=[A-Z])")
 
 
 def unbroken(text: str) -> str:
-    """Returns a text whose numbers are not torn from their units."""
+    """Returns a text whose numbers are not torn from their units, and commands not apart."""
     return _BEFORE_UNIT.sub(_UNBROKEN, text)
 
 

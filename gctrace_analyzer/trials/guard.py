@@ -123,14 +123,14 @@ def _report(ended: tuple[int, int, Any], begin: float, peak_kib: int) -> Record:
     pid, status, usage = ended
     peak_mib = usage.ru_maxrss / _RSS_UNITS_PER_MIB
     # A program inherits the peak of this program (not that of the process that became it, which
-    # `ru_maxrss` has); below that, what was seen last counts.
-    own_mib = _peak_kib(os.getpid()) / 1024
-    inherited = peak_mib <= own_mib
+    # `ru_maxrss` has); below that, what was seen last counts, if it was looked at more than once.
+    if peak_mib <= _peak_kib(os.getpid()) / 1024:
+        peak_mib = peak_kib / 1024 if end - begin > 2 * _POLL_S else None
     return {
         "group": pid,
         "wall_s": end - begin,
         "cpu_s": usage.ru_utime + usage.ru_stime,
-        "max_rss_mib": (peak_kib / 1024 or None) if inherited else peak_mib,
+        "max_rss_mib": peak_mib or None,
         "code": os.waitstatus_to_exitcode(status),
     }
 

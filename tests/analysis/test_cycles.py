@@ -10,7 +10,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.settings.setters import goal_setters, limit_sets_most_goals
-from gctrace_analyzer.present.sections import overview
+from gctrace_analyzer.present.sections import headline
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES
 from tests.helpers import loads
@@ -172,7 +172,7 @@ def test_a_real_program_that_fills_its_heap_up_to_a_limit_is_not_one_with_a_low_
     assert regime.memory_limit_mib == pytest.approx(64, rel=0.05)
     # A limit a little lower than the true one would thrash, which this program does not.
     assert "the model predicts" in (run.advice.baseline.refused or "")
-    notes = {each.label: each.note for each in overview.state(run.report())}
+    notes = {each.label: each.note for each in headline.state(run.report())}
     assert notes["Heap goal"] == "set by GOGC and the memory limit; effective GOGC 42"
 
 

@@ -98,6 +98,7 @@ def test_options_may_stand_between_files(name: str) -> None:
         ),
         (["fleet"], "INPUT is missing or empty.\n  Expected an input, or"),
         (["compare", STEADY], "the second SIDE is missing or empty.\n  Expected two sides"),
+        ([STEADY, "recommend"], f"the command comes first: gctrace-analyze recommend {STEADY}"),
         (["explian"], "explian: no such command or file. Did you mean explain?"),
         (
             ["report", STEADY],

@@ -81,7 +81,7 @@ def test_an_unknown_figure_is_reported_with_the_known_ones(
 ) -> None:
     assert main([STEADY, "--fail-on", "gc_cpu>10%"]) == 2
     assert "gc_cpu_share" in capsys.readouterr().err
-    assert main(["compare", STEADY, DOUBLED, "--fail-on", "cycles>+10%"]) == 2
+    assert main(["compare", STEADY, DOUBLED, "--fail-on", "heap_peak>+10%"]) == 2
     assert "heap_peak_mib" in capsys.readouterr().err
 
 

@@ -15,7 +15,7 @@ from gctrace_analyzer.cli.main import VERBS
 from gctrace_analyzer.ingest.sniff import KINDS
 from gctrace_analyzer.present.explain import explain_name
 from gctrace_analyzer.present.glossary import explain_word, words
-from gctrace_analyzer.present.sections import overview
+from gctrace_analyzer.present.sections import headline
 from tests.conftest import SAMPLES
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def test_the_words_of_a_report_are_explained(
 
 def test_every_figure_of_a_report_and_every_episode_is_explained() -> None:
     run = gca.read(SAMPLES / "leak-into-limit-go1.24.log")
-    labels = [figure.label for figure in overview.state(run.report())]
+    labels = [figure.label for figure in headline.state(run.report())]
     assert len(labels) == 7
     (kinds,) = (column.meaning for column in schema.EPISODES if column.name == "kind")
     assert all(explain_word(name) or explain_name(name) for name in (*labels, *kinds.split()))

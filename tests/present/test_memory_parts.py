@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gctrace_analyzer.present.sections.headline import verdict
 from gctrace_analyzer.present.sections.memory_parts import memory_parts, memory_sentences
 from gctrace_analyzer.present.sections.report import document
-from gctrace_analyzer.present.sections.verdict import shown
 from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
 from tests.helpers.facts import log_of
@@ -28,7 +28,7 @@ def test_memory_that_no_gogc_lowers_is_named() -> None:
     assert not [*memory_sentences(report)]
     most = "Most of the memory is runtime (OtherSys) (4,608 MiB, 75.0 % of what "
     most += "Go holds). What lowers it: fewer timers"
-    assert shown(report).action.startswith(most)
+    assert verdict(report).action.startswith(most)
     table = memory_parts(report)
     assert table is not None
     # Sys has 512 MiB that are in none of the other fields.
@@ -144,7 +144,7 @@ def test_a_part_of_a_conspicuous_size_brings_all_of_them(part: str) -> None:
 def test_that_nothing_was_returned_is_said_where_much_is_idle() -> None:
     sizes = {"HeapInuse": GIB, "HeapIdle": GIB, "Sys": 2 * GIB + 1}
     for released, said in ((0, "none of it"), (GIB // 2, "512 MiB of it")):
-        text = shown(read_text(dump(**sizes, HeapReleased=released)).report()).sentence
+        text = verdict(read_text(dump(**sizes, HeapReleased=released)).report()).sentence
         assert f"obtained 2,048 MiB from the OS and returned {said}" in text
 
 
@@ -322,7 +322,7 @@ HEAP = "# runtime.MemStats\n# HeapAlloc = 148210432\n# Sys = 402653184\n# HeapRe
 def test_what_docker_charges_is_not_resident_memory() -> None:
     with_peak = read_text(DOCKER.format(f"{HEAP}# {PEAK}"))
     assert with_peak.memstats["rss_bytes"].to_list() == [None]
-    assert "(1,536 MiB at its peak, 80.0 % of RSS)" in shown(with_peak.report()).action
+    assert "(1,536 MiB at its peak, 80.0 % of RSS)" in verdict(with_peak.report()).action
     # Without any other size it is the nearest one, and the report says so.
     alone = read_text(DOCKER.format(HEAP))
     assert (
@@ -333,14 +333,14 @@ def test_what_docker_charges_is_not_resident_memory() -> None:
 
 def test_what_go_holds_is_compared_with_the_limit() -> None:
     sizes = dump(Sys=400 << 20, HeapReleased=100 << 20, HeapAlloc=240 << 20)
-    said = shown(read_text(f"{sizes}GOMEMLIMIT=256MiB\n").report()).sentence
+    said = verdict(read_text(f"{sizes}GOMEMLIMIT=256MiB\n").report()).sentence
     assert "The 300 MiB that Go holds are 44.0 MiB above GOMEMLIMIT (256 MiB)." in said
 
 
 def test_resident_memory_that_grows_without_the_heap_is_outside_go() -> None:
     line = "Time: {}s Resident size: {}MB MemStats.Sys: {}MB MemStats.Alloc: 3.1MB MemStats.TotalAlloc: {}MB\n"
     rows = [(0, 6.0, 8.0, 3.5), (51, 8.8, 9.1, 474.1), (358, 14.5, 12.1, 3280.3)]
-    found = shown(read_text("".join(line.format(*row) for row in rows)).report())
+    found = verdict(read_text("".join(line.format(*row) for row in rows)).report())
     rose = "resident memory rose from 6.0 MiB to 14.5 MiB, 4.4 MiB more than what Go obtained"
     assert rose in found.sentence
     assert found.action.startswith("Find out what grows outside Go")
@@ -359,12 +359,12 @@ def test_a_limit_from_a_dump_says_what_it_leaves_out() -> None:
         "anon-rss:6812344kB, file-rss:0kB, shmem-rss:0kB, UID:1000 pgtables:18012kB\n"
     )
     line = COCKROACH.format("2.8 GiB/3.1 GiB CGO alloc/total").replace("I17", "I24")
-    action = shown(read_text(line + kill).report()).action
+    action = verdict(read_text(line + kill).report()).action
     assert "(90 % of its memory at the kill less 3,379 MiB outside Go)" in action
 
 
 def test_the_live_heap_of_a_dump_is_said() -> None:
     text = f"/gc/heap/goal:bytes {80 << 20}\n/gc/heap/live:bytes {38 << 20}\n"
     text += f"/memory/classes/heap/objects:bytes {56 << 20}\n/memory/classes/total:bytes {117 << 20}\n"
-    said = shown(read_text(text).report()).sentence
+    said = verdict(read_text(text).report()).sentence
     assert "The heap goal was 80.0 MiB, with a live heap of 38.0 MiB." in said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import timedelta
+from io import StringIO
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from gctrace_analyzer.present.plots.accessor import on
 from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.figure import Mark, Panel
 from gctrace_analyzer.present.plots.palette import LOOKS
-from gctrace_analyzer.present.sections import advice, comparison, evidence, findings, overview
+from gctrace_analyzer.present.sections import advice, comparison, evidence, findings, headline
 from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths
 from gctrace_analyzer.present.text import plain
@@ -264,12 +265,12 @@ def test_a_verdict_says_which_share_of_gc_cpu_is_with_idle_marking() -> None:
 def test_a_rate_far_below_the_usual_one_says_that_cycles_come_in_bursts() -> None:
     """A rate of 90 cycles per hour and one every 121 ms would contradict each other."""
     idle = gca.read(CORPUS / "gctrace" / "go1.9-idle" / "run.log").report()
-    notes = {each.label: (each.value, each.note) for each in overview.state(idle)}
+    notes = {each.label: (each.value, each.note) for each in headline.state(idle)}
     assert notes["Frequency"] == (
         "89.8/h", "bursts: every 121 ms; gaps: 120 s; 1 of 7 forced",
     )  # fmt: skip
     assert notes["Live heap"][1].startswith("median of cycles; last ")
-    steady = overview.state(gca.read(STEADY).report())
+    steady = headline.state(gca.read(STEADY).report())
     assert not any("in bursts" in each.note for each in steady)
 
 
@@ -515,7 +516,7 @@ def test_of_a_program_that_was_killed_the_last_live_heap_is_shown(tmp_path: Path
     report = killed(tmp_path, resident_mib=190, container_limit="200MiB").report()
     (death,) = report.analysis.post_mortems
     median = live_heap(report.analysis.summary.live_heap_p50_mib)
-    shown = {figure.label: figure for figure in overview.state(report)}["Live heap"]
+    shown = {figure.label: figure for figure in headline.state(report)}["Live heap"]
     assert shown.value == live_heap(death.live_mib)
     assert shown.note.startswith(f"last; median {median}; max ")
     assert shown.note in report_page.dumps(report).replace("\N{NO-BREAK SPACE}", " ")
@@ -613,7 +614,7 @@ def test_the_heap_goal_names_the_gogc_that_predictions_start_from() -> None:
     )
     report = read_text(changed).report()
     assert report.advice.baseline.now.gogc == 400
-    (goal,) = (each for each in overview.state(report) if each.label == "Heap goal")
+    (goal,) = (each for each in headline.state(report) if each.label == "Heap goal")
     assert goal.note.endswith("effective GOGC 100, then 400")
 
 
@@ -652,7 +653,7 @@ def test_a_total_of_pauses_is_not_shown_as_a_pause() -> None:
 
     def pauses(setting: str) -> KeyFigure:
         run = gca.read(CORPUS / "metrics" / "own" / setting / "memstats.csv.gz")
-        figures = overview.state(run.report())
+        figures = headline.state(run.report())
         return next(each for each in figures if each.label == "Pauses")
 
     long, short = pauses("gogc100"), pauses("otel-old")
@@ -665,7 +666,7 @@ def test_after_a_kill_the_goal_is_not_under_the_live_heap(tmp_path: Path) -> Non
     log = (SAMPLES / "leak-go1.26.log").read_text().splitlines()
     kill = KILL.format(pid=1, comm="leak", kb=500_000)
     report = gca.read(logfile(tmp_path / "log", [*log, kill])).report()
-    shown = {each.label: (each.value, each.note) for each in overview.state(report)}
+    shown = {each.label: (each.value, each.note) for each in headline.state(report)}
     assert shown["Live heap"][0] == "238 MiB"
     assert shown["Heap goal"][0] == "480 MiB"
     assert shown["Heap goal"][1].startswith("next; median 36.0 MiB; set mostly by GOGC")
@@ -688,7 +689,7 @@ def test_growth_into_a_limit_is_dated_and_what_came_after_is_said() -> None:
     assert "If it grows again, compare" in growth.advice
     (thrash,) = run.episodes().to_dicts()
     assert thrash["last_gc"] == 72, "gc 73 has room, and its goal is the heap minimum"
-    shown = {each.label: each.note for each in overview.state(run.report())}
+    shown = {each.label: each.note for each in headline.state(run.report())}
     assert shown["Live heap"] == "median; max 207 MiB; last < 1 MiB"
 
 
@@ -734,7 +735,7 @@ def test_a_few_forced_cycles_are_named_although_they_are_no_finding() -> None:
     )
     report = read_text(forced).report()
     assert "GC024" not in [each.id for each in report.analysis.findings]
-    (frequency,) = (each for each in overview.state(report) if each.label == "Frequency")
+    (frequency,) = (each for each in headline.state(report) if each.label == "Frequency")
     assert frequency.note == "every 200 ms; 6 of 60 forced"
 
 
@@ -780,7 +781,7 @@ def test_a_coarse_clock_is_no_evidence_of_health() -> None:
         "The log does not show whether GC is a problem: the clock"
     )
     assert not {"pauses", "gc_cpu", "assist"} & both.analysis.levels.keys()
-    assert [each.note for each in overview.state(both)][:2] == [
+    assert [each.note for each in headline.state(both)][:2] == [
         "not measurable: all cycles are printed with 0",
         "p99 · not measurable: all are printed as 0",
     ]
@@ -866,7 +867,7 @@ def test_why_a_limit_is_advised_is_a_sum() -> None:
 
 def test_of_few_pauses_the_longest_is_shown_and_no_hundredth() -> None:
     def pauses(count: int) -> str:
-        figures = overview.state(read_text(log_of(count)).report())
+        figures = headline.state(read_text(log_of(count)).report())
         (shown,) = (figure for figure in figures if figure.label == "Pauses")
         return shown.note
 
@@ -964,15 +965,15 @@ def test_pauses_that_rise_with_the_heap_are_of_the_heap() -> None:
 
 
 def test_of_one_cycle_the_live_heap_has_no_median() -> None:
-    notes = {each.label: each.note for each in overview.state(read_text(log_of(1)).report())}
+    notes = {each.label: each.note for each in headline.state(read_text(log_of(1)).report())}
     assert notes["Live heap"] == ""
-    more = {each.label: each.note for each in overview.state(read_text(log_of(2)).report())}
+    more = {each.label: each.note for each in headline.state(read_text(log_of(2)).report())}
     assert more["Live heap"].startswith("median; max")
 
 
 def test_at_the_heap_minimum_no_effective_gogc_is_named() -> None:
     text = log_of(60, live=lambda n: n % 2, start=3, end=4, goal=4)
-    notes = {each.label: each.note for each in overview.state(read_text(text).report())}
+    notes = {each.label: each.note for each in headline.state(read_text(text).report())}
     assert notes["Heap goal"] == "set by the heap minimum"
 
 
@@ -1005,7 +1006,7 @@ def test_cycles_that_go_test_forces_before_its_benchmarks_are_no_problem() -> No
 def test_a_range_of_gc_cpu_is_the_same_all_over_the_page() -> None:
     late = "".join(log_of(10).splitlines(keepends=True)[5:])
     report = read_text(late).report()
-    value = next(figure.value for figure in overview.state(report) if figure.label == "GC CPU")
+    value = next(figure.value for figure in headline.state(report) if figure.label == "GC CPU")
     assert "–" in value
     assert statements(report, (0,))["timeline-gc_cpu"].startswith(f"{value} of all CPU")
     assert cycle_table.figures(report, axis_of(report, bins=100))["gcCpu"] == value
@@ -1015,7 +1016,7 @@ def test_one_cycle_has_shares_of_its_own_time_and_no_course() -> None:
     line = log_of(17).splitlines()[-1]
     report = read_text(f"{line}\n").report()
     figures = {
-        each.label: each for each in overview.with_trends(report, overview.state(report))
+        each.label: each for each in headline.with_trends(report, headline.state(report))
     }
     assert figures["GC CPU"].note.endswith(", in this cycle")
     assert figures["Pauses"].note.endswith(" of the cycle")
@@ -1066,7 +1067,7 @@ def test_settings_of_one_of_several_processes_say_of_which_and_why() -> None:
 
 def test_a_figure_that_a_minor_finding_is_about_has_a_status() -> None:
     report = gca.read(SAMPLES / "together-go1.22.log").report()
-    figures = {figure.label: figure.level for figure in overview.state(report)}
+    figures = {figure.label: figure.level for figure in headline.state(report)}
     assert [figures[name] for name in ("GC CPU", "Pauses", "Mark assist")] == [
         "ok",
         "info",
@@ -1111,3 +1112,62 @@ def test_a_report_on_a_heap_that_grows_says_which_heap_the_figures_are_for() -> 
     text = " ".join(plain(document(read_text(text).report()), everything=False).split())
     assert "the live heap went from" in text
     assert "cycles/s and GC CPU are predicted for" in text
+
+
+def _starting(pause_ms: float, later_ms: float) -> str:
+    """Returns a log whose first pause has this length."""
+    return "".join(
+        f"gc {n} @{0.1 + 0.5 * (n - 1):.3f}s 1%: {ms}+1+0.01 ms clock, {2 * ms}+0.1/1/0+0.02 ms "
+        "cpu, 60->64->40 MB, 80 MB goal, 0 MB stacks, 0 MB globals, 2 P\n"
+        for n in range(1, 41)
+        for ms in ((pause_ms if n == 1 else later_ms),)
+    )
+
+
+def test_a_long_pause_while_a_program_starts_is_named_as_such() -> None:
+    report = read_text(_starting(60, 1)).report()
+    assert report.verdict
+    assert "took 60 ms (during start-up; 1.0 ms after it)" in report.verdict.sentence
+    assert "single long pauses" not in report.verdict.sentence
+    (pauses,) = (each for each in headline.state(report) if each.label == "Pauses")
+    assert (pauses.value, pauses.level) == ("60 ms", "info")
+    assert "later 1.0 ms" in pauses.note
+    assert set(report.analysis.episodes["severity"]) == {"info"}
+    assert "pauses" not in (findings.healthy(report) or "")
+    late = read_text(_starting(4, 60)).report()
+    assert late.verdict
+    assert "during start-up" not in late.verdict.sentence
+
+
+def _growing(cycles: int, interval_s: float) -> str:
+    return "".join(
+        f"gc {n} @{interval_s * n:.3f}s 1%: 0.01+1+0.01 ms clock, 0.02+0.1/1/0+0.02 ms cpu, "
+        f"{16 * n}->{16 * n + 1}->{8 * n} MB, {16 * n} MB goal, 0 MB stacks, 0 MB globals, 2 P\n"
+        for n in range(1, cycles + 1)
+    )
+
+
+def test_a_live_heap_that_grows_is_shown_by_its_last_value() -> None:
+    report = read_text(_growing(30, 0.5)).report()
+    figures = {each.label: (each.value, each.note) for each in headline.state(report)}
+    assert figures["Live heap"] == ("240 MiB", "last; median 124 MiB; max 240 MiB")
+    assert figures["Heap goal"][0] == "480 MiB"
+    assert figures["Heap goal"][1].startswith("last; median 248 MiB")
+
+
+def test_a_report_for_a_container_shows_what_fits_it_although_the_log_is_short() -> None:
+    run = gca.read(StringIO(_growing(30, 0.2)), container_limit="512MiB")
+    text = str(run.summary())
+    assert "Record a longer log" in text
+    assert "GOMEMLIMIT=460MiB" in text
+
+
+def test_goroutines_are_named_where_their_stacks_have_no_row() -> None:
+    scrape = (
+        "go_goroutines 48213\ngo_memstats_alloc_bytes 4.12e+08\ngo_memstats_sys_bytes 7.1e+08\n"
+        "go_memstats_heap_inuse_bytes 4.6e+08\nprocess_resident_memory_bytes 6.4e+08\n"
+    )
+    text = " ".join(str(read_text(scrape).summary()).split())
+    assert "48,213 have stacks of at least 94.2 MiB" in text
+    with_stacks = f"{scrape}go_memstats_stack_inuse_bytes 1.1e+08\n"
+    assert "have stacks of" not in str(read_text(with_stacks).summary())

@@ -10,7 +10,7 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.present.html import report_page
-from gctrace_analyzer.present.sections import evidence, findings, verdict
+from gctrace_analyzer.present.sections import evidence, findings, headline
 from gctrace_analyzer.present.sections.report import document
 from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths, no_verdict
 from gctrace_analyzer.present.text import plain
@@ -36,7 +36,7 @@ WILD = CORPUS / "wild"
     ],
 )
 def test_parts_of_a_kill_say_what_is_missing(name: str, shows: str, to_add: str) -> None:
-    found = verdict.shown(gca.read(WILD / f"{name}.log").report())
+    found = headline.verdict(gca.read(WILD / f"{name}.log").report())
     assert found.level == "none"
     assert found.sentence.startswith(shows)
     assert to_add in found.action
@@ -53,7 +53,7 @@ def test_parts_of_a_kill_say_what_is_missing(name: str, shows: str, to_add: str)
 def test_the_end_of_a_unit_alone_proves_no_lack_of_memory(
     name: str, unit: str, signal: str
 ) -> None:
-    found = verdict.shown(gca.read(CORPUS / f"{name}.log").report())
+    found = headline.verdict(gca.read(CORPUS / f"{name}.log").report())
     assert found.sentence.startswith(
         f"The main process of the unit {unit}.service was killed by {signal}"
     )
@@ -69,19 +69,19 @@ def test_the_end_of_a_unit_alone_proves_no_lack_of_memory(
     ],
 )
 def test_a_group_without_the_oom_killer_waits(text: str) -> None:
-    found = verdict.shown(read_text(text).report())
+    found = headline.verdict(read_text(text).report())
     assert "reached its memory limit of 512 MiB with its OOM killer off" in found.sentence
     assert "--oom-kill-disable" in found.action
 
 
 def test_the_buffers_of_a_program_are_a_sentence() -> None:
-    found = verdict.shown(gca.read(SAMPLES / "buffers-go1.16.csv").report())
+    found = headline.verdict(gca.read(SAMPLES / "buffers-go1.16.csv").report())
     assert found.sentence.startswith("The program's own buffers rose from 20.0 MiB to 200 MiB.")
 
 
 def test_a_few_sizes_of_memory_say_what_to_record() -> None:
     log = CORPUS / "inputs" / "memstats" / "printmemusage-go126.txt"
-    found = verdict.shown(gca.read(log).report())
+    found = headline.verdict(gca.read(log).report())
     assert (
         "The heap allocated rose from 25.0 MiB to 213 MiB (233 MiB at most); the runtime obtained "
         "272 MiB from the OS." in found.sentence
@@ -92,7 +92,7 @@ def test_a_few_sizes_of_memory_say_what_to_record() -> None:
 def test_dumps_within_a_cycle_are_no_change() -> None:
     def said(*sizes: int) -> str:
         text = "".join(f"HeapInuse = {mib << 20}\nHeapSys = {1 << 28}\n" for mib in sizes)
-        return verdict.shown(read_text(text).report()).sentence
+        return headline.verdict(read_text(text).report()).sentence
 
     assert said(60, 110, 90).startswith("The heap in use was 110 MiB at most.")
     assert said(110, 20).startswith("The heap in use fell from 110 MiB to 20.0 MiB.")
@@ -190,7 +190,7 @@ def test_benchmarks_without_gctrace_are_for_comparing() -> None:
     ],
 )
 def test_the_scavenger_alone_and_other_ends_are_said(text: str, shows: str) -> None:
-    found = verdict.shown(read_text(text).report())
+    found = headline.verdict(read_text(text).report())
     assert shows in found.sentence
     assert "GODEBUG=gctrace=1" in found.action
 
@@ -203,7 +203,7 @@ def test_memory_that_was_returned_is_named() -> None:
         "go_memstats_heap_sys_bytes 968884224\n"
         "go_memstats_sys_bytes 1008730112\n"
     )
-    found = verdict.shown(read_text(text).report())
+    found = headline.verdict(read_text(text).report())
     assert (
         "the runtime obtained 962 MiB from the OS and returned 803 MiB of it." in found.sentence
     )
@@ -223,7 +223,7 @@ DESCRIBED = """Containers:
 
 def test_restarts_of_an_unknown_end_are_said() -> None:
     text = DESCRIBED.format(state="Running\n      Started:   Tue, 01 Sep 2020 14:12:18 +0000")
-    found = verdict.shown(read_text(text).report())
+    found = headline.verdict(read_text(text).report())
     assert found.sentence == (
         "The container simmemleak was restarted 5 times; how it ended is not in the input."
     )
@@ -264,14 +264,14 @@ def test_a_kill_soon_after_the_start_is_no_leak() -> None:
 def test_resident_memory_is_said_once(kib: int, said: str) -> None:
     sizes = {"HeapAlloc": 10 << 20, "HeapInuse": 12 << 20, "HeapSys": 20 << 20, "Sys": 30 << 20}
     dump = "".join(f"{name} = {size}\n" for name, size in sizes.items())
-    sentence = verdict.shown(read_text(f"{dump}VmRSS: {kib} kB\n").report()).sentence
+    sentence = headline.verdict(read_text(f"{dump}VmRSS: {kib} kB\n").report()).sentence
     assert said in sentence
     assert sentence.count("were resident") == 1
 
 
 def test_memory_that_was_returned_is_said_next_to_what_is_resident() -> None:
     dump = f"HeapInuse = {10 << 20}\nHeapSys = {200 << 20}\nHeapReleased = {150 << 20}\n"
-    sentence = verdict.shown(read_text(f"{dump}VmRSS: 40960 kB\n").report()).sentence
+    sentence = headline.verdict(read_text(f"{dump}VmRSS: 40960 kB\n").report()).sentence
     assert "150 MiB were returned to the OS; 40.0 MiB were resident." in sentence
 
 
@@ -339,7 +339,7 @@ CRASH = "panic: runtime error: index out of range [7]\n\ngoroutine 1 [running]:\
 def test_a_crash_comes_before_what_gc_cost() -> None:
     log = "".join(f"{line}\n" for line in records(8))
     report = read_text(f"{log}{CRASH}").report()
-    shown = verdict.shown(report)
+    shown = headline.verdict(report)
     assert shown.sentence.startswith("The program crashed with `panic: runtime error")
     assert "the traceback names first" in shown.action
     assert plain(document(report), everything=False).count("The program crashed") == 1
@@ -370,5 +370,5 @@ def test_memory_that_rises_from_dump_to_dump_is_named(last: int, said: bool) -> 
         f"2026/11/28 10:00:{10 * n:02} Alloc = {alloc} MiB\tSys = 300 MiB\tNumGC = {cycles}\n"
         for n, (alloc, cycles) in enumerate(sizes)
     )
-    sentence = verdict.shown(read_text(text).report()).sentence
+    sentence = headline.verdict(read_text(text).report()).sentence
     assert (f"The heap allocated rose from 100 MiB to {last} MiB in 20 s." in sentence) is said

@@ -29,7 +29,14 @@ from gctrace_analyzer.analysis.compare.change import (
     UNBOUNDED,
     Change,
 )
-from gctrace_analyzer.analysis.compare.metrics import METRICS, NAMED, RESULTS, Metric, figures
+from gctrace_analyzer.analysis.compare.metrics import (
+    METRICS,
+    NAMED,
+    PER_RUN,
+    RESULTS,
+    Metric,
+    figures,
+)
 from gctrace_analyzer.analysis.compare.sequential import interval, student
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.pauses import LatePauses, has_phases
@@ -57,6 +64,13 @@ OWN_SPREAD_RUNS = 5
 
 SAME_LENGTH = 1.25
 """Ratio of lengths. Above it, the longer side had more time to reach its peak."""
+
+FEWEST_OF_WORK = 3
+"""Runs of each side that show whether what they allocate follows their length."""
+
+MORE_SPREAD, RUN_TIME = 2.0, 0.01
+"""Standard deviations of logarithms: how many times as much lengths vary as totals if runs do the
+same work, and the least that run times of programs vary, unlike those of a timer."""
 
 PROPORTIONAL = (
     "gc_per_s",
@@ -148,7 +162,8 @@ def measured(spans: pl.DataFrame, summary: Summary, *, by_limit: bool = False) -
     spans = whole(spans)
     values = figures(summary, spans)
     late = late_pauses(spans, summary)
-    return Measured(spans, summary, values, spreads(spans, values), by_limit, late)
+    spread = {**spreads(spans, values), **dict.fromkeys((own.name for own in PER_RUN), 0.0)}
+    return Measured(spans, summary, values, spread, by_limit, late)
 
 
 def measured_part(cycles: pl.DataFrame, analysis: Analysis) -> Measured:
@@ -197,7 +212,8 @@ def compare(
     }
     load = changes["alloc_mib_per_s"]
     differs = abs(load.relative or 0.0) > OTHER_LOAD
-    if load_is_given and differs and load.before and load.after is not None:
+    is_load = load_is_given and not {*PER_RUN} & {*metrics}
+    if is_load and differs and load.before and load.after is not None:
         times = load.after / load.before
         for name in PROPORTIONAL:
             if (was := changes[name].before) is not None:
@@ -210,6 +226,23 @@ def compare(
         )
         for name, change in changes.items()
     }
+
+
+def same_work(*sides: Sequence[Measured]) -> bool:
+    """Returns whether each run of a side does the same work, however long that takes.
+
+    Runs of a benchmark or a build allocate the same in all, whatever their lengths; what a service
+    allocates follows the length of its log.
+    """
+    spread = {"alloc_total_mib": 0.0, "seconds": 0.0}
+    for runs in sides:
+        totals = [run.summary.alloc_total_mib or 0.0 for run in runs]
+        lengths = [run.seconds for run in runs]
+        if len(runs) < FEWEST_OF_WORK or min(*totals, *lengths) <= 0:
+            return False
+        for name, values in zip(spread, (totals, lengths), strict=True):
+            spread[name] += stdev(map(math.log, values)) ** 2
+    return spread["seconds"] > MORE_SPREAD**2 * max(spread["alloc_total_mib"], RUN_TIME**2)
 
 
 def late_of(runs: Sequence[Measured]) -> LatePauses:
@@ -282,7 +315,8 @@ def _change(
     more_before, more_after = (
         _more_time(metric, *sides) for sides in ((before, after), (after, before))
     )
-    low, high = difference - half - more_after, difference + half + more_before
+    low = difference - half - more_after - _unseen(metric, before)
+    high = difference + half + more_before + _unseen(metric, after)
     if max(abs(low), abs(high)) >= _BOUNDLESS:
         return replace(change, no_verdict_because=UNBOUNDED)
     return _with_ends(change, was.value + metric.floor, low, high)
@@ -403,6 +437,19 @@ def _more_time(metric: Metric, side: Sequence[Measured], other: Sequence[Measure
     time = fmean(run.seconds for run in other)
     longer = [run for run in side if run.seconds > SAME_LENGTH * time]
     return max((_above_shorter_peaks(run, time) for run in longer), default=0.0)
+
+
+def _unseen(metric: Metric, side: Sequence[Measured]) -> float:
+    """Returns how much more runs may have allocated, after their last cycle: a heap full.
+
+    The difference is on the metric's scale.
+    """
+    if metric.name != "alloc_mib_per_run":
+        return 0.0
+    known = [run.summary for run in side]
+    rooms = [max((s.heap_peak_mib or 0.0) - (s.live_heap_p50_mib or 0.0), 0.0) for s in known]
+    totals = [run.values[metric.name] or 0.0 for run in side]
+    return metric.scaled(fmean(totals) + fmean(rooms)) - metric.scaled(fmean(totals))
 
 
 def _above_shorter_peaks(run: Measured, seconds: float) -> float:

@@ -83,6 +83,13 @@ METRICS = (
 under one setting and load (`lab/evaluate compare --fit`, docs/comparison.md). For p99 pauses, of
 which few runs have enough, it is that of one program's repeated runs."""
 
+PER_RUN = (
+    Metric("alloc_mib_per_run", "MiB", 1.0, 0.01, 0.02),
+    Metric("cycles_per_run", "", 1.0, 0.04, 0.17),
+)
+"""The totals of a run, compared only if each run of a side does the same work: then they are its
+cost, and waiting for a CPU does not change them. Noise as of the same figures per second."""
+
 RESULTS = (
     Metric("bytes_per_op", "B/op", 8.0, 0.01, 0.01),
     Metric("allocs_per_op", "allocs/op", 0.5, 0.01, 0.01),
@@ -100,7 +107,7 @@ DECIDING = ("bytes_per_op", "allocs_per_op", "gc_cpu_ns_per_op")
 """What says whether a benchmark is worse, in this order. How long an operation takes has other
 causes too, and heaps of a few MiB differ by chance."""
 
-NAMED = {metric.name: metric for metric in (*METRICS, *PER_OP)}
+NAMED = {metric.name: metric for metric in (*METRICS, *PER_RUN, *PER_OP)}
 """The metrics by name."""
 
 _PHASES = {column.removesuffix("_ms"): phase for phase, column in PHASES.items()}
@@ -120,11 +127,15 @@ def figures(summary: Summary, spans: pl.DataFrame) -> dict[str, float | None]:
         for prefix, phase in _PHASES.items()
         for which in ("p50_ms", "p99_ms")
     }
+    values |= {
+        "alloc_mib_per_run": summary.alloc_total_mib,
+        "cycles_per_run": float(summary.cycles),
+    }
     return {
         metric.name: values[metric.name]
         if metric.name in values
         else getattr(summary, metric.name)
-        for metric in METRICS
+        for metric in (*METRICS, *PER_RUN)
     }
 
 

@@ -164,15 +164,13 @@ def pause_outlier(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
         typical = float(not_null(cycles[name]).median() or 0.0)  # type: ignore[arg-type]  # not null
         far = cycles.select(_is_far(pl.col(name), typical, t)).to_series()
         for outlier in parts(cycles, runs(far, min_count=1, gap=t.gap_cycles), t):
-            longest = float(outlier.cycles[name].max() or 0)  # type: ignore[arg-type]
-            as_printed = longest_ms(outlier.cycles, name) or longest
-            severity = "bad" if longest > t.stw_bad_ms else "warn"
+            as_printed = longest_ms(outlier.cycles, name) or 0.0
             reason = (
                 f"{words} took up to {duration_text(as_printed / 1000)}; the usual "
                 f"pause is {duration_text(typical / 1000)}."
             )
             yield {
-                **episode(outlier, "pause-outlier", severity, reason, stw_max_ms=as_printed),
+                **episode(outlier, "pause-outlier", "info", reason, stw_max_ms=as_printed),
                 "ranges": _longest(
                     outlier.cycles.filter(_is_far(pl.col(name), typical, t)), name
                 ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present.html.parts import rendered
-from gctrace_analyzer.present.sections import advice, findings, overview, verdict
+from gctrace_analyzer.present.sections import advice, findings, headline, overview
 
 if TYPE_CHECKING:
     from gctrace_analyzer.present.report import Report
@@ -20,9 +20,9 @@ def dumps(report: Report) -> str:
     return rendered(
         "cell.html.j2",
         report=report,
-        verdict=verdict.shown(report),
+        verdict=headline.verdict(report),
         of_all=overview.of_all(report),
-        state=overview.with_trends(report, overview.state(report))
+        state=headline.with_trends(report, headline.state(report))
         if report.analysis.summary.cycles
         else [],
         problems=problems[:_MOST_PROBLEMS],

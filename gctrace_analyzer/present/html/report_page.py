@@ -24,9 +24,9 @@ from gctrace_analyzer.present.sections import (
     advice,
     evidence,
     findings,
+    headline,
     overview,
     sites,
-    verdict,
 )
 from gctrace_analyzer.present.sections.advice import manifests
 from gctrace_analyzer.present.sections.memory_parts import memory_parts
@@ -98,7 +98,7 @@ def dumps(
     # The core finds the worst windows, which takes longest, while the rest is made.
     with ThreadPoolExecutor(1) as pool:
         worst = pool.submit(_worst_windows(report))
-        verdict.shown(report)
+        headline.verdict(report)
         if on_drawing:
             on_drawing()
         axis = axis_of(report, bins=_LIGHT_BINS if light else BINS)
@@ -118,7 +118,7 @@ def dumps(
     shown = {
         "name": printable(title) if title else report.name,
         "report": report,
-        "verdict": verdict.shown(report),
+        "verdict": headline.verdict(report),
         # The finding that the verdict rests on.
         "evidence": [
             (problem, span)
@@ -262,7 +262,7 @@ def _charts(
 
 def _deaths(report: Report) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yields each death with the sentences that the verdict at the top of the page leaves out."""
-    shown = verdict.shown(report)
+    shown = headline.verdict(report)
     above = f"{shown.sentence} {shown.action}"
     for title, story in evidence.deaths(report):
         label, last, left = "", "", []
@@ -315,7 +315,7 @@ def _state(report: Report) -> list[KeyFigure]:
     """Returns the headline figures with their trends."""
     if not report.analysis.has_figures:
         return figures_of_deaths(report)
-    return overview.with_trends(report, overview.state(report))
+    return headline.with_trends(report, headline.state(report))
 
 
 def _made(made_at: datetime | None) -> str:

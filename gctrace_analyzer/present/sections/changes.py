@@ -29,6 +29,8 @@ LABELS = {
     "wall_s": "Run time",
     "cpu_s": "CPU time",
     "max_rss_mib": "Resident memory",
+    "alloc_mib_per_run": "Allocated per run",
+    "cycles_per_run": "Cycles per run",
     "bytes_per_op": "B/op",
     "allocs_per_op": "allocs/op",
     "ns_per_op": "time/op",
@@ -56,6 +58,7 @@ LABELS = {
 HEADLINES = (
     "gc_cpu_share", "gc_cpu_with_idle_share", "gc_per_s", "assist_share_of_cpu",
     "stw_p99_ms", "alloc_mib_per_s", "live_heap_p50_mib", "heap_peak_mib",
+    "alloc_mib_per_run", "cycles_per_run",
 )  # fmt: skip
 """The figures that a pull request shows first."""
 
@@ -291,6 +294,8 @@ def value(metric: str, number: float | None, unit: str = "") -> str:
         return rate(number)
     if "share" in metric:
         return share(number)
+    if metric == "cycles_per_run":
+        return NONE if number is None else digits(number, 3)
     if metric.endswith("_ms"):
         return milliseconds(number)
     return mib_per_s(number) if metric.endswith("_per_s") else mib(number)
@@ -320,8 +325,11 @@ def _percent(part: float) -> str:
 
 
 def interval(change: Change) -> str:
-    """Formats the interval of a relative change, in percent or as factors like the change."""
-    if change.ends is None:
+    """Formats the interval of a relative change, in percent or as factors like the change.
+
+    One of no significant change that reaches so far says nothing.
+    """
+    if change.ends is None or (change.verdict == "~" and change.ends[1] >= _TENFOLD):
         return NONE
     if (change.relative or 0.0) >= _TENFOLD:
         return " to ".join(f"×{digits(1 + part, 2)}" for part in change.ends)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.sides import all_differences, sides_of
@@ -207,6 +209,7 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
         yield from measured.notes(measurement)
         return
     sides = sides_of(pairs)
+    yield from _of_runs(sides)
     # Each benchmark is compared by its own runs, whatever the number of logs and processes.
     of_benchmarks = all(pair.benchmarks for pair in pairs)
     for side in sides:
@@ -229,6 +232,14 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
     if any(len(side.measured) < 2 for side in sides) and not of_benchmarks:
         where = "per side" if all(len(side.measured) < 2 for side in sides) else "on one side"
         yield f"One run {where}. {_between_runs([run for side in sides for run in side.measured])}"
+
+
+def _of_runs(sides: Sequence[Side]) -> Iterator[str]:
+    """Yields how to compare two sides of several runs, if a shell has made a side of each run."""
+    patterns = Counter(re.sub(r"\d+", "*", printable(side.label)) for side in sides)
+    if len(patterns) == 2 and min(patterns.values()) > 1:
+        both = " ".join(f"'{pattern}'" for pattern in patterns)
+        yield f"Each of these {len(sides)} logs is a side. If they are runs of two: compare {both}"
 
 
 def _between_runs(runs: Sequence[Measured]) -> str:
@@ -280,6 +291,8 @@ def circumstances(pair: Pair) -> Iterator[Sentence]:
 
 
 _COSTS = {
+    "alloc_mib_per_run": ("", "less allocated per run", "more allocated per run"),
+    "cycles_per_run": ("", "fewer cycles per run", "more cycles per run"),
     "gc_cpu_share": ("GC CPU", "less GC CPU", "more GC CPU"),
     "gc_per_s": ("cycles", "fewer cycles", "more cycles"),
     "alloc_mib_per_s": ("", "less allocated per second", "more allocated per second"),
@@ -339,7 +352,9 @@ def costs(pair: Pair) -> dict[str, list[str]]:
         return words
     other_procs = any(difference.what == "procs" for difference in pair.differences)
     for name, (noun, less, more) in _COSTS.items():
-        change, part = pair.changes[name], pair.changes[name].relative
+        if (change := pair.changes.get(name)) is None:
+            continue
+        part = change.relative
         # Shares of different numbers of CPUs are no change of GC CPU, which has its cycles.
         is_named = name == "gc_per_s" and (words["better"] or words["worse"])
         if part is None or is_named or (name == "gc_cpu_share" and other_procs):
@@ -379,6 +394,8 @@ _DOUBTS = {
 
 
 def _load(pair: Pair) -> str:
+    if "alloc_mib_per_run" in pair.changes:
+        return "each run of a side does the same work"
     kinds = {difference.what for difference in pair.differences}
     alloc = pair.changes["alloc_mib_per_s"]
     if alloc.before is None or alloc.after is None:

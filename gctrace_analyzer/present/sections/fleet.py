@@ -21,7 +21,7 @@ from gctrace_analyzer.present.document import (
 )
 from gctrace_analyzer.present.fleet_tables import cores, rankings, size_unit
 from gctrace_analyzer.present.format import count, printable, share, words
-from gctrace_analyzer.present.sections.verdict import WORDS
+from gctrace_analyzer.present.sections.headline import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.advise.sides import sides_of
 from gctrace_analyzer.analysis.compare.rounds import CPU, RSS, WALL, Measurement, TrialRun
 from gctrace_analyzer.analysis.compare.sequential import SAME_SHARE
 from gctrace_analyzer.present.document import Block, Gap, Paragraphs
-from gctrace_analyzer.present.format import count, duration, mib, printable
+from gctrace_analyzer.present.format import NONE, count, duration, mib, printable
 from gctrace_analyzer.present.sections.changes import (
     end_text,
     held,
@@ -26,6 +27,10 @@ _WORDS = {
     WALL.name: ("ends {} sooner", "ends {} later"),
     CPU.name: ("uses {} less CPU", "uses {} more CPU"),
 }
+_NO_GCTRACE = (
+    "No run printed gctrace: the program is not written in Go, it ended before GC ran, or its "
+    "standard error goes elsewhere."
+)
 _LEAST_MIB = 1.0
 """Below it, a difference of memory is not worth a word."""
 
@@ -34,7 +39,13 @@ _THROTTLED_SHARE = 0.02
 
 
 def verdict(pairs: Sequence[Pair], measurement: Measurement) -> str:
-    """Returns which side is better, for what, and what was predicted, in one sentence."""
+    """Returns which side is better, for what, and what was predicted."""
+    if not any(side.cycles or side.benchmarks for side in sides_of(pairs)):
+        return f"{_NO_GCTRACE} {_of_sides(pairs, measurement)}"
+    return _of_sides(pairs, measurement)
+
+
+def _of_sides(pairs: Sequence[Pair], measurement: Measurement) -> str:
     decider = measurement.decider.name
     better = [pair for pair in pairs if pair.changes[decider].verdict == "better"]
     if len(pairs) == 1:
@@ -122,9 +133,10 @@ def _undecided(pair: Pair, measurement: Measurement) -> str:
     """Returns how far a side is known, and how many rounds would decide it."""
     label, decider = printable(pair.after.label), measurement.decider.name
     change = pair.changes[decider]
+    between = interval(change)
     text = (
         f"{label}: undecided after {count(measurement.rounds, 'round')}: {_noun(decider)} "
-        f"{percent(change.relative or 0.0)} ({interval(change)})"
+        f"{percent(change.relative or 0.0)}{f' ({between})' * (between != NONE)}"
     )
     needed = measurement.rounds_needed(pair.after.label)
     if needed is None:

@@ -42,6 +42,9 @@ class _Part(NamedTuple):
     within_mib: float = 0.0
 
 
+LEAST_STACK_MIB = 2 / 1024
+"""The smallest stack of a goroutine (`_StackMin`, since Go 1.4)."""
+
 _OF_RUNTIME = (
     ("stacks", ("stack_inuse_bytes", "stack_sys_bytes"), "fewer goroutines (pprof: goroutine)"),
     ("GC metadata", ("gc_sys_bytes",), "a smaller heap"),
@@ -97,6 +100,13 @@ def memory_parts(report: Report) -> Table | None:
     step = _step(row) if row else 0.0
     if rest > _CONSPICUOUS * total and (of != "of RSS" or (row and row["rss_bytes"])):
         unknown = "unknown: the input does not say what it is"
+        goroutines = (row or {}).get("goroutines") or 0
+        stacks = goroutines * LEAST_STACK_MIB
+        if not (row or {}).get("stack_inuse_bytes") and _SMALL * total < stacks < rest:
+            unknown = (
+                f"fewer goroutines: {goroutines:,} have stacks of at least "
+                f"{mib(stacks)}; the rest is unknown"
+            )
         parts.append(_Part("other memory", rest, unknown, step))
     rows = [
         (part.name, *_printed(part, total, step), part.remedy)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.whatif import saved_by_less
 from gctrace_analyzer.present.document import Gap, Paragraphs, Sentence, Sentences
-from gctrace_analyzer.present.sections import advice, verdict
+from gctrace_analyzer.present.sections import advice, headline
 from gctrace_analyzer.present.sections.report import title
 from gctrace_analyzer.units import digits
 
@@ -62,7 +62,7 @@ def _labelled(sentences: Iterable[tuple[str, str]]) -> Sentences:
 
 def _missing(report: Report) -> tuple[str, str] | None:
     """Returns what an input without cycles shows, and what to add to it; None if it has some."""
-    shown = verdict.shown(report)
+    shown = headline.verdict(report)
     return (shown.sentence, shown.action) if shown.level == "none" and shown.action else None
 
 
@@ -71,7 +71,7 @@ def _refusal(report: Report) -> Iterator[Block]:
     missing = _missing(report)
     if missing is None:
         yield Paragraphs([f"No recommendation: {report.advice.baseline.refused}."])
-        if action := verdict.shown(report).action:
+        if action := headline.verdict(report).action:
             yield Paragraphs([f"▸ {action}"], hanging=2)
         return
     sentence, action = missing

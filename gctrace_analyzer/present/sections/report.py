@@ -30,9 +30,9 @@ from gctrace_analyzer.present.sections import (
     advice,
     evidence,
     findings,
+    headline,
     overview,
     sites,
-    verdict,
 )
 from gctrace_analyzer.present.sections.advice import manifests
 from gctrace_analyzer.present.sections.memory_parts import memory_parts, shows_scavenger
@@ -60,11 +60,11 @@ def document(report: Report) -> Document:
 def _blocks(report: Report) -> Iterator[Block]:
     yield title(report)
     yield Gap()
-    yield (statement := verdict.shown(report))
+    yield (statement := headline.verdict(report))
     said = f"{statement.sentence} {statement.action}"
     if report.analysis.has_figures:
         yield Gap()
-        figures = overview.with_trends(report, overview.state(report))
+        figures = headline.with_trends(report, headline.state(report))
         yield Figures(figures, overview.of_all(report))
     yield from _deaths(report, said)
     yield from _what_happened(report, said)
@@ -192,7 +192,7 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
         return
     refused = report.advice.baseline.refused or ""
     # The verdict may say what to set or to record instead.
-    answers = ("raise GOMEMLIMIT", "record a longer log", *filter(None, (refused,)))
+    answers = ("raise gomemlimit", "record a longer log", *filter(None, (refused,)))
     is_answered = any(text.casefold() in said.casefold() for text in answers)
     if not report.advice.is_available:
         sentence = Paragraphs([f"No setting can be predicted: {refused}."], indent=2)
@@ -202,10 +202,16 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
     ranked = report.advice.recommendations
     first = ranked.row(0, named=True)
     whole = partial(_setting_blocks, report, ranked, said)
-    if is_answered and not first["now"]:
+    # Whoever names the container asks what fits it.
+    is_asked = report.analysis.settings.value("container_limit_mib") is not None
+    if (
+        is_answered
+        and not first["now"]
+        and not (is_asked and answers[0] not in said.casefold())
+    ):
         yield Folded("Recommended settings", whole)
         return
-    if first["now"]:
+    if first["now"] or is_answered:
         # What does not have to change needs one alternative and one reason.
         yield Folded("Alternatives", whole, _setting_blocks(report, ranked.head(2), said, 1))
         return
@@ -289,7 +295,7 @@ def _notes(report: Report) -> Iterator[Block]:
         whole.append(Sentence("Check", check, "bold"))
     seen = seen_anyway(analysis.cycles, analysis.tables["processes"])
     seen |= {finding.evidence for finding in analysis.findings}
-    said = verdict.shown(report).sentence
+    said = headline.verdict(report).sentence
     seen |= {text for text in analysis.summary.warnings if text.split(": ", 1)[-1] in said}
     shown = [text for text in analysis.summary.warnings if text not in seen][:MOST_NOTES]
     brief = [Sentence("" if at else "Note", text, "bold") for at, text in enumerate(shown)]

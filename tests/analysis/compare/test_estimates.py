@@ -13,10 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.compare.change import BY_LOAD, CONTENDED, IS_LOAD, Change
 from gctrace_analyzer.analysis.compare.compare import PROPORTIONAL, Measured, compare
 from gctrace_analyzer.analysis.compare.metrics import METRICS, Metric
 from gctrace_analyzer.analysis.pauses import LatePauses
+from gctrace_analyzer.testing import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -260,3 +262,47 @@ def test_a_longer_run_had_more_time_to_reach_its_peak() -> None:
     others = run({"live_heap_p50_mib": 40.0}, seconds=30.0, peaks=peaks)
     row = row_of([short], [others], "live_heap_p50_mib")
     assert row["delta_low"] > 30
+
+
+def _log(cycles: int, interval_s: float, mib: int = 8) -> str:
+    return "".join(
+        f"gc {n} @{n * interval_s:.3f}s 2%: 0.01+1+0.01 ms clock, 0.02+0.1/1/0+0.02 ms cpu, "
+        f"{3 + mib}->{4 + mib}->4 MB, {4 + mib} MB goal, 0 MB stacks, 0 MB globals, 2 P\n"
+        for n in range(1, cycles + 1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        # The same work, on a machine that is not always as fast.
+        (
+            [(40, 0.010), (40, 0.014), (40, 0.012)],
+            [(20, 0.011), (20, 0.015), (20, 0.009)],
+            True,
+        ),
+        # A service: a longer log has more cycles.
+        (
+            [(40, 0.010), (60, 0.010), (50, 0.010)],
+            [(20, 0.010), (40, 0.010), (30, 0.010)],
+            False,
+        ),
+        # A timer ends each run.
+        (
+            [(40, 0.010), (40, 0.010), (40, 0.010)],
+            [(20, 0.020), (20, 0.020), (20, 0.020)],
+            False,
+        ),
+        ([(40, 0.010), (40, 0.014)], [(20, 0.011), (20, 0.015)], False),
+    ],
+    ids=["batch", "service", "timer", "two runs"],
+)
+def test_totals_are_compared_if_each_run_does_the_same_work(
+    before: list[tuple[int, float]], after: list[tuple[int, float]], *, same: bool
+) -> None:
+    sides = [[read_text(_log(*run)) for run in side] for side in (before, after)]
+    comparison = gca.compare(*sides)
+    assert ("alloc_mib_per_run" in comparison.frame["metric"]) is same
+    text = " ".join(str(comparison).split())
+    assert ("49 % less allocated per run and 50 % fewer cycles per run" in text) is same
+    assert ("each run of a side does the same work" in text) is same

@@ -9,7 +9,7 @@ import pytest
 
 from gctrace_analyzer.advise.verdict import verdict
 from gctrace_analyzer.analysis.metrics.pause_bounds import CyclePauses, of_cycles
-from gctrace_analyzer.present.sections.verdict import WORDS
+from gctrace_analyzer.present.sections.headline import WORDS
 from tests.helpers.intervals import interval_rows
 from tests.helpers.metrics import RECORDINGS, gctrace, recording
 

@@ -30,7 +30,7 @@ from gctrace_analyzer.present import dashboard
 from gctrace_analyzer.present import json as report_json
 from gctrace_analyzer.present.document import KeyFigure
 from gctrace_analyzer.present.format import duration
-from gctrace_analyzer.present.sections import overview
+from gctrace_analyzer.present.sections import headline
 from tests.conftest import ROOT, SAMPLES
 from tests.helpers.logs import records
 from tests.helpers.programs import started
@@ -408,7 +408,7 @@ def test_the_dashboard_has_room_for_a_range(
         KeyFigure("GC CPU", "0.059–0.11 %", "under 0.01 of 2 CPUs", level="ok"),
         KeyFigure("Live heap", "64.0 MiB", "median; max 66.0 MiB", level="ok"),
     ]
-    monkeypatch.setattr(overview, "state", lambda _: figures)
+    monkeypatch.setattr(headline, "state", lambda _: figures)
     rows = [
         line
         for line in drawn_dashboard("steady-go1.26.log", width)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gctrace_analyzer.ingest.evidence.message import Message
 from gctrace_analyzer.ingest.memstats import log_messages
 from gctrace_analyzer.ingest.memstats.fields import OF_GO
-from gctrace_analyzer.present.sections import verdict
+from gctrace_analyzer.present.sections import headline
 from gctrace_analyzer.testing import read_text
 from tests.helpers.lines import LINES
 from tests.helpers.logs import read_lines
@@ -564,4 +564,4 @@ def test_lines_of_elasticsearch_have_their_time() -> None:
 
 def test_idle_heap_that_is_known_is_not_said_to_be_missing() -> None:
     run = read_text("Alloc=1.2GiB Sys=3.1GiB HeapIdle=1.5GiB HeapReleased=0.2GiB NumGC=918")
-    assert "HeapIdle" not in verdict.shown(run.report()).sentence
+    assert "HeapIdle" not in headline.verdict(run.report()).sentence

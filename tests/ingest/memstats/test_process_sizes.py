@@ -6,13 +6,13 @@ import pytest
 
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.ingest.memstats.process_sizes import sentences, sizes
-from gctrace_analyzer.present.sections import verdict
+from gctrace_analyzer.present.sections import headline
 from gctrace_analyzer.testing import read_text
 from tests.helpers.lines import LINES
 
 
 def shown(text: str) -> str:
-    return verdict.shown(read_text(text).report()).sentence
+    return headline.verdict(read_text(text).report()).sentence
 
 
 PS = "USER   PID %CPU %MEM    VSZ    RSS TTY STAT START   TIME COMMAND\n"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gctrace_analyzer.present.sections import verdict
+from gctrace_analyzer.present.sections import headline
 from gctrace_analyzer.testing import read_text
 from tests.helpers.intervals import between_dumps
 
@@ -98,11 +98,11 @@ def test_a_histogram_of_pauses_alone_has_bounds_of_the_longest() -> None:
     counts = {"1e-05": 1, "0.0001": 9, "0.001": 10, "+Inf": 10}
     page = "".join(bucket.format(*one) for one in counts.items())
     run = read_text(f"{page}go_gc_pauses_seconds_total_sum NaN\n")
-    said = verdict.shown(run.report()).sentence
+    said = headline.verdict(run.report()).sentence
     assert "10 GC pauses" in said
     assert "9 took at most 0.1 ms, the longest 0.1 to 1 ms." in said
     without = page.replace('le="+Inf"} 10', 'le="+Inf"} 11')
-    said = verdict.shown(read_text(without).report()).sentence
+    said = headline.verdict(read_text(without).report()).sentence
     assert "10 took at most 1 ms, the longest more than 1 ms." in said
 
 
@@ -138,7 +138,7 @@ def test_fluent_bit_prints_a_time_before_each_sample() -> None:
 
 
 def test_a_histogram_of_pauses_is_a_cost_since_the_start() -> None:
-    shown = verdict.shown(
+    shown = headline.verdict(
         read_text(
             'go_gc_pauses_seconds_total_bucket{le="0.001"} 5\n'
             'go_gc_pauses_seconds_total_bucket{le="+Inf"} 6\n'
