@@ -497,5 +497,4 @@ def _began_late(root: Finding, analysis: Analysis) -> bool:
 def _changed(root: Finding, analysis: Analysis) -> str:
     assert root.start_s is not None
     cycles = analysis.enriched.filter(process=root.process)
-    changes = changes_at(cycles, root.start_s, analysis.thresholds)
-    return " and ".join(changes)
+    return " and ".join(changes_at(cycles, root.start_s, analysis.thresholds))
