@@ -503,6 +503,8 @@ CONTAINER_STATES = (
     Column("memory_limit_bytes", "Int64", "B", "memory limit; null: none or unknown", _C),
     Column("memory_request_bytes", "Int64", "B", "memory request", _C),
     Column("memory_used_bytes", "Int64", "B", "memory in use at the kill, or the most that was reported", "Cloud Run, App Engine, Heroku, AWS Lambda, memory.peak"),
+    Column("memory_swap_bytes", "Int64", "B", "what of that is swapped out", "Heroku"),
+    Column("memory_now_bytes", "Int64", "B", "memory in use when it was looked at, while it ran", "kubectl top, memory.current, systemctl"),
     Column("anon_rss_bytes", "Int64", "B", "anonymous memory when it was full, without page cache", "memory.stat"),
     Column("memory_of_host_bytes", "Int64", "B", "memory of its host, or a limit: either may be printed", "docker stats"),
     Column("failcnt", "Int64", "", "how often the limit was hit", "memory.events, memory.failcnt"),

@@ -346,19 +346,26 @@ def test_a_crash_comes_before_what_gc_cost() -> None:
 
 
 @pytest.mark.parametrize(
-    "files",
+    ("files", "used"),
     [
-        "$ cat memory.usage_in_bytes\n501346304\n$ cat memory.max_usage_in_bytes\n524292096\n"
-        "$ cat memory.limit_in_bytes\n524288000\n$ cat memory.failcnt\n18231\n",
-        "memory.current 501346304\nmemory.max 524288000\nmemory.peak 524292096\n"
-        "memory.failcnt 18231\n",
+        (
+            "$ cat memory.max_usage_in_bytes\n501346304\n$ cat memory.max_usage_in_bytes\n"
+            "524292096\n$ cat memory.limit_in_bytes\n524288000\n$ cat memory.failcnt\n18231\n",
+            "used 500 MiB of its 500 MiB (100 %): it has reached its limit, and hit",
+        ),
+        (
+            "memory.current 501346304\nmemory.max 524288000\nmemory.peak 524292096\n"
+            "memory.failcnt 18231\n",
+            "used 478 MiB of its 500 MiB (95.6 %): 21.9 MiB are left, and hit",
+        ),
     ],
 )
-def test_the_files_of_a_control_group_are_read_next_to_metrics(files: str) -> None:
+def test_the_files_of_a_control_group_are_read_next_to_metrics(files: str, used: str) -> None:
     metrics = "go_memstats_heap_alloc_bytes 1.2e+08\ngo_memstats_sys_bytes 2.01e+08\n"
     run = read_text(f"{files}Then /metrics:\n{metrics}process_resident_memory_bytes 2.3e+08\n")
     said = " ".join(str(run.summary()).split())
-    assert "Its control group used 500 MiB of its 500 MiB (100 %)" in said
+    assert f"Its control group {used}" in said
+    assert ("At most it used 500 MiB (100 %)." in said) == ("current" in files)
     assert "hit that 18,231 times" in said
     assert "were resident" in said
 
@@ -372,3 +379,27 @@ def test_memory_that_rises_from_dump_to_dump_is_named(last: int, said: bool) -> 
     )
     sentence = headline.verdict(read_text(text).report()).sentence
     assert (f"The heap allocated rose from 100 MiB to {last} MiB in 20 s." in sentence) is said
+
+
+TOP = "POD    NAME   CPU(cores)   MEMORY(bytes)\napi-1  api    250m         498Mi\napi-1  proxy  10m          58Mi\n"
+
+
+def test_kubectl_top_stands_next_to_the_limit_of_the_same_container() -> None:
+    assert "The container api used 498 MiB; the input has neither its limit" in str(
+        read_text(TOP).summary()
+    )
+    described = DESCRIBED.format(state="Running").replace("simmemleak", "api")
+    said = " ".join(str(read_text(f"{TOP}\nName: api-1\n{described}").summary()).split())
+    assert "The container api used 498 MiB of its 50.0 MiB" in said
+    killed = "Terminated\n      Reason: OOMKilled\n      Exit Code: 137"
+    described = DESCRIBED.format(state=killed).replace("simmemleak", "api")
+    said = " ".join(str(read_text(f"{TOP}\nName: api-1\n{described}").summary()).split())
+    assert "When it was looked at, it used 498 MiB (996 % of the limit)." in said
+
+
+def test_what_a_dyno_uses_has_its_swap() -> None:
+    line = "sample#memory_total=721.43MB sample#memory_rss=511.86MB sample#memory_swap=209.35MB"
+    said = str(read_text(f"source=web.1 {line} sample#memory_quota=512.00MB\n").summary())
+    assert "used 721 MiB of its 512 MiB (141 %), 209 MiB of it swapped out" in " ".join(
+        said.split()
+    )

@@ -154,7 +154,12 @@ def _at_limit(facts: Evidence, limit_mib: float) -> str:
         is_below = (death.used_bytes or math.inf) < limit_mib * MIB and most != limit
         if death.killer != "kernel" and is_below:
             said = f"It used {most} of {limit_is}, {limit}"
-        return f"{said}.{hits}{_swap_and_restarts(facts)}"
+        looked = ""
+        if death.memory_now_bytes is not None:
+            now = death.memory_now_bytes / MIB
+            share = f"{100 * now / limit_mib:.3g} % of the limit"
+            looked = f" When it was looked at, it used {size_text(now)} ({share})."
+        return f"{said}.{hits}{_swap_and_restarts(facts)}{looked}"
     return (
         f"At the last scrape before, {resident:,.0f} MiB were resident, "
         f"{100 * resident / limit_mib:.0f} % of {facts.limit.limit_is} ({size_text(limit_mib)})."

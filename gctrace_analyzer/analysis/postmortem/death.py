@@ -129,6 +129,7 @@ class Death:
     requested_bytes: int | None = None
     in_use_bytes: int | None = None
     used_bytes: int | None = None
+    memory_now_bytes: int | None = None
     failcnt: int | None = None
     kills: int | None = None
     file_rss_bytes: int | None = None

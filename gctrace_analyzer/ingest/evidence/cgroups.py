@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.ingest import numbers
-from gctrace_analyzer.ingest.evidence.message import BELOW, WAITS
+from gctrace_analyzer.ingest.evidence.message import BELOW, WAITS, size_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -73,7 +73,7 @@ def _plain(name: str) -> str:
 _FILES = {
     "max": "memory_limit_bytes", "limit_in_bytes": "memory_limit_bytes",
     "peak": "memory_used_bytes", "max_usage_in_bytes": "memory_used_bytes",
-    "current": "current_bytes", "usage_in_bytes": "current_bytes", "failcnt": "failcnt",
+    "current": "memory_now_bytes", "usage_in_bytes": "memory_now_bytes", "failcnt": "failcnt",
 }  # fmt: skip
 _FILE = re.compile(
     rf"(?<![\w.])memory\.(?P<file>{'|'.join(_FILES)})\s{{0,40}}[:=]?\s{{0,40}}(?P<value>\d{{1,20}})\b"
@@ -83,6 +83,14 @@ _PROPERTY = re.compile(
     r"^(?P<key>Id|Result|NRestarts|Memory(?:Max|Peak|Current))=(?P<value>\S{1,255})$"
 )
 """A line of `systemctl show`."""
+
+STATUS = re.compile(r"^\W{0,4}(?P<unit>[\w@\\.:-]{1,255}\.(?:service|scope))(?: - |$)")
+_OF_STATUS = re.compile(
+    r"^\s{0,40}Memory: (?P<now>\d{1,9}(?:\.\d)?)(?P<now_unit>[BKMGT])"
+    r"(?: \((?:.{0,99}? )??(?:max|limit): (?P<limit>\d{1,9}(?:\.\d)?)(?P<limit_unit>[BKMGT])"
+    r"(?:.{0,99}? peak: (?P<peak>\d{1,9}(?:\.\d)?)(?P<peak_unit>[BKMGT]))?.{0,99})?$"
+)
+"""Two lines of `systemctl status` (print_status_info of systemd): the unit, and its memory."""
 
 _ANY_FILE = re.compile(rf"(?<![\w.])memory\.(?:{'|'.join(_FILES)}|events)\b")
 _PATH_ALONE = re.compile(r"\s*/sys/fs/cgroup/\S{1,500}\s*$")
@@ -96,7 +104,8 @@ _NAMED = re.compile(r"memory\.(?:events|oom_control)")
 HINT = (
     r"memory\.(?:max|peak|current|limit_in_bytes|usage_in_bytes|max_usage|failcnt|events)|"
     r"^(?:low|high|max|oom|oom_kill|under_oom) \d|oom_kill \d|^\s*\d{4,20}\s*$|"
-    r"^(?:Id|Result|NRestarts|Memory(?:Max|Peak|Current))=\S"
+    r"^(?:Id|Result|NRestarts|Memory(?:Max|Peak|Current))=\S|"
+    r"\.(?:service|scope)(?: - |$)|^\s*Memory: \d"
 )
 
 
@@ -169,33 +178,53 @@ def lines_of(text: str) -> list[tuple[int, str]]:
 
 def _units(messages: Iterable[Message]) -> Iterator[Row]:
     """Yields the units of systemd that are shown with a limit, or were ended for memory."""
-    shown: list[tuple[int, dict[str, str]]] = []
+    shown: list[tuple[int, dict[str, str | int | None]]] = []
     for message in messages:
         if match := _PROPERTY.match(message.text):
             if not shown or match["key"] in shown[-1][1]:
                 shown.append((message.line_no, {}))
             shown[-1][1][match["key"]] = match["value"]
+        elif match := STATUS.match(message.text):
+            shown.append((message.line_no, {"Id": match["unit"]}))
+        elif shown and (match := _OF_STATUS.match(message.text)):
+            sizes = {"MemoryMax": "limit", "MemoryCurrent": "now", "MemoryPeak": "peak"}
+            shown[-1][1].update(
+                {key: size_bytes(match.groupdict(), name) for key, name in sizes.items()}
+            )
     for line_no, unit in shown:
-        limit, used = (numbers.whole(unit.get(f"Memory{name}")) for name in ("Max", "Peak"))
-        row: Row = {"memory_limit_bytes": limit, "memory_used_bytes": used, "status": "running"}
+        row: Row = {
+            column: numbers.whole(unit.get(key)) for column, key in _OF_PROPERTIES.items()
+        }
+        row["status"] = "running"
         if unit.get("Result") == "oom-kill":
             row |= {"oom_killed": True, "status": "exited", "signal": "KILL"}
-        if limit is not None or "oom_killed" in row:
+        if row["memory_limit_bytes"] is not None or "oom_killed" in row:
             yield {"line_no": line_no, "name": unit.get("Id"), **row}
+
+
+_OF_PROPERTIES = {
+    "memory_limit_bytes": "MemoryMax",
+    "memory_used_bytes": "MemoryPeak",
+    "memory_now_bytes": "MemoryCurrent",
+    "restart_count": "NRestarts",
+}
 
 
 def _rows(groups: dict[str, _Group]) -> Iterator[Row]:
     killed = [path for path, group in groups.items() if group.events.get("oom_kill")]
     for path, group in groups.items():
-        row, current = group.row, group.row.pop("current_bytes", None)
+        row = group.row
         is_below = not group.is_local and _PARENT.search(path) is not None
         if group.is_named or len(group.events) >= _LEAST_EVENTS:
             row |= _of_events(group.events, is_below=is_below)
         is_said = is_below and any(path < other and other.startswith(path) for other in killed)
-        if row.keys() - {"line_no", "memory_used_bytes"} and not is_said:
-            row.setdefault("memory_used_bytes", current)
+        if row.keys() - _USES and not is_said:
             about = {"name": unit(path), "container_id": container_id(path)}
             yield row | about | {"status": "running"}
+
+
+_USES = {"line_no", "memory_used_bytes", "memory_now_bytes"}
+"""What alone says nothing of a limit."""
 
 
 def _of_events(events: dict[str, int], *, is_below: bool) -> Row:

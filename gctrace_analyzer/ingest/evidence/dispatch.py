@@ -10,6 +10,7 @@ from gctrace_analyzer.ingest.evidence import (
     cgroups,
     configured,
     docker,
+    kubernetes,
     oom,
     oom_lines,
     platforms,
@@ -87,7 +88,11 @@ def read(
     if not described:
         states += pods.read_words(events, {row["line_no"] for row in states})
     kills, ends = rows["oom_kills"], rows["unit_events"]
+    shown = kubernetes.shown_by_top(messages, [*described, *states])
+    # What an input states may be of the only one, and of none of several.
+    states += shown if len(shown) == 1 else []
     stated = [*configured.add(every, states, described, kills, ends, cycles)]
+    states += shown if len(shown) > 1 else []
     rows["runtime_fatal"] = fatal.read(events)
     crashes = () if rows["runtime_fatal"] else fatal.crashes(events)
     if not described and not any(rows.get(table) for table in _OF_DEATHS):

@@ -15,7 +15,9 @@ from gctrace_analyzer.ingest.evidence.words import may_be_described
 from gctrace_analyzer.ingest.json_values import iso_utc, seconds_between
 
 if TYPE_CHECKING:
-    from gctrace_analyzer.ingest.evidence.message import Row
+    from collections.abc import Iterable, Sequence
+
+    from gctrace_analyzer.ingest.evidence.message import Message, Row
 
 _DESCRIBED = re.compile(
     r"^\s*(?:Warning|Normal)\s+(?P<reason>\w+)\s+(?P<age>(?:\d+[smhdy])+)(?: \(x\d+ over "
@@ -84,6 +86,47 @@ def quantity(text: str) -> float | None:
     factors = {"m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
     factors |= {f"{letter}i": 1024.0 ** (1 + i) for i, letter in enumerate("KMGTP")}
     return numbers.real(match[1], factors[match[2]] if match[2] else 1.0)
+
+
+_MEMORY = "MEMORY(bytes)"
+
+
+def shown_by_top(messages: Iterable[Message], known: Sequence[Row]) -> list[Row]:
+    """Returns the pods and containers of `kubectl top`, with the memory that they use.
+
+    What is known of the same container from elsewhere has it instead.
+    """
+    names: list[str] = []
+    rows: list[Row] = []
+    for message in messages:
+        cells = message.text.split()
+        if _MEMORY in cells:
+            # A table of nodes has percentages.
+            names = [] if any("%" in cell for cell in cells) else cells
+        elif not names or len(cells) != len(names):
+            names = []
+        else:
+            of_container = dict(zip(names, cells, strict=True))
+            size = numbers.whole(quantity(of_container[_MEMORY]))
+            is_container = "POD" in names
+            row: Row = {
+                "line_no": message.line_no,
+                "namespace": of_container.get("NAMESPACE"),
+                "pod": of_container["POD" if is_container else "NAME"],
+                "container": of_container["NAME"] if is_container else None,
+                "memory_now_bytes": size,
+            }
+            same = [
+                other
+                for other in known
+                if other.get("pod") == row["pod"]
+                and row["container"] in (None, other.get("container"))
+            ]
+            if len(same) == 1:
+                same[0]["memory_now_bytes"] = size
+            else:
+                rows.append(row | {"name": row["container"], "status": "running"})
+    return rows
 
 
 def pods(value: dict[str, Any]) -> list[Row]:

@@ -50,6 +50,7 @@ _SIZES = re.compile(
     r"|memorySizeMB\\*\": ?(?P<json_size>\d{1,9}), ?"
     r"\\*\"maxMemoryUsedMB\\*\": ?(?P<json_most>\d{1,9})"
 )
+_SWAP = re.compile(r"sample#memory_swap=(?P<swap>\d{1,9}(?:\.\d{1,4})?)MB")
 _KILLED = re.compile(
     r"Error R15|(?:Error Type: |errorType\\*\": ?\\*\")Runtime\.OutOfMemory"
     r"|(?P<by_signal>Runtime exited.{0,20}(?:signal: killed|exit status 137))"
@@ -349,15 +350,15 @@ def mark_stopped(states: Iterable[Row], stops: Stops, *, everywhere: bool = Fals
 
 
 def _sizes(used_mib: float, limit_mib: float) -> dict[str, int | None]:
-    return {
-        "memory_used_bytes": numbers.whole(used_mib, MIB),
-        "memory_limit_bytes": numbers.whole(limit_mib, MIB),
-    }
+    used, limit = (numbers.whole(size, MIB) for size in (used_mib, limit_mib))
+    return {"memory_used_bytes": used, "memory_limit_bytes": limit}
 
 
 def _used(message: Message, used_mib: float, limit_mib: float) -> Row:
     """Returns the row of a container of which only is known how much memory it used."""
     sizes = _sizes(used_mib, limit_mib)
+    if match := _SWAP.search(message.text):
+        sizes["memory_swap_bytes"] = numbers.whole(float(match["swap"]), MIB)
     return _killed(message, **sizes, oom_killed=None, status="running")
 
 

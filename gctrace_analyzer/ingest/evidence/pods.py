@@ -30,7 +30,8 @@ HINT = (
     r"\d/\d+ +(?:Init:)?(?:OOMKilled|Evicted|CrashLoopBackOff) |"
     r"xitCode:-?\d+(?:[ ,](?:finishedAt|Signal):|,$)|inishedAt\"?:\s?\"|OOMKilled|"
     r"\"ExitCode\": ?\d|\"Memory\": ?\d|"
-    r"Container (?:name|memory|finished at) +\|"
+    r"Container (?:name|memory|finished at) +\||"
+    r"MEMORY\(bytes\)| \d+m +\d+Mi(?: |$)"
 )
 
 _LOW = re.compile(r"The node was low on resource: memory\.")

@@ -48,7 +48,6 @@ _EVENTS = tuple(
         ("consumed", rf"{_UNIT}: Consumed (?P<what>.*)$"),
     )
 )  # fmt: skip
-_SHOWN = re.compile(r"^\W{0,4}(?P<unit>[\w@\\.:-]{1,255}\.(?:service|scope))(?: - |$)")
 _SHOWN_KILL = re.compile(
     r"Active: failed \(Result: oom-kill\)"
     r"(?: since \w{3} (?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?P<utc> UTC)?)?"
@@ -59,7 +58,7 @@ _SHOWN_MAIN = re.compile(
 _SHOWN_PEAK = re.compile(
     r"^\s{0,40}Mem(?:ory)?(?: |:.{0,99}? )peak: (?P<size>\d{1,9}(?:\.\d)?)(?P<unit>[BKMGT])"
 )
-"""Four lines of `systemctl status`."""
+"""Lines of `systemctl status` below that of the unit."""
 
 _OOMD_ENDS = r"(?:Killed|Marked) (?P<cgroup>/\S+) (?:for killing )?due to"
 _PRESSURE = re.compile(
@@ -181,7 +180,7 @@ def _shown(messages: Iterable[Message]) -> Iterator[Row]:
     unit = None
     shown: Row = {}
     for message in messages:
-        if match := _SHOWN.search(message.text):
+        if match := cgroups.STATUS.search(message.text):
             unit = match["unit"]
         elif unit and (match := _SHOWN_KILL.search(message.text)):
             shown = message.place() | {"event": "failed", "result": "oom-kill", "unit": unit}

@@ -78,7 +78,6 @@ _NAMES: tuple[tuple[str, str, int], ...] = (
     (r"memory: usage", "charged", _KIB),
     (r"kmem: usage", "kernel", _KIB),
     (r"^ {0,20}Memory(?=: [\d.]{1,9}[KMGT](?: \(|$))", "charged", _STATUS),
-    (r"^ {0,20}Memory: [\d.]{1,9}[KMGT] \((?:[a-z]{1,9}: \S{1,9} )?max", "limit", _STATUS),
     (r"(?i:\bworking[ _]set(?:[ _]size)?\b)", "charged", _PRINTED),
     (r"container_memory_cache", "cache", _BYTES),
     (r"container_memory_kernel_usage", "kernel", _BYTES),

@@ -11,7 +11,7 @@ import polars as pl
 from gctrace_analyzer.advise.killed import resident_is
 from gctrace_analyzer.analysis.metrics.since_start import shows_costs
 from gctrace_analyzer.analysis.postmortem.circumstances import holders, restarted
-from gctrace_analyzer.analysis.postmortem.death import DEEDS, REFUSED
+from gctrace_analyzer.analysis.postmortem.death import DEEDS, REFUSED, UNITS
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED, Memory
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from gctrace_analyzer.present.report import Report
+    from gctrace_analyzer.schema import Row
 
 _LARGEST = re.compile(r"^Resident(?: memory of|:) (\S{1,64})")
 """The process with the most memory, of those that an input lists."""
@@ -116,6 +117,8 @@ def no_verdict(report: Report) -> tuple[str, str]:
     unnamed = "Its control group" if report.analysis.memory else "It"
     states = tables["container_states"]
     used = [*islice(_used_of_limits(states, unnamed), _MOST_CONTAINERS)]
+    if restarts := [*islice(_restarted(states), _MOST_CONTAINERS)]:
+        return " ".join([*restarts, *used]), _LAST_WORDS
     if report.analysis.memory:
         said = ([*costs(report)], [*_sizes(report)])
         if not shows_costs(report.analysis.dumps.since_start):
@@ -180,13 +183,15 @@ def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
             "not in the input."
         )
         return " ".join((listed, *holders(tables["oom_tasks"]))), _KERNEL_LOG
-    for said, advice in (
-        (_otherwise_ended, _LAST_WORDS),
-        (_restarted, _LAST_WORDS),
-    ):
-        if text := " ".join(islice(said(tables["container_states"]), _MOST_CONTAINERS)):
-            return text, advice
-    return None
+    ends = islice(_otherwise_ended(tables["container_states"]), _MOST_CONTAINERS)
+    return (text, _LAST_WORDS) if (text := " ".join(ends)) else None
+
+
+def _subject(row: Row, unnamed: str) -> str:
+    """Returns what to call a container, a pod or a unit of systemd."""
+    if name := row["name"] or row["container"]:
+        return f"The {'unit' if name.endswith(UNITS) else 'container'} {name}"
+    return f"The pod {row['pod']}" if row["pod"] else unnamed
 
 
 def _otherwise_ended(states: pl.DataFrame) -> Iterator[str]:
@@ -194,16 +199,15 @@ def _otherwise_ended(states: pl.DataFrame) -> Iterator[str]:
     for row in states.filter(pl.col("exit_code").is_not_null()).iter_rows(named=True):
         if not {row["status"], row["last_status"]} & {"exited", "dead", "terminated"}:
             continue
-        code, name = row["exit_code"], row["name"] or row["container"] or row["pod"]
+        code = row["exit_code"]
         if code == SIGKILL_CODE or row["oom_killed"]:
             continue
-        subject = f"The container {name}" if name else "It"
         means = f" ({_EXIT_CODES[code]})" if code in _EXIT_CODES else ""
         restarts = row["restart_count"]
         again = f"; it was {restarted(restarts, row['restarts_in_s'])}" if restarts else ""
         yield (
-            f"{subject} ended with exit code {code}{means}, and not by SIGKILL as for memory "
-            f"({SIGKILL_CODE}){again}."
+            f"{_subject(row, 'It')} ended with exit code {code}{means}, and not by SIGKILL as for "
+            f"memory ({SIGKILL_CODE}){again}."
         )
 
 
@@ -213,11 +217,9 @@ def _restarted(states: pl.DataFrame) -> Iterator[str]:
         pl.col("restart_count") > 0, ~pl.col("oom_killed").fill_null(value=False)
     )
     for row in known.iter_rows(named=True):
-        name = row["name"] or row["container"] or row["pod"]
+        often = restarted(row["restart_count"], row["restarts_in_s"])
         yield (
-            f"The container{f' {name}' if name else ''} was "
-            f"{restarted(row['restart_count'], row['restarts_in_s'])}; how it ended is not in the "
-            "input."
+            f"{_subject(row, 'The container')} was {often}; how it ended is not in the input."
         )
 
 
@@ -228,14 +230,14 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
         states: the containers.
         unnamed: what to call one without a name.
     """
-    sizes = ("memory_used_bytes", "memory_limit_bytes")
-    nearest = pl.col(sizes[0]) / pl.col(sizes[1])
+    sizes = ("memory_now_bytes", "memory_used_bytes", "memory_limit_bytes")
+    used_bytes = pl.coalesce(sizes[:2])
     alive = states.filter(~pl.col("oom_killed").fill_null(value=False))
+    nearest = [used_bytes / pl.col(sizes[-1]), used_bytes]
     alive = alive.sort(nearest, descending=True, nulls_last=True, maintain_order=True)
     for row in alive.iter_rows(named=True):
-        used, limit = (None if row[size] is None else row[size] / MIB for size in sizes)
-        name = row["name"] or row["container"] or row["pod"]
-        subject = f"The container {name}" if name else unnamed
+        now, most, limit = (None if row[size] is None else row[size] / MIB for size in sizes)
+        used, subject = most if now is None else now, _subject(row, unnamed)
         hits = f", and hit that {row['failcnt']:,} times" if row["failcnt"] else ""
         if row["event"] == WAITS:
             of = "" if limit is None else f" of {mib(limit)}"
@@ -256,9 +258,16 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
             over = (
                 f"it {'is over' if mib(used) != mib(limit) else 'has reached'} its limit{hits}"
             )
+            swap = row["memory_swap_bytes"]
+            swapped = f", {mib(swap / MIB)} of it swapped out" if swap else ""
+            peak = (
+                f" At most it used {mib(most)} ({share(most / limit)})."
+                if most is not None and mib(most) != mib(used)
+                else ""
+            )
             yield (
-                f"{subject} used {mib(used)} of its {mib(limit)} ({share(used / limit)}): "
-                f"{left if used < limit else over}, and {no_kill}."
+                f"{subject} used {mib(used)} of its {mib(limit)} ({share(used / limit)})"
+                f"{swapped}: {left if used < limit else over}, and {no_kill}.{peak}"
             )
         elif used is not None and row["memory_of_host_bytes"]:
             of = row["memory_of_host_bytes"] / MIB
@@ -272,10 +281,13 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
                 "freed some memory; the input has no record of a kill."
             )
         elif row["event"] == AT_LIMIT:
+            name = row["name"] or row["container"] or row["pod"]
             yield (
                 f"{name or 'It'} reached its memory limit at least once, which need not end "
                 "anything; the input has no record of a kill."
             )
+        elif now is not None:
+            yield f"{subject} used {mib(now)}; the input has neither its limit nor a kill."
 
 
 def without_victim(invocations: pl.DataFrame) -> tuple[str, str]:

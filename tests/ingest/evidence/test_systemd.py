@@ -382,4 +382,5 @@ def test_systemctl_status_shows_the_limit_of_a_unit() -> None:
         "     Memory: 516.0M (max: 1.0G swap max: 0B available: 508.0M peak: 1.0G)\n"
     )
     state = read_text(text).container_states.row(0, named=True)
-    assert (state["memory_used_bytes"], state["memory_limit_bytes"]) == (516 << 20, 1 << 30)
+    names = ("name", "memory_now_bytes", "memory_used_bytes", "memory_limit_bytes")
+    assert [state[name] for name in names] == ["api.service", 516 << 20, 1 << 30, 1 << 30]
