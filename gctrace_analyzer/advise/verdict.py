@@ -308,9 +308,8 @@ def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
         unclear = not shown or costly or (s.span_s and s.span_s > t.min_span_s and was_costly)
         what = "The input" if analysis.by_dumps else "The log"
         what = "The selected part" if analysis.log.selection else what
-        return f"{what} is " + (
-            "too short to judge" if unclear else f"short, but shows no {shown}{seen}"
-        )
+        state = "too short to judge" if unclear else f"short, but shows no {shown}{seen}"
+        return f"{what} is {state}"
     if not shown:
         what = "input" if analysis.by_dumps else "log"
         return f"The {what} does not show whether GC is a problem"

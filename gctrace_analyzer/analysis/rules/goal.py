@@ -21,6 +21,7 @@ from gctrace_analyzer.analysis.settings.naming import (
     distinct,
     limit_text,
     most_gogc,
+    percent_text,
     present,
     setting_text,
 )
@@ -303,11 +304,13 @@ def _followed_limit(facts: ProcessFacts) -> Regime | None:
 
 
 def _gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
-    t, declared = facts.thresholds, facts.settings.value("gogc")
+    t, setting = facts.thresholds, facts.settings.gogc
+    if setting is None:
+        return
     # Under a memory limit the effective GOGC is rightly lower than GOGC, so only goals that
     # GOGC set are compared.
-    if not isinstance(declared, (int, float)):
-        return
+    is_off = setting.value in (None, "off")
+    declared = math.inf if is_off else float(setting.value or 0)
     # A cycle that starts at its goal may follow an allocation that raised it.
     before = facts.cycles["heap_start_mib"] < facts.cycles["heap_goal_mib"]
     by_gogc = (facts.goal_set_by == "gogc") & before
@@ -316,10 +319,11 @@ def _gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
         return
     # Of small heaps, the printed MiB leave a wide range.
     ranges = gogc_ranges(facts.cycles).filter(by_gogc)
-    possible = pl.lit(float(declared)).is_between("low_raised", "high")
-    allowed = max(t.gogc_declared_points, t.gogc_declared_share * float(declared))
+    possible = pl.lit(declared).is_between("low_raised", "high")
+    allowed = max(t.gogc_declared_points, t.gogc_declared_share * (0 if is_off else declared))
     contradict = 2 * ranges.select(possible.sum()).item() < len(ranges)
-    if contradict and abs(effective - float(declared)) > allowed:
+    if contradict and abs(effective - declared) > allowed:
+        name = percent_text(declared)
         # The quotient of whole MiB is seldom a value that people set.
         inferred = {
             regime.gogc_pct for regime in facts.regimes if regime.gogc_source == "inferred"
@@ -327,10 +331,10 @@ def _gogc_not_as_declared(facts: ProcessFacts) -> Iterator[Evidence]:
         shown = (inferred.pop() if len(inferred) == 1 else None) or effective
         yield Evidence(
             "warn",
-            f"GOGC={declared:g} {_stated(facts, 'gogc')}, but the heap goals follow "
+            f"GOGC={name} {_stated(facts, 'gogc')}, but the heap goals follow "
             f"GOGC={shown:.0f}.",
-            {"declared": declared, "inferred": effective},
-            headline=f"The program runs under GOGC={shown:.0f}, not GOGC={declared:g}.",
+            {"declared": "off" if is_off else declared, "inferred": effective},
+            headline=f"The program runs under GOGC={shown:.0f}, not GOGC={name}.",
         )
 
 
