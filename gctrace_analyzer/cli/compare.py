@@ -8,16 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli.deliver import Result, row_writers, text_writer
-from gctrace_analyzer.cli.options import (
-    Parser,
-    add_checks,
-    add_facts,
-    add_general,
-    add_options,
-    add_output,
-    add_reading,
-    read_options,
-)
+from gctrace_analyzer.cli.options import Parser, add_options, read_options
 from gctrace_analyzer.cli.reading import add_server_as_input, reading_inputs, say_damage
 from gctrace_analyzer.cli.screen import working
 from gctrace_analyzer.errors import BadSettingError
@@ -129,8 +120,8 @@ def command_parser() -> argparse.ArgumentParser:
         ("--promise", "FILE", "what was recommended before the change (recommend before.log -o "
          "promise.json): shows for each figure whether the prediction held"),
     )  # fmt: skip
-    add_facts(parser, per_side="; 'A,B' gives one value per side")
-    add_reading(parser)
+    parser.add_facts(per_side="; 'A,B' gives one value per side")
+    parser.add_reading()
     group = add_server_as_input(parser)
     for name, example in zip(_RANGES, ("3h..2h", "1h.."), strict=True):
         text = (
@@ -138,19 +129,19 @@ def command_parser() -> argparse.ArgumentParser:
             "or two times such as 2026-11-21T09:00Z"
         )
         add_options(group, (f"--{name}", "A..B", text))
-    add_general(parser)
+    parser.add_general()
     return parser
 
 
 def add_delivery(parser: Parser) -> None:
     """Adds the options for output and checks."""
-    add_output(parser, FORMATS).add_argument(
+    parser.add_output(FORMATS).add_argument(
         "--all",
         action="store_true",
         dest="everything",
         help="print every figure of two sides, not only the main ones",
     )
-    add_checks(parser, "'gc_cpu_share>+10%%', 'stw_p99_ms>2', verdict:worse or finding:bad")
+    parser.add_checks("'gc_cpu_share>+10%%', 'stw_p99_ms>2', verdict:worse or finding:bad")
 
 
 def validate(args: argparse.Namespace, more: Sequence[str] = ()) -> None:

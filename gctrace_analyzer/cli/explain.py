@@ -10,7 +10,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli.deliver import Result
-from gctrace_analyzer.cli.options import Parser, add_general
+from gctrace_analyzer.cli.options import Parser
 from gctrace_analyzer.errors import (
     BadSettingError,
     GctraceError,
@@ -69,7 +69,7 @@ def command_parser() -> argparse.ArgumentParser:
         metavar="LINE",
         help="a line, FILE:LINE, a finding or a word",
     )
-    add_general(parser)
+    parser.add_general()
     return parser
 
 

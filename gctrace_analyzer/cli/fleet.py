@@ -12,10 +12,7 @@ from gctrace_analyzer.cli.options import (
     CSV_SAFE,
     OneOf,
     Parser,
-    add_facts,
-    add_general,
     add_options,
-    add_reading,
     read_options,
     whole_number,
 )
@@ -227,14 +224,14 @@ def command_parser() -> argparse.ArgumentParser:
         ("--scheduler", "ADDRESS",
          "address of a Dask scheduler to use instead: tcp://10.0.0.5:8786"),
     )  # fmt: skip
-    add_facts(parser)
-    add_reading(parser)
+    parser.add_facts()
+    parser.add_reading()
     add_options(
         add_server_as_input(parser, "6h"),
         ("--worst", "N", "fetch the samples of the N worst processes, and recommend settings for "
          f"them (default: {_WORST})", whole_number("worst", 0), _WORST),
     )  # fmt: skip
-    add_general(parser)
+    parser.add_general()
     return parser
 
 

@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gctrace_analyzer.analysis.compare.rounds import FEWEST_ROUNDS
 from gctrace_analyzer.cli import compare
 from gctrace_analyzer.cli.deliver import Result, printed, text_writer
-from gctrace_analyzer.cli.options import (
-    Parser,
-    add_facts,
-    add_general,
-    add_options,
-    whole_number,
-)
+from gctrace_analyzer.cli.options import Parser, add_options, whole_number
 from gctrace_analyzer.cli.screen import drawing, say
 from gctrace_analyzer.cli.watch.signals import handling
 from gctrace_analyzer.errors import BadSettingError
@@ -210,8 +204,8 @@ def command_parser() -> Parser:
     )
     add_options(parser.add_argument_group("how it is run"), *_HOW)
     compare.add_delivery(parser)
-    add_facts(parser, suffix="-now")
-    add_general(parser)
+    parser.add_facts(suffix="-now")
+    parser.add_general()
     return parser
 
 

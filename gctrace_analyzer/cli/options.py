@@ -187,6 +187,151 @@ class Parser(argparse.ArgumentParser):
         is_valid = near and near.split()[0] in valid
         return f"unknown option {name}." + (f" Did you mean {near}?" if is_valid else "")
 
+    def add_files(self) -> argparse._ArgumentGroup:
+        """Adds FILE..., which a pipe may stand for."""
+        self.reads_pipe = True
+        group = self.add_argument_group("input")
+        group.add_argument(
+            "inputs",
+            nargs="*",
+            metavar="FILE",
+            help="a log; - or a pipe without FILE: standard input",
+        )
+        return group
+
+    def add_general(self) -> None:
+        """Adds the options every command has."""
+        group = self.add_argument_group("general")
+        group.add_argument("-h", "--help", action="help", help="show this help and exit")
+        add_options(
+            group,
+            ("--color", "WHEN", "colours: auto (default: on terminals), always, never",
+             OneOf("color", ("auto", "always", "never")), "auto"),
+            ("--theme", "THEME", "colours for a background: auto (default), light, dark",
+             OneOf("theme", THEMES), "auto"),
+            ("--width", "COLUMNS", "columns of text, 60 to 120 (default: the terminal's)",
+             whole_number("width", 1)),
+            ("--debug", "", "show a traceback for errors"),
+        )  # fmt: skip
+        group.add_argument(
+            "--version",
+            action="version",
+            version=f"gctrace-analyze {__version__} (core: {core.described()})",
+            help="show the version and exit",
+        )
+
+    def add_output(self, formats: Sequence[str]) -> argparse._ArgumentGroup:
+        """Adds the options for what is printed and which files are written.
+
+        Args:
+            formats: what the command can write, the default first.
+        """
+        from gctrace_analyzer.cli.deliver import FILES_ONLY, suffixes_of
+
+        group = self.add_argument_group("output")
+        add_format(group, [kind for kind in formats if kind not in FILES_ONLY])
+        suffixes = " ".join(suffixes_of(formats))
+        add_options(
+            group,
+            ("-o --output", "FILE", "write to FILE instead of standard output; the suffix sets the "
+             f"format: {suffixes} (repeatable)", Path),
+        )  # fmt: skip
+        self.set_defaults(formats=tuple(formats))
+        return group
+
+    def add_facts(
+        self,
+        *,
+        suffix: str = "",
+        per_side: str = "",
+        one_program: bool = False,
+    ) -> None:
+        """Adds the options that state facts about the program.
+
+        Args:
+            suffix: what to append to the options for GOGC, memory limit and ballast: `-now` makes
+                `--gogc-now`.
+            per_side: what to add to the help of options that take one value per side.
+            one_program: whether the input is of one program, which may still run.
+        """
+        about = "Inferred from the inputs by default; give them where the inputs do not say."
+        if suffix:
+            about += (
+                "\n--gogc and --memory-limit are the settings to try, not those it ran with."
+            )
+        facts = self.add_argument_group("facts about the program", about)
+
+        add_options(
+            facts,
+            (f"--gogc{suffix}", "PERCENT", f"GOGC that it ran with: 100, 50 or off{per_side}"),
+            (f"--memory-limit{suffix}", "SIZE",
+             f"GOMEMLIMIT that it ran with: 900MiB or off{per_side}"),
+            ("--container-limit", "SIZE", "memory limit of the container: 2GiB, 2Gi or 2g; 2G "
+             "is 2,000,000,000 bytes, as in Kubernetes"),
+            ("--cpu-limit", "CPUS", "CPU limit of the container: 1.5 or 500m"),
+            ("--go-version", "VERSION", f"Go version that built it: 1.22{per_side}"),
+            (f"--ballast{suffix}", "SIZE", "size of the heap ballast: 64MiB"),
+            ("--off-heap", "SIZE", "memory outside Go (cgo, mmap): 200MiB"),
+        )  # fmt: skip
+        if one_program:
+            add_options(
+                facts,
+                ("--pid", "PID", "process ID of the program, if it still runs on this machine: "
+                 "its GOGC and GOMEMLIMIT are read",
+                 whole_number("pid", 1)),
+            )  # fmt: skip
+
+    def add_checks(self, examples: str) -> None:
+        """Adds the options `--fail-on` and `--junit`."""
+        group = self.add_argument_group("checks for CI")
+        add_options(
+            group,
+            ("--fail-on", "CONDITION",
+             f"exit with code 1 if CONDITION is true, for example {examples} (repeatable)"),
+            ("--junit", "FILE", "write the results of --fail-on to FILE as JUnit XML (.xml)", Path),
+        )  # fmt: skip
+
+    def add_judging(self) -> None:
+        """Adds the options for what counts as a problem."""
+        group = self.add_argument_group("what counts as a problem")
+        add_options(
+            group,
+            ("--slo", "NAME=LIMIT", "a service level: pause=2ms or gc_cpu=5%%; the report shows "
+             "how often it was met, and findings use it as their threshold (repeatable)"),
+            ("--thresholds", "FILE", "TOML file with other thresholds for findings, and service "
+             "levels in a table slo; by default the table tool.gctrace-analyzer of "
+             "./pyproject.toml", Path),
+        )  # fmt: skip
+
+    def add_reading(self, *, growing: bool = False) -> argparse._ArgumentGroup:
+        """Adds the options for how inputs are read.
+
+        An input that is still `growing` can only be a log, so the options for other inputs are
+        left out then.
+        """
+        group = self.add_argument_group("how to read the inputs")
+        add_options(
+            group,
+            ("--year", "YEAR", "year of the first line, if timestamps have none",
+             whole_number("year", 1970)),
+            ("--tz", "ZONE", "time zone, if timestamps have none: Europe/Berlin"),
+            ("--start", "TIME", "when the program started, for logs without timestamps: "
+             "2026-11-21T09:00:00Z"),
+        )  # fmt: skip
+        if growing:
+            return group
+        add_options(
+            group,
+            ("--kind", "KIND", "input format, if it is not detected correctly: log, json, "
+             "journal-export, journal-verbose, memstats-csv, pprof, metrics, describe, csv-export, "
+             "yaml"),
+            ("--columns", "NAMES",
+             "column names of a MemStats table without a header: HeapSys,HeapAlloc,..."),
+            ("--unpack-limit", "SIZE", "largest unpacked size of an input: 64GiB (default: 4GiB, "
+             "or 250 times its compressed size if that is more)"),
+        )  # fmt: skip
+        return group
+
 
 _ALIKE = 0.75
 """How much an option is at least like another, for the same option of a command not to be meant."""
@@ -214,19 +359,6 @@ def is_piped() -> bool:
     except (AttributeError, OSError, ValueError):
         return False  # closed, or replaced by an object without a file
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISREG(mode)
-
-
-def add_files(parser: Parser) -> argparse._ArgumentGroup:
-    """Adds FILE..., which a pipe may stand for."""
-    parser.reads_pipe = True
-    group = parser.add_argument_group("input")
-    group.add_argument(
-        "inputs",
-        nargs="*",
-        metavar="FILE",
-        help="a log; - or a pipe without FILE: standard input",
-    )
-    return group
 
 
 def add_options(group: argparse._ActionsContainer, *options: Option) -> None:
@@ -289,51 +421,6 @@ def _argument_error(err: BadSettingError) -> argparse.ArgumentTypeError:
     return argparse.ArgumentTypeError(err.message(as_option))
 
 
-def add_general(parser: argparse.ArgumentParser) -> None:
-    """Adds the options every command has."""
-    group = parser.add_argument_group("general")
-    group.add_argument("-h", "--help", action="help", help="show this help and exit")
-    add_options(
-        group,
-        ("--color", "WHEN", "colours: auto (default: on terminals), always, never",
-         OneOf("color", ("auto", "always", "never")), "auto"),
-        ("--theme", "THEME", "colours for a background: auto (default), light, dark",
-         OneOf("theme", THEMES), "auto"),
-        ("--width", "COLUMNS", "columns of text, 60 to 120 (default: the terminal's)",
-         whole_number("width", 1)),
-        ("--debug", "", "show a traceback for errors"),
-    )  # fmt: skip
-    group.add_argument(
-        "--version",
-        action="version",
-        version=f"gctrace-analyze {__version__} (core: {core.described()})",
-        help="show the version and exit",
-    )
-
-
-def add_output(
-    parser: argparse.ArgumentParser, formats: Sequence[str]
-) -> argparse._ArgumentGroup:
-    """Adds the options for what is printed and which files are written.
-
-    Args:
-        parser: where to add them.
-        formats: what the command can write, the default first.
-    """
-    from gctrace_analyzer.cli.deliver import FILES_ONLY, suffixes_of
-
-    group = parser.add_argument_group("output")
-    add_format(group, [kind for kind in formats if kind not in FILES_ONLY])
-    suffixes = " ".join(suffixes_of(formats))
-    add_options(
-        group,
-        ("-o --output", "FILE", "write to FILE instead of standard output; the suffix sets the "
-         f"format: {suffixes} (repeatable)", Path),
-    )  # fmt: skip
-    parser.set_defaults(formats=tuple(formats))
-    return group
-
-
 CSV_SAFE = (
     "--csv-safe",
     "",
@@ -345,103 +432,6 @@ def add_format(group: argparse._ActionsContainer, formats: Sequence[str]) -> Non
     """Adds `--format`."""
     text = f"print this format: {', '.join(formats)} (default: {formats[0]})"
     add_options(group, ("-f --format", "FORMAT", text, OneOf("format", formats)))
-
-
-def add_facts(
-    parser: argparse.ArgumentParser,
-    *,
-    suffix: str = "",
-    per_side: str = "",
-    one_program: bool = False,
-) -> None:
-    """Adds the options that state facts about the program.
-
-    Args:
-        parser: where to add them.
-        suffix: what to append to the options for GOGC, memory limit and ballast: `-now` makes
-            `--gogc-now`.
-        per_side: what to add to the help of options that take one value per side.
-        one_program: whether the input is of one program, which may still run.
-    """
-    about = "Inferred from the inputs by default; give them where the inputs do not say."
-    if suffix:
-        about += "\n--gogc and --memory-limit are the settings to try, not those it ran with."
-    facts = parser.add_argument_group("facts about the program", about)
-
-    add_options(
-        facts,
-        (f"--gogc{suffix}", "PERCENT", f"GOGC that it ran with: 100, 50 or off{per_side}"),
-        (f"--memory-limit{suffix}", "SIZE",
-         f"GOMEMLIMIT that it ran with: 900MiB or off{per_side}"),
-        ("--container-limit", "SIZE", "memory limit of the container: 2GiB, 2Gi or 2g; 2G "
-         "is 2,000,000,000 bytes, as in Kubernetes"),
-        ("--cpu-limit", "CPUS", "CPU limit of the container: 1.5 or 500m"),
-        ("--go-version", "VERSION", f"Go version that built it: 1.22{per_side}"),
-        (f"--ballast{suffix}", "SIZE", "size of the heap ballast: 64MiB"),
-        ("--off-heap", "SIZE", "memory outside Go (cgo, mmap): 200MiB"),
-    )  # fmt: skip
-    if one_program:
-        add_options(
-            facts,
-            ("--pid", "PID", "process ID of the program, if it still runs on this machine: "
-             "its GOGC and GOMEMLIMIT are read",
-             whole_number("pid", 1)),
-        )  # fmt: skip
-
-
-def add_checks(parser: argparse.ArgumentParser, examples: str) -> None:
-    """Adds the options `--fail-on` and `--junit`."""
-    group = parser.add_argument_group("checks for CI")
-    add_options(
-        group,
-        ("--fail-on", "CONDITION",
-         f"exit with code 1 if CONDITION is true, for example {examples} (repeatable)"),
-        ("--junit", "FILE", "write the results of --fail-on to FILE as JUnit XML (.xml)", Path),
-    )  # fmt: skip
-
-
-def add_judging(parser: argparse.ArgumentParser) -> None:
-    """Adds the options for what counts as a problem."""
-    group = parser.add_argument_group("what counts as a problem")
-    add_options(
-        group,
-        ("--slo", "NAME=LIMIT", "a service level: pause=2ms or gc_cpu=5%%; the report shows how "
-         "often it was met, and findings use it as their threshold (repeatable)"),
-        ("--thresholds", "FILE", "TOML file with other thresholds for findings, and service levels "
-         "in a table slo; by default the table tool.gctrace-analyzer of ./pyproject.toml", Path),
-    )  # fmt: skip
-
-
-def add_reading(
-    parser: argparse.ArgumentParser, *, growing: bool = False
-) -> argparse._ArgumentGroup:
-    """Adds the options for how inputs are read.
-
-    An input that is still `growing` can only be a log, so the options for other inputs are
-    left out then.
-    """
-    group = parser.add_argument_group("how to read the inputs")
-    add_options(
-        group,
-        ("--year", "YEAR", "year of the first line, if timestamps have none",
-         whole_number("year", 1970)),
-        ("--tz", "ZONE", "time zone, if timestamps have none: Europe/Berlin"),
-        ("--start", "TIME", "when the program started, for logs without timestamps: "
-         "2026-11-21T09:00:00Z"),
-    )  # fmt: skip
-    if growing:
-        return group
-    add_options(
-        group,
-        ("--kind", "KIND", "input format, if it is not detected correctly: log, json, "
-         "journal-export, journal-verbose, memstats-csv, pprof, metrics, describe, csv-export, "
-         "yaml"),
-        ("--columns", "NAMES",
-         "column names of a MemStats table without a header: HeapSys,HeapAlloc,..."),
-        ("--unpack-limit", "SIZE", "largest unpacked size of an input: 64GiB (default: 4GiB, or "
-         "250 times its compressed size if that is more)"),
-    )  # fmt: skip
-    return group
 
 
 def read_options(args: argparse.Namespace) -> dict[str, Any]:

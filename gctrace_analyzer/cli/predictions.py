@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.cli.deliver import Result, row_writers, text_writer
-from gctrace_analyzer.cli.options import add_files, add_options
+from gctrace_analyzer.cli.options import add_options
 from gctrace_analyzer.cli.reading import reading_inputs, say_damage
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ FORMATS = ("text", "csv", "json", "jsonl", "md", "html", "parquet")
 def add_inputs(parser: Parser) -> None:
     """Adds the inputs, and whether each is a run of its own."""
     add_options(
-        add_files(parser),
+        parser.add_files(),
         ("--separate", "", "each FILE is one run of the program under its own settings, the first "
          "one under the present settings; the predictions use all of them"),
     )  # fmt: skip

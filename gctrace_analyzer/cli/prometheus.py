@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.cli import report
-from gctrace_analyzer.cli.options import Parser, add_facts, add_general, add_judging
+from gctrace_analyzer.cli.options import Parser
 from gctrace_analyzer.cli.reading import add_server
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.sources import SERVER, is_server
@@ -50,9 +50,9 @@ def command_parser() -> Parser:
     )
     add_server(parser)
     report.add_report(parser)
-    add_judging(parser)
-    add_facts(parser)
-    add_general(parser)
+    parser.add_judging()
+    parser.add_facts()
+    parser.add_general()
     return parser
 
 

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.objective import AIMS
 from gctrace_analyzer.cli.deliver import Result, text_writer
-from gctrace_analyzer.cli.options import (
-    OneOf,
-    Parser,
-    add_facts,
-    add_general,
-    add_options,
-    add_output,
-    add_reading,
-)
+from gctrace_analyzer.cli.options import OneOf, Parser, add_options
 from gctrace_analyzer.cli.predictions import FORMATS, add_inputs, prediction, read_separately
 from gctrace_analyzer.cli.reading import add_server_as_input
 from gctrace_analyzer.cli.screen import say, working
@@ -113,9 +105,9 @@ def command_parser() -> argparse.ArgumentParser:
         ("--aim", "AIM", f"{', '.join(AIMS)} (default: balanced)", OneOf("aim", AIMS), "balanced"),
         ("--gc-cpu-target", "SHARE", "share of CPU that GC may use, for example 3%% or 0.03"),
     )  # fmt: skip
-    add_output(parser, (*FORMATS, *CONFIGURATIONS))
-    add_facts(parser, one_program=True)
-    add_reading(parser)
+    parser.add_output((*FORMATS, *CONFIGURATIONS))
+    parser.add_facts(one_program=True)
+    parser.add_reading()
     add_server_as_input(parser)
-    add_general(parser)
+    parser.add_general()
     return parser

@@ -22,14 +22,7 @@ from gctrace_analyzer.cli.options import (
     CSV_SAFE,
     OneOf,
     Parser,
-    add_checks,
-    add_facts,
-    add_files,
-    add_general,
-    add_judging,
     add_options,
-    add_output,
-    add_reading,
     read_options,
     whole_number,
     with_options,
@@ -295,20 +288,20 @@ def _command(words: list[str]) -> str:
 def command_parser() -> argparse.ArgumentParser:
     """Returns the parser of this command."""
     parser = Parser("", _DESCRIPTION, _EPILOG, "[options] FILE...")
-    add_files(parser)
+    parser.add_files()
     add_report(parser)
-    add_judging(parser)
-    add_facts(parser, one_program=True)
+    parser.add_judging()
+    parser.add_facts(one_program=True)
     strict = ("--strict", "", "exit with code 3 if a line cannot be read")
-    add_options(add_reading(parser), strict)
+    add_options(parser.add_reading(), strict)
     add_server_as_input(parser)
-    add_general(parser)
+    parser.add_general()
     return parser
 
 
 def add_report(parser: Parser) -> None:
     """Adds the options for what is shown of a run, and how."""
-    output = add_output(parser, FORMATS)
+    output = parser.add_output(FORMATS)
     add_options(
         output,
         CSV_SAFE,
@@ -335,7 +328,7 @@ def add_report(parser: Parser) -> None:
         ("--process", "N", "only this process, counted from 0 in the order of the input",
          whole_number("process", 0)),
     )  # fmt: skip
-    add_checks(parser, "'stw_p99_ms>2', 'gc_cpu_share>10%%', finding:bad or finding:GC016")
+    parser.add_checks("'stw_p99_ms>2', 'gc_cpu_share>10%%', finding:bad or finding:GC016")
 
 
 def read_inputs(args: argparse.Namespace) -> Run:

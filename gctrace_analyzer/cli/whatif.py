@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer.cli.options import (
-    Parser,
-    add_facts,
-    add_general,
-    add_options,
-    add_output,
-    add_reading,
-)
+from gctrace_analyzer.cli.options import Parser, add_options
 from gctrace_analyzer.cli.predictions import FORMATS, add_inputs, prediction, read_separately
 from gctrace_analyzer.cli.reading import add_server_as_input
 from gctrace_analyzer.cli.screen import working
@@ -79,11 +72,11 @@ def command_parser() -> argparse.ArgumentParser:
         ("--horizon", "TIME", "predict this far ahead, extrapolating live-heap growth, for example "
          "12h (default: now)"),
     )  # fmt: skip
-    add_output(parser, FORMATS)
-    add_facts(parser, suffix="-now", one_program=True)
-    add_reading(parser)
+    parser.add_output(FORMATS)
+    parser.add_facts(suffix="-now", one_program=True)
+    parser.add_reading()
     add_server_as_input(parser)
-    add_general(parser)
+    parser.add_general()
     return parser
 
 

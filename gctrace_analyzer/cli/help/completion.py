@@ -9,7 +9,7 @@ from typing import Any
 
 from gctrace_analyzer.cli.deliver import Result
 from gctrace_analyzer.cli.main import VERBS, module_of
-from gctrace_analyzer.cli.options import PROGRAM, OneOf, Parser, add_general
+from gctrace_analyzer.cli.options import PROGRAM, OneOf, Parser
 
 SHELLS = ("bash", "zsh", "fish")
 _FILES = ("FILE", "SIDE", "INPUT", "LINE")
@@ -52,7 +52,7 @@ def command_parser() -> argparse.ArgumentParser:
     parser.add_argument_group("input").add_argument(
         "shell", metavar="SHELL", type=OneOf("shell", SHELLS), help="bash, zsh or fish"
     )
-    add_general(parser)
+    parser.add_general()
     return parser
 
 

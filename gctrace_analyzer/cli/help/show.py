@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, get_args
 from gctrace_analyzer import schema
 from gctrace_analyzer.cli.deliver import Result
 from gctrace_analyzer.cli.main import VERBS, parsers, run_command
-from gctrace_analyzer.cli.options import Parser, add_general, as_option
+from gctrace_analyzer.cli.options import Parser, as_option
 from gctrace_analyzer.errors import BadSettingError, nearest
 from gctrace_analyzer.present.document import Gap, Heading, Paragraphs, Sentence, Sentences
 
@@ -79,7 +79,7 @@ def command_parser() -> argparse.ArgumentParser:
         metavar="COMMAND",
         help="a command, report, tables, a table, a figure, or a word such as oom or pause",
     )
-    add_general(parser)
+    parser.add_general()
     return parser
 
 

@@ -14,10 +14,7 @@ from gctrace_analyzer.cli.deliver import Result, suffixes_of, write_files
 from gctrace_analyzer.cli.options import (
     OneOf,
     Parser,
-    add_facts,
-    add_general,
     add_options,
-    add_reading,
     is_piped,
     read_options,
     with_options,
@@ -119,9 +116,9 @@ def command_parser() -> Parser:
     )
     _add_view(parser)
     _add_files(parser)
-    add_facts(parser)
-    add_reading(parser, growing=True)
-    add_general(parser)
+    parser.add_facts()
+    parser.add_reading(growing=True)
+    parser.add_general()
     return parser
 
 
