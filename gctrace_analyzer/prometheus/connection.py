@@ -22,19 +22,6 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.prometheus.credentials import Credentials
 
-CONNECT_S = 10.0
-"""How long a server may take to accept a connection."""
-
-SILENT_S = 150.0
-"""How long a server may send nothing. Prometheus ends a query after 120 s by default
-(`--query.timeout`), and sends nothing before."""
-
-WHOLE_S = 600.0
-"""How long a whole answer may take."""
-
-MOST_BYTES = 256 << 20
-"""The largest answer, unpacked. A million samples have 29 MB."""
-
 _BLOCK_BYTES = 1 << 16
 _MOST_REDIRECTS = 3
 _MOST_ERROR_BYTES = 1 << 16
@@ -46,7 +33,7 @@ class TransportError(Exception):
 
 
 class TooLargeError(TransportError):
-    """An answer with more than `MOST_BYTES`."""
+    """An answer with more than `Limits.most_bytes`."""
 
 
 class TooSlowError(TransportError):
@@ -65,10 +52,15 @@ FAILURES = (TransportError, HTTPError, OSError)
 class Limits:
     """How long a request may take and how large its answer may be."""
 
-    connect_s: float = CONNECT_S
-    silent_s: float = SILENT_S
-    whole_s: float = WHOLE_S
-    most_bytes: int = MOST_BYTES
+    connect_s: float = 10.0
+    """How long a server may take to accept a connection."""
+    silent_s: float = 150.0
+    """How long a server may send nothing. Prometheus ends a query after 120 s by default
+    (`--query.timeout`), and sends nothing before."""
+    whole_s: float = 600.0
+    """How long a whole answer may take."""
+    most_bytes: int = 256 << 20
+    """The largest answer, unpacked. A million samples have 29 MB."""
 
 
 @frozen

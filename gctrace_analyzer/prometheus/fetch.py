@@ -110,7 +110,7 @@ def fetched(
         samples += sum(map(_without_repeats(begin, is_first=begin <= span.begin), answers))
         yield from (answer for answer in answers if answer["data"]["result"])
         if progress:
-            progress(FetchProgress(done, span.seconds, samples, server.traffic.bytes))
+            progress(FetchProgress(done, span.seconds, samples, server.received_bytes))
 
 
 def _pieces(targets: Sequence[Target], span: Span) -> deque[tuple[float, float]]:

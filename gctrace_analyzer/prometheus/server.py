@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from urllib3.exceptions import InvalidHeader
@@ -39,15 +38,6 @@ _MOST_GET_CHARS = 6000
 """Proxies refuse longer URLs."""
 
 
-@dataclass(slots=True)
-class Traffic:
-    """What was asked and received so far."""
-
-    requests: int = 0
-    bytes: int = 0
-    waited_s: float = 0.0
-
-
 class Server:
     """A server with the API of Prometheus.
 
@@ -69,7 +59,7 @@ class Server:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.url = url
-        self.traffic = Traffic()
+        self.received_bytes = 0
         self._limits = limits or Limits()
         self._credentials = credentials or Credentials()
         self._connection = Connection(self._credentials, ca_file, self._limits)
@@ -161,15 +151,14 @@ class Server:
             except RefusedError:
                 raise
             except UnreadableInputError:
-                if not self.traffic.bytes:
+                if not self.received_bytes:
                     raise
-                self._pause(_FIRST_WAIT_S * 2**attempt)
+                self._sleep(_FIRST_WAIT_S * 2**attempt)
         return self._send(path, fields)
 
     def _send(self, path: str, fields: Mapping[str, str]) -> Response:
         url = f"{self.url}/api/v1/{path}"
         try:
-            self.traffic.requests += 1
             response = self._connection.send(url, fields, post=self._post)
             is_short = sum(map(len, fields.values())) < _MOST_GET_CHARS
             if response.status in (403, 405) and self._post and is_short:
@@ -179,7 +168,7 @@ class Server:
                 response = again if again.status < 300 else response
         except FAILURES as err:
             raise problems.unreachable(self.url, err, self._limits) from err
-        self.traffic.bytes += len(response.body)
+        self.received_bytes += len(response.body)
         return response
 
     def _wait(self, response: Response, attempt: int) -> None:
@@ -192,11 +181,7 @@ class Server:
                 "Try again after that.",
                 status=response.status,
             )
-        self._pause(pause)
-
-    def _pause(self, seconds: float) -> None:
-        self.traffic.waited_s += seconds
-        self._sleep(seconds)
+        self._sleep(pause)
 
     def _warn(self, document: Mapping[str, Any]) -> None:
         """Passes on each warning of the server once, such as a partial answer."""

@@ -43,7 +43,6 @@ PAGE = {
     theme: {name: pair[at] for name, pair in _PAGE.items()}
     for at, theme in enumerate(("light", "dark"))
 }
-GROUND = {theme: colors["ground"] for theme, colors in PAGE.items()}
 
 _TERMINAL = {
     "green": "ok",

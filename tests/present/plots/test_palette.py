@@ -10,7 +10,6 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.present.plots.accessor import PLOTS, described
 from gctrace_analyzer.present.plots.palette import (
     DARK,
-    GROUND,
     LIGHT,
     PAGE,
     SERIES,
@@ -53,7 +52,7 @@ def seen(color: str, vision: str | None) -> object:
 @pytest.mark.parametrize("theme", THEMES)
 def test_every_color_contrasts_with_its_ground(theme: str) -> None:
     low = {
-        name: round(Color(color).contrast(GROUND[theme], method="wcag21"), 2)
+        name: round(Color(color).contrast(PAGE[theme]["ground"], method="wcag21"), 2)
         for name, color in THEMES[theme].items()
     }
     assert {name: ratio for name, ratio in low.items() if ratio < LEAST_CONTRAST} == {}
