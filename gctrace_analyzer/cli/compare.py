@@ -106,9 +106,8 @@ def result(comparison: Comparison, args: argparse.Namespace) -> Result:
 def command_parser() -> argparse.ArgumentParser:
     """Returns the parser of this command."""
     parser = Parser("compare", _DESCRIPTION, _EPILOG, "[options] SIDE SIDE...")
-    parser.add_argument_group("input").add_argument(
-        "sides", nargs="+", metavar="SIDE", help="a log, or NAME=LOG,LOG,...: two or more sides"
-    )
+    text = "a log, or NAME=LOG,LOG,...: two or more sides"
+    parser.add_input("sides", "SIDE", text, nargs="+")
     add_delivery(parser)
     add_options(
         parser.add_argument_group("selection"),
@@ -135,12 +134,8 @@ def command_parser() -> argparse.ArgumentParser:
 
 def add_delivery(parser: Parser) -> None:
     """Adds the options for output and checks."""
-    parser.add_output(FORMATS).add_argument(
-        "--all",
-        action="store_true",
-        dest="everything",
-        help="print every figure of two sides, not only the main ones",
-    )
+    every = ("--all", "", "print every figure of two sides, not only the main ones")
+    add_options(parser.add_output(FORMATS), every)
     parser.add_checks("'gc_cpu_share>+10%%', 'stw_p99_ms>2', verdict:worse or finding:bad")
 
 

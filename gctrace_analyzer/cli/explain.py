@@ -63,12 +63,7 @@ def run(args: argparse.Namespace) -> Result:
 def command_parser() -> argparse.ArgumentParser:
     """Returns the parser of this command."""
     parser = Parser("explain", _DESCRIPTION, _EPILOG, "[options] LINE")
-    parser.add_argument_group("input").add_argument(
-        "line",
-        nargs="+",
-        metavar="LINE",
-        help="a line, FILE:LINE, a finding or a word",
-    )
+    parser.add_input("line", "LINE", "a line, FILE:LINE, a finding or a word", nargs="+")
     parser.add_general()
     return parser
 

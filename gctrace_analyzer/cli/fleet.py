@@ -205,9 +205,7 @@ def _next(args: argparse.Namespace, folder: str | None, summary: Answers) -> Doc
 def command_parser() -> argparse.ArgumentParser:
     """Returns the parser of this command."""
     parser = Parser("fleet", _DESCRIPTION, _EPILOG, "[options] [INPUT...] [-o OUTPUT.parquet]")
-    parser.add_argument_group("input").add_argument(
-        "inputs", nargs="*", metavar="INPUT", help="a file, folder, glob, URL or @FILE"
-    )
+    parser.add_input("inputs", "INPUT", "a file, folder, glob, URL or @FILE", nargs="*")
     _add_output(parser)
     add_options(
         parser.add_argument_group("identity"),
@@ -247,16 +245,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         CSV_SAFE,
         ("--top", "N", f"number of rows in each table of the report (default: {_TOP})",
          whole_number("top", 1), _TOP),
-    )  # fmt: skip
-    group.add_argument(
-        "--all",
-        action="store_true",
-        dest="everything",
-        help="print every table, not only what fits on one screen: kills, settings, limits, "
-        "memory, replicas, Go versions",
-    )
-    add_options(
-        group,
+        ("--all", "", "print every table, not only what fits on one screen: kills, settings, "
+         "limits, memory, replicas, Go versions"),
         ("--reports", "FOLDER", "write the HTML report of each of the worst processes to this "
          "folder; the HTML summary links to them", Path),
         ("--reports-top", "N", "number of these reports: processes that are thrashing first, then "

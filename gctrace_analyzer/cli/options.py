@@ -187,17 +187,19 @@ class Parser(argparse.ArgumentParser):
         is_valid = near and near.split()[0] in valid
         return f"unknown option {name}." + (f" Did you mean {near}?" if is_valid else "")
 
+    def add_input(
+        self, name: str, metavar: str, text: str, nargs: str | None = None, convert: Any = None
+    ) -> argparse._ArgumentGroup:
+        """Adds what the command is about, which has no option before it."""
+        group = self.add_argument_group("input")
+        group.add_argument(name, metavar=metavar, help=text, nargs=nargs, type=convert)
+        return group
+
     def add_files(self) -> argparse._ArgumentGroup:
         """Adds FILE..., which a pipe may stand for."""
         self.reads_pipe = True
-        group = self.add_argument_group("input")
-        group.add_argument(
-            "inputs",
-            nargs="*",
-            metavar="FILE",
-            help="a log; - or a pipe without FILE: standard input",
-        )
-        return group
+        text = "a log; - or a pipe without FILE: standard input"
+        return self.add_input("inputs", "FILE", text, nargs="*")
 
     def add_general(self) -> None:
         """Adds the options every command has."""
@@ -369,7 +371,8 @@ def add_options(group: argparse._ActionsContainer, *options: Option) -> None:
     """
     for names, metavar, text, *more in options:
         if not metavar:
-            group.add_argument(names, action="store_true", help=text)
+            dest = "everything" if names == "--all" else None  # `all` is a function.
+            group.add_argument(names, action="store_true", help=text, dest=dest)
             continue
         how: Any = dict(zip(("type", "default"), more, strict=False))
         if "(repeatable" in text or metavar.startswith("NAME="):

@@ -45,9 +45,7 @@ exit codes: 0 analysed, 1 a --fail-on condition is true, 2 wrong usage,
 def command_parser() -> Parser:
     """Returns the parser of this command."""
     parser = Parser("prometheus", _DESCRIPTION, _EPILOG, "URL [options]")
-    parser.add_argument_group("input").add_argument(
-        "url", metavar="URL", help="address of the server, with its path prefix if it has one"
-    )
+    parser.add_input("url", "URL", "address of the server, with its path prefix if it has one")
     add_server(parser)
     report.add_report(parser)
     parser.add_judging()

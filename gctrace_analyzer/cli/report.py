@@ -311,16 +311,10 @@ def add_report(parser: Parser) -> None:
         ("--plot", "PLOT",
          f"plot to write as png or svg: {', '.join(PLOTS)} (default: timeline)",
          OneOf("plot", PLOTS)),
+        ("--all", "", "print everything, not only what fits on one screen: phases, pauses, the "
+         "worst cycles, every finding and note"),
+        ("--light", "", "a small HTML report without scripts, for tickets and mail"),
     )  # fmt: skip
-    output.add_argument(
-        "--all",
-        action="store_true",
-        dest="everything",
-        help="print everything, not only what fits on one screen: phases, pauses, the worst "
-        "cycles, every finding and note",
-    )
-    light = ("--light", "", "a small HTML report without scripts, for tickets and mail")
-    add_options(output, light)
     add_options(
         parser.add_argument_group("selection"),
         ("--between", "A..B", "only cycles that start in this range, counted from the start of the "

@@ -49,9 +49,8 @@ def run(args: argparse.Namespace) -> Result:
 def command_parser() -> argparse.ArgumentParser:
     """Returns the parser of this command."""
     parser = Parser("completion", _DESCRIPTION, _EPILOG, "SHELL")
-    parser.add_argument_group("input").add_argument(
-        "shell", metavar="SHELL", type=OneOf("shell", SHELLS), help="bash, zsh or fish"
-    )
+    shell = OneOf("shell", SHELLS)
+    parser.add_input("shell", "SHELL", "bash, zsh or fish", convert=shell)
     parser.add_general()
     return parser
 

@@ -72,13 +72,8 @@ def command_parser() -> argparse.ArgumentParser:
         "[COMMAND]",
         "tables [TABLE]",
     )
-    parser.add_argument_group("input").add_argument(
-        "topics",
-        nargs="*",
-        type=_topic,
-        metavar="COMMAND",
-        help="a command, report, tables, a table, a figure, or a word such as oom or pause",
-    )
+    text = "a command, report, tables, a table, a figure, or a word such as oom or pause"
+    parser.add_input("topics", "COMMAND", text, nargs="*", convert=_topic)
     parser.add_general()
     return parser
 

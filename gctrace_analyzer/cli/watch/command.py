@@ -107,13 +107,11 @@ def command_parser() -> Parser:
         "[options] -",
     )
     parser.takes_program = True
-    parser.add_argument_group("input").add_argument(
-        "input",
-        nargs="?",
-        metavar="FILE",
-        help="a log that is being written (waited for if it does not exist yet); - or a pipe: "
-        "standard input",
+    text = (
+        "a log that is being written (waited for if it does not exist yet); - or a pipe: "
+        "standard input"
     )
+    parser.add_input("input", "FILE", text, nargs="?")
     _add_view(parser)
     _add_files(parser)
     parser.add_facts()
@@ -129,25 +127,13 @@ def _add_view(parser: argparse.ArgumentParser) -> None:
         ("-f --format", "FORMAT", "dashboard (default on a terminal), lines (default elsewhere), "
          "or jsonl: JSON objects of type interval and episode, and finally report",
          OneOf("format", FORMATS)),
+        ("--every", "TIME", "length of an interval, for example 5s or 1m (default: 10s)",
+         str, "10s"),
+        ("--window", "TIME", "how far back the dashboard looks, for example 30m (default: 5m)",
+         str, "5m"),
+        ("--advise", "", "keep showing the recommended settings"),
+        ("--show-gctrace", "", "also show the program's gctrace lines"),
     )  # fmt: skip
-    view.add_argument(
-        "--every",
-        default="10s",
-        metavar="TIME",
-        help="length of an interval, for example 5s or 1m (default: 10s)",
-    )
-    view.add_argument(
-        "--window",
-        default="5m",
-        metavar="TIME",
-        help="how far back the dashboard looks, for example 30m (default: 5m)",
-    )
-    view.add_argument(
-        "--advise", action="store_true", help="keep showing the recommended settings"
-    )
-    view.add_argument(
-        "--show-gctrace", action="store_true", help="also show the program's gctrace lines"
-    )
 
 
 def _add_files(parser: argparse.ArgumentParser) -> None:
