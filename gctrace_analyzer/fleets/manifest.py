@@ -12,7 +12,7 @@ from gctrace_analyzer import __version__
 from gctrace_analyzer.errors import BadSettingError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 SUFFIX = ".manifest.json"
 """The suffix that is appended to the name of the output."""
@@ -37,12 +37,11 @@ class Manifest(TypedDict):
     `complete` whether all of them were read, and `span` the time range that a server was asked for.
     """
 
-    made_by: str
     asked: dict[str, object]
     files: int | None
     complete: bool
     parts: list[Part]
-    span: NotRequired[tuple[float, float] | None]
+    span: NotRequired[tuple[float, float]]
 
 
 def options_of(options: Mapping[str, Any]) -> dict[str, object]:
@@ -50,25 +49,10 @@ def options_of(options: Mapping[str, Any]) -> dict[str, object]:
     return {"format": FORMAT, "made_by": __version__, **options}
 
 
-def dump(
-    asked: Mapping[str, Any],
-    parts: Sequence[Part],
-    *,
-    files: int | None,
-    complete: bool,
-    span: tuple[float, float] | None = None,
-) -> str:
-    """Returns the text of a manifest."""
-    manifest: Manifest = {
-        "made_by": f"gctrace-analyzer {__version__}",
-        "asked": dict(asked),
-        "files": files,
-        "complete": complete,
-        "parts": list(parts),
-    }
-    if span is not None:
-        manifest["span"] = span
-    return json.dumps(manifest, indent=1) + "\n"
+def dump(manifest: Manifest) -> str:
+    """Returns the text of a manifest, which also names what has made it."""
+    made_by = {"made_by": f"gctrace-analyzer {__version__}"}
+    return json.dumps({**made_by, **manifest}, indent=1) + "\n"
 
 
 def load(text: str, output: str) -> Manifest:

@@ -32,7 +32,7 @@ from gctrace_analyzer.fleets.inputs import RETRIED, Item, filesystem, problem_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from gctrace_analyzer.fleets.manifest import Part
+    from gctrace_analyzer.fleets.manifest import Manifest, Part
 
 _ROWS, _ERRORS, _RETRIED, _COMPUTED = "rows", "errors", "again", "computed"
 """Kinds of Parquet files: results, unreadable files, files that are tried again later, and rows
@@ -195,9 +195,15 @@ class Output:
         # Two runs with one output would overwrite each other's list of files.
         if self._text and self._folder.get_manifest() != self._text:
             raise UnwritableOutputError(self.name, "another run is writing to it")
-        text = manifest.dump(
-            self._options, self._parts, files=files, complete=complete, span=self._span
-        )
+        content: Manifest = {
+            "asked": self._options,
+            "files": files,
+            "complete": complete,
+            "parts": self._parts,
+        }
+        if self._span is not None:
+            content["span"] = self._span
+        text = manifest.dump(content)
         self._folder.put_manifest(text)
         self._text = text
 

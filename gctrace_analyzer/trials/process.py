@@ -19,7 +19,6 @@ from gctrace_analyzer.trials import guard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from types import TracebackType
 
 _GRACE_S = 5.0
 """How long a program may take to end after SIGTERM."""
@@ -124,12 +123,7 @@ class Measured:
     def __enter__(self) -> Measured:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        err: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property

@@ -113,12 +113,24 @@ class _Lines:
 
     def marks(self, column: str, weight: str | None = None) -> list[Mark]:
         """Returns a column of each run that has it."""
-        has_band = len(self.axes) <= _MOST_BANDS
         return [
-            _line(name, axis, column, self.looks[name], weight, has_band=has_band)
+            self._mark(name, axis, axis.series(column, weight=weight))
             for name, axis in self.axes.items()
             if column in axis.cycles.columns
         ]
+
+    def _mark(self, name: str, axis: Axis, points: pl.DataFrame) -> Mark:
+        """Returns the points of a run over the time since its start."""
+        has_band = len(self.axes) <= _MOST_BANDS
+        return Mark(
+            name,
+            _since(points["x"]) if axis.is_time else points["x"],
+            points["y"],
+            look=self.looks[name],
+            low=points["low"] if has_band else None,
+            high=points["high"] if has_band else None,
+            where=points["where"],
+        )
 
     def ceiling(self, column: str) -> float | None:
         """Returns where an axis ends that the start-up of a run would stretch."""
@@ -144,28 +156,6 @@ class _Lines:
         if column.endswith("_share"):
             return shares(column, about.meaning, marks, x_title=_SINCE)
         return amounts(column, about.meaning, about.unit, marks, x_title=_SINCE)
-
-
-def _line(
-    name: str,
-    axis: Axis,
-    column: str,
-    look: Look,
-    weight: str | None = None,
-    *,
-    has_band: bool,
-) -> Mark:
-    """Returns a column over the time since the start of the run."""
-    points = axis.series(column, weight=weight)
-    return Mark(
-        name,
-        _since(points["x"]) if axis.is_time else points["x"],
-        points["y"],
-        look=look,
-        low=points["low"] if has_band else None,
-        high=points["high"] if has_band else None,
-        where=points["where"],
-    )
 
 
 def _looks(runs: Iterable[str], sides: Mapping[str, str]) -> dict[str, Look]:
