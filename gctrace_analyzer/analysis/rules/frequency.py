@@ -128,10 +128,12 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
             return
         yield Evidence(
             "info" if little else "warn",
-            f"The program forced {forced:,} of {cycles_text(summary.cycles)} (`runtime.GC`, "
+            # Go 1.9 to 1.19 may also mark the cycle that a call waits for.
+            f"{forced:,} of {cycles_text(summary.cycles)} are marked as forced (`runtime.GC`, "
             f"`debug.FreeOSMemory` or `/debug/pprof/heap?gc=1`).{only}",
             {"forced_cycles": forced},
-            headline=f"The program forced {forced:,} of {cycles_text(summary.cycles)}{takes}.",
+            headline=f"The program forces GC: {forced:,} of {cycles_text(summary.cycles)} are "
+            f"marked as forced{takes}.",
             examples=example_lines(facts.cycles.filter(pl.col("forced"))),
         )
 

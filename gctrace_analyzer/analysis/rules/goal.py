@@ -72,7 +72,7 @@ def heap_minimum_bound(facts: ProcessFacts) -> Iterator[Evidence]:
         goal_mib = median(facts.cycles["heap_goal_mib"].filter(own))
         yield Evidence(
             "warn" if costly and not little else "info",
-            f"The goal was the heap minimum of {goal_mib:.0f} MiB in {at_minimum:,} of "
+            f"The heap minimum set the goal of {goal_mib:.0f} MiB in {at_minimum:,} of "
             f"{cycles_text(len(facts.cycles))}.{only}",
             {"cycles": at_minimum},
             advice=_LARGER_AT_TIMES if little else _costly_gogc(facts),
@@ -106,7 +106,7 @@ def _costly_gogc(facts: ProcessFacts) -> str | None:
     advice="Raise GOGC: at 100 GC costs a fraction of this, for a heap of up to twice the live "
     "heap.",
     needs="goals set by GOGC, live heap and CPU times",
-    contradicted_by="a limit that explains the goals as well",
+    contradicted_by="a limit that sets the goals; one that explains them as well is named",
     source="go.dev/doc/gc-guide: the cost of GC is in inverse proportion to GOGC",
     explained_by=("GC016", "GC015"),
 )
@@ -128,12 +128,17 @@ def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     is_own = facts.goal_set_by.ne_missing("memory-limit")
     most = most_gogc(regime)
     low = f"{gogc:.0f}" if most is None else f"at most {most:.0f}"
+    is_either = regime is not None and regime.set_by == "either"
+    limit = f", or {limit_text(regime)} leaves no more" if regime and is_either else ""
     yield Evidence(
         "bad" if bad else "warn" if costly else "info",
-        f"The heap may grow by {'only ' * (most is None)}{low} % of the live heap, and {cost}.",
+        f"The heap may grow by {'only ' * (most is None)}{low} % of the live heap{limit}, and {cost}.",
         {"effective_gogc_p50": gogc, "gc_cpu_share": cpu, "gc_active_share": active},
         examples=example_lines(facts.cycles.filter(is_own), "gc_cpu_share"),
-        headline=f"GOGC is low ({low}): {cost}.",
+        headline=f"GOGC is low ({low}){limit}: {cost}.",
+        advice="Specify which of them the program runs with, and raise that one."
+        if limit
+        else None,
     )
 
 

@@ -147,7 +147,7 @@ def forced_loop(cycles: pl.DataFrame, t: Thresholds) -> Iterator[schema.Row]:
     spans = runs(cycles["forced"], min_count=t.forced_min_cycles, gap=t.gap_cycles)
     for loop in parts(cycles, spans, t):
         forced, span_s = int(loop.cycles["forced"].sum()), loop.span_s
-        reason = f"The program forced {forced:,} GC cycles in {duration_text(span_s)}."
+        reason = f"{forced:,} GC cycles are marked as forced in {duration_text(span_s)}."
         rate = (len(loop.cycles) - 1) / span_s if span_s else None
         yield episode(loop, "forced-loop", "warn", reason, gc_per_s=rate)
 

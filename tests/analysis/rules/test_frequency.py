@@ -59,7 +59,7 @@ def test_forced_cycles_are_not_called_too_frequent() -> None:
     text = log_of(60, every=0.05).replace(" P\n", " P (forced)\n")
     assert not matches(frequency.too_frequent, facts_of(text))
     (finding,) = matches(frequency.forced_gc, facts_of(text))
-    assert finding.evidence.startswith("The program forced 60 of 60 cycles")
+    assert finding.evidence.startswith("60 of 60 cycles are marked as forced")
 
 
 def test_a_few_forced_cycles_are_no_finding() -> None:

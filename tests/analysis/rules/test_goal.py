@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from gctrace_analyzer.analysis.rules import goal
+from gctrace_analyzer.testing import read_text
 from tests.helpers.corpus import live
 from tests.helpers.facts import facts_of, log_of, matches
 
@@ -100,3 +101,11 @@ def test_a_high_gogc_is_not_said_to_cost_little_if_the_heap_was_large_at_times()
         text = log_of(60, live=lambda n, most=largest: most if n == 60 else 1, **small)
         (finding,) = matches(goal.heap_minimum_bound, facts_of(text))
         assert said in finding.advice
+
+
+def test_a_limit_that_explains_the_goals_as_well_as_a_low_gogc_is_named() -> None:
+    text = log_of(60, live=lambda n: 100 + n % 3, goal=130, start=122, background=60)
+    # The first goal alone would show the limit.
+    finding = read_text(text.partition("\n")[2]).findings().filter(id="GC045")
+    assert "or a memory limit of 138 to 167 MiB leaves no more" in finding["evidence"][0]
+    assert finding["advice"][0].startswith("Specify which of them the program runs with")

@@ -306,7 +306,7 @@ def test_a_loop_of_forced_cycles_by_hand() -> None:
     forced = [f"{x} (forced)" if 6 <= n <= 9 else x for n, x in enumerate(lines, 1)]
     row = only("\n".join(forced), "forced-loop")
     assert (row["first_gc"], row["last_gc"], row["severity"]) == (6, 9, "warn")
-    assert row["reason"] == "The program forced 4 GC cycles in 3.0 s."
+    assert row["reason"] == "4 GC cycles are marked as forced in 3.0 s."
     assert row["gc_per_s"] == pytest.approx(1, rel=0.01)
     few = "\n".join(
         x.removesuffix(" (forced)") if n == 9 else x for n, x in enumerate(forced, 1)
