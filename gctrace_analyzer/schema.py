@@ -288,7 +288,7 @@ MEMSTATS = (
     Column("rss_peak_bytes", "Int64", "B", "largest resident memory since the start", "MaxRSS of a heap profile"),
     Column("cgo_bytes", "Int64", "B", "memory of C code, as its allocator counts it", "CGO total of CockroachDB's log, dgraph_memory_alloc_bytes"),
     Column("gogc_pct", "Int64", "%", "GOGC", "go_gc_gogc_percent"),
-    Column("gomemlimit_bytes", "Int64", "B", "GOMEMLIMIT; null: none or unknown", "go_gc_gomemlimit_bytes"),
+    Column("gomemlimit_bytes", "Int64", "B", "GOMEMLIMIT; −1: none, null: unknown", "go_gc_gomemlimit_bytes"),
     Column("resolution_bytes", "Int64", "B", "unit of the last digit of the sizes; null: exact", "as printed"),
     Column("heap_live_bytes", "Int64", "B", "live heap that the last cycle marked", "/gc/heap/live:bytes"),
     Column("heap_free_bytes", "Int64", "B", "idle heap that was not returned to the system", "/memory/classes/heap/free:bytes"),

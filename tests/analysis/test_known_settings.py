@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from gctrace_analyzer.testing import read_text
 from lab.evaluation.regimes import Log, Truth, Verdict, judged, logs, recorded, set_by_limit
 from tests.conftest import CORPUS
 
@@ -98,3 +99,15 @@ def test_every_recording_has_its_log_and_settings_in_order() -> None:
 def test_no_log_has_two_names() -> None:
     names = [log.name for log in logs()]
     assert len(names) == len(set(names)) > 700
+
+
+@pytest.mark.parametrize(
+    ("metric", "known"),
+    [
+        ("go_gc_gomemlimit_bytes 9.223372036854776e+18\n", True),
+        ("go_gc_gogc_percent 100\n", False),
+    ],
+)
+def test_only_its_own_metric_shows_that_there_is_no_limit(metric: str, known: bool) -> None:
+    page = f"go_memstats_alloc_bytes_total 1e9\ngo_memstats_heap_alloc_bytes 1e7\n{metric}"
+    assert ("GOMEMLIMIT off (metrics)" in str(read_text(page).summary())) == known

@@ -97,15 +97,16 @@ def _rows(memstats: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     ]
     rows = rows.filter(~pl.all_horizontal(same))
     gogc = _given(settings, "gogc")
-    limit = _given(settings, "memory_limit_mib")
+    limit, exported = _given(settings, "memory_limit_mib"), pl.col("gomemlimit_bytes")
     return rows.with_columns(
         gogc=pl.coalesce(
             pl.col("gogc_pct").cast(pl.Float64),
             pl.lit(-1.0 if gogc == "off" else gogc, pl.Float64),
         ),
-        limit_mib=pl.coalesce(pl.col("gomemlimit_bytes") / MIB, pl.lit(limit, pl.Float64)),
-        # The metrics of GOGC and of the limit came together: one without the other is no limit.
-        limit_known=pl.col("gogc_pct").is_not_null() | pl.lit(limit is not None),
+        limit_mib=pl.coalesce(
+            pl.when(exported >= 0).then(exported / MIB), pl.lit(limit, pl.Float64)
+        ),
+        limit_known=exported.is_not_null() | pl.lit(limit is not None),
     )
 
 

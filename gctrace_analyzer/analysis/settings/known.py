@@ -326,10 +326,8 @@ def _of_metrics(memstats: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Kn
     known = {}
     if len(last["gogc_pct"]):
         gogc = last["gogc_pct"][-1]
-        others = _of_others(memstats, own, "gogc_pct", gogc, _gogc_text)
-        known["gogc"] = Known(
-            "off" if gogc < 0 else float(gogc), METRICS + (others or _earlier(own))
-        )
+        others = _of_others(memstats, own, "gogc_pct", gogc, _gogc_text) or _earlier(own)
+        known["gogc"] = Known("off" if gogc < 0 else float(gogc), METRICS + others)
     if len(last["go_version"]) and go_version(last["go_version"][-1]):
         version = last["go_version"][-1]
         others = _of_others(memstats, own, "go_version", version, str)
@@ -338,13 +336,15 @@ def _of_metrics(memstats: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Kn
         known["go_version"] = Known(releases, f"{METRICS} of {newest:%Y-%m}")
     elif (own["lookups"] > 0).any():
         known["go_version"] = Known("<1.19", f"{METRICS}: later ones count no Lookups")
-    if len(last["gomemlimit_bytes"]):
-        limit = last["gomemlimit_bytes"][-1]
-        others = _of_others(
-            memstats, own, "gomemlimit_bytes", limit, lambda size: units.size_text(size / MIB)
-        )
-        known["memory_limit_mib"] = Known(_mib(limit), METRICS + others)
+    if len(limits := last["gomemlimit_bytes"]):
+        limit = limits[-1]
+        others = _of_others(memstats, own, limits.name, limit, _limit_text)
+        known["memory_limit_mib"] = Known(None if limit < 0 else _mib(limit), METRICS + others)
     return known
+
+
+def _limit_text(limit: int) -> str:
+    return _gogc_text(limit) if limit < 0 else units.size_text(limit / MIB)
 
 
 _MOST_OTHERS = 3

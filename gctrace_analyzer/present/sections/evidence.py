@@ -441,12 +441,11 @@ def settings(report: Report) -> str | None:
     names = NAMES | {"go_version": "Go", "off_heap_mib": "off-heap memory"}
     of: dict[str, list[str]] = {}
     given = report.analysis.settings.to_dict()
-    if {name for name, known in given.items() if known["value"] is not None} == {"go_version"}:
+    if given.keys() == {"go_version"}:
         return None  # the first line has it
     for name, known in given.items():
-        if known["value"] is not None:
-            text = f"{names[name]} {written(name, known['value'])}"
-            of.setdefault(known["source"], []).append(text)
+        text = f"{names[name]} {written(name, known['value'])}"
+        of.setdefault(known["source"], []).append(text)
     return (
         "; ".join(
             ", ".join(parts) + (f" ({source})" if source != "given" else "")
