@@ -132,7 +132,8 @@ def low_gogc(facts: ProcessFacts) -> Iterator[Evidence]:
     limit = f", or {limit_text(regime)} leaves no more" if regime and is_either else ""
     yield Evidence(
         "bad" if bad else "warn" if costly else "info",
-        f"The heap may grow by {'only ' * (most is None)}{low} % of the live heap{limit}, and {cost}.",
+        f"The heap may grow by {'only ' * (most is None)}{low} % of the live heap{limit}, "
+        f"and {cost}.",
         {"effective_gogc_p50": gogc, "gc_cpu_share": cpu, "gc_active_share": active},
         examples=example_lines(facts.cycles.filter(is_own), "gc_cpu_share"),
         headline=f"GOGC is low ({low}){limit}: {cost}.",
