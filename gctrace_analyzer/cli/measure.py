@@ -233,17 +233,15 @@ _HOW = (
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:
     """Returns the options as `measure` takes them, and the names of the metrics."""
+    from gctrace_analyzer.trials.experiment import Facts
+
     metrics = {name: _by_name(getattr(args, name), name) for name in ("metric", "metric_up")}
-    facts = (
-        "gogc_now", "memory_limit_now", "ballast_now", "container_limit", "cpu_limit",
-        "go_version", "off_heap",
-    )  # fmt: skip
     values = {
         name: text.split(",")
         for name in ("gogc", "memory_limit")
         if (text := getattr(args, name)) is not None
     }
-    names = ("runs", "ready", "load", "stdin", "timeout", "logs", *facts)
+    names = ("runs", "ready", "load", "stdin", "timeout", "logs", *Facts.__annotations__)
     given = {name: value for name in names if (value := getattr(args, name)) is not None}
     length = {} if (text := getattr(args, "for")) is None else {"serve_for": text}
     measured = [*_MEASURED, *metrics["metric"], *metrics["metric_up"]]

@@ -34,16 +34,17 @@ if TYPE_CHECKING:
     from gctrace_analyzer.comparison import Comparison
     from gctrace_analyzer.trials.plan import Plan, Words
 
-    class Facts(TypedDict, total=False):
-        """What is known about the program, as `read` takes it."""
 
-        gogc_now: str | float | None
-        memory_limit_now: str | float | None
-        container_limit: str | float | None
-        cpu_limit: float | None
-        go_version: str | None
-        ballast_now: str | float | None
-        off_heap: str | float | None
+class Facts(TypedDict, total=False):
+    """What is known about the program, as `read` takes it."""
+
+    gogc_now: str | float | None
+    memory_limit_now: str | float | None
+    container_limit: str | float | None
+    cpu_limit: float | None
+    go_version: str | None
+    ballast_now: str | float | None
+    off_heap: str | float | None
 
 
 MOST_ROUNDS = 20
