@@ -32,22 +32,7 @@ if TYPE_CHECKING:
 def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
     """Yields what was killed, by whom, and which limit was reached."""
     death = facts.death
-    if death.is_inside and death.exit_code is not None:
-        what = "unit" if death.is_unit else "container"
-        yield (
-            f"The {what} ended with exit code {death.exit_code}, so its main process was not "
-            "killed: another process in it was, a child or a command run in it."
-        )
-    elif death.is_below:
-        yield (
-            "Its memory.events counts kills in all groups below it, so neither the victim nor the "
-            "limit that was reached is known."
-        )
-    elif death.is_inside and not death.is_job:
-        yield (
-            "The input shows that a process in it was killed, not that it ended: it may still be "
-            "running (a `die` event or an exit code would show the end)."
-        )
+    yield from _inside(death)
     if (by_killer := _by_killer(facts)) is not None:
         yield by_killer
     elif death.scope == "global":
@@ -76,6 +61,28 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
     yield from holders(
         listed_tasks(tables["oom_tasks"], death.source, death.line_no), death.pid
     )
+
+
+def _inside(death: Death) -> Iterator[str]:
+    """Yields what is known of the end of a group in which a process was killed."""
+    if death.is_inside and death.exit_code is not None:
+        what = "unit" if death.is_unit else "container"
+        yield (
+            f"The {what} ended with exit code {death.exit_code}, so its main process was not "
+            "killed: another process in it was, a child or a command run in it."
+        )
+    elif death.is_below:
+        yield (
+            "Its memory.events counts kills in all groups below it, so neither the victim nor the "
+            "limit that was reached is known."
+        )
+    elif death.is_inside and not death.is_job:
+        several = (death.kills or 0) > 1
+        killed = f"{death.kills:,} processes in it were" if several else "a process in it was"
+        yield (
+            f"The input shows that {killed} killed, not that it ended: it may still be running "
+            "(a `die` event or an exit code would show the end)."
+        )
 
 
 def _or_host(death: Death) -> str:
@@ -214,6 +221,10 @@ def _little_available(death: Death, own: float | None) -> str:
     if host := death.host_bytes:
         share = f"{100 * available / host:.4g} % of the host's memory"
         size = f"{share} ({available / MIB:,.0f} of {host / MIB:,.0f} MiB) was"
+        if limit is not None and 100 * available > limit * host:
+            # What it prints from time to time, and not what it had when it acted.
+            size = f"{death.killer} last printed that {size}"
+            return f"{asked}{size} available; it acts at {threshold}."
     had = f" The program had {100 * own:.2g} % of the host's memory." if own is not None else ""
     return (
         f"{asked}{size} available, at or below {threshold} of {death.killer}; the kernel had not "

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 HINT = (
     r"low on resource: memory|exceeds its request| was using|viction manager: must evict|"
     r"viction manager: pod .+ evicted|"
-    r"\d/\d+ +(?:Init:)?(?:OOMKilled|Evicted|CrashLoopBackOff) |"
+    r"\d/\d+ +(?:Init:)?(?:OOMKilled|Evicted|CrashLoopBackOff|Running +[1-9])|"
     r"xitCode:-?\d+(?:[ ,](?:finishedAt|Signal):|,$)|inishedAt\"?:\s?\"|OOMKilled|"
     r"\"ExitCode\": ?\d|\"Memory\": ?\d|"
     r"Container (?:name|memory|finished at) +\||"
@@ -54,7 +54,8 @@ _POD_OF_LOG = re.compile(r"\bpod=\"(?P<namespace>[\w.-]+)/(?P<pod>[\w.-]+)\"")
 
 _LISTED = re.compile(
     r"^\s*(?:(?P<namespace>[a-z0-9-]+) +)?(?P<pod>[a-z0-9][a-z0-9.-]*) +\d+/\d+ +"
-    r"(?:Init:)?(?P<reason>OOMKilled|Evicted|CrashLoopBackOff) +(?P<restarts>\d{1,9})"
+    r"(?:Init:)?(?P<reason>OOMKilled|Evicted|CrashLoopBackOff|Running(?= +[1-9])) +"
+    r"(?P<restarts>\d{1,9})"
     r"(?: \(\S+ ago\))? +(?P<age>\S+)(?: +\S+ +(?P<node>[a-z0-9][\w.-]*))?"
 )
 _COLUMN_OF_REASONS = re.compile(
@@ -160,7 +161,7 @@ def _listed(messages: Iterable[Message]) -> list[Row]:
             "pod": listed["pod"],
             "namespace": listed["namespace"],
             "node": listed["node"] if listed["node"] != "<none>" else None,
-            "status": "waiting" if reason == "CrashLoopBackOff" else "terminated",
+            "status": _STATUS_OF.get(reason, "terminated"),
             "reason": reason,
             "oom_killed": reason == "OOMKilled" or None,
             "restart_count": numbers.whole(listed["restarts"]),
@@ -170,6 +171,8 @@ def _listed(messages: Iterable[Message]) -> list[Row]:
         rows.setdefault(key, given(row))
     return list(rows.values())
 
+
+_STATUS_OF = {"CrashLoopBackOff": "waiting", "Running": "running"}
 
 _CODE = r"xitCode:(?P<code>-?\d{1,10})"
 # Not beyond the code of the next state: each would be searched again from every one before it.

@@ -218,9 +218,12 @@ def _restarted(states: pl.DataFrame) -> Iterator[str]:
     )
     for row in known.iter_rows(named=True):
         often = restarted(row["restart_count"], row["restarts_in_s"])
-        yield (
-            f"{_subject(row, 'The container')} was {often}; how it ended is not in the input."
-        )
+        if row["pod"] and not (row["name"] or row["container"]):
+            pod = f"Containers of the pod {row['pod']} were {often}"
+            yield f"{pod}; how they ended is not in the input."
+        else:
+            subject = _subject(row, "The container")
+            yield f"{subject} was {often}; how it ended is not in the input."
 
 
 def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:

@@ -1033,3 +1033,25 @@ def test_the_kind_and_message_of_a_platform_are_not_those_of_kubernetes() -> Non
     (death,) = run.post_mortems()
     assert (death.kind, death.error) == ("Killed for memory", line)
     assert f"  Message      {line}" in str(run.summary())
+
+
+def test_what_was_available_earlier_is_not_said_to_be_below_the_threshold() -> None:
+    text = (
+        "mem avail: 1012 of 7914 MiB (12.79%), swap free:    0 of    0 MiB ( 0.00%)\n"
+        "low memory! at or below SIGTERM limits: mem 10.00%, swap 10.00%\n"
+        f"{CALLED}badness 310, VmRSS 3120 MiB\n"
+    )
+    (death,) = read_text(text).post_mortems()
+    assert "earlyoom last printed that 12.79 %" in death.reading[0]
+    assert "below" not in death.reading[0]
+
+
+def test_the_kills_of_a_control_group_are_counted() -> None:
+    text = "memory.events\nlow 0\nhigh 0\nmax 1931\noom 12\noom_kill 3\n"
+    (death,) = read_text(text).post_mortems()
+    assert "3 processes in it were killed" in death.reading[0]
+
+
+def test_cloud_run_prints_an_exit_code_alone() -> None:
+    (death,) = read_text("Container called exit(137).\n").post_mortems()
+    assert (death.kind, death.proven) == ("Exit code 137", False)
