@@ -161,7 +161,7 @@ def _listed(messages: Iterable[Message]) -> list[Row]:
             "pod": listed["pod"],
             "namespace": listed["namespace"],
             "node": listed["node"] if listed["node"] != "<none>" else None,
-            "status": _STATUS_OF.get(reason, "terminated"),
+            "status": _STATUS_OF.get(str(reason), "terminated"),
             "reason": reason,
             "oom_killed": reason == "OOMKilled" or None,
             "restart_count": numbers.whole(listed["restarts"]),
