@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.fleets.inputs import Item
 
-_FEW, _FEW_BYTES = 16, 16 << 20
+_FEW, _FEW_BYTES = 100, 16 << 20
 """Files and bytes. To start processes for them takes longer than to read them."""
 
 WORST = 3

@@ -316,7 +316,8 @@ def _derived(number: dict[str, float]) -> Iterator[tuple[str, str]]:
 def _cpu(number: dict[str, float], mark_ms: float) -> Iterator[tuple[str, str]]:
     assist, background, idle = (number[f"{who}_cpu_ms"] for who in _MARKING)
     if parts := _parts(number):
-        yield "GC CPU", ", ".join(f"{name} {share(part)}" for name, part in parts.items())
+        shares = ", ".join(f"{name} {share(part)}" for name, part in parts.items())
+        yield "GC CPU", f"of this cycle: {shares}"
     if idle:
         marked = share(idle / (assist + background + idle))
         yield "Idle CPUs", f"did {marked} of the marking, which GC CPU does not include"

@@ -12,6 +12,7 @@ from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
     NONE,
     duration,
+    in_words,
     mib,
     mib_per_s,
     printable,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     Row = Mapping[str, Any]
 
 NAME_CHARS = 26
+_Align = Literal["l", "r"]
 
 
 @frozen
@@ -46,13 +48,13 @@ class Column:
             leave no room, at most; 0: as many as there are.
         is_wide: True for sentences, which take several lines of a page.
         is_course: True for bars, one for each run.
-        is_needed: True for figures that a narrow terminal shows too.
+        is_needed: True for what a narrow terminal shows too.
     """
 
     head: str
     text: Callable[[Row], str]
     key: str = ""
-    align: Literal["l", "r"] = "r"
+    align: _Align = "r"
     most: int = 0
     is_wide: bool = False
     is_course: bool = False
@@ -308,11 +310,7 @@ _CHANGED: Mapping[str, tuple[str, Callable[[float | None], str]]] = {
 
 
 def _figure(
-    head: str,
-    key: str,
-    written: Callable[[Any], str],
-    align: Literal["l", "r"] = "r",
-    most: int = 0,
+    head: str, key: str, written: Callable[[Any], str], align: _Align = "r", most: int = 0
 ) -> Column:
     """Returns a column of the frame, as a function writes its values."""
     return Column(head, lambda row: written(row[key]), key, align, most)
@@ -392,7 +390,7 @@ _SERVICES = (
 )
 _PROBLEMS = (
     _figure("Service", "service", str, "l", 17),
-    _figure("problem", "problem", str, "l"),
+    _figure("problem", "problem", lambda name: in_words(name).partition(" in ")[0], "l"),
     Column("affects", _affected, "affected", is_needed=True),
     _figure("max GC CPU", "gc_cpu_share", share),
     _figure("their GC cores", "gc_cores", cores),

@@ -425,4 +425,15 @@ def words(name: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def in_words(name: str) -> str:
+    """Returns the name of a finding as words inside a sentence.
+
+    >>> in_words("long-stw-sweep-termination"), in_words("high-gc-cpu"), in_words("thrashing")
+    ('long pauses in sweep termination', 'high GC CPU', 'thrashing')
+    """
+    name = name.replace("long-stw-", "long-pauses-in-").replace("old-go", "an-old-Go-version")
+    text = printable(words(name))
+    return text if text[:2].isupper() else f"{text[:1].lower()}{text[1:]}"
+
+
 _ACRONYMS = ("gc", "cpu", "cpus", "stw", "gogc", "oom", "gomaxprocs")

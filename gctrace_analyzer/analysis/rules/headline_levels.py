@@ -39,9 +39,9 @@ def levels(
 ) -> dict[str, Level]:
     """Returns the levels that agree with the findings, so that a report is consistent.
 
-    A known figure is `info` if a minor finding is about it, and `ok` if none is. It has no level
-    if it is high, in any of the processes, but the log is too short for a finding, and if the
-    clock is `too_coarse` for it.
+    A figure is `info` if a minor finding is about it, and a known one `ok` if none is. It has no
+    level if it is high, in any of the processes, but the log is too short for a finding, and if
+    the clock is `too_coarse` for it.
     """
     every = list(findings)
     well = _known(summary, thresholds, too_coarse) - costly(processes, thresholds)
@@ -56,8 +56,10 @@ def levels(
             result[figure] = "bad"
         elif "warn" in severities:
             result[figure] = "warn"
+        elif severities:
+            result[figure] = "info"
         elif figure in well:
-            result[figure] = "info" if severities else "ok"
+            result[figure] = "ok"
     return result
 
 

@@ -20,7 +20,7 @@ from gctrace_analyzer.present.document import (
     Title,
 )
 from gctrace_analyzer.present.fleet_tables import cores, rankings, size_unit
-from gctrace_analyzer.present.format import count, printable, share, words
+from gctrace_analyzer.present.format import count, in_words, printable, share
 from gctrace_analyzer.present.sections.headline import WORDS
 
 if TYPE_CHECKING:
@@ -299,20 +299,11 @@ def _counted(values: pl.Series) -> str:
         "number", values.name, descending=[True, False]
     )
     if len(counts) == 1:
-        return _in_words(counts[values.name][0])
-    parts = [
-        f"{number:,} with {_in_words(name)}" for name, number in counts.head(_NAMES).rows()
-    ]
+        return in_words(counts[values.name][0])
+    parts = [f"{number:,} with {in_words(name)}" for name, number in counts.head(_NAMES).rows()]
     rest = int(counts["number"][_NAMES:].sum())
-    other = "1 other" if rest == 1 else f"{rest:,} others"
+    other = f"{rest:,} with {'another' if rest == 1 else 'others'}"
     return ", ".join([*parts, *([other] if rest else [])])
-
-
-def _in_words(name: str) -> str:
-    """Returns the name of a finding in words: `long pauses in sweep termination`."""
-    name = name.replace("long-stw-", "long-pauses-in-").replace("old-go", "an-old-Go-version")
-    text = printable(words(name))
-    return text if text[:2].isupper() else f"{text[:1].lower()}{text[1:]}"
 
 
 def _names(values: pl.Series) -> str:

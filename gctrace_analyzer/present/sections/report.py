@@ -62,11 +62,16 @@ def _blocks(report: Report) -> Iterator[Block]:
     yield Gap()
     yield (statement := headline.verdict(report))
     said = f"{statement.sentence} {statement.action}"
+    # Whoever asks why a program died has its story first, and what GC cost after it.
+    is_death = report.verdict is not None and report.verdict.finding in findings.DEATHS
+    if is_death:
+        yield from _deaths(report, said)
     if report.analysis.has_figures:
         yield Gap()
         figures = headline.with_trends(report, headline.state(report))
         yield Figures(figures, overview.of_all(report))
-    yield from _deaths(report, said)
+    if not is_death:
+        yield from _deaths(report, said)
     yield from _what_happened(report, said)
     yield from settings(report, said)
     yield from sites.of_profiles(report)
