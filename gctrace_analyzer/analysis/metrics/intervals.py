@@ -97,16 +97,17 @@ def _rows(memstats: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     ]
     rows = rows.filter(~pl.all_horizontal(same))
     gogc = _given(settings, "gogc")
-    limit, exported = _given(settings, "memory_limit_mib"), pl.col("gomemlimit_bytes")
+    limit = _given(settings, "memory_limit_mib")
     return rows.with_columns(
         gogc=pl.coalesce(
             pl.col("gogc_pct").cast(pl.Float64),
             pl.lit(-1.0 if gogc == "off" else gogc, pl.Float64),
         ),
-        limit_mib=pl.coalesce(
-            pl.when(exported >= 0).then(exported / MIB), pl.lit(limit, pl.Float64)
+        limit_mib=pl.coalesce(pl.col("gomemlimit_bytes") / MIB, pl.lit(limit, pl.Float64)),
+        limit_known=pl.any_horizontal(
+            pl.col("gomemlimit_bytes", "gomemlimit_off").is_not_null(),
+            pl.lit(limit is not None),
         ),
-        limit_known=exported.is_not_null() | pl.lit(limit is not None),
     )
 
 

@@ -102,9 +102,7 @@ def since_start(
         goal_mib_before=nothing,
         **{name: pl.col(column) / MIB for name, column in SIZES.items()}
         | {"heap_alloc_mib": pl.coalesce("heap_alloc_bytes", "alloc_bytes") / MIB},
-        memory_limit_mib=pl.when(pl.col("gomemlimit_bytes") >= 0).then(
-            pl.col("gomemlimit_bytes") / MIB
-        ),
+        memory_limit_mib=pl.col("gomemlimit_bytes") / MIB,
         gogc_pct=pl.col("gogc_pct").cast(pl.Float64),
         since_start=pl.lit(value=True),
     ).with_columns(

@@ -338,13 +338,13 @@ def _of_metrics(memstats: pl.DataFrame, processes: pl.DataFrame) -> dict[str, Kn
         known["go_version"] = Known("<1.19", f"{METRICS}: later ones count no Lookups")
     if len(limits := last["gomemlimit_bytes"]):
         limit = limits[-1]
-        others = _of_others(memstats, own, limits.name, limit, _limit_text)
-        known["memory_limit_mib"] = Known(None if limit < 0 else _mib(limit), METRICS + others)
+        others = _of_others(
+            memstats, own, limits.name, limit, lambda size: units.size_text(size / MIB)
+        )
+        known["memory_limit_mib"] = Known(_mib(limit), METRICS + others)
+    elif own["gomemlimit_off"].any():
+        known["memory_limit_mib"] = Known(None, METRICS)
     return known
-
-
-def _limit_text(limit: int) -> str:
-    return _gogc_text(limit) if limit < 0 else units.size_text(limit / MIB)
 
 
 _MOST_OTHERS = 3

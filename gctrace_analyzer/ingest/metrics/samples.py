@@ -31,9 +31,8 @@ MAX_SECONDS, MAX_MS, MAX_US = 1e11, 1e14, 1e17
 NO_LIMIT = 1 << 62
 """Limits from here on mean that there is none, as Go (math.MaxInt64) and cAdvisor export it."""
 
-GOGC_OFF = LIMIT_OFF = -1
-"""The runtime's value for GOGC=off, which it exports as an unsigned number, 1.8e19; and that of an
-exported limit that is none."""
+GOGC_OFF = -1
+"""The runtime's value for GOGC=off. It exports -1 as an unsigned number, 1.8e19."""
 
 _ABSURD_GOGC = 1e9
 _LONGEST_IDENTITY = 200
@@ -375,7 +374,8 @@ def completed(wide: pl.DataFrame) -> pl.DataFrame:
     started_us = (pl.col("started_s") * 1e6).round().cast(pl.Int64)
     wide = wide.with_columns(
         gogc_pct=pl.when(gogc >= _ABSURD_GOGC).then(GOGC_OFF).otherwise(gogc),
-        gomemlimit_bytes=pl.when(limit >= NO_LIMIT).then(LIMIT_OFF).otherwise(limit),
+        gomemlimit_bytes=pl.when(limit < NO_LIMIT).then(limit),
+        gomemlimit_off=limit >= NO_LIMIT,
         started_at=pl.from_epoch(started_us, "us").dt.replace_time_zone("UTC"),
     )
     types = schema.polars_schema("memstats")

@@ -95,11 +95,12 @@ def test_gogc_off_is_minus_one(gogc: float, expected: int) -> None:
 
 @pytest.mark.parametrize(
     ("limit", "expected"),
-    [(1 << 30, 1 << 30), (2.0**61, 1 << 61), (2.0**62, -1), (2.0**63, -1)],
+    [(1 << 30, 1 << 30), (2.0**61, 1 << 61), (2.0**62, None), (2.0**63, None)],
 )
 def test_no_limit_is_not_an_unknown_one(limit: float, expected: int | None) -> None:
     run = read_text(page({"go_gc_gomemlimit_bytes": limit, "go_gc_duration_seconds_count": 1}))
     assert run.memstats["gomemlimit_bytes"].to_list() == [expected]
+    assert run.memstats["gomemlimit_off"].to_list() == [expected is None]
 
 
 @pytest.mark.parametrize(
