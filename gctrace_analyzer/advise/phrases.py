@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.advise.objective import run_time_text
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.analysis.pauses import after_start_up_ms
+from gctrace_analyzer.analysis.printed_shares import costly_since_start
+from gctrace_analyzer.analysis.rules import headline_levels
 from gctrace_analyzer.analysis.rules.finding import gc_cpu_text, often_text, percent
 from gctrace_analyzer.analysis.settings.naming import gogc_range
 from gctrace_analyzer.ingest.rows import not_null
@@ -195,3 +197,74 @@ def costs(
         yield f"the longest pause {'seen ' * bool(s.missing_cycles)}took {longest}"
     else:
         yield f"99 % of pauses take at most {p99}, the longest {longest}"
+
+
+def first_words(analysis: Analysis, *, short: bool, idle: bool) -> str:
+    """Returns the first words on a log without a problem."""
+    s, t = analysis.summary, analysis.thresholds
+    if idle:
+        return "The program is idle, and GC runs only every two minutes"
+    shown = _no_problem_with(analysis)
+    lines = f"{s.cycles:,} of {s.cycles + s.missing_cycles:,} cycles"
+    is_clear = shown and not _may_be_costly(analysis)
+    if s.is_mostly_missing:
+        judged = f"; these show no {shown}" if is_clear else ", which is too little to judge"
+        return f"Only {lines} have a line{judged}"
+    seen = f" in the {lines} that have a line" if s.missing_cycles else ""
+    if short:
+        what = "The input" if analysis.by_dumps else "The log"
+        what = "The selected part" if analysis.log.selection else what
+        judged = f"short, but shows no {shown}{seen}" if is_clear else "too short to judge"
+        return f"{what} is {judged}"
+    if not shown:
+        what = "input" if analysis.by_dumps else "log"
+        return f"The {what} does not show whether GC is a problem"
+    here = seen or " here"
+    if hidden_figures(analysis):
+        start = f"There is no {shown}{here}"
+    elif s.gc_cpu_share is not None:
+        start = f"GC is not a problem{here}"
+    else:
+        start = f"No problem found{seen}"
+    if (longest_pause_after_start_up(analysis) or s.stw_max_ms or 0) > t.stw_bad_ms:
+        start += ", except for single long pauses"
+    return start
+
+
+def _may_be_costly(analysis: Analysis) -> bool:
+    """Returns whether a figure would be a problem if there were enough cycles to show one."""
+    s, t = analysis.summary, analysis.thresholds
+    before = not_null(analysis.cycles["gc_cpu_since_start_pct"]).tail(1)
+    was_costly = bool((before > 100 * t.gc_cpu_warn).any())
+    costly = bool(headline_levels.costly(analysis.summaries.values(), t))
+    if s.is_of_single_cycles and (analysis.cycles["start_s"] > t.short_log_s).all():
+        # The runtime's share since the start says more than the time of a single cycle.
+        return costly and was_costly
+    is_long = (s.span_s or 0.0) > t.min_span_s or costly_since_start(analysis.cycles, t)
+    return costly or bool(was_costly and is_long)
+
+
+def _no_problem_with(analysis: Analysis) -> str:
+    """Returns which problem the input would show; empty if it may hide any."""
+    known = {
+        "gc_cpu": ("GC CPU", analysis.summary.gc_cpu_share),
+        "pauses": ("pauses", analysis.summary.stw_max_ms),
+    }
+    hidden = hidden_figures(analysis)
+    if not hidden:
+        return "problem"
+    shown = [
+        name
+        for figure, (name, value) in known.items()
+        if value is not None and figure not in hidden
+    ]
+    return f"problem with {shown[0]}" if shown else ""
+
+
+def hidden_figures(analysis: Analysis) -> frozenset[str]:
+    """Returns what may be worse than it looks: `gc_cpu` and `pauses`.
+
+    A coarse clock hides both; dumps that are far apart, or without the longest pause, hide pauses.
+    """
+    uncertain = analysis.by_dumps and not analysis.dumps.pauses_are_short
+    return frozenset(analysis.too_coarse) | ({"pauses"} if uncertain else set())

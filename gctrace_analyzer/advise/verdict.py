@@ -16,7 +16,8 @@ import polars as pl
 from gctrace_analyzer.advise.candidates import times_the_least
 from gctrace_analyzer.advise.killed import killed, which_of
 from gctrace_analyzer.advise.phrases import (
-    longest_pause_after_start_up,
+    first_words,
+    hidden_figures,
     order,
     present_row,
     with_effects,
@@ -35,13 +36,11 @@ from gctrace_analyzer.advise.subject import (
 )
 from gctrace_analyzer.advise.tight_limit import raising
 from gctrace_analyzer.analysis.printed_shares import costly_since_start
-from gctrace_analyzer.analysis.rules import headline_levels
 from gctrace_analyzer.analysis.rules.finding import ALLOCATE_LESS, SEVERITIES, percent
 from gctrace_analyzer.analysis.settings.naming import setting_text
 from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import changes_at
 from gctrace_analyzer.frozen import Plain, frozen
-from gctrace_analyzer.ingest.rows import not_null
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
@@ -218,7 +217,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     growing = next((finding for finding in analysis.findings if finding.id == GROWS), None)
     grown = "" if growing is None else f"{_of_several(growing, analysis)}{growing.evidence}"
     idle = _is_idle(analysis)
-    start = _state(analysis, short=short, idle=idle)
+    start = first_words(analysis, short=short, idle=idle)
     figures = " and ".join(worst_costs(analysis))
     if not figures and growing is None:
         return Verdict("info", "The input does not show what GC costs.", _NEEDS_COSTS)
@@ -236,15 +235,15 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         return Verdict("info", sentence, growing.advice)
     if better := _better_input(analysis, short=short, idle=idle):
         cycles = analysis.cycles.clear() if analysis.log.selection else analysis.cycles
-        if short and (since := costly_since_start(cycles, analysis.thresholds)):
-            if analysis.summary.is_of_single_cycles:
+        if since := costly_since_start(cycles, analysis.thresholds):
+            if analysis.summary.is_of_single_cycles or analysis.summary.gc_cpu_share is None:
                 sentence = "The log is too short to say what it takes now."
             return Verdict("warn", f"{since} {sentence}", better)
         return Verdict("info", sentence, better)
     if busy := _busy(analysis):
         return busy
     first = _advised(advice)
-    level: Severity = "info" if _hidden(analysis) else "ok"
+    level: Severity = "info" if hidden_figures(analysis) else "ok"
     if first is None:
         is_unknown = analysis.by_dumps and analysis.summary.gc_cpu_share is None
         leave = _NEEDS_COSTS if is_unknown else "Leave the settings as they are."
@@ -286,69 +285,6 @@ def _better_input(analysis: Analysis, *, short: bool, idle: bool) -> str:
         what = "metrics of a longer time" if analysis.by_dumps else "a longer log"
         return f"Record {what}, under the usual load."
     return ""
-
-
-def _state(analysis: Analysis, *, short: bool, idle: bool) -> str:
-    """Returns the first words on a log without a problem."""
-    s, t = analysis.summary, analysis.thresholds
-    if idle:
-        return "The program is idle, and GC runs only every two minutes"
-    shown = _no_problem_with(analysis)
-    lines = f"{s.cycles:,} of {s.cycles + s.missing_cycles:,} cycles"
-    if s.is_mostly_missing:
-        return f"Only {lines} have a line{f'; these show no {shown}' if shown else ''}"
-    seen = f" in the {lines} that have a line" if s.missing_cycles else ""
-    if short:
-        before = not_null(analysis.cycles["gc_cpu_since_start_pct"]).tail(1)
-        was_costly = (before > 100 * t.gc_cpu_warn).any()
-        costly = bool(headline_levels.costly(analysis.summaries.values(), t))
-        if s.is_of_single_cycles and (analysis.cycles["start_s"] > t.short_log_s).all():
-            # The runtime's share since the start says more than the time of a single cycle.
-            costly = costly and was_costly
-        unclear = not shown or costly or (s.span_s and s.span_s > t.min_span_s and was_costly)
-        what = "The input" if analysis.by_dumps else "The log"
-        what = "The selected part" if analysis.log.selection else what
-        state = "too short to judge" if unclear else f"short, but shows no {shown}{seen}"
-        return f"{what} is {state}"
-    if not shown:
-        what = "input" if analysis.by_dumps else "log"
-        return f"The {what} does not show whether GC is a problem"
-    here = seen or " here"
-    if _hidden(analysis):
-        start = f"There is no {shown}{here}"
-    elif s.gc_cpu_share is not None:
-        start = f"GC is not a problem{here}"
-    else:
-        start = f"No problem found{seen}"
-    if (longest_pause_after_start_up(analysis) or s.stw_max_ms or 0) > t.stw_bad_ms:
-        start += ", except for single long pauses"
-    return start
-
-
-def _no_problem_with(analysis: Analysis) -> str:
-    """Returns which problem the input would show; empty if it may hide any."""
-    known = {
-        "gc_cpu": ("GC CPU", analysis.summary.gc_cpu_share),
-        "pauses": ("pauses", analysis.summary.stw_max_ms),
-    }
-    hidden = _hidden(analysis)
-    if not hidden:
-        return "problem"
-    shown = [
-        name
-        for figure, (name, value) in known.items()
-        if value is not None and figure not in hidden
-    ]
-    return f"problem with {shown[0]}" if shown else ""
-
-
-def _hidden(analysis: Analysis) -> frozenset[str]:
-    """Returns what may be worse than it looks: `gc_cpu` and `pauses`.
-
-    A coarse clock hides both; dumps that are far apart, or without the longest pause, hide pauses.
-    """
-    uncertain = analysis.by_dumps and not analysis.dumps.pauses_are_short
-    return frozenset(analysis.too_coarse) | ({"pauses"} if uncertain else set())
 
 
 def _is_clear(s: Summary, t: Thresholds) -> bool:

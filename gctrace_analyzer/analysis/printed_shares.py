@@ -59,7 +59,10 @@ def costly_since_start(cycles: pl.DataFrame, t: Thresholds) -> str:
     """Returns what GC took since the start of a process, if much and the log holds little of it."""
     last = of_each_process(cycles, *(pl.col(name).last() for name in _SINCE_START))
     start_s, share = pl.col("start_s"), pl.col("gc_cpu_since_start_pct")
-    costly = last.filter(start_s >= t.short_log_s, share > 100 * t.gc_cpu_warn)
+    # After some cycles, half of which are later than the warm-up.
+    many = (pl.col("gc_num") >= t.short_log_cycles) & (start_s >= 2 * t.warm_up_s)
+    is_long = (start_s >= t.short_log_s) | many
+    costly = last.filter(is_long, share > 100 * t.gc_cpu_warn)
     if costly.is_empty():
         return ""
     worst = costly.sort(share).row(-1, named=True)

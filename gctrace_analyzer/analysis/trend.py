@@ -34,7 +34,8 @@ calculated."""
 
 _END_CYCLES = 5
 """The live heap at the beginning and at the end is the median of this many cycles, but of no more
-than a fifth: in a short log of a heap that grows, they would be of its middle."""
+than a fifth: in a short log of a heap that grows, they would be of its middle. Where these cycles
+only rise, it is that of the first or the last of them."""
 
 _HIGH = 0.9
 """The quantile of the live heap over time that is its high level."""
@@ -244,8 +245,8 @@ def _growth_of(timed: pl.DataFrame) -> LiveGrowth | None:
         return None
     ends = max(min(_END_CYCLES, len(later) // 5), 1)
     first, last = later.head(ends), later.tail(ends)
-    first_mib = _middle(first["heap_live_mib"], "lower")
-    last_mib = _middle(last["heap_live_mib"], "higher")
+    first_mib = _end(first["heap_live_mib"], 0, "lower")
+    last_mib = _end(last["heap_live_mib"], -1, "higher")
     growth = LiveGrowth(
         mib_per_h=3600 * trend.per_s,
         low=3600 * trend.low,
@@ -291,9 +292,10 @@ def _recent_mib(later: pl.DataFrame) -> float:
     return 2 * (median(recent.tail(half)) - median(recent.head(half)))
 
 
-def _middle(values: pl.Series, side: Literal["lower", "higher"]) -> float:
-    """Returns the median, and of two values in the middle that of a cycle, not their mean."""
-    return float(not_null(values).quantile(0.5, side) or 0)
+def _end(values: pl.Series, at: Literal[0, -1], side: Literal["lower", "higher"]) -> float:
+    """Returns the value at one end, or if they do not only rise the median, also of one cycle."""
+    known = not_null(values)
+    return float(known[at] if known.is_sorted() else known.quantile(0.5, side) or 0)
 
 
 def _evenly_spaced(cycles: pl.DataFrame) -> pl.DataFrame:

@@ -684,7 +684,7 @@ def test_growth_into_a_limit_is_dated_and_what_came_after_is_said() -> None:
     (growth,) = (each for each in run.analysis.findings if each.id == "GC021")
     rows = run.cycles.rows_by_key("heap_live_mib", named=True)
     assert growth.start_s == rows[87][0]["start_s"]
-    assert growth.end_s == pytest.approx(rows[203][-1]["start_s"], abs=0.2)
+    assert growth.end_s == pytest.approx(rows[207][-1]["start_s"], abs=0.2)
     assert "GC took 36 % of the CPU for 3.6 s. At 5.0 s the live heap fell" in growth.headline
     assert "If it grows again, compare" in growth.advice
     (thrash,) = run.episodes().to_dicts()

@@ -24,6 +24,9 @@ _SAME_LIMIT = 2.0
 _JUMP, _JUMP_CYCLES = 1.3, 5
 """Ratio of the goals before and after a change of the limit, and cycles of their medians."""
 
+_LONG_WAIT_S, _WAIT_TIMES = 1.0, 5.0
+"""Seconds, and times the usual interval, in which the scavenger returns much memory."""
+
 _SAME_LIVE, _CLIMBING = 1.1, 3
 """Ratio of live heaps that count as one, and goals in a row that show memory being returned."""
 
@@ -160,7 +163,11 @@ def _joined(first: Part, second: Part, seen: pl.DataFrame, known: Known) -> Part
     if all(map(len, goals)) and not thrashes:
         ends = median(goals[0].tail(_JUMP_CYCLES)), median(goals[1].head(_JUMP_CYCLES))
         whole = median(goals[0]), median(goals[1])
-        if max(ends) > _JUMP * min(ends) + 1 or max(whole) > _SAME_LIMIT * min(whole):
+        # A stated limit holds for all goals below it, and memory is returned in long intervals.
+        may_jump = max(whole) <= (known.limit.value or 0.0) < math.inf
+        may_jump |= _follows_a_wait(around["start_s"])
+        jumps = max(ends) > _JUMP * min(ends) + 1 and not may_jump
+        if jumps or max(whole) > _SAME_LIMIT * min(whole):
             return None
     top = max(part.state.top_mib for part in limited)
     gogc = min(part.state.gogc for part in limited)
@@ -168,6 +175,16 @@ def _joined(first: Part, second: Part, seen: pl.DataFrame, known: Known) -> Part
     if any(not _is_at_least(part, gogc, seen) for part in hidden):
         gogc = math.inf
     return Part(State(gogc, top, longest.state.cost), first.begin, second.end)
+
+
+def _follows_a_wait(starts_s: pl.Series) -> bool:
+    """Returns whether the middle of some cycles comes long after the one before.
+
+    Meanwhile, the scavenger returns memory that took from the goal.
+    """
+    waits = starts_s.diff()
+    wait = waits[len(waits) // 2] if len(waits) > 2 else None
+    return wait is not None and wait > max(_LONG_WAIT_S, _WAIT_TIMES * median(waits))
 
 
 def _drained(limited: Part, part: Part, seen: pl.DataFrame) -> Part | None:

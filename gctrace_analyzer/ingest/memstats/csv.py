@@ -38,7 +38,7 @@ _EXPECTED = (
 _TYPED = {
     column.name: column.dtype
     for column in schema.MEMSTATS
-    if column.dtype in ("Datetime", "String", "Float64")
+    if column.dtype in ("Datetime", "String", "Float64", "Boolean")
 }
 """Columns of our own tables that are not MemStats fields, with their types."""
 
@@ -194,7 +194,7 @@ def _column(given: str, text: pl.Series) -> tuple[str, pl.Series, int]:
     if fields.plain(given) in fields.ELAPSED:
         return "elapsed_s", numbers.seconds_column(text), 1
     column, factor = fields.scaled(given)
-    if column is None and given in _TYPED:
+    if given in _TYPED and (column is None or _TYPED[given] == "Boolean"):
         return given, _of_type(text, _TYPED[given]), 1
     whole = numbers.whole_column(text)
     exact = whole.null_count() == text.null_count()
@@ -222,6 +222,8 @@ def _of_type(text: pl.Series, kind: str) -> pl.Series:
     """Returns a column of our own tables; what does not have its type is null."""
     if kind == "Datetime":
         return text.str.to_datetime(time_unit="us", time_zone="UTC", strict=False)
+    if kind == "Boolean":
+        return text.replace_strict({"true": True, "false": False}, default=None)
     return numbers.real_column(text) if kind == "Float64" else text
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest.memstats import csv
 from gctrace_analyzer.testing import read_text
+from tests.conftest import CORPUS
 from tests.helpers.logs import logfile, read_lines
 from tests.helpers.memstats import DUMPS, MEMSTATS, row_of
 
@@ -326,3 +329,15 @@ def test_a_table_without_a_header_has_a_heap(sys: int, frees: int, known: bool) 
     else:
         with pytest.raises(UnreadableInputError, match="without a header"):
             read_text(text)
+
+
+def test_the_own_table_of_scrapes_is_read_back() -> None:
+    scrapes = gca.read(CORPUS / "metrics" / "own" / "gogc100" / "query-raw.json.gz").memstats
+    read = gca.read(StringIO(scrapes.write_csv())).memstats
+    # What a row is of is in other columns of a file's rows.
+    names = [
+        name for name in scrapes.columns if name not in ("source", "line_no", "host", "ident")
+    ]
+    as_text = pl.col(names).cast(pl.String)
+    assert read.select(as_text).equals(scrapes.select(as_text), null_equal=True)
+    assert read["gomemlimit_off"].all()
