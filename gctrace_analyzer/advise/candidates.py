@@ -254,11 +254,12 @@ def _why_clearing(predictor: Predictor, _: Setting) -> str:
 
 
 def times_the_least(least: float, largest: float) -> str:
-    """Returns what a roomy limit is of the lowest one that the largest live heap needs, in MiB."""
+    """Returns what a roomy limit is of the lowest safe one, and what that consists of, in MiB."""
     live = f"{largest:,.0f} MiB" if largest >= 1 else "under 1 MiB"
+    other = least - DEFAULT.safe_limit_times * largest
     return (
-        f"{DEFAULT.roomy_limit_times:g} × the {least:,.0f} MiB that the largest live heap, {live}, "
-        "needs"
+        f"{DEFAULT.roomy_limit_times:g} × {least:,.0f} MiB: {DEFAULT.safe_limit_times:g} × the "
+        f"largest live heap, {live}, + {other:,.0f} MiB of other memory"
     )
 
 

@@ -317,7 +317,7 @@ def thrashing(*, least: float, largest: float) -> str:
         largest: the largest live heap.
     """
     return (
-        f"{THRASHING}. It needs a GOMEMLIMIT of at least {least:,.0f} MiB, better "
+        f"{THRASHING}. It needs a GOMEMLIMIT of about {least:,.0f} MiB, better "
         f"{roomy_limit(least):,.0f} MiB, for its peak live heap of {largest:,.0f} MiB"
     )
 

@@ -1060,6 +1060,15 @@ def test_a_single_minor_finding_is_said_and_several_are_named() -> None:
     assert command == f"gctrace-analyze explain {names.partition(',')[0]})"
 
 
+@pytest.mark.parametrize(("idle", "whose"), [((5, 1), " in process 0"), ((5, 5), "")])
+def test_a_minor_finding_of_one_process_is_not_said_of_all(
+    idle: tuple[int, int], whose: str
+) -> None:
+    logs = [log_of(40, procs=32).replace("/2/0+", f"/2/{n}+") for n in idle]
+    text = str(findings.minor_text(read_text("".join(logs)).report()))
+    assert text.startswith(f"idle-mark-heavy{whose}. Most marking"), text
+
+
 def test_settings_of_one_of_several_processes_say_of_which_and_why() -> None:
     text = plain(document(gca.read(SAMPLES / "together-go1.22.log").report()), everything=False)
     assert "predicted from process 0 of 2, which has the most cycles" in text

@@ -287,7 +287,8 @@ def _merge_processes(findings: list[Finding], sizes: Mapping[int, int]) -> list[
         )  # fmt: skip
         numbers = {finding.process for finding in same} - {worst.process}
         more = f"process {numbers.pop()}" if others == 1 else f"{others:,} other processes"
-        merged.append(replace(worst, evidence=f"{worst.evidence} The same applies to {more}."))
+        evidence = f"{worst.evidence} The same applies to {more}."
+        merged.append(replace(worst, evidence=evidence, others=others))
     return merged
 
 

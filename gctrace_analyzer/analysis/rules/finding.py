@@ -258,7 +258,8 @@ class Evidence:
 class Finding:
     """A rule that matched, with its evidence; `because_of` is the finding that explains it.
 
-    `explained_by` are the rules that would explain it.
+    `explained_by` are the rules that would explain it, and `others` is the number of other
+    processes with such a finding.
     """
 
     id: str
@@ -276,6 +277,7 @@ class Finding:
     at: datetime | None = None
     explained_by: tuple[str, ...] = ()
     because_of: str | None = None
+    others: int = 0
 
     @property
     def needs_action(self) -> bool:

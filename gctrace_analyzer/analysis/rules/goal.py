@@ -46,8 +46,8 @@ _LARGER_AT_TIMES = "No action needed: most of what GC costs is in the other cycl
 @rule(
     "GC004",
     "heap-minimum-bound",
-    meaning="The live heap is so small that the heap minimum sets the goal, not GOGC, and GC "
-    "runs often.",
+    meaning=f"The live heap is so small that the heap minimum ({HEAP_MINIMUM_MIB} MiB × GOGC/100) "
+    "sets the goal.",
     condition="In over {t.heap_minimum_share:.0%} of the cycles (at least {t.min_cycles}) "
     f"for which it is known what set the goal, the goal is the heap minimum: {HEAP_MINIMUM_MIB} "
     "MiB × GOGC/100, and they are not forced. A warning if GC takes over {t.gc_cpu_warn:.0%} of "
@@ -95,7 +95,8 @@ def _costly_gogc(facts: ProcessFacts) -> str | None:
 @rule(
     "GC045",
     "low-gogc",
-    meaning="GOGC is low, so GC runs often and takes CPU time to save memory.",
+    meaning="GOGC is low: to save memory, GC runs more often than under a higher one and takes "
+    "more CPU time.",
     condition="GOGC sets most goals, the present GOGC is under {t.low_gogc:.0f}, and GC "
     "takes over {t.low_gogc_cpu:.0%} of the CPU, is running over {t.low_gogc_active:.0%} of the "
     "time, or takes over {t.assist_warn_cpu_share:.0%} of the CPU in mark assists; otherwise only "

@@ -183,11 +183,16 @@ _IN_PASSING = 0.1
 """Share of the run's time. Shorter thrashing that is over does not explain what GC costs in all."""
 
 
+_LIMITER = (
+    "The GC CPU limiter {}stops mark assists to leave half of the CPU to the program, so the heap "
+    "can exceed the memory limit."
+)
+
+
 @rule(
     "GC017",
     "cpu-limiter-likely",
-    meaning="The runtime stops mark assists to leave half of the CPU to the program, so the "
-    "heap can exceed the memory limit.",
+    meaning=_LIMITER.format(""),
     condition="The limiter's bucket, of which the log gives a lower bound, was at least "
     "{t.limiter_likely:.0%} full (certain when full), and there is a limit-thrash episode or a "
     "cycle whose goal was set by the memory limit.",
@@ -204,11 +209,13 @@ def cpu_limiter_likely(facts: ProcessFacts) -> Iterator[Evidence]:
     if not isinstance(fill, float) or fill < t.limiter_likely:
         return
     if len(facts.thrashing) or len(facts.limited_cycles):
-        word = "was" if verdict(fill, t) == "certain" else "was probably"
+        probably = "" if verdict(fill, t) == "certain" else "probably "
         yield Evidence(
             "bad",
-            f"The GC CPU limiter {word} active: its bucket was at least {percent(fill)} full.",
+            f"The GC CPU limiter was {probably}active: its bucket was at least {percent(fill)} "
+            "full.",
             {"limiter_fill_max": fill},
+            headline=_LIMITER.format(probably),
         )
 
 
@@ -257,7 +264,8 @@ def _effective_gogc(facts: ProcessFacts) -> float | None:
 @rule(
     _TIGHT,
     "limit-tight",
-    meaning="The memory limit leaves the heap little room, so GC runs often.",
+    meaning="The memory limit leaves the heap little room, so GC runs more often than under a "
+    "higher one.",
     condition="In the cycles whose goal was set by the memory limit (at least "
     "{t.level_cycles}), the median effective GOGC is under {t.limit_gogc_warn:.0f}; bad under "
     "{t.limit_gogc_bad:.0f}. Only a note if {t.level_cycles} or more later goals left more "
@@ -286,7 +294,7 @@ def limit_tight(facts: ProcessFacts) -> Iterator[Evidence]:
         room = _room(facts, gogc)
         rate = facts.summary.gc_per_s
         runs = "often" if rate is None else often_text(rate)
-        close = f"GOMEMLIMIT is close to the live heap: it leaves {room}, so GC runs {runs}."
+        close = f"GOMEMLIMIT leaves the live heap {room}{_taken(facts)}, so GC runs {runs}."
         yield Evidence(
             "bad" if gogc < t.limit_gogc_bad else "warn",
             close,
@@ -305,6 +313,19 @@ def _room(facts: ProcessFacts, gogc: float) -> str:
     usual, last = (f"{max(left, 0):.0f}" for left in (gogc, median(ends)))
     room = "hardly any room" if usual == "0" else f"room for only {usual} % more"
     return f"{room} ({last} % at the end)" if float(last) < _HALF * float(usual) else room
+
+
+def _taken(facts: ProcessFacts) -> str:
+    """Returns how much of its limit a heap may take, by goals that are above the live heap."""
+    limit = facts.settings.value("memory_limit_mib") or 0.0
+    goals = facts.limited_cycles.filter(pl.col("effective_gogc") > _WITH_ROOM)["heap_goal_mib"]
+    is_another = any(regime.memory_limit_source == "inferred" for regime in facts.regimes)
+    if is_another or goals.is_empty() or not median(goals) < limit:
+        return ""
+    return (
+        f" (the heap may take {median(goals):,.0f} of {limit:,.0f} MiB: stacks, free space in "
+        "spans and other memory of the runtime count as well)"
+    )
 
 
 _HALF = 0.5

@@ -29,17 +29,13 @@ _EVENTS = ("GC038", *DEATHS)
 
 def problems(report: Report) -> list[Problem]:
     """Returns warnings and worse that no other finding causes, the worst first."""
-    several = len(report.analysis.log.tables["processes"]) > 1
     alike: dict[tuple[str, str, int | None], list[Finding]] = {}
     for finding in report.analysis.findings:
         if finding.needs_action and finding.because_of is None:
             alike.setdefault((finding.id, finding.evidence, finding.process), []).append(
                 finding
             )
-    return [
-        _problem(_together(alike_findings), report, several=several)
-        for alike_findings in alike.values()
-    ]
+    return [_problem(_together(same), report) for same in alike.values()]
 
 
 def _together(findings: list[Finding]) -> Finding:
@@ -50,6 +46,10 @@ def _together(findings: list[Finding]) -> Finding:
 
 def minor(report: Report) -> list[Problem]:
     """Returns the findings that need no action and are not said above, each rule once."""
+    return [_problem(finding, report) for finding in _minor(report)]
+
+
+def _minor(report: Report) -> list[Finding]:
     said = report.verdict.sentence if report.verdict else ""
     by_rule: dict[str, Finding] = {}
     for finding in report.analysis.findings:
@@ -58,7 +58,7 @@ def minor(report: Report) -> list[Problem]:
         is_minor &= not (finding.id == GROWS and _is_grown(report))
         if is_minor and finding.id not in _IN_TITLE and finding.evidence not in said:
             by_rule.setdefault(finding.id, finding)
-    return [_problem(finding, report, several=False) for finding in by_rule.values()]
+    return [*by_rule.values()]
 
 
 def _is_grown(report: Report) -> bool:
@@ -69,11 +69,21 @@ def _is_grown(report: Report) -> bool:
 
 def minor_text(report: Report) -> str | None:
     """Returns the minor findings as one line; None if there is none."""
-    rules = [RULES[problem.id] for problem in minor(report)]
-    if len(rules) == 1:
-        return f"{rules[0].name}. {rules[0].meaning.removesuffix('.')}"
-    names = ", ".join(rule.name for rule in rules)
-    return f"{names} (gctrace-analyze explain {rules[0].name})" if rules else None
+    findings = _minor(report)
+    names = ", ".join(finding.name + _whose(finding, report) for finding in findings)
+    if len(findings) == 1:
+        return f"{names}. {RULES[findings[0].id].meaning.removesuffix('.')}"
+    return f"{names} (gctrace-analyze explain {findings[0].name})" if findings else None
+
+
+def _whose(finding: Finding, report: Report) -> str:
+    """Returns which processes a finding is of; empty if it is of all."""
+    processes = len(report.analysis.log.tables["processes"])
+    if finding.process is None or finding.others + 1 == processes:
+        return ""
+    return (
+        f" in process {finding.process}{f' and {finding.others} more' * (finding.others > 0)}"
+    )
 
 
 def healthy(report: Report) -> str | None:
@@ -104,7 +114,7 @@ def _place(finding: Finding, report: Report) -> str:
     return "" if is_answer else f"line {line}"
 
 
-def _problem(finding: Finding, report: Report, *, several: bool) -> Problem:
+def _problem(finding: Finding, report: Report) -> Problem:
     # The verdict has the consequence of the first problem already, and what to do.
     first = report.verdict
     leads = first is not None and first.finding == finding.id
@@ -125,7 +135,7 @@ def _problem(finding: Finding, report: Report, *, several: bool) -> Problem:
         printed = {death.printed_at for death in report.analysis.post_mortems}
         known = printed.pop() if len(printed) == 1 else None
         when = "at the end" if finding.process is not None else known or "time unknown"
-    if several and finding.process is not None:
+    if len(report.analysis.log.tables["processes"]) > 1 and finding.process is not None:
         when = f"process {finding.process}: {when}"
     evidence = printable(_without(finding.evidence, first.sentence if leads and first else ""))
     return Problem(

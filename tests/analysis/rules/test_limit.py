@@ -46,6 +46,25 @@ def test_little_headroom_under_the_limit_is_a_warning_and_then_bad(
     assert finding.severity == severity
 
 
+@pytest.mark.parametrize(
+    ("goal", "memory_limit_mib", "part"),
+    [
+        (140, None, None),
+        (140, 160.0, "may take 140 of 160 MiB"),
+        # Goals above a limit are not its own.
+        (140, 130.0, None),
+    ],
+)
+def test_what_takes_the_rest_of_a_known_limit_is_said(
+    goal: int, memory_limit_mib: float | None, part: str | None
+) -> None:
+    settings = {} if memory_limit_mib is None else {"memory_limit_mib": memory_limit_mib}
+    facts = facts_of(log_of(60, goal=goal, **CONSTANT_GOAL), **settings)
+    (finding,) = matches(limit.limit_tight, facts)
+    assert ("may take" in finding.evidence) == (part is not None)
+    assert (part or "") in finding.evidence
+
+
 def test_a_goal_that_follows_gogc_is_not_the_limits() -> None:
     facts = facts_of(log_of(60))
     for rule in (limit.limit_bound, limit.limit_tight, limit.limit_thrash):
@@ -112,9 +131,13 @@ def test_a_full_bucket_counts_with_a_goal_of_the_limit_or_thrashing(
         cycles=facts.cycles.with_columns(limiter_fill=filled),
         episodes=thrash if thrashes else thrash.clear(),
     )
-    found = [each.evidence for each in matches(limit.cpu_limiter_likely, facts)]
+    found = matches(limit.cpu_limiter_likely, facts)
     assert len(found) == (word is not None)
-    assert all(f"limiter {word}:" in text for text in found)
+    assert all(f"limiter {word}:" in each.evidence for each in found)
+    # What follows from it is no more certain.
+    assert all(
+        ("probably stops" in each.headline) == ("probably" in str(word)) for each in found
+    )
 
 
 def thrashing(*spans: tuple[float, float], **columns: Any) -> pl.DataFrame:
@@ -219,10 +242,10 @@ def test_thrashing_in_passing_is_an_effect_of_a_tight_limit(
     assert causes["limit-thrash"] == ("GC015" if root == "limit-tight" else None)
     found = run.report().verdict
     assert found is not None
-    tight = "GOMEMLIMIT is close to the live heap: it leaves room for only 8 % more"
+    tight = "GOMEMLIMIT leaves the live heap room for only 8 % more"
     assert found.sentence.startswith(tight) == (root == "limit-tight")
     raised = r"Raise GOMEMLIMIT to at least 1\d\d MiB"
     assert re.match(raised, found.action)
     # At 1.5 times the least limit, the effective GOGC is about where a limit ceases to be tight.
-    assert "(1.5 × the 125 MiB that the largest live heap" in found.action
+    assert "(1.5 × 125 MiB: 1.25 × the largest live heap" in found.action
     assert (found.start_s is None) == (root == "limit-tight")
