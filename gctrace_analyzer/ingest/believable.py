@@ -25,6 +25,7 @@ import polars as pl
 from gctrace_analyzer import schema
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, stops_for_all, wall_s
 from gctrace_analyzer.ingest.numbers import ADDRESSABLE_BYTES, LARGEST
+from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -329,10 +330,31 @@ def of_dumps(rows: pl.DataFrame) -> tuple[pl.DataFrame, Counter[str]]:
             target one after another, in the order of their times.
     """
     counts = Counter[str]()
+    rows = _with_heap_sys(rows)
     if rows.select(_any_is_damaged(rows.columns)).item():
         rows = nulled(rows, _beyond_their_row(rows.columns), counts)
         rows = nulled(rows, _beyond_their_neighbours(rows.columns), counts)
     return rows, counts
+
+
+def _with_heap_sys(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the rows with `sys` as HeapSys of targets where the heap leaves no room for the rest.
+
+    MemStats.Sys has stacks, spans and the metadata of GC too, which are over 1 MiB. HeapSys is
+    HeapInuse + HeapIdle, and HeapReleased is a part of HeapIdle.
+    """
+    if not {"sys_bytes", "heap_sys_bytes", "heap_inuse_bytes"} <= {*rows.columns}:
+        return rows
+    idle = pl.coalesce("heap_idle_bytes", "heap_released_bytes")
+    step = pl.col("resolution_bytes").fill_null(1).clip(upper_bound=MIB)
+    least = (
+        ((pl.col("sys_bytes") - pl.col("heap_inuse_bytes") - idle) / step).min().over("target")
+    )
+    is_heap = least.is_between(-1, 1) & pl.col("heap_sys_bytes").is_null()
+    return rows.with_columns(
+        heap_sys_bytes=pl.when(is_heap).then("sys_bytes").otherwise("heap_sys_bytes"),
+        sys_bytes=pl.when(~is_heap.fill_null(value=False)).then("sys_bytes"),
+    )
 
 
 def _any_is_damaged(given: list[str]) -> pl.Expr:

@@ -83,8 +83,8 @@ def test_a_few_sizes_of_memory_say_what_to_record() -> None:
     log = CORPUS / "inputs" / "memstats" / "printmemusage-go126.txt"
     found = headline.verdict(gca.read(log).report())
     assert (
-        "The heap allocated rose from 25.0 MiB to 213 MiB (233 MiB at most); the runtime obtained "
-        "272 MiB from the OS." in found.sentence
+        "The heap allocated rose from 25.0 MiB to 233 MiB, and was 213 MiB at the end; the runtime "
+        "obtained 272 MiB from the OS." in found.sentence
     )
     assert found.action.startswith("To see what holds the heap, take a heap profile")
 
@@ -96,6 +96,27 @@ def test_dumps_within_a_cycle_are_no_change() -> None:
 
     assert said(60, 110, 90).startswith("The heap in use was 110 MiB at most.")
     assert said(110, 20).startswith("The heap in use fell from 110 MiB to 20.0 MiB.")
+    assert said(0, 30, 0).startswith("The heap in use was 30.0 MiB at most.")
+    assert said(10, 90, 70).startswith(
+        "The heap in use rose from 10.0 MiB to 90.0 MiB, and was 70.0 MiB at the end."
+    )
+
+
+@pytest.mark.parametrize(
+    "rest", ["idle: {} MB", "released: {} MB", "idle: {} MB released: 0 MB"]
+)
+@pytest.mark.parametrize(("more", "of"), [(0, "heap_sys"), (1, "heap_sys"), (40, "sys")])
+def test_a_sum_that_leaves_no_room_for_the_rest_is_that_of_the_heap(
+    rest: str, more: int, of: str
+) -> None:
+    lines = ((1526, 73), (4577, 1629))
+    text = "".join(
+        f"sys: {use + other + more} MB alloc: {use - 1} MB {rest.format(other)} inuse: {use} MB\n"
+        for use, other in lines
+    )
+    dumps = read_text(text).analysis.tables["memstats"]
+    given = [name for name in ("heap_sys", "sys") if dumps[f"{name}_bytes"].count()]
+    assert given == [of]
 
 
 def test_a_heap_in_use_that_is_not_given_is_not_the_allocated_heap() -> None:
@@ -378,7 +399,8 @@ def test_memory_that_rises_from_dump_to_dump_is_named(last: int, said: bool) -> 
         for n, (alloc, cycles) in enumerate(sizes)
     )
     sentence = headline.verdict(read_text(text).report()).sentence
-    assert (f"The heap allocated rose from 100 MiB to {last} MiB in 20 s." in sentence) is said
+    text = f"Within 20 s, the heap allocated rose from 100 MiB to {last} MiB."
+    assert (text in sentence) is said
 
 
 TOP = "POD    NAME   CPU(cores)   MEMORY(bytes)\napi-1  api    250m         498Mi\napi-1  proxy  10m          58Mi\n"

@@ -23,15 +23,17 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.profiles.profile import Profile
 
 CUM, ATTRIBUTED = "cum_", "attributed_"
+_MOST_LINES, _LEAST_OF = 3, 0.01
+"""Lines that are named, and the share of what is attributed to their function."""
 
 
 @frozen
 class Sums:
     """The sums of a profile per function and per line.
 
-    Columns of both: `function file line standard`, and of each value of the profile three columns.
-    The line of a function is the one with most of what is attributed to it, else of what it and
-    its callees hold.
+    Columns of both: `function file line lines standard`, and of each value of the profile three
+    columns. The line of a function is the one with most of what is attributed to it, else of what
+    it and its callees hold; `lines` are all to which something is attributed, in this order.
     """
 
     by_function: pl.DataFrame
@@ -65,11 +67,20 @@ def sums(profile: Profile) -> Sums:
     weights = [kind + value for value in profile.values for kind in (ATTRIBUTED, CUM)]
     heaviest = by_line.sort(pl.col(weights).abs(), descending=True, maintain_order=True)
     flat = [column for column in columns if not column.startswith(CUM)]
+    # Small objects are many.
+    of_sizes = [value for value in profile.values if not value.endswith("_objects")]
+    sizes = [pl.col(ATTRIBUTED + value).abs() for value in of_sizes]
+    counts = pl.any_horizontal((size > 0) & (size >= _LEAST_OF * size.sum()) for size in sizes)
+    listed = pl.col("line").filter(counts).cast(pl.String)
+    more = pl.when(listed.len() > _MOST_LINES).then(pl.lit(", …")).otherwise(pl.lit(""))
     by_name = heaviest.group_by("name", maintain_order=True).agg(
-        pl.first("function", "file", "line", "standard"), pl.col(flat).sum()
+        pl.first("function", "file", "line", "standard"),
+        pl.col(flat).sum(),
+        lines=listed.head(_MOST_LINES).str.join(", ") + more,
     )
-    order = ["function", "file", "line", "standard", *columns]
+    order = ["function", "file", "line", "lines", "standard", *columns]
     by_function = by_name.join(of_name, on="name", maintain_order="left")
+    by_line = by_line.with_columns(lines=pl.col("line").cast(pl.String))
     return Sums(by_function.select(order), by_line.select(order))
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _NO_DATE = datetime(1, 1, 1, tzinfo=UTC)
 _RATE, _SHARE = "alloc_mib_per_s", "attributed_share"
-_KEY = ("function", "file", "line", "standard")
+_KEY = ("function", "file", "line", "lines", "standard")
 
 
 @frozen
@@ -114,9 +114,9 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         before: the sites of one heap profile (`schema.SITES`), with the `rate` of its sampling.
         after: those of another one, of the same program after a change.
 
-    Columns: `function file line`, `before`, `after` and `delta` in MiB/s, or as shares where a log
-    does not show both rates, and `significant`: the change is larger than the 95 % interval of the
-    sampling, in which one standard error of a size is the root of size × rate.
+    Columns: `function file line lines`, `before`, `after` and `delta` in MiB/s, or as shares where
+    a log does not show both rates, and `significant`: the change is larger than the 95 % interval
+    of the sampling, in which one standard error of a size is the root of size × rate.
     """
     both = [frame.filter(pl.col("attributed_alloc_bytes") > 0) for frame in (before, after)]
     unit = _RATE if all(frame[_RATE].count() for frame in both) else _SHARE
@@ -126,6 +126,7 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
             "function",
             "file",
             "line",
+            "lines",
             value=unit,
             error=pl.col(unit) * (pl.col("rate") / size).sqrt(),
         )
@@ -137,8 +138,10 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         joined.with_columns(value.fill_null(0.0), error.fill_null(0.0))
         .select(
             "function",
-            pl.coalesce("file_after", "file").alias("file"),
-            pl.coalesce("line_after", "line").alias("line"),
+            *(
+                pl.coalesce(f"{name}_after", name).alias(name)
+                for name in ("file", "line", "lines")
+            ),
             pl.col("value").alias("before"),
             pl.col("value_after").alias("after"),
             (pl.col("value_after") - pl.col("value")).alias("delta"),

@@ -422,8 +422,9 @@ def rise(report: Report) -> Iterator[str]:
     course, named = _course(memory), memory.needed_is or ""
     if course.startswith("rose") and (memory.needed_mib or 0.0) > LEAST_MIB:
         subject = named if named.startswith("the ") else f"the {named}"
-        span = f" in {duration(memory.elapsed_s)}" if memory.elapsed_s else ""
-        yield f"{subject[0].upper()}{subject[1:]} {course}{span}."
+        span = f"within {duration(memory.elapsed_s)}, " if memory.elapsed_s else ""
+        text = f"{span}{subject} {course}."
+        yield f"{text[0].upper()}{text[1:]}"
 
 
 _OF_GROWTH = {"live-heap-growth", "off-heap-growth"}
@@ -434,10 +435,12 @@ def _course(memory: Memory) -> str:
     first, last, most = memory.needed_first_mib, memory.needed_mib, memory.needed_max_mib
     step = memory.resolution_mib
     if memory.dumps > 1 and first is not None and last is not None and most is not None:
-        peak = f" ({rounded(most, step)} at most)" if most > max(first, last) else ""
-        if not first / _CHANGED < last < first * _CHANGED:
-            went = "rose" if last > first else "fell"
-            return f"{went} from {rounded(first, step)} to {rounded(last, step)}{peak}"
+        begin, peak, end = (rounded(size, step) for size in (first, most, last))
+        if begin != end and not first / _CHANGED < last < first * _CHANGED:
+            went = "rose" if begin != peak else "fell"
+            if begin != peak != end:
+                return f"{went} from {begin} to {peak}, and was {end} at the end"
+            return f"{went} from {begin} to {end}"
     return f"was {rounded(most or 0.0, step)}{' at most' if memory.dumps > 1 else ''}"
 
 

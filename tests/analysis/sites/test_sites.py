@@ -48,6 +48,20 @@ def test_inlined_functions_have_their_own_rows(run: Run) -> None:
     assert (encode["alloc_bytes"], encode["cum_alloc_bytes"]) == (0, 300 * MIB)
 
 
+def test_a_function_names_each_line_that_its_size_is_of() -> None:
+    from gctrace_analyzer.analysis.sites.functions import place
+    from gctrace_analyzer.analysis.sites.sums import sums
+    from gctrace_analyzer.ingest.profiles import proto
+
+    lines = {44: 17_500, 32: 3_100, 47: 50}
+    stacks = [
+        ([[("main.main", "main.go", line)]], [1, size, 0, 0]) for line, size in lines.items()
+    ]
+    rows = sums(proto.read([profile(stacks)], "heap.pb")).by_function
+    assert rows["attributed_alloc_bytes"].to_list() == [20_650]
+    assert place(rows.row(0, named=True)) == "main.main (main.go:44, 32)"
+
+
 def test_a_recursive_function_counts_once() -> None:
     stack = [MAIN, MAIN, RUNTIME]
     from gctrace_analyzer.analysis.sites.sums import sums
