@@ -59,7 +59,10 @@ _MAY_BE_KILLED = "GC040"
 _TOO_MANY_PROCS = frozenset(["GC012", "GC013"])
 """Findings that GOMAXPROCS is above the CPUs or the quota."""
 
-_STOPS = frozenset(["GC001", "GC009", "GC010", "GC043"])
+LONG_PAUSES = frozenset(["GC009", "GC010"])
+"""The findings that a phase of pauses is long."""
+
+_STOPS = LONG_PAUSES | {"GC001", "GC043"}
 """Findings that pauses may be the cause of, or that are the cause of long pauses."""
 
 

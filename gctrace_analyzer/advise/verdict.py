@@ -28,6 +28,7 @@ from gctrace_analyzer.advise.subject import (
     CURED_BY_SETTINGS,
     GROWS,
     KILLED,
+    LONG_PAUSES,
     advised_process,
     explained_kill,
     other_setting,
@@ -41,9 +42,12 @@ from gctrace_analyzer.analysis.settings.naming import setting_text
 from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import changes_at
 from gctrace_analyzer.frozen import Plain, frozen
+from gctrace_analyzer.ingest.sniff import is_toolchain_alone
 from gctrace_analyzer.units import duration_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gctrace_analyzer.advise.advice import Advice
     from gctrace_analyzer.analysis.analysis import Analysis
     from gctrace_analyzer.analysis.postmortem.post_mortems import PostMortem
@@ -85,11 +89,20 @@ class Verdict(Plain):
     start_s: float | None = None
 
 
+_OF_TOOLCHAIN = Verdict(
+    "info",
+    "The cycles are those of the Go toolchain (go, compile, link), not of a program.",
+    "Build the program first (`go build`), and run it alone.",
+)
+
+
 def verdict(analysis: Analysis, advice: Advice) -> Verdict | None:
     """Returns the verdict on a log; None if it has neither cycles nor findings."""
     result = _on_findings(analysis, advice)
     if result is None:
         return None
+    if result.finding != KILLED and is_toolchain_alone(analysis.log.notes):
+        return _OF_TOOLCHAIN
     result = replace(result, action=_with_sites(result, analysis.profiled))
     return (
         result if result.finding == KILLED else _with_present_setting(result, analysis, advice)
@@ -168,7 +181,8 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
     grown, find_growth = _growth(root, findings, advice)
     return Verdict(
         level,
-        f"{_of_several(root, analysis)}{grown}{root.headline} {too_large}".rstrip(),
+        f"{_of_several(root, analysis)}{grown}{root.headline} {too_large}".rstrip()
+        + "".join(_beside_pauses(root, analysis)),
         f"{find_growth}{_action(root, effects, advice)}".rstrip(),
         _changed(root, analysis) if late else "",
         root.id,
@@ -185,6 +199,14 @@ def _growth(root: Finding, findings: tuple[Finding, ...], advice: Advice) -> tup
             if each.id == GROWS and each.process == root.process:
                 return f"{other}{growth.text}. ", f"{check}{each.advice} "
     return other, check
+
+
+def _beside_pauses(root: Finding, analysis: Analysis) -> Iterator[str]:
+    """Yields what else is known where long pauses lead: what GC costs, and that the heap grows."""
+    if root.id in LONG_PAUSES:
+        yield from (f" {cost}." for cost in [*worst_costs(analysis)][:1] if cost[:2] == "GC")
+        grows = (finding for finding in analysis.findings if finding.id == GROWS)
+        yield from (f" {own.evidence}" for own in grows if own.process == root.process)
 
 
 def _of_several(root: Finding, analysis: Analysis) -> str:

@@ -287,7 +287,9 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
 _GO_COMMAND = re.compile(
     r"(?:^|[$#>%/✗✘➜❯»λ] *)((?:[A-Z][A-Z0-9_]*=\S+ +)*go (?:run|build|test)\b[^\n]{0,120})|"
     # The heading of a package in what the go command prints.
-    r"^(?:\W{1,3} ?)?# (command-line-arguments|testmain|[\w.~-]{1,99}(?:/[\w.~-]{1,99}){1,9})\s*$",
+    r"^(?:\W{1,3} ?)?# (command-line-arguments|testmain|[\w.~-]{1,99}(?:/[\w.~-]{1,99}){1,9}|"
+    # Those of the standard library have no slash, as other headings.
+    r"[a-z]\w{1,40}(?=[ \r]*\ngc 1 @))\s*$",
     re.MULTILINE,
 )
 
@@ -303,7 +305,10 @@ _NEXT_COMMAND = re.compile(r"&&|\|\||;")
 OF_TOOLCHAIN = "Cycles may be those of "
 """How the sentence of `of_toolchain` begins: whose cycles these are comes before other notes."""
 
-GO_COMMANDS = ("go run", "go build", "go test", "# command-line", "# testmain", "# github.com/")
+GO_COMMANDS = (
+    "go run", "go build", "go test", "# command-line", "# testmain", "# github.com/",
+    "# runtime", "# internal/", "# reflect", "# net", "# os",
+)  # fmt: skip
 """What a line has that shows the go command."""
 
 
@@ -332,6 +337,12 @@ def of_toolchain(text: str) -> str | None:
         f"{OF_TOOLCHAIN}{quoted}: go, compile and link print gctrace too. Build the "
         f"program first (`go {'test -c' if is_test else 'build'}`), and run it alone."
     )
+
+
+def is_toolchain_alone(notes: Iterable[str]) -> bool:
+    """Returns whether the go command only built, so that no cycle is of a program."""
+    own = [note for note in notes if note.startswith(OF_TOOLCHAIN)]
+    return bool(own) and not any("go run" in note or "go test" in note for note in own)
 
 
 _MOST_COMMANDS = 3

@@ -62,8 +62,8 @@ def test_long_pauses_do_not_hide_a_longer_one_of_the_start_up() -> None:
     lines[0] = lines[0].replace(": 0.02+5+", ": 120+5+")
     for number in range(300, 330):
         lines[number] = lines[number].replace("+5+0.02 ms clock", "+5+15 ms clock")
-    assert of("".join(lines)).sentence == (
-        "The pause after marking takes up to 15 ms. The longest of all pauses took 120 ms."
+    assert of("".join(lines)).sentence.startswith(
+        "The pause after marking takes up to 15 ms. The longest of all pauses took 120 ms. GC takes"
     )
 
 
@@ -389,3 +389,45 @@ def test_a_limit_that_fits_the_container_comes_before_a_larger_container() -> No
         "Raise GOMEMLIMIT to 230 MiB, the most that fits the container, or better to 267 MiB in a "
         "container of 297 MiB"
     )
+
+
+_BUILT = """\
+# runtime
+gc 1 @0.842s 8%: 3.2+464+0.23 ms clock, 6.4+0.32/203/224+0.46 ms cpu, 67->72->49 MB, 70 MB goal, 2 P
+# reflect
+gc 1 @1.232s 2%: 0.085+162+11 ms clock, 0.17+0/58/114+23 ms cpu, 67->69->19 MB, 70 MB goal, 2 P
+"""
+
+
+@pytest.mark.parametrize("text", [_BUILT, _BUILT.replace("# ", "")], ids=["built", "sections"])
+def test_what_the_go_command_prints_of_packages_is_no_program(text: str) -> None:
+    reached = read_text(text).report().verdict
+    assert reached is not None
+    assert ("those of the Go toolchain" in reached.sentence) is (text == _BUILT)
+
+
+def test_what_gc_took_since_the_start_of_a_busy_process_comes_first() -> None:
+    line = (
+        "gc 25915 @4.541s 12%: 0.01+0.05+0.002 ms clock, 0.1+0.02/0.1/0.1+0.02 ms cpu, "
+        "3->3->0 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 10 P\\n"
+    )
+    reached = read_text(line).report().verdict
+    assert reached is not None
+    assert reached.sentence.startswith(
+        "Since the start (4.5 s, 25,915 cycles), GC has taken 12 %"
+    )
+    assert "no problem" not in reached.sentence
+
+
+def test_growth_is_named_beside_long_pauses() -> None:
+    lines = "".join(
+        f"gc {n} @{0.5 * n:.3f}s 1%: {ms}+1+0.01 ms clock, {2 * ms}+0.1/1/0+0.02 ms cpu, "
+        f"{16 * n}->{16 * n + 1}->{8 * n} MB, {16 * n} MB goal, 0 MB stacks, 0 MB globals, 2 P\\n"
+        for n in range(1, 31)
+        for ms in ((60 if n > 10 else 0.1),)
+    )
+    reached = read_text(lines).report().verdict
+    assert reached is not None
+    assert reached.finding == "GC009"
+    assert "The live heap grew from" in reached.sentence
+    assert "of the CPU" in reached.sentence

@@ -349,7 +349,7 @@ def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
     mean_in_mark = max(mean_of(in_mark), LEAST_IN_MARK_MIB)
     procs = int(steady["procs"][-1] or 1)
     cpus = min(cpus or float(procs), float(procs))
-    quarter = max(len(steady) // 4, 1)
+    live_first, live_last = _drift(live + 0.5 - in_mark)
     mean_mark_ms = max(mean_of(mark_ms), 1e-3)
     assist_ms, background_ms, idle_ms = map(mean_of, (assist, background, idle))
     stw_ms = mean("stw_sweep_term_ms") + mean("stw_mark_term_ms")
@@ -385,8 +385,8 @@ def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
         period_variation=_spread(
             (starts_s[1:] - starts_s[:-1]) / at_least(numbers[1:] - numbers[:-1], 1), least=1e-6
         ),
-        true_live_first=median((live + 0.5 - in_mark).head(quarter)),
-        true_live_last=median((live + 0.5 - in_mark).tail(quarter)),
+        true_live_first=live_first,
+        true_live_last=live_last,
         no_room_share=no_room_share,
         trigger_share=trigger_share,
         runway=_runway(steady, in_mark, new_pacer=new_pacer),
@@ -488,6 +488,19 @@ def passed(value: float, ends: tuple[float, float]) -> float:
     """Returns how far a value has passed from the first end (0) to the second one (1)."""
     low, high = ends
     return min(max((value - low) / (high - low), 0.0), 1.0)
+
+
+def _drift(values: pl.Series) -> tuple[float, float]:
+    """Returns the medians of the first and the last quarter; twice that of all without a trend.
+
+    A heap that is filled and emptied again has quarters in no order.
+    """
+    quarter = max(len(values) // 4, 1)
+    medians = [median(values[at * quarter : (at + 1) * quarter]) for at in range(3)]
+    medians.append(median(values.tail(quarter)))
+    if medians in (sorted(medians), sorted(medians, reverse=True)):
+        return medians[0], medians[-1]
+    return (median(values),) * 2
 
 
 def _spread(values: pl.Series, least: float = 1.0) -> float:

@@ -305,7 +305,7 @@ def _change(
     if paired is not None:
         return _of_rounds(metric, change, was.value + metric.floor, paired)
     runs = (*before, *after)
-    if metric not in RESULTS and not all(run.long_enough for run in runs):
+    if metric not in (*RESULTS, *PER_RUN) and not all(run.long_enough for run in runs):
         return replace(change, no_verdict_because=FEW_CYCLES)
     known = [run.spread[metric.name] for run in runs if run.values[metric.name] is not None]
     if metric.noise is None or None in known:

@@ -32,7 +32,7 @@ from gctrace_analyzer.analysis.summary import too_coarse
 from gctrace_analyzer.ingest.rows import by_process, of_process
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
 
@@ -144,6 +144,7 @@ _OF_ONE_CYCLE: tuple[Rule[Any], ...] = (
 )
 """The rules whose evidence is a single pause, size or line."""
 
+_GROWTH = live_heap.live_heap_growth.id
 _PAUSES = (long_pauses.long_mark_termination.id, long_pauses.long_sweep_termination.id)
 _LIKE = dict.fromkeys(_PAUSES, _PAUSES[0])
 _COST = {each.id: position for position, each in enumerate(_MOST_COSTLY_FIRST)}
@@ -309,10 +310,11 @@ def _with_causes(findings: list[Finding]) -> list[Finding]:
 def _worst_first(findings: list[Finding]) -> list[Finding]:
     """Returns the findings, worst first and causes before their effects."""
     worst = _worst_effects(findings)
+    leaks = {leak.process for leak in findings if leak.id == _GROWTH and leak.needs_action}
     return sorted(
         findings,
         key=lambda finding: (
-            -max(_consequence(finding), worst.get(finding.id, 0)),
+            -max(_consequence(finding, leaks), worst.get(finding.id, 0)),
             finding.because_of is not None,
             _COST.get(_LIKE.get(finding.id, finding.id), len(_COST)),
             # Of the two pauses of a cycle, the longer one.
@@ -321,12 +323,13 @@ def _worst_first(findings: list[Finding]) -> list[Finding]:
     )
 
 
-def _consequence(finding: Finding) -> int:
-    """Returns the severity as a number; one or two long pauses do not come before other causes."""
-    if (
-        finding.id in _PAUSES
-        and finding.figures.get("long", math.inf) <= long_pauses.MOST_SINGLE
-    ):
+def _consequence(finding: Finding, leaks: Container[int | None]) -> int:
+    """Returns the severity as a number; one or two long pauses do not come before other causes.
+
+    A leak ends a process, and so comes before any pauses of its.
+    """
+    few = finding.figures.get("long", math.inf) <= long_pauses.MOST_SINGLE
+    if finding.id in _PAUSES and (few or finding.process in leaks):
         return min(SEVERITIES.index(finding.severity), SEVERITIES.index("warn"))
     return SEVERITIES.index(finding.severity)
 

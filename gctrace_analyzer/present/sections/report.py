@@ -196,29 +196,23 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
     if not report.analysis.summary.cycles:
         return
     refused = report.advice.baseline.refused or ""
-    # The verdict may say what to set or to record instead.
-    answers = ("raise gomemlimit", "record a longer log", *filter(None, (refused,)))
-    is_answered = any(text.casefold() in said.casefold() for text in answers)
+    # The verdict may say what to raise, or to record first.
+    is_raised = "raise gomemlimit" in said.casefold()
+    is_answered = is_raised or "record a longer log" in said.casefold()
     if not report.advice.is_available:
         sentence = Paragraphs([f"No setting can be predicted: {refused}."], indent=2)
         refusal: Document = [Gap(), Heading("Recommended settings"), sentence]
+        is_answered |= bool(refused) and refused.casefold() in said.casefold()
         yield Folded("Recommended settings", lambda: refusal, [] if is_answered else refusal)
         return
     ranked = report.advice.recommendations
     first = ranked.row(0, named=True)
     whole = partial(_setting_blocks, report, ranked, said)
-    # Whoever names the container asks what fits it.
-    is_asked = report.analysis.settings.value("container_limit_mib") is not None
-    if (
-        is_answered
-        and not first["now"]
-        and not (is_asked and answers[0] not in said.casefold())
-    ):
-        yield Folded("Recommended settings", whole)
-        return
     if first["now"] or is_answered:
         # What does not have to change needs one alternative and one reason.
-        yield Folded("Alternatives", whole, _setting_blocks(report, ranked.head(2), said, 1))
+        brief = _setting_blocks(report, ranked.head(2), said, 1)
+        is_said = is_raised and not first["now"]
+        yield Folded("Alternatives", whole, [] if is_said else brief)
         return
     yield from whole()
     pasted = manifests(to_set(first, report.advice.baseline)).items()

@@ -114,6 +114,28 @@ def test_goals_that_rise_while_memory_is_returned_are_a_limits() -> None:
     assert "until 14 s, the memory limit left hardly any room" in str(run.recommend())
 
 
+@pytest.mark.parametrize(
+    ("wait_s", "limit", "number"),
+    [(0.0, None, 2), (3.0, None, 1), (0.0, "200MiB", 1), (0.0, "130MiB", 2)],
+    ids=["jump", "wait", "stated", "disproved"],
+)
+def test_a_limits_goals_jump_after_a_wait_or_below_the_stated_one(
+    wait_s: float, limit: str | None, number: int
+) -> None:
+    """In a wait the scavenger returns what took from the goal; else SetMemoryLimit was called."""
+    lines = log_of(
+        60, live=lambda n: 85 + 7 * (n % 4), goal=lambda n: 112 if n <= 30 else 160,
+        start=lambda n: 108 if n <= 30 else 150, end=lambda n: 111 if n <= 30 else 158,
+    ).splitlines(keepends=True)  # fmt: skip
+    at = [float(line.split("@")[1].split("s")[0]) for line in lines]
+    text = "".join(
+        line.replace(f"@{start:.3f}s", f"@{start + (wait_s if n >= 30 else 0):.3f}s")
+        for n, (line, start) in enumerate(zip(lines, at, strict=True))
+    )
+    stated = f"$ GOGC=off GOMEMLIMIT={limit} ./lim\n" if limit else ""
+    assert len(regimes(stated + text)) == number
+
+
 def test_a_change_of_gogc_is_a_regime() -> None:
     text = log_of(90, goal=of_gogc((100, 30), (400, 30), (50, 30)), start=90)
     assert [gogc for gogc, _ in shown(text)] == [100, 400, 50]
