@@ -434,7 +434,9 @@ def test_a_limit_that_the_container_has_no_room_for_is_raised_together_with_it(
     (why,) = report.advice.recommendations.filter("now")["why"]
     assert why.endswith(f": {raising}, or reduce the live heap")
     assert report.verdict is not None
-    assert report.verdict.action.startswith(f"R{raising[1:]} (1.5 × the 145 MiB that ")
+    assert report.verdict.action.startswith(
+        f"R{raising[1:]} (1.5 × 145 MiB: 1.25 × the largest "
+    )
 
 
 def test_a_limit_that_is_called_tight_is_among_the_settings_that_are_weighed() -> None:

@@ -345,15 +345,13 @@ def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
     new_pacer = bool(steady["stacks_mib"].count())
     span = float(starts_s[-1] - starts_s[0])
     stacks = mean("stacks_mib")
-    stacks += 0.5 if stacks > 0.5 else 0.0
+    stacks += 0.5 * (stacks > 0.5)
     mean_in_mark = max(mean_of(in_mark), LEAST_IN_MARK_MIB)
     procs = int(steady["procs"][-1] or 1)
     cpus = min(cpus or float(procs), float(procs))
     live_first, live_last = _drift(live + 0.5 - in_mark)
-    mean_mark_ms = max(mean_of(mark_ms), 1e-3)
     assist_ms, background_ms, idle_ms = map(mean_of, (assist, background, idle))
     stw_ms = mean("stw_sweep_term_ms") + mean("stw_mark_term_ms")
-    stw_cpu_ms = mean("stw_sweep_term_cpu_ms") + mean("stw_mark_term_cpu_ms")
     return Load(
         cycles=len(steady),
         procs=procs,
@@ -364,12 +362,12 @@ def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
         alloc=(float(in_mark[:-1].sum()) + off_mib) / span,
         alloc_off=off_mib / off_s if off_s > 0 else 0.0,
         alloc_in=float(in_mark.sum()) / max(float(mark_ms.sum()), 1e-6) * 1000,
-        mark_ms=mean_mark_ms,
+        mark_ms=max(mean_of(mark_ms), 1e-3),
         assist_ms=assist_ms,
         background_ms=background_ms,
         idle_ms=idle_ms,
         stw_ms=stw_ms,
-        stw_cpu_ms=stw_cpu_ms,
+        stw_cpu_ms=mean("stw_sweep_term_cpu_ms") + mean("stw_mark_term_cpu_ms"),
         late_pauses=LatePauses.of(steady),
         stacks=stacks,
         roots=stacks + mean("globals_mib"),
@@ -491,16 +489,11 @@ def passed(value: float, ends: tuple[float, float]) -> float:
 
 
 def _drift(values: pl.Series) -> tuple[float, float]:
-    """Returns the medians of the first and the last quarter; twice that of all without a trend.
-
-    A heap that is filled and emptied again has quarters in no order.
-    """
+    """Returns the medians of the first and the last quarter if the quarters are in order."""
     quarter = max(len(values) // 4, 1)
-    medians = [median(values[at * quarter : (at + 1) * quarter]) for at in range(3)]
-    medians.append(median(values.tail(quarter)))
-    if medians in (sorted(medians), sorted(medians, reverse=True)):
-        return medians[0], medians[-1]
-    return (median(values),) * 2
+    medians = [median(values[at * quarter : (at + 1) * quarter]) for at in range(4)]
+    is_trend = medians in (sorted(medians), sorted(medians, reverse=True))
+    return medians[0], medians[-1 if is_trend and len(values) >= len(medians) else 0]
 
 
 def _spread(values: pl.Series, least: float = 1.0) -> float:

@@ -325,7 +325,7 @@ def test_a_tight_limit_leads_although_one_pause_was_long(tmp_path: Path) -> None
 
 
 def test_a_cause_is_as_bad_as_its_worst_effect() -> None:
-    """Growth into a limit is a warning, the thrashing that follows is bad, as a long pause is."""
+    """Growth into a limit is a warning, the thrashing that follows is bad; pauses come after."""
     found = [
         replace(finding("GC016", "bad"), explained_by=("GC021",)),
         replace(finding("GC001", "warn"), explained_by=("GC016",)),
@@ -333,7 +333,7 @@ def test_a_cause_is_as_bad_as_its_worst_effect() -> None:
         finding("GC021", "warn"),
     ]
     ordered = _worst_first(_with_causes(found))
-    assert [each.id for each in ordered] == ["GC021", "GC009", "GC016", "GC001"]
+    assert [each.id for each in ordered] == ["GC021", "GC016", "GC009", "GC001"]
 
 
 def test_a_cause_explains_findings_of_its_own_process_only() -> None:
