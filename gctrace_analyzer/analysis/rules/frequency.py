@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @rule(
     "GC002",
     "gc-always-on",
-    meaning="The program hardly ever runs without write barriers and mark assists.",
+    meaning="For most of the time the program runs with write barriers and mark assists.",
     condition="(pauses + concurrent marking) / time is over {t.active_warn:.0%}; bad over "
     "{t.active_bad:.0%}. Needs at least {t.short_log_cycles} cycles and {t.min_span_s:g} s.",
     advice=f"Use a recommended setting, or {ALLOCATE_LESS}.",

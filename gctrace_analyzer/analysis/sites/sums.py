@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.profiles.profile import Profile
 
 CUM, ATTRIBUTED = "cum_", "attributed_"
-_MOST_LINES, _LEAST_OF = 3, 0.01
+_MOST_LINES, _LEAST_OF = 1, 0.05
 """Lines that are named, and the share of what is attributed to their function."""
 
 

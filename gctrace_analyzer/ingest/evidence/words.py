@@ -36,7 +36,7 @@ COARSE = (
     "matches res|Checking any|peak: |"
     "OutOfMemory|Exited |code 137|status 137|ode: 137|Error 137|Killed|illed  |SIGKILL|by signal 9|"
     "zsh: killed|STOPPED |ovided container|received oom|"
-    "panic: |\\[running|"
+    "panic: |fatal error: |cannot allocate |cannot map p|cannot reserve a|\\[running|"
     "total:bytes|goal:bytes|live:bytes|allocs:bytes|total:gc-|PauseT|GCCPU|PauseN|"
     "HeapI|HeapO|HeapR|LastGC|OtherSys|MCache|MSpan|BySize"
 )

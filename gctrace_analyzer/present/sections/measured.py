@@ -75,7 +75,10 @@ def _sentence(pair: Pair, measurement: Measurement) -> str:
         text += f" in {_noun(decider.name)}{_price(pair)}"
     else:
         return f"{_undecided(pair, measurement)}."
-    return f"{text}{_promises(pair, decider.name)}."
+    runs = [run for run in measurement.runs if not run.warm_up and run.error is None]
+    disturbed = sum(run.disturbed for run in runs)
+    doubt = f"; other work disturbed {disturbed} of {count(len(runs), 'run')}"
+    return f"{text}{_promises(pair, decider.name)}{doubt * (2 * disturbed > len(runs))}."
 
 
 def _how_much(change: Change, metric: str) -> str:

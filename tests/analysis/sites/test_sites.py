@@ -59,7 +59,7 @@ def test_a_function_names_each_line_that_its_size_is_of() -> None:
     ]
     rows = sums(proto.read([profile(stacks)], "heap.pb")).by_function
     assert rows["attributed_alloc_bytes"].to_list() == [20_650]
-    assert place(rows.row(0, named=True)) == "main.main (main.go:44, 32)"
+    assert place(rows.row(0, named=True)) == "main.main (main.go:44, …)"
 
 
 def test_a_recursive_function_counts_once() -> None:

@@ -431,3 +431,17 @@ def test_the_first_growth_of_the_heap_is_the_start_of_the_program(text: str) -> 
     said = " ".join((*death.reading, *death.advice))
     # A process that has just started has few mappings.
     assert not any(word in said for word in ("GOMEMLIMIT", "gctrace", "max_map_count"))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "runtime: out of memory",
+        "runtime: cannot allocate memory",
+        "runtime: cannot map pages in arena address space",
+        "out of memory",
+    ],
+)
+def test_an_end_after_many_cycles_is_seen(error: str) -> None:
+    run = read_text(f"{log_of(200)}fatal error: {error}\n")
+    assert len(run.post_mortems()) == 1, "a log that is mostly gctrace has fatal errors, too"
