@@ -38,6 +38,7 @@ from gctrace_analyzer.advise.subject import (
 from gctrace_analyzer.advise.tight_limit import raising
 from gctrace_analyzer.analysis.printed_shares import costly_since_start
 from gctrace_analyzer.analysis.rules.finding import ALLOCATE_LESS, SEVERITIES, percent
+from gctrace_analyzer.analysis.rules.limit import EITHER
 from gctrace_analyzer.analysis.settings.naming import setting_text
 from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import changes_at
@@ -367,7 +368,7 @@ def _action(root: Finding, effects: list[Finding], advice: Advice) -> str:
     first = _advised(advice)
     if root.id == GROWS:
         return _about_leak(root, first, advice, thrashes="GC016" in {e.id for e in effects})
-    if root.id not in CURED_BY_SETTINGS:
+    if root.id not in CURED_BY_SETTINGS or root.advice == EITHER:
         return root.advice
     is_limit = root.id in _OF_LIMIT
     # No GOGC makes room under a limit.

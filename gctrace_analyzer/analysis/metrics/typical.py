@@ -115,7 +115,12 @@ def _samples(intervals: pl.DataFrame) -> pl.DataFrame:
     )
     return pl.concat(
         intervals.select(
-            live=pl.coalesce(f"live_row_mib{end}", "heap_live_mib"),
+            # What a cycle allocates is estimated for the whole interval, the goal is of its end.
+            live=pl.coalesce(
+                f"live_row_mib{end}",
+                pl.col(f"goal_mib{end}") - pl.col("heap_goal_mib") + pl.col("heap_live_mib"),
+                "heap_live_mib",
+            ),
             goal=f"goal_mib{end}",
             roots=pl.col(f"roots_mib{end}").fill_null(0),
             shows_gogc=shows_gogc,
@@ -126,11 +131,20 @@ def _samples(intervals: pl.DataFrame) -> pl.DataFrame:
 
 
 def _over_cycles(value: pl.Expr) -> pl.Expr:
-    """Returns the median over the cycles, as of a log; over the samples if none are counted."""
-    weight = pl.col("cycles").filter(value.is_not_null())
-    known = value.drop_nulls()
-    passed = weight.sort_by(known).cum_sum()
-    half = known.sort().filter(passed * 2 >= weight.sum()).first()
+    """Returns the median over the cycles, as of a log; over the samples if none are counted.
+
+    It lies between two samples as near to each as the cycles that the samples stand for say; of
+    samples that stand for as many, it is the usual median.
+    """
+    weight = pl.col("cycles").filter(value.is_not_null() & (pl.col("cycles") > 0))
+    known = value.filter(value.is_not_null() & (pl.col("cycles") > 0))
+    ordered, own = known.sort(), weight.sort_by(known)
+    # Negative before the middle.
+    place = own.cum_sum() - own / 2 - weight.sum() / 2
+    low, high = ordered.filter(place <= 0).last(), ordered.filter(place >= 0).first()
+    low_at, high_at = place.filter(place <= 0).last(), place.filter(place >= 0).first()
+    between = (low * high_at - high * low_at) / (high_at - low_at)
+    half = pl.when(high_at > low_at).then(between).otherwise(pl.coalesce(low, high))
     return pl.when(weight.sum() > 0).then(half).otherwise(value.median())
 
 

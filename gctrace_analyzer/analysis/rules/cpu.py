@@ -18,6 +18,7 @@ from gctrace_analyzer.analysis.rules.finding import (
     percent,
 )
 from gctrace_analyzer.analysis.rules.registry import rule
+from gctrace_analyzer.analysis.timeline.thrashing import low_gogc
 from gctrace_analyzer.ingest.rows import column_of, median, where
 from gctrace_analyzer.units import cores_text, cpus_text, duration_text, size_text
 
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     condition="GC CPU time (pauses, mark assists and background marking, without idle marking) "
     "is over {t.gc_cpu_warn:.0%} of CPUs × time; bad over {t.gc_cpu_bad:.0%}. Needs at least "
     "{t.min_cycles} cycles and {t.min_span_s:g} s. If pauses take over {t.stopped_gc_share:.0%} of "
-    "it, long pauses (GC009, GC010) are the cause.",
+    "it, long pauses (GC009, GC010) are the cause. If GOGC is unknown and a cycle allocates "
+    "less than {t.metrics_thrash_room_unknown:.0%} of the heap goal in metrics, a low GOGC or a "
+    "limit is.",
     advice=f"Use a recommended setting, or {ALLOCATE_LESS}.",
     needs="CPU times of at least {t.min_cycles} cycles over {t.min_span_s:g} s",
     contradicted_by="a lower GC share in the printed percentage, in GCCPUFraction or in "
@@ -56,7 +59,7 @@ def high_gc_cpu(facts: ProcessFacts) -> Iterator[Evidence]:
         {"gc_cpu_share": share, "gc_cpu_cores": facts.summary.gc_cpu_cores},
         examples=example_lines(facts.cycles, "gc_cpu_share"),
         headline=f"GC takes {of_cpu}{of_pauses or _why_often(facts)}.",
-        advice=f"{CHECK_CPUS}." if stopped else None,
+        advice=f"{CHECK_CPUS}." if stopped else _RAISE if _room(facts) else None,
         explained_by=(*high_gc_cpu.explained_by, "GC010", "GC009") if stopped else None,
     )
 
@@ -87,8 +90,24 @@ def _why_often(facts: ProcessFacts) -> str:
     s = facts.summary
     if s.alloc_mib_per_s is None or s.gc_per_s is None:
         return ""
+    if room := _room(facts):
+        why = f"which {low_gogc(room)}, or a memory limit, explains"
+        return f": a cycle allocates only {percent(room)} of the heap goal, {why}"
     allocates = f"the program allocates {size_text(s.alloc_mib_per_s)}/s"
     return f": {allocates}, and GC runs {often_text(s.gc_per_s)}"
+
+
+_RAISE = "Raise GOGC, or the memory limit if it has one."
+
+
+def _room(facts: ProcessFacts) -> float | None:
+    """Returns the share of the heap goal that a cycle allocates, if metrics show hardly any."""
+    s, goal = facts.summary, facts.summary.heap_goal_p50_mib
+    is_known = facts.cycle_pauses is None or facts.settings.value("gogc") is not None
+    if is_known or not goal or not s.gc_per_s or s.alloc_mib_per_s is None or s.forced_cycles:
+        return None
+    room = s.alloc_mib_per_s / s.gc_per_s / goal
+    return room if room < facts.thresholds.metrics_thrash_room_unknown else None
 
 
 @rule(

@@ -82,10 +82,12 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
             f"{text[0].lower()}{text[1:]}"
         )
     text += _above_limit(facts)
+    # Metrics without a limit show only how little room there is.
+    is_limit = facts.cycle_pauses is None or worst["limiter"] or len(facts.limited_cycles)
+    settings, advice = ("GOMEMLIMIT", None) if is_limit else ("GOMEMLIMIT or GOGC", EITHER)
     headline = (
-        f"GOMEMLIMIT is too low for the live heap{cost_of_thrashing(facts)}.{_since(facts)}"
+        f"{settings} is too low for the live heap{cost_of_thrashing(facts)}.{_since(facts)}"
     )
-    advice = None
     if (eased := limit_eased(facts.cycles, facts.thresholds)) is not None:
         until = duration_text(eased.until_s)
         headline = f"Until {until}, GOMEMLIMIT was too low for the live heap. {eased}"
@@ -103,6 +105,12 @@ def limit_thrash(facts: ProcessFacts) -> Iterator[Evidence]:
             facts, (_TIGHT,) if _thrashed_in_passing(facts) and eased is None else ()
         ),
     )
+
+
+EITHER = (
+    "See which of the two is set for the process (`tr '\\0' '\\n' < /proc/PID/environ`), and raise "
+    "it, or keep less in memory."
+)
 
 
 def _since(facts: ProcessFacts) -> str:

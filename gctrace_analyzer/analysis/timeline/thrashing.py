@@ -162,10 +162,14 @@ def _between_dumps(part: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
         own = part.filter(_window(t).is_between(rows["window"][0], rows["window"][-1]))
         spent = costs(own)
         state = "certain" if acted else "unlikely" if known else None
+        is_limit = acted or rows["limit"].count() > 0
+        cause = (
+            "the memory limit" if is_limit else f"a memory limit, or {low_gogc(room or 0.0)},"
+        )
         reason = (
             f"A cycle allocates only {100 * (room or 0):.0f} % of the heap goal before "
-            f"the next one starts ({spent['gc_per_s'] or 0:.1f} cycles per second): the "
-            "memory limit leaves hardly any room above the live heap"
+            f"the next one starts ({spent['gc_per_s'] or 0:.1f} cycles per second): {cause} "
+            "leaves hardly any room above the live heap"
         )
         reason += limiter.IN_WORDS[state or "unlikely"]
         yield episode(
@@ -177,6 +181,21 @@ def _between_dumps(part: pl.DataFrame, t: Thresholds) -> Iterator[Row]:
             effective_gogc_p50=gogc,
             limiter=state,
         )
+
+
+def low_gogc(room: float) -> str:
+    """Returns the GOGC under which a cycle allocates so small a share of the heap goal.
+
+    A cycle starts at 0.7 of the way from the live heap to the goal, or later (mgcpacer.go).
+
+    >>> low_gogc(0.05)
+    'a GOGC of 8 or less'
+    """
+    way = min(room / _TRIGGER, 0.5)
+    return f"a GOGC of {100 * way / (1 - way):.0f} or less"
+
+
+_TRIGGER = 0.7
 
 
 def _window(t: Thresholds) -> pl.Expr:

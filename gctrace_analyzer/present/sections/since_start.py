@@ -144,7 +144,8 @@ def _pauses_since_start(row: Mapping[str, Any]) -> str:
     it = "it" if text else "the program"
     middle, shortest = row["stw_p50_ms"], row["stw_min_ms"]
     others = [
-        *([] if middle is None else [f"median {_pause(middle)}"]),
+        # Of two pauses, quantiles have the longer one as the median.
+        *([] if middle is None or cycles == 2 else [f"median {_pause(middle)}"]),
         *([] if shortest is None else [f"shortest {_pause(shortest)}"]),
     ]
     rest = f" ({', '.join(others)})" if others else ""

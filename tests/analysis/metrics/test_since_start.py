@@ -230,3 +230,17 @@ def test_totals_do_not_add_the_time_before_the_first_dump() -> None:
     assert run.intervals["since_start"].to_list() == [True, False]
     assert run.intervals["gc_cycles"].to_list() == [50, 10]
     assert (run.summary().window, run.summary().cycles) == ("log", 10)
+
+
+def test_two_pauses_have_no_median_beside_their_mean() -> None:
+    names = {
+        "_sum": 0.32e-3,
+        "_count": 2,
+        '{quantile="0"}': 0.03e-3,
+        '{quantile="0.5"}': 0.29e-3,
+    }
+    names['{quantile="1"}'] = 0.29e-3
+    lines = [f"go_gc_duration_seconds{name} {value}" for name, value in names.items()]
+    said = " ".join(str(read_text("\n".join(lines) + "\n").summary()).split())
+    assert "0.160 ms on average" in said
+    assert "median" not in said

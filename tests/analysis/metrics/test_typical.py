@@ -136,16 +136,19 @@ def test_the_longest_pause_is_known_if_every_interval_has_one(
 def test_the_sizes_of_the_heap_by_hand() -> None:
     found = summary_of(
         {"goal_mib": 150.0, "live_row_mib": 70.0, "live_row_mib_before": 50.0},
-        {"goal_mib": 150.0, "goal_mib_before": 300.0, "heap_live_mib": 90.0, "gc_cycles": 3},
-    )
-    assert (found.live_heap_max_mib, found.heap_peak_mib) == (90, 300)
+        {
+            "goal_mib": 150.0, "goal_mib_before": 300.0, "heap_goal_mib": 225.0,
+            "heap_live_mib": 110.0, "gc_cycles": 3,
+        },
+    )  # fmt: skip
+    assert (found.live_heap_max_mib, found.heap_peak_mib) == (110, 300)
     # 10 cycles at goals of 150 and 100 MiB: 4 and 6 of them; 3 at 150 and 300 MiB: 2 and 1.
-    # By goal: 6 at 100, 4 and 2 at 150, 1 at 300. Half are 6.5.
-    assert found.heap_goal_p50_mib == 150
-    # By live heap: 6 at 50, 4 at 70, 3 at 90
-    assert found.live_heap_p50_mib == 70
-    # By GOGC: 2 at 66.7, 6 at 100, 4 at 114.3, 1 at 233.3
-    assert found.effective_gogc_p50 == pytest.approx(100)
+    # By goal: 6 at 100, 4 and 2 at 150, 1 at 300. Half are 6.5, the middles of the first at 3 and 8.
+    assert found.heap_goal_p50_mib == pytest.approx(100 + 50 * 3.5 / 5)
+    # By live heap: 2 at 35, 6 at 50, 4 at 70, 1 at 185
+    assert found.live_heap_p50_mib == pytest.approx(50 + 20 * 1.5 / 5)
+    # By GOGC: 1 at 62.2, 6 at 100, 4 at 114.3, 2 at 328.6
+    assert found.effective_gogc_p50 == pytest.approx(100 + 14.2857 * 2.5 / 5)
     with_roots = summary_of({"roots_mib": 20.0, "roots_mib_before": 20.0})
     assert with_roots.effective_gogc_p50 == pytest.approx(100 * 20 / 100)
 
@@ -243,3 +246,18 @@ def test_one_dump_says_nothing() -> None:
         assert found.warnings[0].startswith("There is only one dump of each process")
         assert found.warnings[1:] == ("a note",)
         assert (found.cycles, found.gc_per_s, found.gc_cpu_share) == (0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("goals", "cycles", "median"),
+    [
+        ((60.0, 80.0), (1, 1), 70.0),
+        ((60.0, 80.0), (3, 1), 65.0),
+        ((9.0, 3.0, 5.0), (2, 2, 2), 5.0),
+    ],
+)
+def test_the_median_over_cycles_lies_between_two_samples(
+    goals: tuple[float, ...], cycles: tuple[int, ...], median: float
+) -> None:
+    rows = pl.DataFrame({"goal": goals, "cycles": cycles})
+    assert rows.select(typical._over_cycles(pl.col("goal"))).item() == pytest.approx(median)

@@ -54,6 +54,35 @@ def test_hardly_any_room_under_the_limit_is_thrashing(tmp_path: Path) -> None:
     assert row["reason"].startswith("A cycle allocates only 5 % of the heap goal")
 
 
+@pytest.mark.parametrize(
+    ("heap_mib", "says"),
+    [
+        (67, "GOMEMLIMIT or GOGC is too low for the live heap: GC takes 30 % of the CPU."),
+        (
+            64,
+            "GC takes 30 % of the CPU: a cycle allocates only 4.5 % of the heap goal, which a GOGC",
+        ),
+    ],
+)
+def test_hardly_any_room_without_a_known_limit_may_be_a_low_gogc(
+    tmp_path: Path, heap_mib: int, says: str
+) -> None:
+    metrics = at_limit(
+        0,
+        go_memstats_heap_alloc_bytes=(heap_mib * MIB, 0),
+        go_cpu_classes_total_cpu_seconds_total=(1000.0, 2.0),
+        go_cpu_classes_gc_total_cpu_seconds_total=(50.0, 0.6),
+        go_cpu_classes_gc_mark_idle_cpu_seconds_total=(5.0, 0.0),
+        go_cpu_classes_idle_cpu_seconds_total=(5.0, 0.0),
+    )
+    unknown = {name: each for name, each in metrics.items() if not name.startswith("go_gc_go")}
+    verdict = scraped(tmp_path, **unknown).report().verdict
+    assert verdict is not None
+    assert verdict.sentence.startswith(says)
+    assert "GOMEMLIMIT to at least" not in verdict.action
+    assert "raise it" in verdict.action or verdict.action.startswith("Raise GOGC")
+
+
 def test_a_limit_far_above_the_goal_is_no_reason_to_thrash(tmp_path: Path) -> None:
     # A low GOGC, or a cache that is dropped by calls of runtime.GC, has as little room.
     assert scraped(tmp_path, **at_limit(500)).episodes().is_empty()
