@@ -244,7 +244,8 @@ def condition(text: str, figures: Sequence[str], *, changes: bool = False) -> Co
     match = _FIGURE.fullmatch(text)
     if match is None:
         example = "a condition such as gc_cpu_share>10%, stw_p99_ms>2 or finding:bad"
-        raise _bad_condition(text, example + (" or gc_cpu_share>+10%" if changes else ""))
+        meant = f"finding:{rule.name}" if (rule := find_rule(text)) else None
+        raise _bad_condition(text, example + " or gc_cpu_share>+10%" * changes, meant)
     figure, comparison, sign, number, unit = match.groups()
     _require_known(figure, figures)
     is_change = changes and bool(sign)

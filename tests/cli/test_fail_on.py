@@ -79,6 +79,8 @@ def test_a_check_that_could_never_fail_is_wrong_usage(
 def test_an_unknown_figure_is_reported_with_the_known_ones(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    assert main([STEADY, "--fail-on", "limit-thrash"]) == 2
+    assert "Did you mean finding:limit-thrash?" in capsys.readouterr().err
     assert main([STEADY, "--fail-on", "gc_cpu>10%"]) == 2
     assert "gc_cpu_share" in capsys.readouterr().err
     assert main(["compare", STEADY, DOUBLED, "--fail-on", "heap_peak>+10%"]) == 2

@@ -10,6 +10,7 @@ import pytest
 import gctrace_analyzer as gca
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import memories
+from gctrace_analyzer.testing import read_text
 from gctrace_analyzer.units import MIB
 from tests.helpers.logs import logfile
 
@@ -179,3 +180,15 @@ def test_a_pool_is_what_the_program_keeps() -> None:
     assert (found.needed_mib, found.needed_max_mib) == (15, 20)
     assert found.needed_is == "the program's own buffers"
     assert (found.alloc_mib, found.fragmentation_mib) == (32, 0)
+
+
+def test_a_dump_with_more_heap_than_was_resident_is_not_the_cause() -> None:
+    kill = (
+        "Memory cgroup out of memory: Killed process 4242 (leak) total-vm:1258292kB, "
+        "anon-rss:258048kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:1kB oom_score_adj:0\n"
+    )
+    dump = "Alloc = 420 MiB\tTotalAlloc = 900 MiB\tSys = 496 MiB\tNumGC = 30\n"
+    reached = read_text(f"{dump}{kill}").report().verdict
+    assert reached is not None
+    assert "more than the 252 MiB resident" in reached.sentence
+    assert "the cause" not in reached.sentence
