@@ -306,6 +306,15 @@ def size_text(size_mib: float) -> str:
     return f"{digits(size_mib, significant)} MiB"
 
 
+def times_text(count: int) -> str:
+    """Returns how often something happened, in words.
+
+    >>> times_text(1), times_text(1204)
+    ('once', '1,204 times')
+    """
+    return "once" if count == 1 else f"{count:,} times"
+
+
 def between_text(low: str, high: str) -> str:
     """Formats a range of two formatted values, with their unit only once.
 

@@ -194,6 +194,38 @@ def test_what_the_scavenger_returned_is_said(line: str, said: str) -> None:
     assert ("Go 1.12 to 1.15" in text, "five minutes" in text) == (False, "scvg12" in line)
 
 
+SCVG = "inuse: 3, idle: 59, sys: 63, released: 59, consumed: 4 (MB)"
+RESTARTED = LINES["gc16"].replace("gc 4 @0.092s", "gc 1 @0.001s")
+SCAV = "scav 2 0 KiB work, 2048 KiB total, 77% util"
+
+
+@pytest.mark.parametrize(
+    ("line", "forced", "when", "is_madv"),
+    [
+        (f"{LINES['gc16']}\nscvg: {SCVG}", "", "(after gc 4 at 92 ms)", True),
+        (f"{LINES['gc16']}\nforced scvg: {SCVG}", "was called once", "after gc 4", True),
+        # The cycles show Go 1.18 or later, and a line of the scavenger 1.20 or earlier.
+        (f"{LINES['gc18']}\n{SCAV}", "", "line, after gc 1 at 4.0 ms)", False),
+        (f"{LINES['gc18']}\n{SCAV} (forced)", "was called once", "after gc 1", False),
+        (
+            f"scvg-1: 3 MB released\nscvg-1: {SCVG}\n" * 2,
+            "was called 2 times",
+            "line: of",
+            True,
+        ),
+        (f"{LINES['gc16']}\nscvg1: {SCVG}\n{RESTARTED}", "", "(process 0, after gc 4", True),
+    ],
+)
+def test_a_line_of_the_scavenger_shows_when_it_was_and_who_forced_it(
+    line: str, forced: str, when: str, *, is_madv: bool
+) -> None:
+    text = " ".join(memory_sentences(read_text(f"{line}\n").report()))
+    assert when in text, text
+    assert forced in text
+    assert ("FreeOSMemory" in text) == bool(forced)
+    assert ("Go 1.12 to 1.15" in text) == is_madv
+
+
 def test_parts_larger_than_resident_memory_are_no_parts_of_it() -> None:
     dump = '{{"heap_inuse_mib": 423, "heap_alloc_mib": 422, "num_gc": 3, "rss_mib": {}}}\n'
     for rss, is_split in ((414, False), (600, True)):

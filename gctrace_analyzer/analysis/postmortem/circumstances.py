@@ -20,7 +20,7 @@ from gctrace_analyzer.ingest.evidence.message import (
     UNUSABLE_ADDRESS,
 )
 from gctrace_analyzer.ingest.evidence.wordings import SUPERVISORS, THRESHOLD_KILLERS
-from gctrace_analyzer.units import MIB, duration_text, size_text
+from gctrace_analyzer.units import MIB, duration_text, size_text, times_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -283,7 +283,7 @@ def restarted(number: int, within_s: float | None) -> str:
     >>> restarted(17, 11400.0), restarted(1, None)
     ('restarted 17 times within 3h 10m (every 11m 10s on average)', 'restarted once')
     """
-    often = "once" if number == 1 else f"{number:,} times"
+    often = times_text(number)
     within = f" within {duration_text(within_s)}" if within_s else ""
     mean = f" (every {duration_text(within_s / number)} on average)" if within_s else ""
     return f"restarted {often}{within}{mean if number > 1 else ''}"

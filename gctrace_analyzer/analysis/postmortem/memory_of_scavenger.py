@@ -20,6 +20,17 @@ def last_scavenge(tables: Mapping[str, pl.DataFrame]) -> Row | None:
     return None if known.is_empty() else known.row(-1, named=True)
 
 
+def calls_of_free_os_memory(scavenges: pl.DataFrame) -> dict[int | None, int]:
+    """Returns how often each process called debug.FreeOSMemory, as its scavenger printed.
+
+    Nothing else forces the scavenger, whose lines have the number -1 up to Go 1.12.
+    """
+    is_call = pl.col("forced").fill_null(value=False) | pl.col("scavenge_num").eq_missing(-1)
+    # There is another line for each call that returned memory.
+    calls = scavenges.drop_nulls("released_total_kib").filter(is_call)
+    return dict(calls.group_by("process").len().iter_rows())
+
+
 def idle_kept_mib(scavenge: Row) -> float:
     """Returns the idle memory that is not returned, in MiB, of a line with all sizes."""
     kept: float = scavenge["idle_mib"] - scavenge["released_total_kib"] / 1024

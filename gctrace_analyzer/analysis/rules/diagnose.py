@@ -165,6 +165,7 @@ def diagnose(
     pauses_of: Callable[[int], CyclePauses | None],
     rules: Sequence[Rule[ProcessFacts]] = PROCESS_RULES,
     is_benchmark: bool = False,
+    freed: Mapping[int | None, int] | None = None,
 ) -> list[Finding]:
     """Returns every finding, the worst first and causes before their effects.
 
@@ -182,6 +183,7 @@ def diagnose(
         pauses_of: returns what metrics show of the pauses of a process.
         rules: the rules about one process that the input has evidence for.
         is_benchmark: whether the log has results of benchmarks.
+        freed: calls of debug.FreeOSMemory by process.
     """
     rows = {row["process"]: row for row in processes.iter_rows(named=True)}
     findings: list[Finding] = []
@@ -195,11 +197,12 @@ def diagnose(
             thresholds=thresholds,
             settings=settings,
             missing_cycles=rows.get(process, {}).get("missing_cycles", 0),
-            go_versions=_go_versions(settings, rows.get(process, {})),
+            go_versions=possible_releases(settings, rows.get(process, {})),
             growth=growth_of(process),
             regimes=regimes_of(process),
             cycle_pauses=pauses_of(process),
             is_benchmark=is_benchmark,
+            freed=(freed or {}).get(process, 0),
         )
         findings += _of_process(facts, rules)
     findings = _without_short_starts(findings, processes=len(summaries))
@@ -215,7 +218,7 @@ def diagnose(
     return _worst_first(_merge_processes(_with_causes(findings), sizes))
 
 
-def _go_versions(
+def possible_releases(
     settings: Settings, process: Mapping[str, Any]
 ) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
     """Returns the oldest and the newest Go release that a process may have been built with."""
@@ -228,7 +231,7 @@ def _newest_go(
     settings: Settings, processes: Iterable[Mapping[str, Any]]
 ) -> tuple[int, int] | None:
     """Returns the newest Go release that any of the processes may have; None: any release."""
-    newest = [_go_versions(settings, process)[1] for process in processes]
+    newest = [possible_releases(settings, process)[1] for process in processes]
     known = [version for version in newest if version is not None]
     return max(known) if known and len(known) == len(newest) else None
 

@@ -67,6 +67,7 @@ class ProcessFacts:
         regimes: the settings it ran under, in the order of time; none of metrics.
         cycle_pauses: what metrics show of the pauses, which are not in their `cycles`.
         is_benchmark: whether the log has results of benchmarks.
+        freed: calls of debug.FreeOSMemory, by the lines of the scavenger.
     """
 
     process: int
@@ -82,6 +83,7 @@ class ProcessFacts:
     regimes: tuple[Regime, ...] = ()
     cycle_pauses: CyclePauses | None = None
     is_benchmark: bool = False
+    freed: int = 0
 
     @cached_property
     def new_pacer(self) -> bool:

@@ -19,7 +19,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.ingest.rows import since
-from gctrace_analyzer.units import duration_text
+from gctrace_analyzer.units import duration_text, times_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,16 +95,21 @@ _FORCED_COST = 0.2
 """Share of the GC CPU time. With less, forced cycles do not explain what GC costs."""
 
 
+_WHO_FORCES = (
+    "Find who forces them: calls to `runtime.GC` or `debug.FreeOSMemory`, or heap profiles "
+    "that are fetched with `/debug/pprof/heap?gc=1`."
+)
+
+
 @rule(
     "GC024",
     "forced-gc",
     meaning="The program forces GC, so GC runs when the pacer would not have started it.",
     condition="Over {t.forced_share:.0%} of the cycles, and at least {t.forced_min_cycles}, "
-    f"are forced. Only a note if these take less than {_FORCED_COST:.0%} of the GC CPU time, or "
-    "if the log has benchmark results: package testing forces GC before each run. It costs "
-    "little if GC takes less than {t.gc_cpu_little:.0%} of the CPU.",
-    advice="Find who forces them: calls to `runtime.GC` or `debug.FreeOSMemory`, or heap profiles "
-    "that are fetched with `/debug/pprof/heap?gc=1`.",
+    f"are forced, or all. Only a note if these take less than {_FORCED_COST:.0%} of the GC CPU "
+    "time, if they are fewer, or if the log has benchmark results: package testing forces GC "
+    "before each run. It costs little if GC takes less than {t.gc_cpu_little:.0%} of the CPU.",
+    advice=_WHO_FORCES,
     needs="cycles that are marked as forced",
     contradicted_by="none: the runtime marks them",
     source="each forced cycle is a full collection beyond what the pacer planned",
@@ -113,7 +118,8 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the share of forced cycles."""
     t, summary = facts.thresholds, facts.summary
     forced, cpu = summary.forced_cycles, summary.gc_cpu_share
-    if forced >= t.forced_min_cycles and forced > t.forced_share * summary.cycles:
+    is_much = forced >= t.forced_min_cycles and forced > t.forced_share * summary.cycles
+    if is_much or 0 < forced == summary.cycles:
         cost = facts.cost_share(facts.cycles["forced"])
         little = cost is not None and cost < _FORCED_COST
         so = ", so it costs little" * ((cpu or 0.0) < t.gc_cpu_little)
@@ -126,15 +132,23 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
             )
             yield Evidence("info", text, {"forced_cycles": forced}, advice="No action needed.")
             return
+        who, advice = "`runtime.GC`, `debug.FreeOSMemory` or `/debug/pprof/heap?gc=1`", None
+        if facts.freed:
+            who = f"`debug.FreeOSMemory` was called {times_text(facts.freed)}"
+            # Before Go 1.20, the cycle that a call waited for is marked, too.
+            others = forced > facts.freed * (2 if facts.may_be_before(1, 20) else 1)
+            find = f" {_WHO_FORCES.replace('them', 'the others')}" * others
+            advice = f"Call `debug.FreeOSMemory` less often: each call forces a cycle.{find}"
         yield Evidence(
-            "info" if little else "warn",
+            "warn" if is_much and not little else "info",
             # Go 1.9 to 1.19 may also mark the cycle that a call waits for.
-            f"{forced:,} of {cycles_text(summary.cycles)} are marked as forced (`runtime.GC`, "
-            f"`debug.FreeOSMemory` or `/debug/pprof/heap?gc=1`).{only}",
+            f"{forced:,} of {cycles_text(summary.cycles)} {'are' if forced > 1 else 'is'} marked "
+            f"as forced ({who}).{only}",
             {"forced_cycles": forced},
             headline=f"The program forces GC: {forced:,} of {cycles_text(summary.cycles)} are "
             f"marked as forced{takes}.",
             examples=example_lines(facts.cycles.filter(pl.col("forced"))),
+            advice=advice,
         )
 
 

@@ -31,6 +31,20 @@ def may_limit(version: str | None) -> bool:
     return known is None or known >= (1, 19)
 
 
+_MADV_FREE = (1, 12), (1, 15)
+"""The releases that return memory with MADV_FREE."""
+
+
+def may_use_madv_free(oldest: tuple[int, int] | None, newest: tuple[int, int] | None) -> bool:
+    """Returns whether a range of releases has some that return memory with MADV_FREE.
+
+    >>> may_use_madv_free((1, 6), (1, 17)), may_use_madv_free((1, 18), None)
+    (True, False)
+    """
+    first, last = _MADV_FREE
+    return (oldest or first) <= last and (newest or last) >= first
+
+
 def keeps_returned(version: str | None) -> bool | None:
     """Returns whether memory that Go returned may still be resident; None if that is unknown.
 
@@ -42,7 +56,7 @@ def keeps_returned(version: str | None) -> bool | None:
     known = go_version(version)
     if known is None or (known >= (1, 12) and str(version).startswith("<")):
         return None
-    return (1, 12) <= known < (1, 16)
+    return may_use_madv_free(known, known)
 
 
 _SINCE_RUNTIME_METRICS = (

@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import programs
 from gctrace_analyzer.analysis.postmortem.memory_of_scavenger import (
+    calls_of_free_os_memory,
     idle_kept_mib,
     last_scavenge,
 )
-from gctrace_analyzer.analysis.settings.releases import may_keep_returned, may_limit
-from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
-from gctrace_analyzer.ingest.rows import distinct
+from gctrace_analyzer.analysis.rules.diagnose import possible_releases
+from gctrace_analyzer.analysis.settings.releases import (
+    may_keep_returned,
+    may_limit,
+    may_use_madv_free,
+)
+from gctrace_analyzer.ingest.processes import go_versions
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
     is_rounded,
@@ -22,7 +27,7 @@ from gctrace_analyzer.present.format import (
     share,
     shares_between,
 )
-from gctrace_analyzer.units import MIB
+from gctrace_analyzer.units import MIB, times_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -82,9 +87,6 @@ _HEAD = {"of RSS": "of {} RSS", "of Go": "of Go's {}", "of heap": "of {} heap"}
 """The heading of the shares, by what they are shares of."""
 
 _MOST_SENTENCES = 3
-
-_MAY_BE_MADV_FREE = ("scvg", "scav14")
-"""The formats of scavenger lines that Go 1.12 to 1.15 print."""
 
 _SMALL = 0.01
 """Share. Smaller parts are left out."""
@@ -188,7 +190,7 @@ def memory_sentences(report: Report) -> Iterator[str]:
         if mib(size) not in said
     ]
     yield from (text for _, text in sorted(sentences, reverse=True)[:_MOST_SENTENCES])
-    yield from of_scavenger(report.analysis.tables)
+    yield from of_scavenger(report)
 
 
 def _not_heap(row: Mapping[str, int | None]) -> Iterator[tuple[float, str]]:
@@ -333,10 +335,11 @@ def shows_scavenger(tables: Mapping[str, pl.DataFrame]) -> bool:
     return bool(last["idle_mib"] > max(LEAST_MIB, MUCH * last["sys_mib"]))
 
 
-def of_scavenger(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
+def of_scavenger(report: Report) -> Iterator[str]:
     """Yields how much memory is idle and how much of it was returned, by the last such line."""
-    if (last := last_scavenge(tables)) is None:
+    if (last := last_scavenge(report.analysis.tables)) is None:
         return
+    when = _when(last, report)
     returned = mib(last["released_total_kib"] / 1024)
     if last["idle_mib"] is not None and last["sys_mib"] is not None:
         kept = idle_kept_mib(last)
@@ -345,21 +348,41 @@ def of_scavenger(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
             "all of it at once; until then it counts as resident."
         )
         yield (
-            f"The scavenger's last line: of {mib(last['sys_mib'])} from the OS, {mib(kept)} are "
-            f"idle and kept, and {returned} are returned.{later if kept > LEAST_MIB else ''}"
+            f"The scavenger's last line{when and f' ({when})'}: of {mib(last['sys_mib'])} from the "
+            f"OS, {mib(kept)} are idle and kept, and {returned} are returned."
+            f"{later if kept > LEAST_MIB and last['format'] == 'scvg' else ''}"
         )
     else:
         used = last["heap_in_use_pct"]
         rest = "" if used is None else f", and {used} % of what is kept is in use"
-        yield f"{returned} of the heap are returned to the OS{rest} (last scavenger line)."
-    if last["released_total_kib"] and _may_be_madv_free(last, tables["cycles"]):
+        line = ", ".join(filter(None, ("last scavenger line", when)))
+        yield f"{returned} of the heap are returned to the OS{rest} ({line})."
+    if calls := sum(calls_of_free_os_memory(report.analysis.tables["scavenges"]).values()):
+        yield f"debug.FreeOSMemory was called {times_text(calls)}."
+    if last["released_total_kib"] and _may_be_madv_free(last, report):
         yield (
             "With Go 1.12 to 1.15, returned memory may count as resident until the host needs it "
             "(GODEBUG=madvdontneed=1 changes that)."
         )
 
 
-def _may_be_madv_free(scavenge: Row, cycles: pl.DataFrame) -> bool:
+def _when(scavenge: Row, report: Report) -> str:
+    """Returns after which cycle a line was printed, and of which process if there are several."""
+    process, gc_num = scavenge["process"], scavenge["after_gc"]
+    if process is None or not gc_num:
+        return ""
+    cycles = report.analysis.tables["cycles"].filter(process=process, gc_num=gc_num)
+    of = f"process {process}, " * (len(report.analysis.tables["processes"]) > 1)
+    begin_s = next(iter(cycles["start_s"]), None)
+    at = "" if begin_s is None else f" at {report.moment(process, begin_s)}"
+    return f"{of}after gc {gc_num}{at}"
+
+
+def _may_be_madv_free(scavenge: Row, report: Report) -> bool:
     """Returns whether memory that such a program returns may stay resident."""
-    older = not distinct(cycles, "format").isdisjoint(shapes_before("1.12"))
-    return str(scavenge["format"]) in _MAY_BE_MADV_FREE and not older
+    rows = report.analysis.tables["processes"].iter_rows(named=True)
+    own = next((row for row in rows if row["process"] == scavenge["process"]), None)
+    if own is None:
+        low, high = go_versions([scavenge["format"]])
+        own = {"go_version_min": low, "go_version_max": high}
+    return may_use_madv_free(*possible_releases(report.analysis.settings, own))

@@ -134,7 +134,7 @@ def no_verdict(report: Report) -> tuple[str, str]:
             f"The input has {count(runs, 'run')} of benchmarks, and no gctrace.",
             _OF_BENCHMARKS,
         )
-    if returned := " ".join(of_scavenger(tables)):
+    if returned := " ".join(of_scavenger(report)):
         return f"The input does not show what GC costs. {returned}", _RECORD
     log = report.analysis.log
     if log.notes and all(source.found.keys() == {"notes"} for source in log.sources):

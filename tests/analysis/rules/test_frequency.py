@@ -68,6 +68,32 @@ def test_a_few_forced_cycles_are_no_finding() -> None:
     assert not matches(frequency.forced_gc, facts_of(text))
 
 
+def test_the_only_cycle_that_is_forced_is_a_note() -> None:
+    text = log_of(1).replace(" P", " P (forced)")
+    (finding,) = matches(frequency.forced_gc, facts_of(text))
+    assert finding.severity == "info"
+    assert finding.evidence.startswith("1 of 1 cycle is marked as forced")
+    assert not matches(frequency.forced_gc, facts_of(text + log_of(2).splitlines()[1] + "\n"))
+
+
+@pytest.mark.parametrize(
+    ("calls", "go", "others"),
+    # Go 1.9 to 1.19 may mark two cycles for each call.
+    [(10, "", False), (5, "", False), (4, "", True), (5, "1.21", True)],
+)
+def test_forced_cycles_of_free_os_memory_are_not_a_question(
+    calls: int, go: str, *, others: bool
+) -> None:
+    line = "scav 0 KiB work (bg), 0 KiB work (eager), 9 KiB now, 97% util (forced)\n"
+    if not go:
+        line = "scav 2 0 KiB work, 9 KiB total, 86% util (forced)\n"
+    text = log_of(10).replace(" P", " P (forced)") + calls * line
+    (row,) = read_text(text).findings().filter(id="GC024").iter_rows(named=True)
+    assert "`debug.FreeOSMemory` was called" in row["evidence"]
+    assert row["advice"].startswith("Call `debug.FreeOSMemory` less often")
+    assert ("Find who forces the others" in row["advice"]) == others
+
+
 def test_cycles_every_two_minutes_are_an_idle_program() -> None:
     assert matches(frequency.periodic_only, facts_of(log_of(30, every=120.2)))
     assert not matches(frequency.periodic_only, facts_of(log_of(30, every=60)))
