@@ -306,6 +306,29 @@ def size_text(size_mib: float) -> str:
     return f"{digits(size_mib, significant)} MiB"
 
 
+_LEAST_PERCENT = 0.001
+"""Smaller percentages would need more digits than anyone reads."""
+
+
+def percent(share: float) -> str:
+    """Returns a share (0–1) as a percentage.
+
+    >>> percent(0.384), percent(0.04), percent(0.0004), percent(3e-7)
+    ('38 %', '4.0 %', '0.04 %', 'under 0.001 %')
+
+    What is not all of it is not rounded to all.
+
+    >>> percent(0.9994), percent(1.0)
+    ('over 99 %', '100 %')
+    """
+    value = 100 * share
+    if 99.5 <= value < 100:
+        return "over 99 %"
+    if 0 < value < _LEAST_PERCENT:
+        return f"under {_LEAST_PERCENT:g} %"
+    return f"{value:.0f} %" if value >= 9.95 else f"{digits(value, 2)} %"
+
+
 def times_text(count: int) -> str:
     """Returns how often something happened, in words.
 

@@ -15,10 +15,7 @@ from gctrace_analyzer.analysis import spans as spans_of
 from gctrace_analyzer.analysis import windows as windows_of
 from gctrace_analyzer.analysis.durations import correct_durations, on_real_cpus
 from gctrace_analyzer.analysis.metrics import findings as metrics_findings
-from gctrace_analyzer.analysis.postmortem.memory_of_scavenger import (
-    calls_of_free_os_memory,
-    memory_of_scavenger,
-)
+from gctrace_analyzer.analysis.postmortem import memory_of_scavenger as scavenger
 from gctrace_analyzer.analysis.rules import diagnose, headline_levels
 from gctrace_analyzer.analysis.settings import known, setters
 from gctrace_analyzer.analysis.settings.known import Settings
@@ -426,7 +423,7 @@ class Analysis:
                 self.log.tables["processes"],
                 self.episodes,
                 self.settings,
-                self.memory or memory_of_scavenger(self.tables),
+                self.memory or scavenger.memory_of_scavenger(self.tables),
                 self.post_mortems,
                 thresholds=self.thresholds,
                 growth_of=self.live_growth,
@@ -435,7 +432,7 @@ class Analysis:
                 rules=metrics_findings.RULES if self.by_dumps else diagnose.PROCESS_RULES,
                 is_benchmark=not self.log.tables["benchmarks"].is_empty()
                 or runs_benchmarks(self.log.notes),
-                freed=calls_of_free_os_memory(self.tables["scavenges"]),
+                freed=scavenger.calls_of_free_os_memory(self.tables["scavenges"]),
             )
         )
         if self.profiled is not None:

@@ -307,9 +307,9 @@ class Thresholds:
     forced_share: float = 0.2
     """Share of cycles. Go 1.9 to 1.19 print `(forced)` too often, so a tenth is not enough."""
 
-    periodic_s: tuple[float, float] = (119.9, 121.0)
+    periodic_s: tuple[float, float] = (119.9, 181.0)
     """Seconds between cycles. The runtime forces a cycle after two minutes (forcegcperiod), and
-    its monitor checks only now and then."""
+    its monitor, which looks whether it is time, sleeps up to a minute (sysmon of proc.go)."""
 
     idle_gap_s: float = 5.0
     """Seconds without a cycle. A shorter time may be chance."""

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer import units
-from gctrace_analyzer.units import between_text, digits
+from gctrace_analyzer.units import between_text, digits, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -66,6 +66,17 @@ def gc_cpu(s: Summary) -> str:
     if s.gc_cpu_range is None:
         return share(s.gc_cpu_share)
     return between_text(*map(share, s.gc_cpu_range))
+
+
+def assists(s: Summary) -> str:
+    """Formats the share of GC CPU that mark assists took; a range if GC CPU is one."""
+    of_gc, gc_cpu = s.assist_share_of_gc_cpu, s.gc_cpu_share
+    if s.gc_cpu_range is None or not of_gc or not gc_cpu:
+        return share(of_gc)
+    least, most = (
+        min(of_gc * gc_cpu / end, 1.0) if end else 1.0 for end in s.gc_cpu_range[::-1]
+    )
+    return between_text(percent(least), percent(most))
 
 
 def gc_cpu_with_idle(s: Summary) -> str:

@@ -143,8 +143,8 @@ _LEFT = 33
 
 
 def _figure(figure: KeyFigure, columns: int) -> Line:
-    left = f"  {figure.label:<11}"
-    value = f"{figure.value:>9}  "
+    left = f"  {figure.label + ' ':<11}"
+    value = f"{figure.value:>{22 - len(left)}}  "
     room = columns - len(left) - len(value) - 5
     # Below 80 columns, only some rows would have room for a trend.
     has_trend = figure.trend and width() >= WIDTH

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import timedelta
 from io import StringIO
 from itertools import pairwise
@@ -16,7 +17,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.ingest.sniff import of_toolchain
 from gctrace_analyzer.present import markdown
 from gctrace_analyzer.present.document import Table
-from gctrace_analyzer.present.format import as_wide_as, live_heap
+from gctrace_analyzer.present.format import as_wide_as, assists, live_heap
 from gctrace_analyzer.present.html import cycle_table, interval_chart, ranges, report_page
 from gctrace_analyzer.present.html.captions import statements
 from gctrace_analyzer.present.html.methodology import methodology
@@ -1180,3 +1181,17 @@ def test_goroutines_are_named_where_their_stacks_have_no_row() -> None:
     assert "48,213 have stacks of at least 94.2 MiB" in text
     with_stacks = f"{scrape}go_memstats_stack_inuse_bytes 1.1e+08\n"
     assert "have stacks of" not in str(read_text(with_stacks).summary())
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [(0.05, 0.05, "30.0 %"), (0.03, 0.1, "15–50 %"), (0.0, 0.1, "15–100 %")],
+)
+def test_the_share_of_assists_is_a_range_where_gc_cpu_is_one(
+    low: float, high: float, text: str
+) -> None:
+    summary = replace(
+        read_text(log_of(40)).summary(), gc_cpu_share=0.05, gc_cpu_share_low=low,
+        gc_cpu_share_high=high, assist_share_of_gc_cpu=0.3,
+    )  # fmt: skip
+    assert assists(summary) == text

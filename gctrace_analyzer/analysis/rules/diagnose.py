@@ -197,7 +197,7 @@ def diagnose(
             thresholds=thresholds,
             settings=settings,
             missing_cycles=rows.get(process, {}).get("missing_cycles", 0),
-            go_versions=possible_releases(settings, rows.get(process, {})),
+            go_versions=_go_versions(settings, rows.get(process, {})),
             growth=growth_of(process),
             regimes=regimes_of(process),
             cycle_pauses=pauses_of(process),
@@ -218,7 +218,7 @@ def diagnose(
     return _worst_first(_merge_processes(_with_causes(findings), sizes))
 
 
-def possible_releases(
+def _go_versions(
     settings: Settings, process: Mapping[str, Any]
 ) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
     """Returns the oldest and the newest Go release that a process may have been built with."""
@@ -231,7 +231,7 @@ def _newest_go(
     settings: Settings, processes: Iterable[Mapping[str, Any]]
 ) -> tuple[int, int] | None:
     """Returns the newest Go release that any of the processes may have; None: any release."""
-    newest = [possible_releases(settings, process)[1] for process in processes]
+    newest = [_go_versions(settings, process)[1] for process in processes]
     known = [version for version in newest if version is not None]
     return max(known) if known and len(known) == len(newest) else None
 

@@ -17,6 +17,9 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import column_of, complete, median, since, where, with_largest
 from gctrace_analyzer.units import between_text, digits, duration_text
 
+# Every rule prints shares.
+from gctrace_analyzer.units import percent as percent
+
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
     from datetime import datetime
@@ -343,33 +346,10 @@ def maximum(values: pl.Series) -> float:
     return float(values.max() or 0)  # type: ignore[arg-type]  # a numeric column
 
 
-_LEAST_PERCENT = 0.001
-"""Smaller percentages would need more digits than anyone reads."""
-
-
 def gc_cpu_text(summary: Summary) -> str:
     """Returns the share of GC in all CPU time, or the range that it is in."""
     ends = summary.gc_cpu_range or [summary.gc_cpu_share or 0.0] * 2
     return between_text(*map(percent, ends))
-
-
-def percent(share: float) -> str:
-    """Returns a share (0–1) as a percentage.
-
-    >>> percent(0.384), percent(0.04), percent(0.0004), percent(3e-7)
-    ('38 %', '4.0 %', '0.04 %', 'under 0.001 %')
-
-    What is not all of it is not rounded to all.
-
-    >>> percent(0.9994), percent(1.0)
-    ('over 99 %', '100 %')
-    """
-    value = 100 * share
-    if 99.5 <= value < 100:
-        return "over 99 %"
-    if 0 < value < _LEAST_PERCENT:
-        return f"under {_LEAST_PERCENT:g} %"
-    return f"{value:.0f} %" if value >= 9.95 else f"{digits(value, 2)} %"
 
 
 def often_text(gc_per_s: float) -> str:

@@ -136,9 +136,9 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
         if facts.freed:
             who = f"`debug.FreeOSMemory` was called {times_text(facts.freed)}"
             # Before Go 1.20, the cycle that a call waited for is marked, too.
-            others = forced > facts.freed * (2 if facts.may_be_before(1, 20) else 1)
-            find = f" {_WHO_FORCES.replace('them', 'the others')}" * others
-            advice = f"Call `debug.FreeOSMemory` less often: each call forces a cycle.{find}"
+            advice = "Call `debug.FreeOSMemory` less often: each call forces a cycle."
+            if forced > facts.freed * (2 if facts.may_be_before(1, 20) else 1):
+                advice += " " + _WHO_FORCES.replace("them", "the others")
         yield Evidence(
             "warn" if is_much and not little else "info",
             # Go 1.9 to 1.19 may also mark the cycle that a call waits for.

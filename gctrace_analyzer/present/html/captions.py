@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.present.format import (
+    assists,
     gc_cpu,
     gc_cpu_with_idle,
     interval,
@@ -65,8 +66,7 @@ def _statements(report: Report) -> Iterator[tuple[str, str]]:
         more = f", {idle} with idle marking" if idle else ""
         yield "timeline-gc_cpu", f"{gc_cpu(s)} of all CPU over the run{more}."
     if s.assist_share_of_gc_cpu is not None:
-        assists = share(s.assist_share_of_gc_cpu)
-        yield "timeline-assist", f"{assists} of GC CPU over the run."
+        yield "timeline-assist", f"{assists(s)} of GC CPU over the run."
         yield (
             "assist-against",
             "One point per cycle: assists that rise with the allocation rate mean that marking "

@@ -24,6 +24,7 @@ from gctrace_analyzer.ingest.rows import median as median_of
 from gctrace_analyzer.ingest.rows import not_null
 from gctrace_analyzer.present.document import KeyFigure, Statement
 from gctrace_analyzer.present.format import (
+    assists,
     duration,
     gc_cpu,
     gc_cpu_with_idle,
@@ -127,7 +128,7 @@ def state(report: Report) -> list[KeyFigure]:
         note = "; ".join(filter(None, (often, forced)))
         figures.append(_with_level(report, "Frequency", rate(s.gc_per_s), note, "frequency"))
     if s.assist_share_of_gc_cpu is not None:
-        value = share(s.assist_share_of_gc_cpu)
+        value = assists(s)
         note = "of GC CPU"
         if s.assist_share_of_cpu is not None and not s.is_of_single_cycles:
             note += f"; {share(s.assist_share_of_cpu)} of all CPU"

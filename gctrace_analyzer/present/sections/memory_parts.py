@@ -10,13 +10,14 @@ from gctrace_analyzer.analysis.postmortem.memory_of_scavenger import (
     idle_kept_mib,
     last_scavenge,
 )
-from gctrace_analyzer.analysis.rules.diagnose import possible_releases
 from gctrace_analyzer.analysis.settings.releases import (
+    go_version,
     may_keep_returned,
     may_limit,
     may_use_madv_free,
 )
 from gctrace_analyzer.ingest.processes import go_versions
+from gctrace_analyzer.ingest.rows import distinct
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
     is_rounded,
@@ -380,9 +381,7 @@ def _when(scavenge: Row, report: Report) -> str:
 
 def _may_be_madv_free(scavenge: Row, report: Report) -> bool:
     """Returns whether memory that such a program returns may stay resident."""
-    rows = report.analysis.tables["processes"].iter_rows(named=True)
-    own = next((row for row in rows if row["process"] == scavenge["process"]), None)
-    if own is None:
-        low, high = go_versions([scavenge["format"]])
-        own = {"go_version_min": low, "go_version_max": high}
-    return may_use_madv_free(*possible_releases(report.analysis.settings, own))
+    formats = distinct(report.analysis.tables["cycles"], "format")
+    low, high = go_versions([*formats, scavenge["format"]])
+    known = report.analysis.settings.value("go_version")
+    return may_use_madv_free(go_version(known or low), go_version(known or high))

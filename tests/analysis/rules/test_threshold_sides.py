@@ -106,7 +106,7 @@ LOGS: dict[str, Callable[[], str]] = {
     "slow marking": lambda: log_of(30, every=2, mark=200, background=3000, live=100),
     "long pauses": lambda: log_of(100).replace(f": {QUIET}", ": 7+5+0.02 ms clock, 14+"),
     "limited": lambda: log_of(60, **UNDER_A_LIMIT),
-    "limited and idle": lambda: log_of(60, every=130, **UNDER_A_LIMIT),
+    "limited and idle": lambda: log_of(60, every=190, **UNDER_A_LIMIT),
 }
 
 
@@ -175,7 +175,7 @@ CASES = [
     Case(frequency.too_frequent, "busy", "min_cycles", 60, "warn", "warn", None),
     Case(frequency.forced_gc, "forced", "forced_min_cycles", 8, "warn", "warn", None),
     Case(frequency.forced_gc, "forced", "forced_share", 8 / 30, "warn", None, None),
-    Case(frequency.periodic_only, "periodic", "periodic_share", 9 / 12, "info", None, None),
+    Case(frequency.periodic_only, "periodic", "periodic_share", 10 / 12, "info", None, None),
     Case(goal.heap_minimum_bound, "small heap", "heap_minimum_share", lambda f: (f.goal_set_by.drop_nulls() == "heap-minimum").mean(), "warn", None, None),
     Case(goal.heap_minimum_bound, "small heap", "min_cycles", lambda f: len(f.goal_set_by.drop_nulls()), "warn", "warn", None),
     Case(goal.heap_minimum_bound, "small heap", "gc_cpu_warn", "gc_cpu_share", "warn", "info", "info"),
@@ -227,7 +227,7 @@ CASES = [
     Case(limit.limit_tight, "limited", "limit_gogc_warn", "effective_gogc_p50", None, None, "bad"),
     Case(limit.limit_tight, "limited", "limit_gogc_bad", "effective_gogc_p50", "warn", "warn", "bad"),
     Case(limit.limit_tight, "limited", "level_cycles", lambda f: len(f.limited_cycles), "bad", "bad", None),
-    Case(limit.gogc_off_idle, "limited and idle", "periodic_s", 130.0, "info", None, None),
+    Case(limit.gogc_off_idle, "limited and idle", "periodic_s", 190.0, "info", None, None),
     Case(limit.limit_without_headroom, "limited", "limit_headroom", 0.75, "warn", "warn", None, settings={"memory_limit_mib": 750, "container_limit_mib": 1000}),
     Case(log.log_incomplete, "busy", "log_check_points", "log_check_points", "info", None, None),
     Case(log.short_log, "busy", "short_log_cycles", 60, None, None, "info", {"short_log_s": 0.0}),
@@ -296,7 +296,7 @@ SAID: list[tuple[Rule[ProcessFacts], str, str, tuple[int, ...]]] = [
     (limit.limit_bound, "limited", "The memory limit set the goal in 60 of 60 cycles; the limit is at least 125 MiB.", ()),
     # The median of the live heap is 105 MiB, 20 MiB below the goal.
     (limit.limit_tight, "limited", "GOMEMLIMIT leaves the live heap room for only 19 % more, so GC runs 5.00 times a second.", (19, 50, 6)),
-    (limit.gogc_off_idle, "limited and idle", "No GC cycle ran for 2m 10s, so GOGC is probably off: otherwise the runtime runs a cycle every two minutes.", ()),
+    (limit.gogc_off_idle, "limited and idle", "No GC cycle ran for 3m 10s, so GOGC is probably off: otherwise the runtime runs a cycle every two minutes.", ()),
 ]  # fmt: skip
 
 
