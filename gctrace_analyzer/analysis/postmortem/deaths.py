@@ -202,7 +202,11 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
 def _name_ends(rows: list[Row]) -> None:
     """Adds to rows whose end they are of, and removes the id of what was started after it."""
     pods = {row["pod"] for row in rows if row["pod"]}
+    ids = {row["name"]: row["container_id"] for row in rows if not row["pod"]}
     for row in rows:
+        # A list of containers has their ids, and an answer to a question may lack it.
+        if row["oom_killed"] is not None and not (row["pod"] or row["event"]):
+            row["container_id"] = row["container_id"] or ids.get(row["name"])
         if len(pods) == 1 and not any(row[name] for name in ("pod", *_IDENTIFIERS)):
             # A part of a description is of the pod that the rest of the input is about.
             row["pod"] = next(iter(pods))

@@ -274,7 +274,7 @@ def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
     # Metrics say nothing about the state that the container is in, and platforms only its end.
     source = "message of the platform" if row["error"] else "Kubernetes metrics"
     is_named = row["container_id"] or (row["name"] if row["pod"] else not row["error"])
-    about_state = ("status", "last_status", "event", "reason")
+    about_state = ("status", "last_status", "event", "reason", "oom_killed")
     is_state = is_named and any(row[name] for name in about_state)
     source = "state of the container" if is_state else source
     name = row["name"] or row["container"]

@@ -6,6 +6,7 @@ are read as a log.
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
 from itertools import accumulate, islice, takewhile, zip_longest
@@ -21,6 +22,8 @@ from gctrace_analyzer.ingest.wrappers.json_lines import MESSAGE_FIELD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from gctrace_analyzer.ingest.evidence.message import Row
 
 _DOCUMENTS = (
     r"(?P<json>[\[{][ \t]*(?:\{[ \t]*)?(?:> )?$|\[\{\"|"
@@ -80,6 +83,26 @@ _MOST_FAILURES = 100
 """So many lines that seemed to begin JSON and did not end the search for it."""
 
 
+_ASKED = re.compile(
+    r"\b(?:docker|podman|nerdctl|kubectl|oc) [^|;]{0,200}?(?:\binspect\b|(?P<get>\bget\b))"
+    r"(?P<about>.{0,500}?)(?:-f|-?-format|template|jsonpath|\bjq(?: -\w+)*)[ =]{1,9}"
+    r"(?P<template>'[^']+'|\"[^\"]+\"|\S+)(?P<more>[^|]{0,200})"
+)
+"""A command that prints some fields of one container or pod."""
+
+_FIELD = re.compile(
+    r"\{\{-? ?(?:json )?\.([\w.\[\]]+) ?-?\}\}|\{\.([\w.*\[\]]+)\}|"
+    r"^\.(?:\[0?\]\.?)?([\w.\[\]]+)$"
+)
+_BLANKS = re.compile(r"(?:\\[nt]|\{\"\\[nt]\"\}|\s)+")
+_POD = re.compile(r"\b(?:po|pods?)[ /](?P<name>[a-z0-9][\w.-]*)")
+_CONTAINER = re.compile(r"(?:^|\s)(?P<name>[A-Za-z0-9][\w.-]*)\s*$")
+
+
+_LONGEST = 64
+"""Lines of an answer in JSON."""
+
+
 class Section(NamedTuple):
     """The documents of one kind (`sniff.KINDS`): their lines, counted from 0, and their text.
 
@@ -124,13 +147,17 @@ def sections_of(text: str) -> list[Section]:
     Each YAML document is a section of its own, and all of another kind are one.
     """
     lines = text.split("\n")
-    lines_by_kind: dict[tuple[str, int | None], dict[int, str]] = {}
+    lines_by_kind: dict[tuple[str, int | str | None], dict[int, str]] = {}
     fences = [at for at, line in enumerate(lines) if line.lstrip().startswith("```")]
     for begin, end in zip_longest(fences[::2], fences[1::2], fillvalue=len(lines)):
         inside = lines[begin + 1 : end]
         if (kind := sniff(b"", "\n".join(inside))) in DOCUMENTS:
             lines_by_kind[kind, begin] = dict(enumerate(inside, start=begin + 1))
             lines[begin + 1 : end] = [""] * len(inside)
+    for name, answers in _answers(lines).items():
+        lines_by_kind["json", name] = answers
+        for at in answers:
+            lines[at] = ""
     for kind, begin, own in _documents("\n".join(lines), lines):
         name = "json" if kind == "fragment" else kind
         key = (name, begin if kind in ("yaml", "fragment") else None)
@@ -204,3 +231,66 @@ def _belonging(kind: str, lines: Iterable[str]) -> list[str]:
         inside = takewhile(lambda depth: depth >= 0, accumulate(change))
         return own[: sum(1 for _ in inside)]
     return [line.lstrip() for line in own] if kind in _LEFT_ALIGNED else own
+
+
+def _answers(lines: Sequence[str]) -> dict[str, dict[int, str]]:
+    """Returns the lines of commands that print fields of a container or pod, and of their answers.
+
+    In place of the last line is JSON of an object with these fields.
+    """
+    objects: dict[str, Row] = {}
+    found: dict[str, dict[int, str]] = {}
+    command, begin = "", 0
+    for at, line in enumerate(lines):
+        command, begin = (f"{command} {line}", begin) if command else (line, at)
+        if line.endswith("\\") and at - begin < _LONGEST:
+            command = command[:-1]
+            continue
+        asked, command = _ASKED.search(command), ""
+        if asked is None:
+            continue
+        fields, count = _fields(asked["template"].strip("'\""), lines[at + 1 :][:_LONGEST])
+        if not fields:
+            continue
+        of_pod = asked["get"] is not None
+        about = f"{asked['about'].partition('|')[0]} {asked['more']}"
+        named = (_POD if of_pod else _CONTAINER).search(about)
+        name = named["name"] if named else ""
+        new = {"kind": "Pod", "metadata": {"name": name}} if of_pod else {"Name": name}
+        value = objects.setdefault(name, new)
+        for path, field in fields.items():
+            _set(value, path, field)
+        own = dict.fromkeys([*found.get(name, ()), *range(begin, at + 1 + count)], "")
+        found[name] = own | {at + count: json.dumps(value)}
+    return found
+
+
+def _fields(template: str, lines: Sequence[str]) -> tuple[Row, int]:
+    """Returns the value of each field of a template in an answer, and how many lines it takes."""
+    blank = sum(1 for _ in takewhile(lambda line: not line.strip(), lines))
+    names = [match[match.lastindex or 0] for match in _FIELD.finditer(template)]
+    answer = " ".join(lines[blank : blank + 1]).strip()
+    if len(names) == 1 and answer.startswith("{"):
+        text = "\n".join(lines[blank:])
+        count = _lines_of_json(text, 0)
+        return ({names[0]: json_values.raw_decode(text, 0)[0]} if count else {}), blank + count
+    literals = [_BLANKS.sub(" ", part) for part in _FIELD.sub("\0", template).split("\0")]
+    rest = _BLANKS.sub(" ", answer).removeprefix(literals[0])
+    fields: Row = {}
+    for name, after in zip(names, literals[1:], strict=True):
+        value, _, rest = rest.partition(after) if after else (rest, "", "")
+        try:
+            fields[name] = json_values.loads(value)
+        except ValueError:
+            fields[name] = value
+    return fields, blank + 1
+
+
+def _set(value: Row, path: str, field: object) -> None:
+    """Sets what a path like `status.containerStatuses[0].name` leads to in an object."""
+    *parts, last = path.split(".")
+    for part in parts:
+        name, is_list, _ = part.partition("[")
+        inner = value.setdefault(name, [{}] if is_list else {})
+        value = inner[0] if is_list else inner
+    value[last] = field

@@ -256,3 +256,56 @@ def test_json_in_a_mail_whose_lines_end_with_the_mark_of_the_next_is_read() -> N
     text = "".join(f"> {line}> \n" for line in lines)
     (state,) = gca.read(io.BytesIO(text.encode())).container_states.to_dicts()
     assert (state["exit_code"], state["oom_killed"]) == (137, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "code", "limit"),
+    [
+        (
+            "$ podman inspect crawler --format '{{.State.OOMKilled}} {{.State.ExitCode}} "
+            "{{.HostConfig.Memory}}'\ntrue 137 536870912",
+            "crawler",
+            137,
+            512,
+        ),
+        (
+            '$ docker inspect -f "OOMKilled={{.State.OOMKilled}}\\t{{.State.ExitCode}}" api\n'
+            "OOMKilled=true  137",
+            "api",
+            137,
+            None,
+        ),
+        ("docker inspect --format={{.State.OOMKilled}} api\n\ntrue", "api", None, None),
+        ("docker inspect api | jq '.[0].State.OOMKilled'\ntrue", "api", None, None),
+        (
+            "> kubectl -n a get pod api-0 -o json \\\n| jq '.status.containerStatuses[0].lastState"
+            '.terminated.reason\'  \n"OOMKilled"\nand the limit:\n'
+            "> kubectl get pod api-0 -o json | jq '.spec.containers[0].resources'\n"
+            '{\n  "limits": {\n    "memory": "30Mi"\n  }\n}',
+            "api-0",
+            None,
+            30,
+        ),
+        (
+            "$ kubectl get pod/api-0 -o jsonpath='{.status.containerStatuses[*].lastState."
+            'terminated.reason}{"\\n"}{.status.containerStatuses[0].lastState.terminated.exitCode}'
+            "'\nOOMKilled 137",
+            "api-0",
+            137,
+            None,
+        ),
+    ],
+)
+def test_what_a_command_was_asked_for_and_answers_is_the_state_of_a_container(
+    text: str, name: str, code: int | None, limit: int | None
+) -> None:
+    run = read(f"It died:\n{text}\n$ docker logs api\nqueue is full\n")
+    (death,) = run.post_mortems()
+    assert (death.proven, death.victim) == (True, name)
+    assert death.limit_mib == limit
+    assert code is None or f"exit code {code}" in death.kind
+
+
+def test_an_answer_of_no_oom_kill_is_no_kill() -> None:
+    text = "$ docker inspect -f '{{.State.OOMKilled}} {{.State.ExitCode}}' api\nfalse 0\n"
+    assert not read(f"{text}{KILL}").container_states["oom_killed"].any()
