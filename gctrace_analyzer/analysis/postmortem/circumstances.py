@@ -58,6 +58,9 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
         used = "" if most is None else f"It used {size_text(most / MIB)} at most."
         if said := f"{used}{restarts_of(death)}".strip():
             yield said
+    if death.killed_with:
+        others = ", ".join(dict.fromkeys(death.killed_with))
+        yield f"With it, the whole group was killed (memory.oom.group): {others}."
     yield from holders(
         listed_tasks(tables["oom_tasks"], death.source, death.line_no), death.pid
     )

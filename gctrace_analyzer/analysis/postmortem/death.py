@@ -120,6 +120,8 @@ class Death:
     pod_uid: str | None = None
     limit_bytes: int | None = None
     oom_memcg: str | None = None
+    oom_group: bool | None = None
+    killed_with: tuple[str, ...] = ()
     restart_count: int | None = None
     restarts_in_s: float | None = None
     memory_request_bytes: int | None = None

@@ -87,14 +87,15 @@ SYSTEMD_KILLS = {
 
 def _kills(table: pl.DataFrame) -> list[Death]:
     """Returns the recorded kills; one that several inputs contain is returned once."""
-    kills = [
-        Death.of(
-            row,
-            kind=KINDS.get(row["reason"]) or KINDS.get(row["killer"], "OOM kill"),
-            proven=is_proven("oom_kills", row),
-        )
-        for row in table.iter_rows(named=True)
-    ]
+    kills: list[Death] = []
+    for row in table.iter_rows(named=True):
+        kind = KINDS.get(row["reason"]) or KINDS.get(row["killer"], "OOM kill")
+        death = Death.of(row, kind=kind, proven=is_proven("oom_kills", row))
+        if kills and _is_with(kills[-1], death):
+            names = (*kills[-1].killed_with, death.comm or "")
+            kills[-1] = replace(kills[-1], killed_with=names)
+        else:
+            kills.append(death)
     by_sizes: dict[Hashable, int] = {}
     by_victim: dict[Hashable, int] = {}
     repeated: set[int] = set()
@@ -116,6 +117,14 @@ def _kills(table: pl.DataFrame) -> list[Death]:
             by_sizes.setdefault(sizes, number)
         by_victim.setdefault(victim, number)
     return [kill for number, kill in enumerate(kills) if number not in repeated]
+
+
+def _is_with(one: Death, other: Death) -> bool:
+    """Returns whether a process was killed only for being in the group of the one before it."""
+    gap = gap_s(one, other)
+    of_one_kill = ("source", "host", "oom_memcg", "failcnt", "usage_bytes", "oom_group")
+    is_same = all(getattr(one, name) == getattr(other, name) for name in of_one_kill)
+    return bool(one.oom_group) and is_same and (gap is None or abs(gap) <= NESTED_S)
 
 
 def _dies_once(one: Death, other: Death) -> bool:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.postmortem.death import KILLED_FOR_MEMORY
 from gctrace_analyzer.analysis.postmortem.match import NEAR, task_name
 from gctrace_analyzer.ingest.evidence import cgroups
 from gctrace_analyzer.ingest.evidence.wordings import THRESHOLD_KILLERS
@@ -127,6 +128,9 @@ def _left_by_name_and_time(
         by_kernel = _left(by_kernel, of_name, take)
     for take in (Kills.near, Kills.line_before):
         by_kernel = _left(by_kernel, lambda _: every, take)
+    if len(by_kernel) == len(kills) == 1:
+        # A message without times may quote the kernel's line below its own words.
+        by_kernel = _left(by_kernel, lambda _: every, Kills.undated)
     return [*by_kernel, *(report for report in reports if report.killer)]
 
 
@@ -235,6 +239,10 @@ class Kills:
         """Returns the last kill on an earlier line of the same input, if neither is dated."""
         return self._last(_line, report, float("inf"), 0.0)
 
+    def undated(self, report: Death) -> int | None:
+        """Returns the first kill that is left in the same input, if neither is dated."""
+        return self._first(report, lambda kill: _same_text(kill, report))
+
     def first(self, report: Death) -> int | None:
         """Returns the first kill that is left."""
         return self._first(report, lambda _: True)
@@ -284,6 +292,11 @@ class Kills:
                 self._taken.add(number)
                 return number
         return None
+
+
+def _same_text(kill: Death, report: Death) -> bool:
+    is_quote = report.kind.startswith(KILLED_FOR_MEMORY) and kill.source == report.source
+    return is_quote and not any(clock(death) for clock in _CLOCKS for death in (kill, report))
 
 
 def _comparable(clock: _Clock, kill: Death, report: Death) -> bool:

@@ -548,3 +548,24 @@ def test_the_counter_of_systemd_is_of_the_unit_that_was_killed() -> None:
     text = "\n".join(unit.format(n, line) for n, line in enumerate(said))
     (death,) = read_text(text).post_mortems()
     assert "Its unit was restarted 5 times." in death.reading[0]
+
+
+def test_what_is_killed_with_its_group_is_no_death_of_its_own(tmp_path: Path) -> None:
+    lines = [
+        kernel(SCAN.format(path="/a", comm="api", pid=7)),
+        kill(),
+        kernel("Tasks in /a are going to be killed due to memory.oom.group set"),
+        kill(8, "sh"),
+        kill(),
+        kill(9, "sh"),
+    ]
+    (death,) = read_lines(tmp_path, *lines).post_mortems()
+    assert (death.victim, death.pid) == ("api", 7)
+    assert "With it, the whole group was killed (memory.oom.group): sh." in death.reading
+
+
+def test_the_line_of_a_kill_that_a_message_quotes_is_the_death_that_it_reports() -> None:
+    words = "Your “shop” application hosted on Fly.io crashed because it ran out of memory."
+    line = f"Out of memory: {KILL.format(pid=513, comm='ruby', kb=187304).partition(': ')[2]}"
+    (death,) = read_text(f"{words}\n\nHere’s the raw log message:\n\n{line}\n").post_mortems()
+    assert (death.victim, death.pid, death.scope) == ("ruby", 513, "global")
