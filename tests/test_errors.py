@@ -309,9 +309,23 @@ def test_the_tree_in_the_documentation_is_the_tree_in_the_code() -> None:
         "runtime: goroutine stack exceeds 1000000000-byte limit\nfatal error: stack overflow\n",
         "```\n  runtime: failed to create new OS thread (have 4096 already; errno=11)\n```\n",
         "panic: runtime error: index out of range [5] with length 3\n",
+        "Dec 25 17:17:45 h dockerd: fatal error: concurrent map writes\n"
+        "Dec 25 17:17:45 h dockerd: goroutine 12334 [running]:\n",
+        "2026-11-28T10:00:00Z app panic: boom\n\n2026-11-28T10:00:00Z app goroutine 1 [running]:\n",
+        "goroutine 1 [running]:\nruntime.throw({0x11116a9, 0x16})\n\tgo/src/runtime/panic.go:1077\n",
     ],
 )
 def test_a_crash_is_named_and_no_gctrace_is_asked_for(text: str) -> None:
     with pytest.raises(gca.NoDataError, match="a crash of a Go program") as error:
+        gca.read(io.StringIO(text))
+    assert "GODEBUG" not in str(error.value)
+
+
+def test_a_panic_that_a_server_recovered_is_no_crash() -> None:
+    text = (
+        "2026/06/16 11:20:02 http: panic serving 10.0.0.4:51522: runtime error: makeslice: len "
+        "out of range\ngoroutine 8812 [running]:\nnet/http.(*conn).serve.func1()\n"
+    )
+    with pytest.raises(gca.NoDataError, match="net/http recovered") as error:
         gca.read(io.StringIO(text))
     assert "GODEBUG" not in str(error.value)

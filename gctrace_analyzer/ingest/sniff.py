@@ -111,6 +111,7 @@ def sniff(raw: bytes, text: str) -> str:
 
 
 _CRASH = "a crash of a Go program, without GC cycles"
+_RECOVERED = "a panic that net/http recovered, after which the program went on"
 _OF_CRASH = (
     "What failed stands in the error and in the traceback after it, at the goroutine that was "
     "running. No GC setting changes that."
@@ -131,9 +132,12 @@ _FOREIGN = (
     ("a traceback of Python", r"^Traceback \(most recent call last\)|^MemoryError"),
     ("a crash of .NET", r"System\.OutOfMemoryException"),
     ("a crash of a Rust program", r"^memory allocation of \d+ bytes failed"),
+    (_RECOVERED, r"http: panic serving "),
     (
         _CRASH,
         r"^[\s>]*(?:panic|fatal error): |"
+        r"(?:panic|fatal error): [^\n]*\n(?:[^\n]*\n){0,3}[^\n]*\bgoroutine \d+ \[running|"
+        r"\bgoroutine \d+ \[running[^\n]*\n[^\n]*runtime\.throw\(|"
         r"^[\s>]*runtime: (?:goroutine stack exceeds|failed to create new OS)|"
         r"^[\s>]*runtime/cgo: pthread_create failed",
     ),
@@ -263,7 +267,7 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
         f"{start} with GODEBUG=gctrace=1 and keep its standard error:\n"
         "    GODEBUG=gctrace=1 ./server 2> run.log"
     )
-    if seen == _CRASH:
+    if seen in (_CRASH, _RECOVERED):
         hint = _OF_CRASH
     elif _KILL_IN_WORDS.search(text):
         seen, hint = "words about an OOM kill, without a record of it", _NOT_FETCHED[0][2]

@@ -33,7 +33,7 @@ HINT = (
     r"runtime: out of memory|fatal error: |runtime: VirtualAlloc|not in usable range|"
     r"runtime: address space conflict|runtime: cannot map pages|"
     r"runtime\.(?:sysMap|sysUsed|largeAlloc|mallocgc|throw|schedinit|mallocinit|doInit1?)"
-    r"(?:OS)?\(|\(\*mheap\)\.(?:alloc|map)|mHeap_|runtime/mem_|/asm_\w+\.s:|"
+    r"(?:OS)?\(|\(\*m(?:heap|cache)\)\.(?:alloc|map)|mHeap_|runtime/mem_|/asm_\w+\.s:|"
     rf"panic: |goroutine \d+ \[running|runtime stack:|runtime: mmap: |{_HEADING}|"
     r"[A-Za-z]:[/\\][^\n]{0,99}[/\\]src[/\\]runtime[/\\]|\bcmd/(?:compile|link)/|\.exe(?: |$)"
 )
@@ -126,8 +126,9 @@ _CRASH_LINES, _CRASH_CHARS = 20, 80
 """Lines from a panic to the goroutine that it ended, and characters of it that are shown."""
 
 _THROW = re.compile(r"^\s*runtime\.throw\(")
-_REFUSAL = re.compile(rf"^\s*{_REFUSED}")
-"""Two calls, the lower one first: memory was refused, whatever the error's own line said."""
+_REFUSAL = re.compile(rf"^\s*(?:{_REFUSED}|runtime\.(?:\(\*mcache\)\.allocLarge|largeAlloc)\()")
+"""Two calls, the lower one first: memory was refused, whatever the error's own line said. For
+large objects, "out of memory" is all that is thrown (mcache.go, malloc.go)."""
 _THROW_LINES = 2
 
 _SAME_DEATH_LINES = 3
