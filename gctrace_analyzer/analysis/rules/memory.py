@@ -158,6 +158,9 @@ def oom_kill(facts: DeathFacts) -> Iterator[Evidence]:
     )
 
 
+_BY_CODE = "ended with exit code 137 (SIGKILL to it, or to a child whose code it passes on)"
+
+
 @rule(
     "GC040",
     "oom-not-proven",
@@ -176,7 +179,11 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
         program = f"{death.subject}{f' {death.victim}' if death.victim else ''}"
         is_said = "no OOM kill" in death.cause or "OOM killer ran" in death.cause
         proof = "" if is_said else "; nothing in the input proves that memory ran out"
-        killed = f"{program} was killed {death.cause}{proof}."
+        what = f"was killed {death.cause}"
+        if death.kind == "Exit code 137" and " after " not in what:
+            # A shell, too, ends with 128 + 9 after a child that got SIGKILL.
+            what = what.replace("was killed by SIGKILL", _BY_CODE)
+        killed = f"{program} {what}{proof}."
         yield Evidence(
             "warn",
             killed,

@@ -121,7 +121,7 @@ def test_exit_code_137_without_a_record_is_not_called_an_oom_kill(tmp_path: Path
     assert not list(memory.off_heap_heavy.check(facts))
     (finding,) = memory.oom_not_proven.check(facts)
     assert "the container's state records no OOM kill" in finding.evidence
-    assert finding.headline.startswith("The program was killed by SIGKILL, and the container's")
+    assert finding.headline.startswith("The program ended with exit code 137")
     assert "perhaps" not in finding.headline
 
 
