@@ -20,6 +20,10 @@ GOROUTINES, GOROUTINES_TIMES, QUARTERS = 100, 2.0, 4
 quarter to quarter of the dumps."""
 
 
+GREW = "The number of goroutines grew steadily"
+_COMPARE = "compare two goroutine profiles (/debug/pprof/goroutine)."
+
+
 def growth(intervals: pl.DataFrame) -> Iterator[str]:
     """Yields a sentence on goroutines, or else on their stacks, if they grew.
 
@@ -32,10 +36,7 @@ def growth(intervals: pl.DataFrame) -> Iterator[str]:
         return
     numbers = growth_of_goroutines(intervals)
     if numbers is not None:
-        yield (
-            f"The number of goroutines grew steadily from {numbers[0]:,} to {numbers[1]:,}: "
-            "compare two goroutine profiles (/debug/pprof/goroutine)."
-        )
+        yield f"{GREW} from {numbers[0]:,} to {numbers[1]:,}: {_COMPARE}"
     if len(intervals) < FEWEST:
         return
     if numbers is None and (ends := growth_of_stacks(intervals["stacks_mib"])):

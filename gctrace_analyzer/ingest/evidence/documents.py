@@ -434,7 +434,11 @@ _ROWS: tuple[tuple[str, str, Callable[[dict[str, object]], Iterable[Row]]], ...]
     ("AWS ECS", "container_states", platforms.ecs_containers),
     ("kubectl get pods -o json", "container_states", _pods),
     ("", "container_states", _ended_inside),
-    ("expvar", "memstats", lambda value: _dump(value.get("memstats"))),
+    (
+        "expvar",
+        "memstats",
+        lambda value: _dump(value.get("memstats") and json_records.dump_of(value)),
+    ),
     ("MemStats JSON", "memstats", lambda value: _dump(value.get("MemStats"))),
     (
         "MemStats JSON",

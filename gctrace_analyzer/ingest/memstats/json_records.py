@@ -53,8 +53,16 @@ def dump_of(value: Any) -> Mapping[str, Any] | None:
         return None
     for inner in (value, *(each for each in value.values() if isinstance(each, dict))):
         if _are_of_runtime(inner) or is_record(inner):
-            return inner
-    return _deep_dump_of(value, _DEPTH)
+            return {**_goroutines(value), **inner}
+    dump = _deep_dump_of(value, _DEPTH)
+    return None if dump is None else {**_goroutines(value), **dump}
+
+
+def _goroutines(value: Mapping[str, Any]) -> Row:
+    """Returns the number of goroutines that a program publishes next to its MemStats."""
+    return {
+        key: value[key] for key in value if fields.NAMES.get(fields.plain(key)) == "goroutines"
+    }
 
 
 def _deep_dump_of(value: Mapping[str, Any], depth: int) -> Mapping[str, Any] | None:

@@ -10,6 +10,7 @@ import polars as pl
 from gctrace_analyzer.advise.phrases import longest_pause_after_start_up
 from gctrace_analyzer.advise.verdict import too_large_for_container
 from gctrace_analyzer.analysis.cycles import usual_interval_ms
+from gctrace_analyzer.analysis.metrics.goroutines import GREW
 from gctrace_analyzer.analysis.settings.naming import (
     distinct,
     gogc_name,
@@ -84,6 +85,13 @@ def verdict(report: Report) -> Statement:
         parts.append(f"It began at {report.moment(reached.process, reached.start_s)}{when}.")
     parts.extend(rise(report))
     level, action = reached.level, reached.action
+    grew = (text for text in report.analysis.summary.warnings if text.startswith(GREW))
+    if (leak := next(grew, "")) and "goroutines" not in reached.sentence:
+        text, _, compare = leak.partition(": ")
+        parts.append(f"{text}.")
+        compare = f"{compare[0].upper()}{compare[1:]}"
+        is_worse = level in ("ok", "info")
+        level, action = ("warn", compare) if is_worse else (level, f"{action} {compare}")
     if (crash := crash_of(report)) and level in ("ok", "info"):
         level, action = "warn", _AFTER_CRASH
         parts.insert(0, crash)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from gctrace_analyzer.advise.observed import OF_LEVEL
 from gctrace_analyzer.advise.phrases import to_set
 from gctrace_analyzer.advise.subject import advised_process, which_process
+from gctrace_analyzer.analysis.metrics.goroutines import GREW
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED
 from gctrace_analyzer.analysis.summary import seen_anyway
 from gctrace_analyzer.present.document import (
@@ -295,7 +296,12 @@ def _notes(report: Report) -> Iterator[Block]:
     seen = seen_anyway(analysis.cycles, analysis.tables["processes"])
     seen |= {finding.evidence for finding in analysis.findings}
     said = headline.verdict(report).sentence
-    seen |= {text for text in analysis.summary.warnings if text.split(": ", 1)[-1] in said}
+    # A note on goroutines is said with its number, and its advice.
+    parts = {
+        text: text.split(": ", 1)[0 if text.startswith(GREW) else -1]
+        for text in analysis.summary.warnings
+    }
+    seen |= {text for text, part in parts.items() if part in said}
     shown = [text for text in analysis.summary.warnings if text not in seen][:MOST_NOTES]
     brief = [Sentence("" if at else "Note", text, "bold") for at, text in enumerate(shown)]
     if brief:

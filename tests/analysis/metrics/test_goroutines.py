@@ -90,3 +90,17 @@ def test_goroutines_that_grow_while_the_heap_does_not_are_named() -> None:
     assert any(
         "goroutines grew steadily from 100 to 3,600" in text for text in run.summary().warnings
     )
+
+
+@pytest.mark.parametrize("separator", ["\n", " "])
+def test_a_leak_of_goroutines_next_to_memstats_is_in_the_verdict(separator: str) -> None:
+    """One document on a line, or over several lines as expvar prints it."""
+    documents = [
+        f'{{"goroutines": {1000 * (1 + n)},{separator}"memstats": {{"NumGC": {100 + n}, '
+        f'"HeapAlloc": {4 << 20}, "NextGC": {8 << 20}, "PauseTotalNs": {n + 1}, '
+        f'"TotalAlloc": {(n + 1) << 30}, "Sys": {30 << 20}, "LastGC": {(1_700_000_000 + n) * 10**9}}}}}'
+        for n in range(5)
+    ]
+    said = " ".join(str(read_text("\n".join(documents) + "\n").summary()).split())
+    assert said.count("The number of goroutines grew steadily from 1,000 to 5,000") == 1
+    assert "▸ Compare two goroutine profiles (/debug/pprof/goroutine)." in said
