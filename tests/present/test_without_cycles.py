@@ -425,3 +425,10 @@ def test_what_a_dyno_uses_has_its_swap() -> None:
     assert "used 721 MiB of its 512 MiB (141 %), 209 MiB of it swapped out" in " ".join(
         said.split()
     )
+
+
+def test_one_size_of_the_heap_is_enough_for_metrics() -> None:
+    name, mib = "go_memstats_heap_inuse_bytes", 1 << 20
+    text = "".join(f'{name}{{instance="{n}:80"}} {n * mib}\n' for n in (46, 49))
+    sentence = headline.verdict(read_text(text).report()).sentence
+    assert "The heap in use of 2 programs was 46.0 MiB to 49.0 MiB at most." in sentence

@@ -94,7 +94,6 @@ _NOT_KILLABLE = (
     "are never killed (/proc/PID/oom_score_adj), and whether the limit leaves room for them."
 )
 
-
 _MOST_KNOWN = 0.5
 """Share of what Go obtained. If more of it is not named, the report says which fields name it."""
 
@@ -332,6 +331,10 @@ def _sizes(report: Report) -> Iterator[str]:
     """Yields how much memory the only program needed and obtained, and the heap goals."""
     known = [memory for memory in report.analysis.memory if memory.needed_max_mib is not None]
     if len(known) > 1:
+        sizes = sorted(memory.needed_max_mib or 0 for memory in known)
+        if len(kinds := {memory.needed_is for memory in known}) == 1:
+            of, ends = count(len(known), "program"), f"{mib(sizes[0])} to {mib(sizes[-1])}"
+            yield f"The {kinds.pop()} of {of} was {ends} at most."
         return
     held = {
         rounded(memory.sys_mib, memory.resolution_mib)
