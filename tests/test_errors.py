@@ -329,3 +329,11 @@ def test_a_panic_that_a_server_recovered_is_no_crash() -> None:
     with pytest.raises(gca.NoDataError, match="net/http recovered") as error:
         gca.read(io.StringIO(text))
     assert "GODEBUG" not in str(error.value)
+
+
+def test_no_gctrace_is_asked_for_of_what_is_not_go() -> None:
+    with pytest.raises(gca.NoDataError, match="no GC setting of Go changes") as error:
+        gca.read(
+            io.StringIO("FATAL ERROR: Reached heap limit: JavaScript heap out of memory\n")
+        )
+    assert "GODEBUG" not in str(error.value)

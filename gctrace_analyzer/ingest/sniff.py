@@ -269,6 +269,8 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
     )
     if seen in (_CRASH, _RECOVERED):
         hint = _OF_CRASH
+    elif re.search(r"Java VM|Node\.js|Python|\.NET|Rust", seen or ""):
+        hint = "It is not of a Go program: no GC setting of Go changes its memory."
     elif _KILL_IN_WORDS.search(text):
         seen, hint = "words about an OOM kill, without a record of it", _NOT_FETCHED[0][2]
         if _OOMD.search(text):

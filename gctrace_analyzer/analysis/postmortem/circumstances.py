@@ -182,7 +182,7 @@ def _eviction(facts: Evidence) -> str:
     if used is None or request is None:
         return "Pods that use more than they request are evicted first."
     if not request:
-        return "Pods without a memory request are evicted first."
+        return "It requests no memory; pods that use more than they request are evicted first."
     return (
         f"It used {used:,.0f} MiB and requests {request / MIB:,.0f} MiB; pods that use more than "
         "they request are evicted first."

@@ -255,9 +255,14 @@ class Death:
 
         With cgroup v2 a container is marked for any OOM kill in it (memory.events: oom_kill).
         """
-        kinds = ("Container OOMKilled", KILLED_FOR_MEMORY, "OOM kill in a container")
+        kinds = (
+            "Container OOMKilled",
+            KILLED_FOR_MEMORY,
+            "OOM kill in a container",
+            "OOM kill in a job",
+        )
         is_state = self.kind.startswith(kinds)
-        hit = self.failcnt or self.used_bytes or self.is_job or self.is_instance
+        hit = self.failcnt or self.used_bytes or self.is_instance
         return is_state and self.killer is None and not hit
 
     @property

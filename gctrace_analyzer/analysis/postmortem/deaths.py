@@ -273,6 +273,10 @@ def _is_inside(row: Row, *, has_ended: bool) -> bool:
     """
     if row["event"] in ("oom", BELOW):
         return not has_ended
+    is_flag = not (row["error"] or any(row[name] for name in _OF_PODS))
+    if is_flag and row["oom_killed"] and row["exit_code"] is None and not row["status"]:
+        # Docker sets it for any process of a container.
+        return not has_ended
     ended = {row["status"], row["last_status"]} & {"exited", "dead", "terminated"}
     code = row["exit_code"]
     return bool(row["oom_killed"] and ended and code not in (None, SIGKILL_CODE))

@@ -34,8 +34,8 @@ FIND_BESIDE = (
     "container), and files in memory (tmpfs, /dev/shm)."
 )
 FIND_LARGEST = (
-    "Find out which program has the most memory (`ps aux --sort=-rss`), and limit it, or give the "
-    "host more."
+    "Find out which program has the most memory (RSS in `ps aux`), and limit it, or give the host "
+    "more."
 )
 _ACTIONS = {
     _IN_MEMORY: "Find out which program writes the {} of " + _IN_MEMORY + ", and limit them "

@@ -151,7 +151,11 @@ def of_stop(stopped_by: str) -> tuple[str, str]:
 
 def _request_more(facts: Evidence) -> str:
     """Returns what keeps a pod from being evicted first."""
-    limit = "" if facts.is_before_limits else ", and GOMEMLIMIT to 90 % of the request"
+    limit = (
+        ""
+        if facts.is_before_limits
+        else ", and GOMEMLIMIT of a Go program to 90 % of the request"
+    )
     return (
         f"Set the memory request of the container to what it needs at most{limit}: as long as it "
         "stays below, other pods are evicted first."
@@ -304,6 +308,7 @@ def _add_limit(death: Death) -> Iterator[str]:
         "kubectl describe pod": death.pod or death.pod_uid or of_pod,
         "systemctl show": death.is_unit,
         "docker inspect": death.container_id,
+        "cf app": "(out of memory)" in (death.error or ""),
     }
     by = [f"the output of `{command}`" for command, name in shown.items() if name]
     of_any = f"what its platform shows ({', '.join(f'`{command}`' for command in shown)})"

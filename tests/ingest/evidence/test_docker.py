@@ -251,3 +251,10 @@ def test_events_of_an_old_docker_are_those_of_a_container() -> None:
     text = f"docker run -m 100M ubuntu\n{at}oom\n{at}die\n"
     (death,) = read_text(text).post_mortems()
     assert (death.victim, death.limit_mib) == ("container 2424f0...a89", 100)
+
+
+def test_the_flag_alone_does_not_show_that_a_container_ended() -> None:
+    (death,) = read_text('"OomKillDisable": false,\n"OOMKilled": true,\n').post_mortems()
+    assert death.subject == "A process in the container"
+    (ended,) = read_text('"OOMKilled": true,\n"ExitCode": 137,\n').post_mortems()
+    assert ended.subject == "The program"

@@ -1055,3 +1055,18 @@ def test_the_kills_of_a_control_group_are_counted() -> None:
 def test_cloud_run_prints_an_exit_code_alone() -> None:
     (death,) = read_text("Container called exit(137).\n").post_mortems()
     assert (death.kind, death.proven) == ("Exit code 137", False)
+
+
+def test_a_table_of_sacct_has_the_limit_of_a_job_and_what_it_used() -> None:
+    text = (
+        "JobID           JobName      State ExitCode     ReqMem     MaxRSS    Elapsed \n"
+        "------------ ---------- ---------- -------- ---------- ---------- ---------- \n"
+        "8811           mapreads  COMPLETED      0:0         4G              00:41:12 \n"
+        "8812           mapreads OUT_OF_ME+    0:125         8G              00:41:12 \n"
+        "8812.batch        batch OUT_OF_ME+    0:125              8370212K   00:41:12 \n"
+    )
+    (death,) = read_text(text).post_mortems()
+    assert (death.limit_mib, death.victim) == (8192, "8812")
+    assert "It used 8,174 MiB of its limit, 8,192 MiB." in death.reading
+    (of_cpus,) = read_text(text.replace(" 8G", "8Gc")).post_mortems()
+    assert of_cpus.limit_mib is None, "that is the memory of each CPU"
