@@ -152,8 +152,8 @@ _NOT_OOM = (
 _NOT_OOM_IN_POD = (
     "Exit code 137 means SIGKILL, which any process may have sent. The reason is Error, not "
     "OOMKilled: the container runtime reported no OOM kill, but it may miss one, such as that of a "
-    "node without memory under cgroup v1. After a failed liveness probe, the kubelet sends SIGTERM, "
-    "and SIGKILL to what does not end in time."
+    "node without memory under cgroup v1. After a failed liveness probe, the kubelet sends "
+    "SIGTERM, and SIGKILL to what does not end in time."
 )
 _MOST_LIKELY = (
     "Memory most likely ran out: what is missing is the kernel's line that names the victim "
