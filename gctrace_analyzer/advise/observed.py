@@ -112,9 +112,9 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     now, inferred = present_setting(regime, settings), settings.gogc is None
     if now.gogc and not by_limit and load.new_pacer:
         load = with_hidden_roots(load, calm, now.gogc)
-    newest = of_process(rows, process)["go_version_max"][0]
+    oldest, newest = of_process(rows, process)["go_version_min", "go_version_max"].row(0)
     version = go_version(settings.value("go_version") or newest)
-    too_old = version is not None and version < (1, 10)
+    too_old = version is not None and version < _MODELED
     whole = load_of(cycles, cpus) if thrashed else None
     refused = subject.unexplained_kill(analysis, process) or refusal(
         load, now, whole, inferred=inferred, too_old=too_old, by_limit=by_limit,
@@ -137,7 +137,7 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
         *_warnings(
             load, model, refused=bool(refused), is_part=changed or thrashed or move is not None
         ),
-        *_version_warning(load, settings),
+        *_version_warning(settings.value("go_version") or oldest),
         *_quota_warning(load),
         *_burst_warning(steady, settings),
         *_stack_warning(model, settings),
@@ -268,12 +268,13 @@ _MISFIT = 3.0
 """Times the cycles of the log. Real programs that did not thrash are within 2.3 times."""
 
 
-def _version_warning(load: Load, settings: Settings) -> Iterator[str]:
-    if not load.new_pacer and settings.value("go_version") is None:
-        yield (
-            "Go 1.6 to 1.17 print this line format; the predictions assume Go 1.10 to 1.17: "
-            "specify the Go version"
-        )
+def _version_warning(oldest: str | None) -> Iterator[str]:
+    if (go_version(oldest) or _MODELED) < _MODELED:
+        yield "Go before 1.10 may have printed this log, but is not modeled: specify the Go version"
+
+
+_MODELED = (1, 10)
+"""The first Go release whose pacer is modeled."""
 
 
 def _stack_warning(model: Model, settings: Settings) -> Iterator[str]:

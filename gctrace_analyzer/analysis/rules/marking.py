@@ -117,6 +117,13 @@ _MARKED = (
 """Columns that show how much each cycle marked, and in how much time."""
 
 
+_SLOW = "Look for swapping, CPU throttling, or a heap of very many small objects with pointers."
+_NOT_PRINTED = (
+    " Large goroutine stacks and globals, which Go before 1.18 marks and does not print, look the "
+    "same."
+)
+
+
 @rule(
     "GC032",
     "low-mark-throughput",
@@ -125,8 +132,7 @@ _MARKED = (
     "+ globals) / marking CPU time is under {t.mark_mib_per_cpu_s:.0f} MiB per CPU second. A "
     "warning if there are at least {t.min_cycles} such cycles, or if a cycle marks for at least "
     "{t.starved_mark_ms:,.0f} ms and uses under {t.starved_cpu:.0%} of one CPU for it.",
-    advice="Look for swapping, CPU throttling, or a heap of very many small objects with "
-    "pointers.",
+    advice=_SLOW,
     needs="live heap and marking time of cycles of 100 ms and longer",
     contradicted_by="late pauses: the host took the CPU away, and the heap is not the cause",
     source="measured: 1.8 GB per CPU second of pointer trees",
@@ -158,6 +164,7 @@ def low_mark_throughput(facts: ProcessFacts) -> Iterator[Evidence]:
             f"second; the slowest, {digits(lowest, 3)} MiB.",
             {"mib_per_cpu_s": lowest},
             examples=example_lines(slow, "concurrent_mark_ms"),
+            advice=None if facts.new_pacer else _SLOW + _NOT_PRINTED,
         )
 
 

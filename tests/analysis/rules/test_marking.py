@@ -86,3 +86,14 @@ def test_marking_that_got_no_cpu_is_a_warning(
     cycles = facts.cycles.with_columns([pl.lit(of).alias(name) for name, of in columns.items()])
     matched = matches(marking.low_mark_throughput, replace(facts, cycles=cycles))
     assert [each.severity for each in matched] == ["warn"] * found
+
+
+@pytest.mark.parametrize("is_old", [True, False])
+def test_slow_marking_of_an_old_go_may_be_of_roots_that_it_does_not_print(
+    *, is_old: bool
+) -> None:
+    text = log_of(20, mark=200, background=300, live=4, start=5, end=5)
+    if is_old:
+        text = text.replace(" 0 MB stacks, 0 MB globals,", "")
+    (finding,) = matches(marking.low_mark_throughput, facts_of(text))
+    assert ("Large goroutine stacks and globals" in finding.advice) == is_old
