@@ -125,28 +125,23 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
         so = ", so it costs little" * ((cpu or 0.0) < t.gc_cpu_little)
         takes = "" if cpu is None else f"; GC takes {gc_cpu_text(summary)} of the CPU{so}"
         only = f" They take only {percent(cost)} of the GC CPU time." if little and cost else ""
-        if facts.is_benchmark:
-            text = (
-                f"{forced:,} of {cycles_text(summary.cycles)} were forced, as `go test -bench` "
-                f"does before each run of a benchmark.{only}"
-            )
-            yield Evidence("info", text, {"forced_cycles": forced}, advice="No action needed.")
-            return
+        count = f"{forced:,} of {cycles_text(summary.cycles)}"
+        # Go 1.9 to 1.19 may also mark the cycle that a call waits for.
+        marked = f"{count} {'are' if forced > 1 else 'is'} marked as forced"
         who, advice = "`runtime.GC`, `debug.FreeOSMemory` or `/debug/pprof/heap?gc=1`", None
-        if facts.freed:
+        if facts.is_benchmark:
+            who = "as `go test -bench` does before each run of a benchmark"
+            advice = "No action needed."
+        elif facts.freed:
             who = f"`debug.FreeOSMemory` was called {times_text(facts.freed)}"
-            # Before Go 1.20, the cycle that a call waited for is marked, too.
             advice = "Call `debug.FreeOSMemory` less often: each call forces a cycle."
             if forced > facts.freed * (2 if facts.may_be_before(1, 20) else 1):
                 advice += " " + _WHO_FORCES.replace("them", "the others")
         yield Evidence(
-            "warn" if is_much and not little else "info",
-            # Go 1.9 to 1.19 may also mark the cycle that a call waits for.
-            f"{forced:,} of {cycles_text(summary.cycles)} {'are' if forced > 1 else 'is'} marked "
-            f"as forced ({who}).{only}",
+            "info" if little or facts.is_benchmark or not is_much else "warn",
+            f"{marked} ({who}).{only}",
             {"forced_cycles": forced},
-            headline=f"The program forces GC: {forced:,} of {cycles_text(summary.cycles)} are "
-            f"marked as forced{takes}.",
+            headline=f"The program forces GC: {marked}{takes}.",
             examples=example_lines(facts.cycles.filter(pl.col("forced"))),
             advice=advice,
         )
