@@ -3,6 +3,8 @@
 The files are `memory.max`, `memory.current`, `memory.peak` and `memory.events` of version 2, and
 `memory.limit_in_bytes`, `memory.usage_in_bytes`, `memory.max_usage_in_bytes`, `memory.failcnt` and
 `memory.oom_control` of version 1 (Documentation/admin-guide/cgroup-v1/memory.rst, cgroup-v2.rst).
+
+The limits of jobs, which Slurm sets as those of control groups, are read from tables of sacct.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.ingest import numbers
+from gctrace_analyzer.ingest.evidence.kubernetes import quantity
 from gctrace_analyzer.ingest.evidence.message import BELOW, WAITS, size_bytes
 
 if TYPE_CHECKING:
@@ -250,3 +253,23 @@ def joined(groups: list[Row], rows: Rows) -> list[Row]:
         if kill.get(column) is None:
             kill[column] = groups[0].get(name)
     return []
+
+
+def of_sacct(about: Message, nearby: Iterable[Message]) -> Row:
+    """Returns what a table of sacct has of a job: the memory it requested, and the most it used."""
+    header, spans, sizes = "", list[tuple[int, int]](), {"ReqMem": 0, "MaxRSS": 0}
+    job = about.text.split()[0].partition(".")[0]
+    for message in nearby:
+        if spans and message.text.split(".")[0].split(" ")[0] == job:
+            for begin, end in spans:
+                name, cell = header[begin:end].strip(), message.text[begin:end].strip()
+                if name in sizes:
+                    # Up to 21.08, `n` is for memory per node, and `c` per CPU.
+                    size = numbers.whole(quantity(f"{cell.removesuffix('n')}i"))
+                    sizes[name] = max(sizes[name], size or 0)
+        elif message.text.startswith("---"):
+            spans = [match.span() for match in re.finditer("-+", message.text)]
+        elif "JobID" in message.text:
+            header, spans = message.text, []
+    limit, used = sizes.values()
+    return {"memory_limit_bytes": limit or None, "memory_used_bytes": used or None}

@@ -1,8 +1,7 @@
 """Reads how platforms, batch systems and low-memory killers report a kill.
 
 What they print, and what it proves, are the rows of `wordings.py`; here each line becomes the row
-of a kill, a container or a job. Heroku's dynos, AWS Lambda's functions and AWS ECS's tasks have
-records of their own.
+of a kill, a container or a job. Heroku's dynos and AWS's functions and tasks have their own.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from gctrace_analyzer.ingest import json_values, numbers
-from gctrace_analyzer.ingest.evidence import cgroups, kubernetes, wordings
+from gctrace_analyzer.ingest.evidence import cgroups, wordings
 from gctrace_analyzer.ingest.evidence.docker import got_sigkill, with_signal
 from gctrace_analyzer.ingest.evidence.message import (
     ASKED,
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
 HINT = (
     rf"{wordings.HINT}|{wordings.KILLERS_HINT}|Error R1[45]|running mem=|sample#memory_|"
-    r"JobID +|^-{3,} -{3}|"
     r"Max Memory Used|maxMemoryUsedMB|signal: killed|Runtime\.OutOfMemory|OutOfMemoryError: C|"
     r"exitCode\\*\": ?\d|xit\(137|exit(?:ed with)?(?: non-zero)?(?: exit)? (?:code|status):? ?137|"
     r"xit [Cc]ode:? 137|xit status 137|non-zero exit \(137\)|non-zero code: 137|Error 137|"
@@ -225,33 +223,14 @@ def _matches(
 def _nearby(messages: Sequence[Message], at: int, wording: wordings.Wording) -> Row:
     """Returns what lines near a kill add to it, from the last one on that begins a report."""
     own = [near for near in wordings.NEARBY if near.who == wording.who]
-    row = _of_sacct(messages, at) if wording.who == "Slurm" else {}
-    for near in messages[max(at - _NEAR_LINES, 0) : at + _NEAR_LINES + 1]:
+    nearby = messages[max(at - _NEAR_LINES, 0) : at + _NEAR_LINES + 1]
+    row = cgroups.of_sacct(messages[at], nearby) if wording.who == "Slurm" else {}
+    for near in nearby:
         for known, match in _matches(own, near.text):
             begins = known is own[0] and near.line_no <= messages[at].line_no
             row = _facts(match) if begins else _facts(match) | row
             break
     return row
-
-
-def _of_sacct(messages: Sequence[Message], at: int) -> Row:
-    """Returns what a table of sacct has of a job: the memory it requested, and the most it used."""
-    header, spans, sizes = "", list[tuple[int, int]](), {"ReqMem": 0, "MaxRSS": 0}
-    job = messages[at].text.split()[0].partition(".")[0]
-    for message in messages[max(at - _NEAR_LINES, 0) : at + _NEAR_LINES]:
-        if spans and message.text.split(".")[0].split(" ")[0] == job:
-            for begin, end in spans:
-                name, cell = header[begin:end].strip(), message.text[begin:end].strip()
-                if name in sizes:
-                    # Up to 21.08, `n` is for memory per node, and `c` per CPU.
-                    size = numbers.whole(kubernetes.quantity(f"{cell.removesuffix('n')}i"))
-                    sizes[name] = max(sizes[name], size or 0)
-        elif message.text.startswith("---"):
-            spans = [match.span() for match in re.finditer("-+", message.text)]
-        elif "JobID" in message.text:
-            header, spans = message.text, []
-    limit, used = sizes.values()
-    return {"memory_limit_bytes": limit or None, "memory_used_bytes": used or None}
 
 
 _OF_GROUPS = {

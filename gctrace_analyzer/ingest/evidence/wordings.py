@@ -339,9 +339,11 @@ NEARBY: tuple[Wording, ...] = (
 HINT = "|".join(
     sorted(
         {re.escape(wording.word) for wording in (*WORDINGS, *NEARBY) if wording.who != "anyone"}
+        | {"JobID +", "^-{3,} -{3}"}
     )
 )
-"""Every line of a wording, except of an exit code alone, contains a match of this."""
+"""Every line of a wording, except of an exit code alone, contains a match of this; so does the head
+of a table of sacct."""
 
 
 class Killer(NamedTuple):
