@@ -308,8 +308,9 @@ def _add_limit(death: Death) -> Iterator[str]:
         "kubectl describe pod": death.pod or death.pod_uid or of_pod,
         "systemctl show": death.is_unit,
         "docker inspect": death.container_id,
-        "cf app": "(out of memory)" in (death.error or ""),
     }
+    if "(out of memory)" in (death.error or ""):
+        shown = {"cf app": True}  # Cloud Foundry
     by = [f"the output of `{command}`" for command, name in shown.items() if name]
     of_any = f"what its platform shows ({', '.join(f'`{command}`' for command in shown)})"
     yield (
