@@ -5,9 +5,10 @@ from __future__ import annotations
 import glob
 import os
 import re
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from gctrace_analyzer.errors import (
     BadSettingError,
@@ -16,10 +17,6 @@ from gctrace_analyzer.errors import (
     UnwritableOutputError,
     nearest,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 
 _RECORD = re.compile(r"gc #?\d+ ?[@(]")
 """The beginning of a line of gctrace, which somebody may pass in place of a path."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from gctrace_analyzer import units
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.frozen import frozen
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Quantity: TypeAlias = Literal["pause", "gc_cpu"]
 QUANTITIES: tuple[Quantity, ...] = get_args(Quantity)

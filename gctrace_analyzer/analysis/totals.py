@@ -6,17 +6,15 @@ window, a segment, an episode, and a part of a long log.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from gctrace_analyzer.analysis.spans import columns, select
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import not_null
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 _with_idle = pl.col("gc_cpu_s") + pl.col("idle_cpu_s")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -13,9 +13,6 @@ from gctrace_analyzer.analysis.spans import select
 from gctrace_analyzer.analysis.totals import RATES, ROUNDING, part, quotients, whole
 from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest.rows import by_number, complete, not_null, of_each_process, parted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MOST_WINDOWS = 1_000_000
 """More windows than this are requested only by mistake, for example with a wrong unit."""

@@ -8,15 +8,13 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gctrace_analyzer import __version__, extras
 from gctrace_analyzer.errors import BadSettingError, UnreadableInputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 MEMORY = "1GiB"
 """Memory limit per worker: enough for any file, because long files are read in sections."""

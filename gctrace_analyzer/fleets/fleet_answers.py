@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -12,9 +12,6 @@ from gctrace_analyzer.present import markdown, text
 from gctrace_analyzer.present.format import count
 from gctrace_analyzer.present.html import document_page
 from gctrace_analyzer.present.sections import fleet
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -5,14 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlsplit
 
 from gctrace_analyzer.analysis.fleet.service_names import REPLICA_SUFFIX
 from gctrace_analyzer.errors import BadSettingError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 IDENTITY = (
     "service", "cluster", "region", "namespace", "pod", "container", "host", "unit",

@@ -6,11 +6,12 @@ import glob
 import os
 import re
 import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import field, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, Any, Literal
 from urllib.parse import urlsplit
 
 from gctrace_analyzer import extras
@@ -27,9 +28,6 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.compression import compression
 from gctrace_analyzer.ingest.profiles.bundles import age
 from gctrace_analyzer.ingest.sniff import SNIFF_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 Kind = Literal[
     "missing",

@@ -6,13 +6,11 @@ It is a JSON file next to the folder, so that the folder holds nothing but Parqu
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict
 
 from gctrace_analyzer import __version__
 from gctrace_analyzer.errors import BadSettingError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SUFFIX = ".manifest.json"
 """The suffix that is appended to the name of the output."""

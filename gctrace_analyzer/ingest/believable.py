@@ -17,8 +17,8 @@ damaged, unless all of its row changes, as in a restart. `numbers` has the limit
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -26,9 +26,6 @@ from gctrace_analyzer import schema
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, stops_for_all, wall_s
 from gctrace_analyzer.ingest.numbers import ADDRESSABLE_BYTES, LARGEST
 from gctrace_analyzer.units import MIB
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 def nulled(

@@ -9,19 +9,17 @@ continues best. A change of GOMAXPROCS never starts a process.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, chain, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from gctrace_analyzer import core
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s
 from gctrace_analyzer.ingest.rows import constant
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 CLOCK_SLACK_S = 0.002
 """Tolerance for times, because `@` is truncated to a millisecond and phases to two digits."""

@@ -10,9 +10,9 @@ it, all its cycles get a wall-clock time.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import MAXYEAR, UTC, datetime
 from itertools import accumulate
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -22,9 +22,6 @@ from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s, wall_s
 from gctrace_analyzer.ingest.rows import complete, constant, of_each_process, without
 from gctrace_analyzer.ingest.wrappers.timestamps import TIMESTAMP
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _UTC = pl.Datetime("us", "UTC")
 _SPAN = pl.Duration("us")

@@ -11,16 +11,14 @@ import select
 import stat
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from threading import Event
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest.sources import not_opened
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 POLL_S = 0.03
 """How often the size of a file is checked; cheap, and fast enough to look immediate."""

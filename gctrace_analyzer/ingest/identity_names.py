@@ -5,10 +5,7 @@ Every source has the common names, in its own spelling, and some of its own; the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
 
 _COMMON = {
     "host": ("hostname", "host", "node", "node_name", "host.name", "k8s.node.name",

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gctrace_analyzer.ingest.numbers import EARLIEST, LATEST
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _SURROGATE = re.compile(r"\\u[dD]")
 _DECODER = json.JSONDecoder()

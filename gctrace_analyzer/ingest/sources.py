@@ -11,11 +11,12 @@ import codecs
 import io
 import re
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice, pairwise, repeat
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Self, cast
+from typing import IO, Self, cast
 
 from gctrace_analyzer import core
 from gctrace_analyzer.errors import BadSettingError, NoDataError, UnreadableInputError
@@ -31,9 +32,6 @@ from gctrace_analyzer.ingest.compression import (
     zip_pieces,
 )
 from gctrace_analyzer.ingest.wrappers.quoting import quoting
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 CHUNK_BYTES = 6 << 20
 """Large enough that the cost per chunk vanishes, small enough to keep a few in memory."""

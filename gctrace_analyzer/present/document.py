@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from gctrace_analyzer.frozen import frozen
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 @frozen

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import re
 from base64 import b64encode
+from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 from gctrace_analyzer.errors import BadSettingError, MissingInputError, UnreadableInputError
 from gctrace_analyzer.frozen import frozen
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 TOKEN, USER, PASSWORD = "PROMETHEUS_TOKEN", "PROMETHEUS_USER", "PROMETHEUS_PASSWORD"
 """Environment variables that are used where no argument gives the value."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from gctrace_analyzer.errors import BadSettingError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 _STRING = r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`]*`'
 _MATCHER = re.compile(

@@ -9,16 +9,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gctrace_analyzer.errors import ProgramError
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.trials import guard
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _GRACE_S = 5.0
 """How long a program may take to end after SIGTERM."""

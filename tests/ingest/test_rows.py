@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence  # noqa: TC003  # hypothesis reads annotations
+from collections.abc import Sequence  # hypothesis reads annotations
 
 import polars as pl
 import pytest

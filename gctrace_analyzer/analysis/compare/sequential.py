@@ -17,14 +17,11 @@ Ville's inequality it ever exceeds 1 / alpha with probability alpha at most.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from statistics import NormalDist, fmean
-from typing import TYPE_CHECKING
 
 from gctrace_analyzer.frozen import frozen
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SAME_SHARE = 0.02
 """Relative difference within which two settings are the same for all that users care."""

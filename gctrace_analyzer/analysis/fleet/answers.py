@@ -9,8 +9,9 @@ because only its settings can still be changed.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -28,9 +29,6 @@ from gctrace_analyzer.analysis.fleet.states import with_state
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import total
 from gctrace_analyzer.frozen import Plain, frozen
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 OUTLYING = {
     "gc_cpu_share": "GC CPU",

@@ -5,14 +5,11 @@ Files and pods have other names on another day, so services are compared, not pr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import polars as pl
 
 from gctrace_analyzer.frozen import Plain, frozen
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 CHANGED = {"gc_cores": 0.01, "gc_cpu_share": 0.002, "live_heap_p50_mib": 1.0}
 """The figures that are compared, and the least difference that counts, in cores, 0–1 and MiB:

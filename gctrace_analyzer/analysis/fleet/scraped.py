@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.analysis.fleet.states import of_server
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _TEXTS = ("service", "instance", "namespace", "pod", "container", "gogc", "go_version")
 _NUMBERS = (

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import polars as pl
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FEWEST = 8
 """Intervals. Of fewer, a quarter is a single one."""

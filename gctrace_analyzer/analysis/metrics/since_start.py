@@ -5,7 +5,8 @@ Its counters began at 0 then, so the dump is the end of an interval whose begin 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -14,9 +15,6 @@ from gctrace_analyzer.analysis.summary import Summary
 from gctrace_analyzer.analysis.totals import Totals
 from gctrace_analyzer.ingest.memstats.fields import RING
 from gctrace_analyzer.units import MIB
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 WINDOW = "since-start"
 _SHOWS = ("gc_cycles", "gc_cpu_share", "gc_cpu_with_idle_s", "stw_total_ms", "stw_max_ms")

@@ -6,7 +6,8 @@ samples: the time between cycles, and the sizes of the heap.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -15,9 +16,6 @@ from gctrace_analyzer.analysis.settings.search import DEFAULT_GOGC
 from gctrace_analyzer.analysis.summary import Summary, growth_figures
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.analysis.totals import Totals
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 ENABLE = "collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)"
 """The option of `collectors.NewGoCollector` that exports GC CPU, live heap and the limiter."""

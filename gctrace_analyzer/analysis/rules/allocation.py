@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from gctrace_analyzer.analysis.rules.finding import (
     Evidence,
@@ -13,9 +13,6 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.ingest.rows import column_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @rule(

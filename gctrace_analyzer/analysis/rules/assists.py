@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from gctrace_analyzer.analysis.cycles import metrics
 from gctrace_analyzer.analysis.rules.cpu import is_start_up
@@ -16,9 +16,6 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.ingest.rows import not_null, where
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @rule(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from gctrace_analyzer.analysis.pauses import LatePauses
 from gctrace_analyzer.analysis.rules.finding import (
@@ -21,9 +21,6 @@ from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.timeline.thrashing import low_gogc
 from gctrace_analyzer.ingest.rows import column_of, median, where
 from gctrace_analyzer.units import cores_text, cpus_text, duration_text, size_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @rule(

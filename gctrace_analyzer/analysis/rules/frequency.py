@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import polars as pl
 
@@ -20,9 +20,6 @@ from gctrace_analyzer.analysis.rules.finding import (
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.ingest.rows import since
 from gctrace_analyzer.units import duration_text, times_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @rule(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from gctrace_analyzer.analysis.rules.finding import (
     Evidence,
@@ -16,9 +16,6 @@ from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.ingest.gctrace.grammar import shapes_before
 from gctrace_analyzer.ingest.rows import distinct
 from gctrace_analyzer.units import duration_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @rule(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import polars as pl
 
@@ -19,9 +19,6 @@ from gctrace_analyzer.analysis.rules.finding import (
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.ingest.rows import column_of, not_null, where
 from gctrace_analyzer.units import digits, duration_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _LARGE_ROOTS = (
     "After the first {{t.warm_up_s:g}} s, the median of {what} is at least "

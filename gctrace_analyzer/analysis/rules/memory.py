@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
 from gctrace_analyzer.analysis.rules.finding import DeathFacts, Evidence, MemoryFacts
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.units import duration_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _SCAVENGER = " (last line of the scavenger)"
 

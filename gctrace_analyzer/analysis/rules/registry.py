@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field, fields
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from gctrace_analyzer.analysis.rules.finding import Evidence, Finding, page_of
 from gctrace_analyzer.errors import nearest
 from gctrace_analyzer.frozen import frozen
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 Facts = TypeVar("Facts")
 """What a rule looks at: `ProcessFacts`, `MemoryFacts`, `DeathFacts` or `OverallFacts`."""

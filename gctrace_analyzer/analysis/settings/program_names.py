@@ -7,11 +7,8 @@ of one program, as far as names can show it; names without one are of two.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 _LEAST_LETTERS = 3
 _WORD = re.compile(rf"[a-z]{{{_LEAST_LETTERS},}}")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def go_version(text: str | None) -> tuple[int, int] | None:

@@ -14,18 +14,16 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import accumulate
 from operator import sub
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from gctrace_analyzer import core
 from gctrace_analyzer.ingest.rows import complete, where
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 SWITCH = 6.0
 """Unexplained goals that a change of settings must save."""

@@ -9,7 +9,7 @@ ten cycles and a second or more.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import polars as pl
 
@@ -26,9 +26,6 @@ from gctrace_analyzer.ingest.rows import (
     not_null,
     within_process,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 OTHER_RATE = 2.0
 """If the allocation rate changes by more than this factor, another load phase begins."""

@@ -6,16 +6,14 @@ frame means is decided once for each (`wrappers.framing`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from gctrace_analyzer.ingest.rows import without
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HEAD = b"gc"
 """How records begin."""

@@ -7,8 +7,9 @@ of `grammar` read the same lines. So the result is the same.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
@@ -19,9 +20,6 @@ from gctrace_analyzer.ingest.gctrace.grammar import FLOAT_KINDS, GCTRACE, Field,
 from gctrace_analyzer.ingest.gctrace.lines import joined, split
 from gctrace_analyzer.ingest.rows import parted, where
 from gctrace_analyzer.ingest.sources import LONG_LINE_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _LINE_NO = "line_no"
 _ENDS = (" P", " (forced)", " yields", " handoff")

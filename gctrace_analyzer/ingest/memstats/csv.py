@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -13,9 +13,6 @@ from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.memstats import aligned, fields
 from gctrace_analyzer.ingest.wrappers import timestamps
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _DELIMITERS = (",", ";", "\t", "|")
 _RECYCLING = (

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.ingest import numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 RING = 256
 """The runtime remembers the pauses of this many cycles (MemStats.PauseNs and PauseEnd)."""

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from gctrace_analyzer.units import MIB
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _OF_PMAP = re.compile(
     r"^\s{0,20}[0-9a-f]{8,16}\s+(?P<kib>\d{1,12})K\s(?P<mode>[r-][w-][x-][sp-])", re.MULTILINE

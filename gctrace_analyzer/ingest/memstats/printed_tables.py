@@ -6,7 +6,7 @@ The rows follow their header, with any other lines between them. The header may 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import polars as pl
 
@@ -14,9 +14,6 @@ from gctrace_analyzer.errors import UnreadableInputError
 from gctrace_analyzer.ingest.memstats import csv, fields
 from gctrace_analyzer.ingest.wrappers.timestamps import TIMESTAMP_COLUMNS
 from gctrace_analyzer.schema import IDENTITY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _NAME = r"[A-Za-z_][\w.%/()-]*"
 _GAP = r"(?:[ \t]*[,;|\t][ \t]*|[ \t]+)"

@@ -11,16 +11,14 @@ chance.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.schema import IDENTITY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 FEWEST = 3
 """Fewer files with counters that rise may be of several processes."""

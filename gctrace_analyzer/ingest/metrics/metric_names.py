@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from gctrace_analyzer import schema
 from gctrace_analyzer.ingest.memstats import fields
 from gctrace_analyzer.ingest.metrics import containers
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 NS = 1e9
 

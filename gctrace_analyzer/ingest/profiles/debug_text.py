@@ -11,14 +11,12 @@ Source: `writeHeapInternal` and `printStackRecord` in runtime/pprof/pprof.go, `p
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 
 from gctrace_analyzer.ingest.profiles.profile import Profile
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _HEAD = re.compile(
     r"heap profile: *(?P<inuse_objects>\d+): *(?P<inuse_bytes>\d+) *"

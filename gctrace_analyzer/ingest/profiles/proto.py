@@ -13,8 +13,8 @@ are.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -26,9 +26,6 @@ from gctrace_analyzer.ingest.profiles.profile import (
     Profile,
     kind_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _VARINT, _BYTES = 0, 2
 _TAGS = frozenset(

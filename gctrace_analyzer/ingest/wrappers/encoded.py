@@ -9,10 +9,7 @@ from __future__ import annotations
 import binascii
 import re
 import zlib
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
 
 HEAD = re.compile(
     r'"(?:awslogs|kinesis|message)"\s*:\s*\{(?:[^{}]|\{[^{}]*\})*?"data"\s*:\s*"[A-Za-z0-9+/]{16}'

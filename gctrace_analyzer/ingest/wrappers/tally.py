@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import polars as pl
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SAMPLE_LINES, LAST_LINES = 64, 4
 SAMPLE_CHARS = 512

@@ -8,16 +8,13 @@ are `yearless` and have the year 2000, a leap year, until `ingest.clock` knows t
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.wrappers.formats import MONTH, WEEKDAY, ascii_only
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 TIMESTAMP = pl.Datetime("us")
 TIMESTAMP_COLUMNS = {
