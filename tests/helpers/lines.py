@@ -16,8 +16,6 @@ LINES = {
     "scvg_forced13": "scvg1: GC forced",
     "scvg_rel": "scvg-1: 44 MB released",
     "scvg": "scvg0: inuse: 426, idle: 0, sys: 427, released: 0, consumed: 427 (MB)",
-    "scvg113_rel": "forced scvg: 26 MB released",
-    "scvg113": "scvg: inuse: 3, idle: 59, sys: 63, released: 59, consumed: 4 (MB)",
     "scav14": "scav 2 0 KiB work, 44248 KiB total, 86% util (forced)",
     "scav21": "scav 0 KiB work (bg), 0 KiB work (eager), 3144 KiB now, 97% util [controller reset]",
     "pacer_assist": "pacer: assist ratio=+1.152000e+000 (scan 0 MB in 3->4 MB) workers=0++2.500000e-001",

@@ -239,7 +239,7 @@ def _answers(lines: Sequence[str]) -> dict[str, dict[int, str]]:
     In place of the last line is JSON of an object with these fields.
     """
     objects: dict[str, Row] = {}
-    found: dict[str, dict[int, str]] = {}
+    answers: dict[str, dict[int, str]] = {}
     command, begin = "", 0
     for at, line in enumerate(lines):
         command, begin = (f"{command} {line}", begin) if command else (line, at)
@@ -260,9 +260,9 @@ def _answers(lines: Sequence[str]) -> dict[str, dict[int, str]]:
         value = objects.setdefault(name, new)
         for path, field in fields.items():
             _set(value, path, field)
-        own = dict.fromkeys([*found.get(name, ()), *range(begin, at + 1 + count)], "")
-        found[name] = own | {at + count: json.dumps(value)}
-    return found
+        own = dict.fromkeys([*answers.get(name, ()), *range(begin, at + 1 + count)], "")
+        answers[name] = own | {at + count: json.dumps(value)}
+    return answers
 
 
 def _fields(template: str, lines: Sequence[str]) -> tuple[Row, int]:

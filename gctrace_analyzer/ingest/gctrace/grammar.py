@@ -234,21 +234,15 @@ GCTRACE = (
     Shape("gc10", "cycles", "1.0", "1.0", f"{_OLD_MS} {_OLD_HEAP} {_OBJECTS_FREED} {{handoff:int}} handoff"),
 )  # fmt: skip
 
-_SCVG_RELEASED = ": {released_now_mib:size} MB released"
-_SCVG_SIZES = (
-    ": inuse: {inuse_mib:int}, idle: {idle_mib:int}, sys: {sys_mib:int}, "
-    "released: {released_total_mib:int}, consumed: {consumed_mib:int} (MB)"
-)
-
 COMPANIONS = (
     # Printed before the periodic two-minute cycle, which itself is not marked as forced.
     Shape("forcegc", "markers", "1.5", None, "GC forced"),
     Shape("scvg_forced13", "markers", "1.0", "1.4", "scvg{scavenge_num:int}: GC forced"),
-    # The oldest releases print the size in hexadecimal. Only Go 1.13 prints no number.
-    Shape("scvg_rel", "scavenges", "1.0", "1.12", f"scvg{{scavenge_num:sint}}{_SCVG_RELEASED}"),
-    Shape("scvg", "scavenges", "1.0", "1.12", f"scvg{{scavenge_num:sint}}{_SCVG_SIZES}"),
-    Shape("scvg113_rel", "scavenges", "1.13", "1.13", f"«forced |forced»scvg{_SCVG_RELEASED}"),
-    Shape("scvg113", "scavenges", "1.13", "1.13", f"«forced |forced»scvg{_SCVG_SIZES}"),
+    # Go 1.13 prints no number; the oldest releases print the size in hexadecimal.
+    Shape("scvg_rel", "scavenges", "1.0", "1.13", "«forced |forced»scvg«{scavenge_num:sint}»: {released_now_mib:size} MB released"),
+    Shape("scvg", "scavenges", "1.0", "1.13",
+          "«forced |forced»scvg«{scavenge_num:sint}»: inuse: {inuse_mib:int}, idle: {idle_mib:int}, sys: {sys_mib:int}, "
+          "released: {released_total_mib:int}, consumed: {consumed_mib:int} (MB)"),
     Shape("scav14", "scavenges", "1.14", "1.20",
           "scav «{generation:int} »{released_now_kib:int} KiB work, {released_total_kib:int} KiB total, "
           "{heap_in_use_pct:int}% util« (forced)|forced»« [controller reset]|controller_reset»"),
