@@ -292,5 +292,8 @@ def _set(value: Row, path: str, field: object) -> None:
     for part in parts:
         name, is_list, _ = part.partition("[")
         inner = value.setdefault(name, [{}] if is_list else {})
-        value = inner[0] if is_list else inner
+        inner = inner[0] if is_list and isinstance(inner, list) and inner else inner
+        if not isinstance(inner, dict):
+            return  # A field of it, and the whole of it, were asked for.
+        value = inner
     value[last] = field

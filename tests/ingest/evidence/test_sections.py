@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import gctrace_analyzer as gca
+from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.ingest.evidence import sections
 from gctrace_analyzer.schema import LOG_TABLES, TableName
 from gctrace_analyzer.units import MIB
@@ -309,3 +310,9 @@ def test_what_a_command_was_asked_for_and_answers_is_the_state_of_a_container(
 def test_an_answer_of_no_oom_kill_is_no_kill() -> None:
     text = "$ docker inspect -f '{{.State.OOMKilled}} {{.State.ExitCode}}' api\nfalse 0\n"
     assert not read(f"{text}{KILL}").container_states["oom_killed"].any()
+
+
+def test_a_field_that_is_asked_for_beside_the_whole_is_no_error() -> None:
+    asked = "$ docker inspect -f '{{.State}} {{.State.OOMKilled}}' api\n{exited} true\n"
+    with pytest.raises(NoDataError):
+        gca.read(io.StringIO(asked)).report()
