@@ -923,7 +923,7 @@ SITES = (
     Column("function", "String", "", "the function, with its import path", _PROFILE),
     Column("file", "String", "", "the file of that line", _PROFILE),
     Column("line", "Int64", "", "line that allocates most; in a table by line, that line", _PROFILE),
-    Column("lines", "String", "", "lines that allocate, at most three, what allocates most first", _PROFILE),
+    Column("lines", "String", "", "the line that allocates most, and … if others allocate 5 % or more", _PROFILE),
     Column("standard", "Boolean", "", "whether it belongs to the runtime or the standard library", "import path"),
     Column("alloc_bytes", "Int64", "B", f"{_ALLOCATED}, by the function itself (flat)", "alloc_space"),
     Column("alloc_objects", "Int64", "", "number of the same", "alloc_objects"),

@@ -107,10 +107,8 @@ def worst_costs(analysis: Analysis) -> Iterator[str]:
     own, coarse = analysis.summaries, analysis.too_coarse
     if len(analysis.tables["processes"]) < 2:
         printed = not_null(analysis.cycles["gc_cpu_since_start_pct"])
-        last, late_ms = (
-            next(iter(printed.tail(1)), None),
-            longest_pause_after_start_up(analysis),
-        )
+        last = next(iter(printed.tail(1)), None)
+        late_ms = longest_pause_after_start_up(analysis)
         yield from costs(analysis.summary, coarse, last, late_ms)
         return
     # The share of a cycle that is alone is of its own time.

@@ -246,11 +246,7 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
         return Verdict("info", "The input does not show what GC costs.", _NEEDS_COSTS)
     if too_large := too_large_for_container(advice):
         return Verdict("warn", f"{too_large} Otherwise {figures}.", _for_less_memory(advice))
-    joined = (
-        f"{', and' if start.startswith('Only') and start.endswith('line') else ':'} {figures}"
-        if figures
-        else ""
-    )
+    joined = f": {figures}" if figures else ""
     sentence = " ".join(
         filter(None, (f"{start}{joined}.", grown, wasted_memory(analysis.findings)))
     )

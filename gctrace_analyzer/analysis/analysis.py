@@ -461,8 +461,9 @@ class Analysis:
             return ()  # most logs report no death, and need not load what explains one
         from gctrace_analyzer.analysis.postmortem.post_mortems import post_mortems
 
-        of = (self.log, self._given, self.settings_of, lambda: self.enriched, self.dumps.of)
-        deaths = post_mortems(*of)
+        deaths = post_mortems(
+            self.log, self._given, self.settings_of, lambda: self.enriched, self.dumps.of
+        )
         return tuple(deaths if self.profiled is None else self.profiled.explaining(deaths))
 
     @cached_property

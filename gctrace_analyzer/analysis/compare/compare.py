@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from statistics import fmean, stdev
+from statistics import fmean, stdev, variance
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -234,15 +234,15 @@ def same_work(*sides: Sequence[Measured]) -> bool:
     Runs of a benchmark or a build allocate the same in all, whatever their lengths; what a service
     allocates follows the length of its log.
     """
-    spread = {"alloc_total_mib": 0.0, "seconds": 0.0}
+    of_totals = of_lengths = 0.0
     for runs in sides:
         totals = [run.summary.alloc_total_mib or 0.0 for run in runs]
         lengths = [run.seconds for run in runs]
         if len(runs) < FEWEST_OF_WORK or min(*totals, *lengths) <= 0:
             return False
-        for name, values in zip(spread, (totals, lengths), strict=True):
-            spread[name] += stdev(map(math.log, values)) ** 2
-    return spread["seconds"] > MORE_SPREAD**2 * max(spread["alloc_total_mib"], RUN_TIME**2)
+        of_totals += variance(map(math.log, totals))
+        of_lengths += variance(map(math.log, lengths))
+    return of_lengths > MORE_SPREAD**2 * max(of_totals, RUN_TIME**2)
 
 
 def late_of(runs: Sequence[Measured]) -> LatePauses:

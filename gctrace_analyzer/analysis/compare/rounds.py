@@ -162,10 +162,10 @@ class Measurement:
         """The runs that failed."""
         return tuple(run for run in self.runs if run.error is not None)
 
-    def counted(self, side: str) -> Iterator[TrialRun]:
-        """Yields the runs of a side that count: neither warm-up nor failed."""
+    def counted(self, side: str | None = None) -> Iterator[TrialRun]:
+        """Yields the runs of a side, or of all, that count: neither warm-up nor failed."""
         for run in self.runs:
-            if run.side == side and not run.warm_up and run.error is None:
+            if side in (None, run.side) and not run.warm_up and run.error is None:
                 yield run
 
     def both(self, side: str) -> list[tuple[int, int]]:

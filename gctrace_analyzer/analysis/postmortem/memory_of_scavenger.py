@@ -25,6 +25,8 @@ def calls_of_free_os_memory(scavenges: pl.DataFrame) -> dict[int | None, int]:
 
     Nothing else forces the scavenger, whose lines have the number -1 up to Go 1.12.
     """
+    if scavenges.is_empty():
+        return {}  # as of most logs
     is_call = pl.col("forced").fill_null(value=False) | pl.col("scavenge_num").eq_missing(-1)
     # There is another line for each call that returned memory.
     calls = scavenges.drop_nulls("released_total_kib").filter(is_call)

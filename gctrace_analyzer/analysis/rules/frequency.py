@@ -93,7 +93,7 @@ _FORCED_COST = 0.2
 
 
 _WHO_FORCES = (
-    "Find who forces them: calls to `runtime.GC` or `debug.FreeOSMemory`, or heap profiles "
+    "Find who forces {}: calls to `runtime.GC` or `debug.FreeOSMemory`, or heap profiles "
     "that are fetched with `/debug/pprof/heap?gc=1`."
 )
 
@@ -106,7 +106,7 @@ _WHO_FORCES = (
     f"are forced, or all. Only a note if these take less than {_FORCED_COST:.0%} of the GC CPU "
     "time, if they are fewer, or if the log has benchmark results: package testing forces GC "
     "before each run. It costs little if GC takes less than {t.gc_cpu_little:.0%} of the CPU.",
-    advice=_WHO_FORCES,
+    advice=_WHO_FORCES.format("them"),
     needs="cycles that are marked as forced",
     contradicted_by="none: the runtime marks them",
     source="each forced cycle is a full collection beyond what the pacer planned",
@@ -133,7 +133,7 @@ def forced_gc(facts: ProcessFacts) -> Iterator[Evidence]:
             who = f"`debug.FreeOSMemory` was called {times_text(facts.freed)}"
             advice = "Call `debug.FreeOSMemory` less often: each call forces a cycle."
             if forced > facts.freed * (2 if facts.may_be_before(1, 20) else 1):
-                advice += " " + _WHO_FORCES.replace("them", "the others")
+                advice += f" {_WHO_FORCES.format('the others')}"
         yield Evidence(
             "info" if little or facts.is_benchmark or not is_much else "warn",
             f"{marked} ({who}).{only}",

@@ -51,6 +51,6 @@ def short_name(function: str) -> str:
 
 
 def place(site: Row) -> str:
-    """Returns a function and its lines, the heaviest first: `main.decode (json.go:88, …)`."""
+    """Returns a function and its heaviest line, `…` if there are others: `main.get (a.go:8, …)`."""
     function, file = short_name(site["function"]), re.split(r"[/\\]", site["file"])[-1]
     return f"{function} ({file}:{site['lines'] or site['line']})" if file else function

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.ingest.profiles.profile import Profile
 
 CUM, ATTRIBUTED = "cum_", "attributed_"
-_MOST_LINES, _LEAST_OF = 1, 0.05
-"""Lines that are named, and the share of what is attributed to their function."""
+_LEAST_OF = 0.05
+"""Share of what is attributed to a function. Of other lines with less, nothing is said."""
 
 
 @frozen
@@ -33,7 +33,7 @@ class Sums:
 
     Columns of both: `function file line lines standard`, and of each value of the profile three
     columns. The line of a function is the one with most of what is attributed to it, else of what
-    it and its callees hold; `lines` are all to which something is attributed, in this order.
+    it and its callees hold; `lines` is it as text, and says if there are others.
     """
 
     by_function: pl.DataFrame
@@ -71,12 +71,12 @@ def sums(profile: Profile) -> Sums:
     of_sizes = [value for value in profile.values if not value.endswith("_objects")]
     sizes = [pl.col(ATTRIBUTED + value).abs() for value in of_sizes]
     counts = pl.any_horizontal((size > 0) & (size >= _LEAST_OF * size.sum()) for size in sizes)
-    listed = pl.col("line").filter(counts).cast(pl.String)
-    more = pl.when(listed.len() > _MOST_LINES).then(pl.lit(", …")).otherwise(pl.lit(""))
+    first = pl.col("line").filter(counts).first().cast(pl.String).fill_null("")
+    others = pl.when(counts.sum() > 1).then(pl.lit(", …")).otherwise(pl.lit(""))
     by_name = heaviest.group_by("name", maintain_order=True).agg(
         pl.first("function", "file", "line", "standard"),
         pl.col(flat).sum(),
-        lines=listed.head(_MOST_LINES).str.join(", ") + more,
+        lines=first + others,
     )
     order = ["function", "file", "line", "lines", "standard", *columns]
     by_function = by_name.join(of_name, on="name", maintain_order="left")

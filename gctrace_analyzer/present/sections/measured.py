@@ -75,7 +75,7 @@ def _sentence(pair: Pair, measurement: Measurement) -> str:
         text += f" in {_noun(decider.name)}{_price(pair)}"
     else:
         return f"{_undecided(pair, measurement)}."
-    runs = [run for run in measurement.runs if not run.warm_up and run.error is None]
+    runs = [*measurement.counted()]
     disturbed = sum(run.disturbed for run in runs)
     doubt = f"; other work disturbed {disturbed} of {count(len(runs), 'run')}"
     return f"{text}{_promises(pair, decider.name)}{doubt * (2 * disturbed > len(runs))}."
@@ -173,7 +173,7 @@ def notes(measurement: Measurement) -> Iterator[str]:
             "much work as it can in this time, print how much it did and compare that "
             "(--metric-up NAME=REGEX)."
         )
-    runs = [run for run in measurement.runs if not run.warm_up and run.error is None]
+    runs = [*measurement.counted()]
     disturbed = [run for run in runs if run.disturbed]
     if disturbed:
         cpus, log = max((run.foreign_cpus or 0.0, run.log) for run in disturbed)
