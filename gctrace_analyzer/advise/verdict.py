@@ -39,7 +39,7 @@ from gctrace_analyzer.advise.tight_limit import raising
 from gctrace_analyzer.analysis.printed_shares import costly_since_start
 from gctrace_analyzer.analysis.rules.finding import ALLOCATE_LESS, SEVERITIES, percent
 from gctrace_analyzer.analysis.rules.limit import EITHER
-from gctrace_analyzer.analysis.settings.naming import setting_text
+from gctrace_analyzer.analysis.settings.naming import changes
 from gctrace_analyzer.analysis.totals import rates_of
 from gctrace_analyzer.analysis.trend import changes_at
 from gctrace_analyzer.frozen import Plain, frozen
@@ -123,19 +123,16 @@ def _with_sites(result: Verdict, profiled: Profiled | None) -> str:
 
 def _with_present_setting(result: Verdict, analysis: Analysis, advice: Advice) -> Verdict:
     """Returns the verdict with what GC costs now, if the only process changed its setting."""
-    regimes = analysis.only_regimes
-    if len(regimes) < 2 or analysis.by_dumps:
-        return result
-    first, last = regimes[0], regimes[-1]
-    if last.first_gc is None or last.start_s is None:
+    later = [] if analysis.by_dumps else list(changes(analysis.only_regimes))
+    last, text = later[-1] if later else (None, "")
+    if last is None or last.first_gc is None or last.start_s is None:
         return result
     spans = analysis.spans.filter(pl.col("gc_num") > last.first_gc)
     share = rates_of(spans, "gc_cpu_share")["gc_cpu_share"]
-    if share is None or last.cycles < analysis.thresholds.min_cycles:
+    if share is None or len(spans) < analysis.thresholds.min_cycles:
         return result
-    procs = "" if first.procs == last.procs else f", GOMAXPROCS={last.procs}"
     now = (
-        f"The settings changed: since {duration_text(last.start_s)} ({setting_text(last)}{procs}) "
+        f"The settings changed: since {duration_text(last.start_s)} ({text}) "
         f"GC takes {percent(share)} of the CPU."
     )
     is_lifted = result.finding in _OF_LIMIT and last.memory_limit_mib in (None, math.inf)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import polars as pl
 
 from gctrace_analyzer.analysis.settings import search
 from gctrace_analyzer.analysis.settings.known import METRICS, Settings
@@ -11,9 +13,6 @@ from gctrace_analyzer.analysis.settings.limits import goal_range
 from gctrace_analyzer.analysis.settings.search import FEWEST_GOALS, Part, State
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.ingest.rows import median, not_null
-
-if TYPE_CHECKING:
-    import polars as pl
 
 STATED_TOLERANCE = 0.08
 """Relative difference from a stated GOGC that the printed goals leave."""
@@ -129,52 +128,65 @@ def _stated_tops(seen: pl.DataFrame, known: Known) -> tuple[float, ...]:
 
 
 def _joined(first: Part, second: Part, seen: pl.DataFrame, known: Known) -> Part | None:
-    """Returns both parts as one if one limit explains them; None if it does not.
+    """Returns both parts as one if one GOGC with one limit explains them; None if it does not.
 
-    The goal that a limit sets drifts with the memory outside the heap, but does not jump. Beside a
-    limit, goals that only an unusual GOGC explains are the limit's if they are near its.
+    The goal is the lower of GOGC's and the limit's. What the limit leaves to the heap drifts with
+    the memory outside it, but does not jump.
     """
-    limited = [part for part in (first, second) if part.state.is_limited]
+    parts = (first, second)
+    limited = [part for part in parts if part.state.is_limited]
     if not limited:
         return None
     longest = max(limited, key=lambda part: part.end - part.begin)
-    rows = [seen[part.begin : part.end] for part in (first, second)]
-    goals = [above_live(own) for own in rows]
-    if len(limited) == 1:
-        number = 1 if first.state.is_limited else 0
-        other = (first, second)[number]
-        if _leaves(longest, other, seen):
-            state = longest.state._replace(gogc=other.state.gogc)
-            return Part(state, first.begin, second.end)
-        is_odd = search.cost_of(other.state.gogc, known.gogc.value) > search.COMMON
-        if other.state.is_off or not is_odd or not _mostly(goals[number], longest.state.drift):
-            return None
-    for own, live, part in zip(goals, rows, (second, first), strict=True):
-        # A live heap that is its own goal does not fit under a limit that has room for it.
-        if (
-            not len(own)
-            and part.state.is_limited
-            and median(live["live"]) < part.state.drift[0]
-        ):
-            return None
-    around = seen[second.begin - _JUMP_CYCLES : second.begin + _JUMP_CYCLES]
-    # While a program thrashes, memory that it does not return takes from the goal.
-    thrashes = bool((around["goal"] <= around["live"]).any())
-    if all(map(len, goals)) and not thrashes:
-        ends = median(goals[0].tail(_JUMP_CYCLES)), median(goals[1].head(_JUMP_CYCLES))
-        whole = median(goals[0]), median(goals[1])
-        # A stated limit holds for all goals below it, and memory is returned in long intervals.
-        may_jump = max(whole) <= (known.limit.value or 0.0) < math.inf
-        may_jump |= _follows_a_wait(around["start_s"])
-        jumps = max(ends) > _JUMP * min(ends) + 1 and not may_jump
-        if jumps or max(whole) > _SAME_LIMIT * min(whole):
-            return None
-    top = max(part.state.top_mib for part in limited)
     gogc = min(part.state.gogc for part in limited)
-    hidden = [part for part in limited if math.isinf(part.state.gogc)]
-    if any(not _is_at_least(part, gogc, seen) for part in hidden):
+    if len(limited) == 1:
+        other = (second if first.state.is_limited else first).state
+        is_odd = search.cost_of(other.gogc, known.gogc.value) > search.COMMON
+        if gogc in (other.gogc, math.inf) and _is_at_least(longest, other.gogc, seen):
+            gogc = other.gogc
+        # Beside a limit, goals that only an unusual GOGC explains are the limit's.
+        elif not is_odd:
+            return None
+        if other.is_off:
+            return None
+    if any(not _is_at_least(part, gogc, seen) for part in limited):
         gogc = math.inf
+    rows = seen[first.begin : first.end], seen[second.begin : second.end]
+    around = rows[0].tail(_JUMP_CYCLES), rows[1].head(_JUMP_CYCLES)
+    joint = pl.concat(around)
+    # A stated limit holds for all goals below it, and memory is returned in long intervals.
+    may_jump = greatest(joint["goal"]) <= (known.limit.value or 0.0) < math.inf
+    may_jump |= _follows_a_wait(joint["start_s"])
+    # While a program thrashes, memory that it does not return takes from the goal.
+    thrashes = bool((joint["goal"] <= joint["live"]).any())
+    jump = _SAME_LIMIT if thrashes else _JUMP
+    if not (may_jump or _fits(*around, gogc, jump)) or not _fits(*rows, gogc, _SAME_LIMIT):
+        return None
+    top = max(part.state.top_mib for part in limited)
     return Part(State(gogc, top, longest.state.cost), first.begin, second.end)
+
+
+def _fits(first: pl.DataFrame, second: pl.DataFrame, gogc: float, times: float) -> bool:
+    """Returns whether one limit leaves what the goals of two parts show, to within a factor.
+
+    It leaves at least the goals that GOGC set, and exactly those that are lower than GOGC's.
+    """
+    for one, other in ((first, second), (second, first)):
+        limited, by_limit = (rows.filter(pl.col("high") < gogc) for rows in (one, other))
+        if not len(by_limit):
+            continue
+        left, most = above_live(limited), above_live(by_limit)
+        if not len(most):
+            # A live heap that is its own goal does not fit under a limit that has room for it.
+            most, times = by_limit["live"], _JUMP
+        if len(left) > (1 - _MOSTLY) * len(one):
+            fits = median(left) <= times * median(most) + 1
+        else:
+            by_gogc = one["goal"].filter(one["high"] >= gogc)
+            fits = quantile(by_gogc, 0.9) <= search.DRIFT_HIGH * quantile(most, 0.9) + 1
+        if not fits:
+            return False
+    return True
 
 
 def _follows_a_wait(starts_s: pl.Series) -> bool:
@@ -210,18 +222,6 @@ def _is_at_least(limited: Part, gogc: float, seen: pl.DataFrame) -> bool:
     """Returns whether a GOGC would set the goals of a part if its limit did not."""
     least = quantile(seen["low"][limited.begin : limited.end], 0.9)
     return gogc * (1 + STATED_TOLERANCE) >= least
-
-
-def _leaves(limited: Part, part: Part, seen: pl.DataFrame) -> bool:
-    """Returns whether the limit of one part leaves the goals of another one to its GOGC.
-
-    Then both are under one setting, whose limit was not reached in the other part.
-    """
-    gogc, (_, top) = part.state.gogc, limited.state.drift
-    if part.state.is_off or limited.state.gogc not in (gogc, math.inf):
-        return False
-    goals = seen["goal"][part.begin : part.end]
-    return _mostly(goals, (0.0, top)) and _is_at_least(limited, gogc, seen)
 
 
 def _with_alternative(part: Part, seen: pl.DataFrame, known: Known, *, limited: bool) -> Part:

@@ -29,16 +29,24 @@ def _differ(before: Regime, after: Regime) -> bool:
     limits = [
         regime.memory_limit_mib if regime.is_limited else None for regime in (before, after)
     ]
-    return limits[0] != limits[1] or (
-        before.gogc_pct != after.gogc_pct and None not in (before.gogc_pct, after.gogc_pct)
+    return (
+        limits[0] != limits[1]
+        or _are_apart(before, after)
+        or (before.gogc_pct != after.gogc_pct and None not in (before.gogc_pct, after.gogc_pct))
     )
 
 
-def changes(regimes: Sequence[Regime]) -> Iterator[tuple[float | None, str]]:
-    """Yields when each later setting began, in seconds, and all that changed: `GOGC=400`."""
+def _are_apart(one: Regime, other: Regime) -> bool:
+    """Returns whether no memory limit is in the intervals of both."""
+    least = max(one.memory_limit_mib_low or 0.0, other.memory_limit_mib_low or 0.0)
+    return least > min(one.memory_limit_mib_high or least, other.memory_limit_mib_high or least)
+
+
+def changes(regimes: Sequence[Regime]) -> Iterator[tuple[Regime, str]]:
+    """Yields each regime under another setting than before, and all that changed: `GOGC=400`."""
     for before, after in pairwise(regimes):
         if text := ", ".join(_changed(before, after)):
-            yield after.start_s, text
+            yield after, text
 
 
 def _changed(before: Regime, after: Regime) -> Iterator[str]:
@@ -48,9 +56,9 @@ def _changed(before: Regime, after: Regime) -> Iterator[str]:
         levels = (before.gogc_pct, after.gogc_pct)
         if after.is_limited and None not in levels and levels[0] != levels[1]:
             yield gogc_text(after)
-        limits = (before.memory_limit_mib, after.memory_limit_mib)
-        if not after.is_limited and None not in limits and limits[0] != limits[1]:
-            yield _stated_limit(after.memory_limit_mib)
+        is_named = after.is_limited or after.memory_limit_source == "inferred"
+        if not is_named and _are_apart(before, after):
+            yield _limit_text(after)
     if before.procs != after.procs:
         yield f"GOMAXPROCS={after.procs}"
 
@@ -67,18 +75,24 @@ def percent_text(gogc: float) -> str:
 
 def setting_text(regime: Regime) -> str:
     """Returns what sets the goals: `GOGC=100`, `a memory limit of 35 to 53 MiB`."""
-    gogc, limit = regime.gogc_pct, regime.memory_limit_mib
-    if not regime.is_limited:
-        return "an unknown GOGC" if gogc is None else f"GOGC={percent_text(gogc)}"
-    if regime.memory_limit_source in ("given", "stated") and limit:
-        return _stated_limit(limit)
+    gogc, limit = regime.gogc_pct, _limit_text(regime)
+    if regime.is_limited:
+        return limit
+    text = "an unknown GOGC" if gogc is None else f"GOGC={percent_text(gogc)}"
+    is_inferred = regime.memory_limit_source == "inferred" and limit != _OFF
+    return f"{text} and {limit}" if is_inferred else text
+
+
+_OFF = "GOMEMLIMIT=off"
+
+
+def _limit_text(regime: Regime) -> str:
+    limit = regime.memory_limit_mib
+    if limit is not None and math.isinf(limit):
+        return _OFF
+    if limit is not None and regime.memory_limit_source in ("given", "stated"):
+        return f"GOMEMLIMIT={size_text(limit)}"
     return limit_text(regime)
-
-
-def _stated_limit(limit_mib: float | None) -> str:
-    if limit_mib is None or math.isinf(limit_mib):
-        return "GOMEMLIMIT=off"
-    return f"GOMEMLIMIT={size_text(limit_mib)}"
 
 
 def limit_text(regime: Regime) -> str:

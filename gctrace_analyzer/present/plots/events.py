@@ -227,8 +227,8 @@ def _restarts(axis: Axis) -> Iterator[Event]:
 def _settings(report: Report, axis: Axis) -> Iterator[Event]:
     """Yields the changes of GOGC, memory limit and GOMAXPROCS while a process ran."""
     for process in axis.processes:
-        for start_s, setting in changes(report.analysis.regimes_of(process)):
-            if (at := axis.at(process, start_s)) is not None:
+        for regime, setting in changes(report.analysis.regimes_of(process)):
+            if (at := axis.at(process, regime.start_s)) is not None:
                 yield Event(at, None, setting, "info")
 
 

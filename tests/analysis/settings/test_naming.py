@@ -37,4 +37,4 @@ def test_all_settings_that_change_at_one_moment_are_named(
     later: dict[str, float | str], text: str
 ) -> None:
     after = replace(GOGC_100, first_gc=10, last_gc=20, start_s=5.0, **later)  # type: ignore[arg-type]
-    assert [*changes((GOGC_100, after))] == [(5.0, text)]
+    assert [*changes((GOGC_100, after))] == [(after, text)]

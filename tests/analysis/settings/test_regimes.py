@@ -18,6 +18,7 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.analysis.settings import search
 from gctrace_analyzer.analysis.settings.goal_ranges import gogc_ranges
 from gctrace_analyzer.analysis.settings.limits import goal_range, limit_range
+from gctrace_analyzer.analysis.settings.naming import distinct
 from gctrace_analyzer.testing import read_text
 from lab.evaluation import regimes as known_settings
 from tests.conftest import CORPUS
@@ -134,6 +135,51 @@ def test_a_limits_goals_jump_after_a_wait_or_below_the_stated_one(
     )
     stated = f"$ GOGC=off GOMEMLIMIT={limit} ./lim\n" if limit else ""
     assert len(regimes(stated + text)) == number
+
+
+FILLING = [1, 2, 2, 3, 3, 4, 5, 8, 11, 11, 16, 21, 23, 29, 34, 47, 48]
+
+
+@pytest.mark.parametrize(
+    ("lives", "left", "number"),
+    [
+        # GOGC=100 sets the goals until the limit does: one setting, whatever room is left.
+        (
+            [*FILLING, 56, 73, 64, 67, *[86, 89, 84, 89, 92, 88, 94, 82] * 6],
+            [*[300] * 16, 87, 88, 87, 78, 71, 60],
+            1,
+        ),
+        (
+            [*[0] * 16, *range(20), *range(20, 66, 4), *[65] * 8, 74, 66, *[62, 64, 63] * 30],
+            [*[85] * 48, *[78] * 8, 84, 81, 69],
+            1,
+        ),
+        ([*[70, 42, 60, 22] * 12], [90], 1),
+        # Goals of GOGC that a later limit does not leave, and room that vanishes at once.
+        ([*[70, 62, 60, 72] * 20], [*[300] * 40, *[100] * 40], 2),
+        ([*[90, 82, 80, 92] * 20], [*[300] * 40, *[60] * 40], 2),
+        ([*[30, 28, 29, 31] * 20], [*[52] * 40, *[20] * 40], 2),
+    ],
+    ids=["thrashes", "drifts", "some", "set", "set below", "lowered"],
+)
+def test_a_limit_that_begins_to_bind_is_no_change(
+    lives: list[int], left: list[int], number: int
+) -> None:
+    def goal(n: int) -> int:
+        before = lives[n - 2] if n > 1 else 2
+        return max(before, min(max(4, 2 * before), left[min(n, len(left)) - 1]))
+
+    def start(n: int) -> int:
+        before = lives[n - 2] if n > 1 else 2
+        return before + (goal(n) - before) * 3 // 4
+
+    text = log_of(
+        len(lives), live=lambda n: lives[n - 1], goal=goal, start=start,
+        end=lambda n: max(start(n), lives[n - 1]),
+    )  # fmt: skip
+    run = run_of(text)
+    assert len(distinct(run.analysis.regimes_of(0))) == number
+    assert ("GC026" in run.findings()["id"].to_list()) == (number > 1)
 
 
 def test_a_change_of_gogc_is_a_regime() -> None:
