@@ -18,6 +18,7 @@ from typing import NamedTuple
 import polars as pl
 
 from gctrace_analyzer import core
+from gctrace_analyzer.ingest.evidence.words import STARTS
 from gctrace_analyzer.ingest.gctrace.columns import WALL_PHASES, end_s
 from gctrace_analyzer.ingest.rows import constant
 
@@ -35,6 +36,23 @@ OPEN_CHAINS = 64
 
 LOOKAHEAD = 32
 """How many cycles of other processes may come between two of one process."""
+
+
+RUN = "run"
+"""The column with the number of commands above a cycle that started a program."""
+
+
+def with_runs(
+    cycles: list[pl.DataFrame], messages: Sequence[pl.DataFrame]
+) -> list[pl.DataFrame]:
+    """Returns the cycles of an input, with `RUN` if commands in it start programs."""
+    starts = [frame.filter(pl.col("text").str.contains(STARTS)) for frame in messages]
+    if not any(map(len, starts)):
+        return cycles
+    begun = pl.concat(frame["line_no"] for frame in starts).sort()
+    return [
+        frame.with_columns(begun.search_sorted(frame["line_no"]).alias(RUN)) for frame in cycles
+    ]
 
 
 def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:

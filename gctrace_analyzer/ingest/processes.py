@@ -19,10 +19,12 @@ from gctrace_analyzer.errors import BadSettingError
 from gctrace_analyzer.ingest import believable
 from gctrace_analyzer.ingest.chains import (
     CLOCK_SLACK_S,
+    RUN,
     may_be_one_process,
     only_process,
     predecessors,
     process_of,
+    with_runs,
 )
 from gctrace_analyzer.ingest.clock import MOSTLY, falls
 from gctrace_analyzer.ingest.gctrace.columns import end_s
@@ -52,6 +54,9 @@ _PRINTED = (
 
 _NAMED = "[^\x1f]"
 """Matches an identity (`_key`) that is not empty."""
+
+_OF_PROCESS = (*IDENTITY, RUN)
+"""Columns whose values are the same for all cycles of a process."""
 
 LOST_CYCLES = 1
 """Cycles that a file may lack at its start and still continue another: rotation can tear a line."""
@@ -234,22 +239,22 @@ def take_cycles(
         given = [
             frame.hstack([constant(name, len(frame))]) for frame in part.cycles if len(frame)
         ]
-        inputs.append(_in_time_order(given))
+        inputs.append(_in_time_order(with_runs(given, part.messages)))
         part.cycles = []
     frames = list(chain.from_iterable(_continuing([each for each in inputs if each])))
     if not frames:
         empty = schema.empty("cycles")
         unknown = pl.lit(None, pl.Float64)
         return empty.with_columns(resolution_s=unknown), _no_identities(), Counter()
-    keys = None if _is_one_stream(frames) else _continued(frames, [_key(f) for f in frames])
+    keys = None if _has_one_identity(frames) else _continued(frames, [_key(f) for f in frames])
     contradicting = Counter[str]()
     if keys is None and may_be_one_process(frames):
         numbers = only_process(frames)
     else:
         frames, contradicting = believable.of_neighbours(frames, keys)
         numbers = process_of(frames) if keys is None else _by_key(frames, keys)
-    identities = _identities(frames, numbers) if _has_identities(frames) else _no_identities()
-    drop = [name for name in IDENTITY if any(name in frame.columns for frame in frames)]
+    identities = _identities(frames, numbers)
+    drop = [name for name in _OF_PROCESS if any(name in frame.columns for frame in frames)]
     rows = [
         (frame.drop(drop, strict=False) if drop else frame).hstack([of.alias("process")])
         for frame, of in zip(frames, numbers, strict=True)
@@ -315,18 +320,9 @@ def _numbers_fall(frames: list[pl.DataFrame]) -> bool:
     return len(facts) > 2 and bool(steps.sum() >= MOSTLY * (len(facts) - 1))
 
 
-def _is_one_stream(frames: list[pl.DataFrame]) -> bool:
-    """Returns whether the log prefixes name one program at most."""
-    return not _has_identities(frames) or _has_one_identity(frames)
-
-
-def _has_identities(frames: list[pl.DataFrame]) -> bool:
-    return any(name in frame.columns for frame in frames for name in IDENTITY)
-
-
 def _has_one_identity(frames: list[pl.DataFrame]) -> bool:
-    """Returns whether all log prefixes give the same identity."""
-    names = [name for name in IDENTITY if name != "stream"]
+    """Returns whether log prefixes and commands name one program at most."""
+    names = [name for name in _OF_PROCESS if name != "stream"]
     seen = set()
     for frame in frames:
         each = [frame[name].unique() if name in frame.columns else [None] for name in names]
@@ -341,7 +337,7 @@ def _key(frame: pl.DataFrame) -> pl.Series:
 
     The stream (stdout or stderr) is left out, because one process may write to both.
     """
-    names = [name for name in IDENTITY if name != "stream" and name in frame.columns]
+    names = [name for name in _OF_PROCESS if name != "stream" and name in frame.columns]
     if not names:
         return pl.repeat("", len(frame), dtype=pl.String, eager=True).alias("key")
     parts = [pl.col(name).cast(pl.String).fill_null("") for name in names]
@@ -411,6 +407,8 @@ def _identities(frames: list[pl.DataFrame], processes: list[pl.Series]) -> pl.Da
         if given:
             rows = frame[given].hstack([process.alias("process")])
             firsts.append(of_each_process(rows, *(_first_known(name) for name in given)))
+    if not firsts:
+        return _no_identities()
     types = schema.polars_schema("processes")
     every = pl.concat(firsts, how="diagonal")
     whole = of_each_process(every, *(_first_known(name) for name in every.columns[1:]))

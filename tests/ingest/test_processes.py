@@ -33,6 +33,25 @@ def test_consecutive_numbers_are_one_process() -> None:
     assert processes(cycle(1, 0.1), cycle(2, 0.2), cycle(3, 0.3)) == [0, 0, 0]
 
 
+@pytest.mark.parametrize(
+    ("command", "is_start"),
+    [
+        ("% GODEBUG=gctrace=1 ./x", True),
+        ("user@host:~/x$ time GODEBUG=madvdontneed=1,gctrace=1 go run .", True),
+        ("$ docker run -it \\\n    -e GODEBUG=gctrace=1 \\\n    --rm alpine", True),
+        ("+ GODEBUG=gctrace=1 ./x", True),
+        ("We ran it with GODEBUG=gctrace=1 for an hour.", False),
+    ],
+)
+def test_a_command_that_starts_a_program_again_is_a_restart(
+    command: str, *, is_start: bool
+) -> None:
+    """Numbers and times rise: of the second process, the first lines are missing."""
+    first, second = cycle(2, 0.1) + cycle(3, 0.2), cycle(145, 5.1) + cycle(146, 5.2)
+    found = processes(f"{command}\n{first}", f"done\n{command}\n{second}")
+    assert found == ([0, 0, 1, 1] if is_start else [0] * 4)
+
+
 def test_a_number_and_a_time_that_fall_are_a_restart() -> None:
     run = read_text(cycle(7, 4.1) + cycle(8, 4.2) + cycle(1, 0.1) + cycle(2, 0.3))
     assert run.cycles["process"].to_list() == [0, 0, 1, 1]

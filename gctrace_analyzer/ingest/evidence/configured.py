@@ -11,6 +11,7 @@ import polars as pl
 from gctrace_analyzer.ingest.evidence import kubernetes
 from gctrace_analyzer.ingest.evidence.docker import go_settings
 from gctrace_analyzer.ingest.evidence.message import STATED, size_bytes
+from gctrace_analyzer.ingest.evidence.words import PROMPT
 from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row
 
-_INDENT, _PROMPT = r"^[\s>-]{0,40}", r"^[\s>]{0,40}(?:\S{0,60}[$%❯] ?)"
+_INDENT = r"^[\s>-]{0,40}"
 _VARIABLE = (
     r"\b(GOGC|GOMEMLIMIT)[\"']?(?: ?[=:] ?| |,{1,2} ?[\"']?value[\"']?: {0,9})[\"']?"
     r"(off|-?\d{1,19}(?:\.\d{1,9})?(?:[KMGT]i)?B?)(?![\w.%])"
@@ -27,8 +28,8 @@ _RUN = r"\b(?:docker|podman|nerdctl) (?:container )?(?:run|create)"
 _COMMAND = re.compile(
     # The command line of the program, of Docker or kubectl, and of a shell
     rf"gctrace=|{_RUN} |^\s*(?:-e|--env)[ =]|kubectl set env |"
-    rf"{_PROMPT}?(?:- |RUN )?(?:export |setx? |env |\$env:)|"
-    rf"{_PROMPT}(?:[A-Z]\w{{0,40}}=\S{{1,99}} ){{0,5}}GO"
+    rf"{PROMPT}?(?:- |RUN )?(?:export |setx? |env |\$env:)|"
+    rf"{PROMPT}(?:[A-Z]\w{{0,40}}=\S{{1,99}} ){{0,5}}GO"
 )
 _ENTRY = re.compile(
     # In the file of Docker, of Compose, of Kubernetes, of a unit or of variables
@@ -86,6 +87,7 @@ _LEFT = "The input states {}, which may be of another run: specify what this pro
 # Without counted repetitions: with many of them, a search over all patterns takes a hundred times
 # as long.
 HINT = (
+    r"gctrace=[1-9]|"
     r"mem_limit:|Memory(?:Max|Limit)=|(?:docker|podman|nerdctl) (?:container |run |create )|"
     r"[Ll]imits:|^\s*(?:-m|--memory)[ =][0-9]|"
     r"^[ >]*(?:memory|cpu|[\"']?value[\"']?): |"

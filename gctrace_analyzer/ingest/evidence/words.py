@@ -23,7 +23,7 @@ COARSE = (
     "emory limit|Error R1|running mem=|app\\.crash|"
     "mem_limit|imits:|MemoryMax|MemoryLimit=|ocker run|ocker con|ocker create|odman |"
     "erdctl |-m \\d|--memory|GOGC|GOMEML|"
-    "SetGCPercent|SetMemoryLimit|"
+    "SetGCPercent|SetMemoryLimit|gctrace=|"
     "src/runtime/|cmd/compile|cmd/link|failed to reserve|linux/a|linux/3|windows/a|darwin/a|"
     'ersion go1|ersion=go1|ersion: go1|ersion":"go1|ersion: 1|version 1|ith go1|ith Go 1|'
     "ax Memory Used|axMemoryUsed|signal: killed|memory\\.|running mem|sample#|sysMap|sysUsed|"
@@ -41,6 +41,15 @@ COARSE = (
     "HeapI|HeapO|HeapR|LastGC|OtherSys|MCache|MSpan|BySize"
 )
 """A faster, less exact search than `dispatch.HINT`, for logs that are mostly gctrace."""
+
+PROMPT = r"^[\s>]{0,40}(?:\S{0,60}[$%❯] ?)"
+"""The prompt of a shell, also in a quotation."""
+
+STARTS = (
+    rf"(?:{PROMPT}|^\+ )(?:.{{0,500}}\s)?\S{{0,60}}gctrace=[1-9]|"
+    r"^\s{0,40}(?:-e|--env)[ =]\S{0,60}gctrace=[1-9]"
+)
+"""The command at a shell's prompt that starts a program, or the line of it that sets GODEBUG."""
 
 OF_CUT = "Lines of `go test -bench` without a whole result"
 """How the note on such lines begins."""
