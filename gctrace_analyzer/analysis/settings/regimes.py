@@ -128,16 +128,6 @@ class _Setting(NamedTuple):
     limit_source: str | None
     both: bool
 
-    def equals(self, other: _Setting) -> bool:
-        """Whether both may be the same, as two parts under one stated setting."""
-        if self.limit.value is None or self.limit.value != other.limit.value:
-            return False
-        if None not in (self.gogc.value, other.gogc.value):
-            return self.gogc.value == other.gogc.value
-        # A limit hides GOGC, which is at least what would set its goals too.
-        least = max(self.gogc.low or 0.0, other.gogc.low or 0.0)
-        return least <= (self.gogc.value or other.gogc.value or math.inf)
-
 
 def _settings(rows: pl.DataFrame, known: Known) -> list[tuple[_Setting, pl.DataFrame]]:
     """Returns the settings of a process in the order of time, and the rows under each."""
@@ -160,10 +150,6 @@ def _settings(rows: pl.DataFrame, known: Known) -> list[tuple[_Setting, pl.DataF
             *_limit(part, own, by_limit, known),
             part.both,
         )
-        if settings and settings[-1][0].equals(setting):
-            before, rows_before = settings.pop()
-            own = rows_before.vstack(own)
-            setting = setting if before.gogc.value is None else before
         settings.append((setting, own))
     return settings
 
