@@ -137,9 +137,6 @@ class Thresholds:
     stopped_gc_share: float = 0.5
     """Share of GC CPU. If pauses take most of it, a higher GOGC does not remove the cause."""
 
-    stopped_min_ms: float = 0.05
-    """Milliseconds. In shorter pauses, rounding hides how many processors were stopped."""
-
     stopped_share: float = 0.95
     """Share of GOMAXPROCS. Below this, fewer processors were stopped than GOMAXPROCS says."""
 

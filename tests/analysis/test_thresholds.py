@@ -30,7 +30,6 @@ STRICTER = [
     ("early_trigger_old", "early_trigger"),
     ("stw_warn_ms", "stw_single_ms"),
     ("stw_single_ms", "stw_bad_ms"),
-    ("stopped_min_ms", "stw_warn_ms"),
     ("limit_gogc_bad", "limit_gogc_warn"),
     ("thrash_gogc", "limit_gogc_bad"),
     ("no_room_gogc", "thrash_gogc"),

@@ -113,12 +113,11 @@ def _room(facts: ProcessFacts) -> float | None:
     meaning="GOMAXPROCS is larger than the number of CPUs, so threads can wait for a CPU, and "
     "a pause lasts until all of them have run.",
     condition="The median of pause CPU / (pause × GOMAXPROCS) is below {t.stopped_share:.0%}. "
-    "Needs at least {t.min_cycles} sweep terminations of {t.stopped_min_ms:g} ms and longer. "
     "Up to Go 1.9 the CPU time of a pause includes idle threads, 32 at most, so lines of Go "
     "1.5 do not show the number of CPUs. Those of Go 1.6 to 1.17 show it if the version is "
     "known to be 1.10 or later, or if the number is steady and not 32.",
     advice="Set GOMAXPROCS to the number of CPUs, or less if a CPU quota allows less.",
-    needs="pause and CPU time of at least {t.min_cycles} long sweep terminations",
+    needs="pauses with their CPU time",
     contradicted_by="marking that uses more CPUs than this in any cycle",
     source="stwprocs in runtime/mgc.go",
     explained_by=("GC013",),
@@ -126,11 +125,10 @@ def _room(facts: ProcessFacts) -> float | None:
 def gomaxprocs_over_cpus(facts: ProcessFacts) -> Iterator[Evidence]:
     """Compares the number of processors that a pause stopped with GOMAXPROCS."""
     t = facts.thresholds
-    pauses = facts.cycles[["stw_sweep_term_ms", "stopped_procs", "procs"]]
-    long = where(pauses, pauses["stw_sweep_term_ms"] >= t.stopped_min_ms)
-    if len(long) < t.min_cycles or not long["stopped_procs"].count():
+    stopped = facts.cycles["stopped_procs"]
+    if not stopped.count():
         return
-    cpus, procs = round(median(long["stopped_procs"])), median(long["procs"])
+    cpus, procs = round(median(stopped)), median(facts.cycles["procs"])
     if cpus < t.stopped_share * procs:
         yield Evidence(
             "warn",

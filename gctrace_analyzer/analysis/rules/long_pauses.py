@@ -48,7 +48,7 @@ _LONG = (
     contradicted_by="late pauses of both phases, far above their median: the host is short of "
     "CPU",
     source="golang/go#17831, #42642, #31222",
-    explained_by=("GC013", "GC012"),
+    explained_by=("GC013",),
 )
 def long_sweep_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the pauses before marking."""
@@ -96,7 +96,7 @@ _ONE_ALLOCATION = (
     contradicted_by="late pauses of both phases, far above their median: the host is short of "
     "CPU",
     source="golang/go#42642",
-    explained_by=("GC013", "GC012", "GC043"),
+    explained_by=("GC013", "GC043"),
 )
 def long_mark_termination(facts: ProcessFacts) -> Iterator[Evidence]:
     """Checks the pauses after marking, and those that are whole collections."""

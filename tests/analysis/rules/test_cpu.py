@@ -50,6 +50,13 @@ def test_fewer_stopped_processors_than_gomaxprocs_are_reported() -> None:
     (finding,) = matches(cpu.gomaxprocs_over_cpus, facts_of(text))
     assert finding.figures["stopped_share"] < 0.55
     assert not matches(cpu.gomaxprocs_over_cpus, facts_of(log_of(30, procs=8)))
+    # One line proves it, but not that a long pause comes from it.
+    first, *more = text.splitlines(keepends=True)[:5]
+    assert matches(cpu.gomaxprocs_over_cpus, facts_of(first))
+    one = read_text(first.replace("0.20+5", "28+5").replace("0.80", "112") + "".join(more))
+    causes = {row["name"]: row["because_of"] for row in one.findings().iter_rows(named=True)}
+    assert causes["gomaxprocs-over-cpus"] is None
+    assert causes["long-stw-sweep-termination"] is None
 
 
 def test_with_fewer_cpus_than_gomaxprocs_gomaxprocs_is_set_first() -> None:

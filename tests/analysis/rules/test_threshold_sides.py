@@ -148,8 +148,6 @@ CASES = [
     Case(cpu.high_gc_cpu, "busy", "min_cycles", 60, "bad", "bad", None),
     Case(cpu.high_gc_cpu, "busy", "min_span_s", "span_s", "bad", "bad", None),
     Case(cpu.gomaxprocs_over_cpus, "few processors", "stopped_share", "stopped_share", None, None, "warn"),
-    Case(cpu.gomaxprocs_over_cpus, "few processors", "stopped_min_ms", column("stw_sweep_term_ms"), "warn", "warn", None),
-    Case(cpu.gomaxprocs_over_cpus, "few processors", "min_cycles", 30, "warn", "warn", None),
     Case(cpu.cpu_quota_throttling, "eight processors", "quota_times", 2.0, "warn", "warn", None, settings={"cpu_limit": 4}),
     Case(cpu.cpu_quota_throttling, "quota", "stw_bad_ms", column("stw_mark_term_ms"), "warn", "warn", None),
     Case(cpu.cpu_quota_throttling, "quota", "small_heap_mib", 9.0, None, None, "warn"),
