@@ -13,6 +13,7 @@ from gctrace_analyzer.ingest.evidence.message import STATED
 from gctrace_analyzer.ingest.memstats import csv
 from gctrace_analyzer.ingest.metrics import layouts
 from gctrace_analyzer.ingest.wrappers import csv_export, journal
+from gctrace_analyzer.units import MIB, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -243,6 +244,13 @@ _NOT_FETCHED = (
 """Commands that fetch logs, how their errors begin, and what to do about those."""
 
 _KILL_IN_WORDS = re.compile(r"(?i)\boom[- _]?kill|systemd-oomd")
+_RECORDS = (
+    "What its platform shows of the container or unit that ended (state, exit code, memory limit), "
+    "or the kernel's\n  log of that time: save and read that."
+)
+_CONSUMED = re.compile(r"([^\s:]{1,64}) \(\d{1,10}\) consumed (\d{1,15}) bytes")
+"""What Windows (Resource-Exhaustion-Detector) says of the largest programs."""
+
 _OOMD = re.compile(r"(?i)systemd-oomd")
 _OF_OOMD = (
     "`journalctl -u systemd-oomd` has its whole lines (Killed /… due to …), and\n"
@@ -272,21 +280,18 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
     elif re.search(r"Java VM|Node\.js|Python|\.NET|Rust", seen or ""):
         hint = "It is not of a Go program: no GC setting of Go changes its memory."
     elif _KILL_IN_WORDS.search(text):
-        seen, hint = "words about an OOM kill, without a record of it", _NOT_FETCHED[0][2]
+        seen, hint = "words about an OOM kill, without a record of it", _RECORDS
         if _OOMD.search(text):
             seen = "words about systemd-oomd, without the line of a kill"
             hint = _OF_OOMD
+    elif consumed := _CONSUMED.findall(text):
+        sizes = ", ".join(f"{name} {size_text(int(size) / MIB)}" for name, size in consumed)
+        hint = f"The programs that consumed the most virtual memory: {sizes}."
     is_structured = first.startswith(_STRUCTURED)
     if seen is None and not is_structured and _is_prose(text):
         seen, hint = _SENTENCES, _OF_SENTENCES
     if seen is not None:
         problem = f"this looks like {seen}. It has {problem}"
-    elif not is_structured:
-        hint += (
-            "\n  If it ran with GODEBUG=gctrace=1 and this is its standard error, GC never ran: it "
-            "never does with GOGC=off and no memory limit, and otherwise starts at a heap of 4 MiB "
-            "(with GOGC=100)."
-        )
     return NoDataError(facts.name, problem, hint, lines=lines, first=first)
 
 

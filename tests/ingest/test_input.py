@@ -122,20 +122,6 @@ def test_the_error_of_the_command_that_fetches_a_log_is_no_log(
         read_text("listening on :8080\n" * 9 + text)
 
 
-@pytest.mark.parametrize(
-    ("text", "may_be"),
-    [
-        ("2026/11/23 listening on :8080\n", True),
-        ("INFO  Server  Ready  On  Port\nlistening\n", True),
-        ("NAME  READY  STATUS\na-0  1/1  Running\n", False),
-    ],
-)
-def test_only_what_may_be_standard_error_is_called_so(text: str, may_be: bool) -> None:
-    with pytest.raises(gca.GctraceError) as refused:
-        read_text(text)
-    assert ("this is its standard error" in str(refused.value)) == may_be
-
-
 @pytest.mark.parametrize("magic", [b"\x7fELF\x02", b"MZ\x90\x00\x03", b"\xcf\xfa\xed\xfe\x07"])
 def test_a_program_is_not_read_as_a_log(magic: bytes) -> None:
     with pytest.raises(gca.UnreadableInputError, match="an executable"):

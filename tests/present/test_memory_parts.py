@@ -394,7 +394,7 @@ def test_a_limit_from_a_dump_says_what_it_leaves_out() -> None:
     )
     line = COCKROACH.format("2.8 GiB/3.1 GiB CGO alloc/total").replace("I17", "I24")
     action = verdict(read_text(line + kill).report()).action
-    assert "(90 % of its memory at the kill less 3,379 MiB outside Go)" in action
+    assert "(90 % of what it had less 3,379 MiB outside Go)" in action
 
 
 def test_the_live_heap_of_a_dump_is_said() -> None:

@@ -38,7 +38,7 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
     elif death.scope == "global":
         yield (
             f"The host ran out of memory{_of_host(death)}; no limit of a container or unit was the "
-            "reason."
+            f"reason.{_swap_and_restarts(facts)}"
         )
     elif death.scope == "memcg" and facts.limit.limit_mib is None:
         of_job = "the memory limit of its job" if death.is_job else "its memory limit"
@@ -46,7 +46,7 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
         which = f"the memory limit of {group}" if group else of_job
         hits = f" {death.failcnt:,} times" if (death.failcnt or 0) > 1 else ""
         used = _with_used(death.used_bytes)
-        used += ", which all groups below it share" * death.is_shared_limit
+        used += ", which it shares with others" * death.is_shared_limit
         yield (
             f"It reached {which}{hits}{used}{_or_host(death)}; the input has no record of how high "
             f"that limit is.{_swap_and_restarts(facts)}"
@@ -155,9 +155,8 @@ def _at_limit(facts: Evidence, limit_mib: float) -> str:
             death.victim and facts.limit.limit_is == f"the limit of {short_name(death.victim)}"
         )
         limit_is = "its limit" if own else facts.limit.limit_is
-        size = f"{size_text(limit_mib)}{used}{_or_host(death)}"
-        if death.is_shared_limit:
-            size += ", which all groups below it share"
+        shared = ", which it shares with others" * death.is_shared_limit
+        size = f"{size_text(limit_mib)}{used}{shared}{_or_host(death)}"
         said = f"It reached {limit_is}: {size}"
         limit, most = size_text(limit_mib), size_text((death.used_bytes or 0) / MIB)
         # The kernel compares what it counts itself; others may report a limit that was not hit.
@@ -222,8 +221,7 @@ def _little_available(death: Death, own: float | None) -> str:
         return f"{asked}{acts}, before the kernel runs out of memory."
     size = f"{available / MIB:,.0f} MiB of the host's memory were"
     if host := death.host_bytes:
-        share = f"{100 * available / host:.4g} % of the host's memory"
-        size = f"{share} ({available / MIB:,.0f} of {host / MIB:,.0f} MiB) was"
+        size = f"{available / MIB:,.0f} of the host's {host / MIB:,.0f} MiB were"
         if limit is not None and 100 * available > limit * host:
             # What it prints from time to time, and not what it had when it acted.
             size = f"{death.killer} last printed that {size}"
@@ -271,8 +269,8 @@ def restarts_of(death: Death) -> str:
         return ""
     # `kubectl get pods` adds up those of all containers of a pod.
     is_pod = death.pod is not None and death.victim == death.pod
-    of_unit = "unit" if death.unit and not death.container_id else "container"
-    which = "containers were" if is_pod else f"{of_unit} was"
+    is_container = death.container_id or not (death.unit or death.is_unit)
+    which = "containers were" if is_pod else "container was" if is_container else "unit was"
     return f" Its {which} {restarted(number, death.restarts_in_s)}."
 
 

@@ -155,10 +155,10 @@ class Death:
     stopped_by: str | None = None
     exit_code: int | None = None
     is_inside: bool | None = None
+    is_shared: bool | None = None
     is_below: bool | None = None
     is_restarted: bool | None = None
     is_not_oom: bool | None = None
-    is_listed: bool | None = None
     is_error: bool | None = None
     oom_killer_ran: bool | None = None
     is_at_start: bool | None = None
@@ -350,7 +350,8 @@ class Death:
         """Whether the limit is that of a group above its container or unit, which others share."""
         above, own = (self.oom_memcg or "").rstrip("/"), self.cgroup or ""
         is_same = container_id(above) is not None or unit(above) == unit(own) is not None
-        return bool(above) and own.startswith(f"{above}/") and not is_same
+        is_above = bool(above) and own.startswith(f"{above}/") and not is_same
+        return is_above or bool(self.is_shared)
 
     @property
     def group(self) -> str | None:

@@ -187,8 +187,6 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             is_below=is_below,
             is_not_oom=row["oom_killed"] is False and not any(row[name] for name in _OF_PODS),
             is_error=_ERROR in (row["reason"], row["last_reason"]),
-            # Lists of containers, and what compose prints, have their exit codes alone.
-            is_listed=row["status"] == "exited" and row["oom_killed"] is None,
             is_restarted=_is_restarted(row),
             is_inside=not at_start and _is_inside(row, has_ended=identifier in ended),
             is_at_start=at_start,
@@ -212,7 +210,10 @@ def _name_ends(rows: list[Row]) -> None:
     """Adds to rows whose end they are of, and removes the id of what was started after it."""
     pods = {row["pod"] for row in rows if row["pod"]}
     ids = {row["name"]: row["container_id"] for row in rows if not row["pod"]}
+    stops = {row["name"]: row["stopped_by"] for row in rows if row["event"] == "stop"}
     for row in rows:
+        if not row["oom_killed"]:
+            row["stopped_by"] = row["stopped_by"] or stops.get(row["name"])
         # A list of containers has their ids, and an answer to a question may lack it.
         if row["oom_killed"] is not None and not (row["pod"] or row["event"]):
             row["container_id"] = row["container_id"] or ids.get(row["name"])
@@ -298,7 +299,7 @@ def _ending(row: Row) -> str:
     if is_job:
         return "Job killed for memory"
     # Docker and Kubernetes have this word; platforms say it in their own (`error`).
-    own = _OOM_KILLED in (row["reason"], row["last_reason"]) or not row["error"]
+    own = _OOM_KILLED in (row["reason"], row["last_reason"]) or (code and not row["error"])
     kind = f"Container {_OOM_KILLED}" if own else KILLED_FOR_MEMORY
     return f"{kind} ({code})" if code else kind
 

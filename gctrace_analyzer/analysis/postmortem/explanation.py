@@ -142,10 +142,8 @@ _UNKNOWN_SIZE = "What the heap did is unknown: the input has neither its limit n
 
 
 _NOT_OOM = (
-    "Its state has OOMKilled=false: SIGKILL came from `docker kill`, from a `docker stop` that "
-    "took too long, from any other process or from the OOM killer of the host, or it passes on the "
-    "exit code of a child that was killed; some releases of Docker also leave the flag out after a "
-    "kill at the limit of the container."
+    "Any process may have sent SIGKILL. Its state has OOMKilled=false, which does not rule out an "
+    "OOM kill: the flag does not show those by the host, and some releases of Docker leave it out."
 )
 
 
@@ -168,8 +166,8 @@ _BY_PARENT = (
     "have sent SIGKILL, too."
 )
 _FIND_PARENT = (
-    "Look whether the context of that command had a deadline or was canceled. If not, read the "
-    "kernel's log of that minute (`journalctl -k`, `dmesg`), and keep it."
+    "Look whether the context of that command had a deadline or was canceled. If not: an OOM kill "
+    "is in the log of the host's kernel."
 )
 _BY_CODE = "Exit code 137 means SIGKILL, which any process may have sent."
 
@@ -184,7 +182,7 @@ def _unproven(facts: Evidence) -> Explanation:
             reading += _cost(facts.minute)
     elif death.oom_killer_ran:
         of_host = f" {_OF_HOST}" if death.scope == "global" else ""
-        advice, reading = remedies.KEEP_KERNEL_LOG, f"{_MOST_LIKELY}{of_host}"
+        advice, reading = remedies.FIND_SENDER, f"{_MOST_LIKELY}{of_host}"
     elif death.is_child:
         advice, reading = _FIND_PARENT, _BY_PARENT
     elif "Runtime exited" in (death.error or ""):
@@ -194,9 +192,8 @@ def _unproven(facts: Evidence) -> Explanation:
     elif death.is_not_oom:
         advice, reading = remedies.FIND_SENDER, _NOT_OOM
     else:
+        advice = remedies.FIND_SENDER
         reading = _ANYONE if death.exit_code is None else _BY_CODE
-        state = remedies.ADD_STATE.format(death.name or death.container_id or "NAME")
-        advice = state if death.is_listed else remedies.KEEP_KERNEL_LOG
     causes = (FIND_GROWTH,) if growth else ()
     said = f"{reading}{restarts_of(death)}"
     return Explanation((said, *growth), (advice, *causes), "cannot tell")

@@ -34,8 +34,7 @@ FIND_BESIDE = (
     "container), and files in memory (tmpfs, /dev/shm)."
 )
 FIND_LARGEST = (
-    "Find out which program has the most memory (RSS in `ps aux`), and limit it, or give the host "
-    "more."
+    "Find out which program has the most memory, and limit it, or give the host more."
 )
 _ACTIONS = {
     _IN_MEMORY: "Find out which program writes the {} of " + _IN_MEMORY + ", and limit them "
@@ -255,17 +254,16 @@ def not_of_go(facts: Evidence, settings: Settings, with_go: str | None) -> Itera
         # Nothing shows that it had much of the memory.
         yield on_host(facts)
     else:
-        of_group = "job" if facts.death.is_job else "container or unit"
-        what = "host" if facts.death.scope == "global" else of_group
-        yield f"Limit the memory of {victim} by its own settings, or give its {what} more memory."
+        yield f"Limit the memory of {victim} by its own settings, or give it more memory."
 
 
 def below_size(facts: Evidence, settings: Settings) -> str:
     """Returns a GOMEMLIMIT below what a Go program had, of which Go's part may be unknown."""
-    had, outside = facts.memory.resident_mib or 0.0, settings.value("off_heap_mib")
+    swapped = facts.memory.swapped_mib or 0.0
+    had, outside = (facts.memory.resident_mib or 0.0) + swapped, settings.value("off_heap_mib")
     release = "" if settings.value("go_version") else " and its Go is 1.19 or later"
     of_others = "" if outside is None else f" less {size_text(outside)} outside Go"
-    had_is = f"its memory at the kill{of_others}"
+    had_is = f"what it had{', with swap' * bool(swapped)}{of_others}"
     least = int(MOST_OF_LIMIT * (had - float(outside or 0.0)))
     return (
         f"To buy time, set GOMEMLIMIT={least}MiB (90 % of {had_is}), if its live heap is "

@@ -80,33 +80,24 @@ FIND_HANG = (
 )
 _ALLOW_TIME = "Find out what takes so long, or allow more time."
 _END_IN_TIME = (
-    "To let it stop cleanly, handle SIGTERM in it (with Nomad, SIGINT), or give it more time "
-    "(terminationGracePeriodSeconds, `docker stop -t`, TimeoutStopSec, kill_timeout)."
+    "To let it stop cleanly, handle the signal it gets first, or allow a longer grace period."
 )
 FIND_SENDER = (
-    "Find out who sent it: `docker events --since` shows kill and stop, and the kernel's log of "
-    "that minute (`journalctl -k`, `dmesg`) an OOM kill by the host."
+    "Add what its platform records of that minute; an OOM kill is also in the log of the host's "
+    "kernel."
 )
 FIND_EVENT = (
     "Look for the reason in the pod's events of that time (`kubectl get events`: Unhealthy, "
     'Killing, Evicted), and for "Killed process" in the kernel\'s log of the node (`journalctl '
     "-k`)."
 )
-KEEP_KERNEL_LOG = (
-    "Read the kernel's log of that minute (`journalctl -k`, `dmesg`), and keep it."
-)
 COMPARE_SIZE = (
     "Compare `Max Memory Used` in its REPORT line with the memory size of the function: if they "
     "are near each other, AWS Lambda killed it for memory, and it needs a larger size."
 )
-ADD_STATE = (
-    "Add the output of `docker inspect {}`: it shows whether "
-    "memory ran out (OOMKilled) and the memory limit. If the container is gone, read the kernel's "
-    "log of that minute (`journalctl -k`, `dmesg`)."
-)
 RAISE_TO_START = (
-    "Raise the memory limit of the container, and check its unit: Kubernetes reads `m` as "
-    "thousandths of a byte."
+    "Raise the memory limit of the container, and check the unit that it is given in: Kubernetes "
+    "reads `m` as thousandths of a byte."
 )
 MORE_ADDRESSES = (
     "Ask for more virtual memory (vmem, h_vmem), or limit resident memory instead (mem, h_rss)."
@@ -122,11 +113,8 @@ COMPARE_TOTAL = (
     "find out what uses the rest (cgo, mmap, other processes of the container), and lower "
     "GOMEMLIMIT by that much; if it is above, give the program more memory."
 )
-ADD_TIMES = (
-    "Save the log with times (`kubectl logs --timestamps`, `docker logs -t`, journalctl): they "
-    "show which kill, if any, ended it."
-)
-_RAISE_UNKNOWN = "To buy time, raise its memory limit if the host has room for more."
+ADD_TIMES = "Save the log with times: they show which kill, if any, ended it."
+_RAISE_UNKNOWN = "To buy time, raise its memory limit."
 _GIVE_MORE = (
     "To buy time, raise its memory limit if it has one, and otherwise free memory on the host: the "
     "input does not show which ran out."
@@ -157,8 +145,8 @@ def _request_more(facts: Evidence) -> str:
         else ", and GOMEMLIMIT of a Go program to 90 % of the request"
     )
     return (
-        f"Set the memory request of the container to what it needs at most{limit}: as long as it "
-        "stays below, other pods are evicted first."
+        f"Set the memory request of the container to what it needs at most{limit}: while it uses "
+        "less, pods that use more than their request are evicted first."
     )
 
 
@@ -231,8 +219,8 @@ def _limits(
         )
     elif limit is None and facts.death.scope == "memcg":
         yield (
-            "Set GOMEMLIMIT to 90 % of the limit of its cgroup, which `docker inspect`, `kubectl "
-            "describe pod` or `systemctl show` names, so that GC runs before memory reaches it."
+            "Set GOMEMLIMIT to 90 % of the memory limit of its cgroup, so that GC runs before "
+            "memory reaches it."
         )
     elif facts.is_small:
         yield group_memory.on_host(facts)
@@ -307,16 +295,11 @@ def _add_limit(death: Death) -> Iterator[str]:
     shown = {
         "kubectl describe pod": death.pod or death.pod_uid or of_pod,
         "systemctl show": death.is_unit,
-        "docker inspect": death.container_id,
+        "cf app": "(out of memory)" in (death.error or ""),  # Cloud Foundry
     }
-    if "(out of memory)" in (death.error or ""):
-        shown = {"cf app": True}  # Cloud Foundry
-    by = [f"the output of `{command}`" for command, name in shown.items() if name]
-    of_any = f"what its platform shows ({', '.join(f'`{command}`' for command in shown)})"
-    yield (
-        f"Add the memory limit as well: {by[0] if by else of_any}, or the "
-        "whole message of the kernel (`journalctl -k`)."
-    )
+    by = next((f"`{command}`" for command, name in shown.items() if name), "its platform")
+    kernel = ", or the whole message of the kernel" * (death.killer == "kernel")
+    yield f"Add the memory limit as well, which {by} shows{kernel}."
 
 
 _UPGRADE = (

@@ -57,7 +57,7 @@ _NOT_GO = _names(
     auditd chronyd ntpd lvmetad mdadm kworker kswapd0 ksmd khugepaged qemu qemu-kvm kvm vmtoolsd
     virtqemud libvirtd virtlogd lxcfs crun conmon smbd nmbd winbindd nfsd rpcbind mount.nfs
     glusterfsd glusterfs ceph-osd ceph-mon ceph-mgr ceph-mds zfs zpool minecraft bedrock_server
-    wine wineserver bitcoind monerod litecoind solana-validator tor transmission-da
+    earlyoom nohang wine wineserver bitcoind monerod litecoind solana-validator tor transmission-da
     qbittorrent-nox deluged
     """
 )
@@ -109,4 +109,5 @@ def is_not_go(name: str | None) -> bool:
     shown = {whole, stem, _VERSION.sub("", stem)}
     if is_go(whole):
         return False
-    return not shown.isdisjoint(_NOT_GO) or _OF_FAMILY.fullmatch(stem) is not None
+    is_script = whole.endswith((".py", ".rb", ".pl", ".js", ".sh", ".php", ".jar"))
+    return is_script or not shown.isdisjoint(_NOT_GO) or _OF_FAMILY.fullmatch(stem) is not None

@@ -88,6 +88,9 @@ _PROPERTY = re.compile(
 """A line of `systemctl show`."""
 
 STATUS = re.compile(r"^\W{0,4}(?P<unit>[\w@\\.:-]{1,255}\.(?:service|scope))(?: - |$)")
+_SHOW = re.compile(
+    r"\bsystemctl show .{0,200}?(?P<unit>[\w@\\.:-]{1,255}\.(?:service|scope))(?= |$)"
+)
 _OF_STATUS = re.compile(
     r"^\s{0,40}Memory: (?P<now>\d{1,9}(?:\.\d)?)(?P<now_unit>[BKMGT])"
     r"(?: \((?:.{0,99}? )??(?:max|limit): (?P<limit>\d{1,9}(?:\.\d)?)(?P<limit_unit>[BKMGT])"
@@ -108,7 +111,7 @@ HINT = (
     r"memory\.(?:max|peak|current|limit_in_bytes|usage_in_bytes|max_usage|failcnt|events)|"
     r"^(?:low|high|max|oom|oom_kill|under_oom) \d|oom_kill \d|^\s*\d{4,20}\s*$|"
     r"^(?:Id|Result|NRestarts|Memory(?:Max|Peak|Current))=\S|"
-    r"\.(?:service|scope)(?: - |$)|^\s*Memory: \d"
+    r"\.(?:service|scope)(?: - |$)|^\s*Memory: \d|systemctl show "
 )
 
 
@@ -187,7 +190,7 @@ def _units(messages: Iterable[Message]) -> Iterator[Row]:
             if not shown or match["key"] in shown[-1][1]:
                 shown.append((message.line_no, {}))
             shown[-1][1][match["key"]] = match["value"]
-        elif match := STATUS.match(message.text):
+        elif match := STATUS.match(message.text) or _SHOW.search(message.text):
             shown.append((message.line_no, {"Id": match["unit"]}))
         elif shown and (match := _OF_STATUS.match(message.text)):
             sizes = {"MemoryMax": "limit", "MemoryCurrent": "now", "MemoryPeak": "peak"}

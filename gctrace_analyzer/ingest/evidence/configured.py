@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import polars as pl
 
 from gctrace_analyzer.ingest.evidence import kubernetes
 from gctrace_analyzer.ingest.evidence.docker import go_settings
@@ -16,6 +13,8 @@ from gctrace_analyzer.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    import polars as pl
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row
 
@@ -32,30 +31,12 @@ _COMMAND = re.compile(
     rf"{PROMPT}(?:[A-Z]\w{{0,40}}=\S{{1,99}} ){{0,5}}GO"
 )
 _ENTRY = re.compile(
-    # In the file of Docker, of Compose, of Kubernetes, of a unit or of variables
-    r"^[\s>]{0,40}(?:ENV |Environment=)|\[(?:\w{1,60}=\S{0,200} ){0,40}(?:GOGC|GOMEMLIMIT)=|"
+    # In the file of Docker, of Compose, of Kubernetes, of a unit or of variables; of automemlimit
+    r"^[\s>]{0,40}(?:ENV |Environment=)|GOMEMLIMIT is updated|"
+    r"\[(?:\w{1,60}=\S{0,200} ){0,40}(?:GOGC|GOMEMLIMIT)=|"
     rf"{_INDENT}[\"'{{]{{0,3}}(?:name[\"']?: ?[\"']?)?{_VARIABLE}[\"'}},]{{0,3}}\s*$"
 )
 """How a line sets variables, whose names and values sentences have too."""
-
-_SAID = re.compile(
-    r"\b(?:run|runs|running|ran|started?|set|sets|use[sd]?|using|has|have|with|is|are|updated)\b",
-    re.IGNORECASE,
-)
-_SUPPOSED = re.compile(
-    r"\b(?:if|try|tried|trying|should|would|could|can|may|might|will|consider|recommend\w*|suggest\w*|"
-    r"want\w*|instead|before|after|earlier|previous(?:ly)?|without|not|default|chang\w+|from|or|when|"
-    r"read|better|best|worse|faster|slower|rais\w+|lower\w*|increas\w+|reduc\w+|per)\b|n't|\?",
-    re.IGNORECASE,
-)
-"""Words of a sentence that states a setting, and of one that may be about another run."""
-
-_IN_SENTENCE = re.compile(
-    r"\b(GOGC|GOMEMLIMIT)\b[\"'`]?(?: ?[=:] ?| (?:is |are )?(?:set )?(?:to |of |at )?)[\"'`]?"
-    r"(off|-?\d{1,19}(?:[KMGT]iB|B)?)(?![\w%]|\.\d)"
-)
-_CALL = re.compile(r"\bdebug\.Set(GCPercent|MemoryLimit)\((-?\d[\d_ *<]{0,40})\)")
-"""How a sentence, or the program's source, gives a setting."""
 
 _OF_VARIABLES = re.compile(_VARIABLE)
 _VALUE = r"^[\s>]{0,40}[\"']?value[\"']?: "
@@ -80,7 +61,7 @@ _LIMITS, _LIMITS_LINES = re.compile(rf"{_INDENT}[Ll]imits:"), 2
 """How many lines after `limits:` of a manifest of Kubernetes its memory and CPUs stand at most."""
 
 _OF_LIMITS = re.compile(r"\b(memory|cpu): *[\"']?(\d[\w.]{0,20})")
-_LIMIT_BYTES, _GO_LIMIT = "memory_limit_bytes", "gomemlimit_bytes"
+_LIMIT_BYTES = "memory_limit_bytes"
 _COLUMNS = {"memory": _LIMIT_BYTES, "cpu": "cpu_limit"}
 _LEFT = "The input states {}, which may be of another run: specify what this program ran with."
 
@@ -93,8 +74,7 @@ HINT = (
     r"^[ >]*(?:memory|cpu|[\"']?value[\"']?): |"
     r"[Vv]ersion[\"']?[ :=(]+[\"']?go|(?:uilt|ompiled) (?:with|by) [Gg]o|[Gg]o[ _]?[Vv]ersion|"
     r"[Gg]o ?[0-9]\.[0-9.]+[ .(-]+(?:linux|windows|darwin|freebsd)|"
-    r"SetGCPercent|SetMemoryLimit|(?:GOGC|GOMEMLIMIT)(?:[\"'`]? (?:is|are|set|to|of|at) |"
-    r"[\"']?(?: ?[=:] ?| |, ?)[\"']?(?:off|-?[0-9]|value)|[\"']?,?$)"
+    r"(?:GOGC|GOMEMLIMIT)(?:[\"']?(?: ?[=:] ?| |, ?)[\"']?(?:off|-?[0-9]|value)|[\"']?,?$)"
 )
 
 
@@ -104,7 +84,7 @@ _HINT = re.compile(HINT)
 class _Stated(NamedTuple):
     """A setting: its column of `container_states`, its value, and its line.
 
-    That of a command is of what comes after it; one that is said counts if the goals agree.
+    That of a command is of what comes after it.
     """
 
     column: str
@@ -112,7 +92,6 @@ class _Stated(NamedTuple):
     text: str
     line_no: int
     in_command: bool
-    is_said: bool = False
 
 
 _SHOWN = 60
@@ -141,7 +120,6 @@ def _stated(messages: Iterable[Message]) -> Iterator[_Stated]:
         begun = at if _LIMITS.match(text) else begun
         variables = _OF_VARIABLES.findall(text) if in_command or _ENTRY.search(text) else ()
         limits = _OF_LIMITS.findall(text) if at - begun <= _LIMITS_LINES else ()
-        said = {} if variables else dict(_said(text))
         values = [
             *go_settings(dict(variables)).items(),
             *(("go_version", version) for version in go_versions(text)),
@@ -152,80 +130,10 @@ def _stated(messages: Iterable[Message]) -> Iterator[_Stated]:
         for column, value in values:
             if value:
                 yield _Stated(column, value, text.strip()[:_SHOWN], at, in_command)
-        for column, value in go_settings(said).items():
-            if value:
-                yield _Stated(
-                    column, value, text.strip()[:_SHOWN], at, in_command=False, is_said=True
-                )
-
-
-def _said(text: str) -> Iterator[tuple[str, str]]:
-    """Yields the settings that a sentence states, or a line of the program's source.
-
-    >>> dict(_said("We run it with GOGC=50")), dict(_said("debug.SetMemoryLimit(3 << 30)"))
-    ({'GOGC': '50'}, {'GOMEMLIMIT': '3221225472'})
-    """
-    if _SUPPOSED.search(text):
-        return
-    calls = _CALL.findall(text)
-    if _SAID.search(text):
-        yield from _IN_SENTENCE.findall(text)
-    for name, product in calls:
-        value = _product(product)
-        if value is not None:
-            yield (
-                ("GOMEMLIMIT", str(value))
-                if name == "MemoryLimit"
-                else ("GOGC", "off" if value < 0 else str(value))
-            )
-
-
-def _product(text: str) -> int | None:
-    """Returns the value of a number of Go's source, or of a product or a shift of such."""
-    base, *shift = text.replace("_", "").split("<<")
-    try:
-        value = math.prod(map(int, base.split("*")))
-        return value << int(shift[0]) if shift else value
-    except ValueError:
-        return None
-
-
-def _agrees(setting: _Stated, cycles: Iterable[pl.DataFrame], limit_bytes: float) -> bool:
-    """Returns whether the heap goals allow a setting: a limit above them, or their GOGC.
-
-    Args:
-        setting: what a sentence states.
-        cycles: of all processes.
-        limit_bytes: a memory limit that is stated as well, which may hide a higher GOGC; or 0.
-    """
-    goal, live = pl.col("heap_goal_mib"), pl.col("heap_live_mib").shift(1)
-    roots = pl.sum_horizontal(pl.col("stacks_mib", "globals_mib").shift(1))
-    # A goal at the heap's start was raised by an allocation.
-    free = (goal > pl.col("heap_start_mib")) & (live >= _LARGE_MIB)
-    effective = (100 * (goal - live) / (live + roots)).filter(free)
-    rows = [frame.select(goal=goal.filter(free), gogc=effective) for frame in cycles]
-    goals, levels = (pl.concat(row[name] for row in rows) for name in ("goal", "gogc"))
-    most = float(goals.max() or 0) * MIB  # type: ignore[arg-type]  # integers
-    if setting.column == _GO_LIMIT:
-        return most <= float(setting.value)
-    limited = limit_bytes > 0 and most >= _AT_LIMIT * limit_bytes
-    level: Any = levels.median()
-    if setting.value == "off":
-        return limited or level is None
-    gogc = float(setting.value)
-    return level is None or bool(abs(level / gogc - 1) <= _NEAR or (limited and level <= gogc))
-
-
-_LARGE_MIB, _NEAR, _AT_LIMIT = 8, 0.15, 0.5
-"""MiB of live heap, of which the printed sizes show GOGC; relative difference of that GOGC; share
-of a limit above which it may set the goals."""
 
 
 def _usable(
-    stated: Iterable[_Stated],
-    first_cycle: int,
-    live_bytes: float,
-    cycles: Sequence[pl.DataFrame],
+    stated: Iterable[_Stated], first_cycle: int, live_bytes: float
 ) -> tuple[dict[str, _Stated], list[str]]:
     """Returns the settings that are the program's, and those that may be of another run.
 
@@ -233,31 +141,15 @@ def _usable(
     command after the cycles, or after the kill.
     """
     by_column: dict[str, dict[float | str, _Stated]] = {}
-    every = list(stated)
-    set_by_command = {setting.column for setting in every if not setting.is_said}
-    limit = max((float(one.value) for one in every if one.column == _GO_LIMIT), default=0.0)
-    for setting in every:
-        # A sentence adds what no command or configuration sets.
-        if not (setting.is_said and setting.column in set_by_command):
-            by_column.setdefault(setting.column, {}).setdefault(setting.value, setting)
-    # If one setting of a sentence is of another run, all of them are.
-    said = [setting for values in by_column.values() for setting in values.values()]
-    wrong = {
-        setting.line_no
-        for setting in said
-        if setting.is_said and not _agrees(setting, cycles, limit)
-    }
+    for setting in stated:
+        by_column.setdefault(setting.column, {}).setdefault(setting.value, setting)
     usable: dict[str, _Stated] = {}
     left: list[str] = []
     for column, values in by_column.items():
         (first, *others) = values.values()
         is_late = first.in_command and 0 < first_cycle < first.line_no
-        if (
-            others
-            or is_late
-            or first.line_no in wrong
-            or (column == _LIMIT_BYTES and float(first.value) < live_bytes)
-        ):
+        is_small = column == _LIMIT_BYTES and float(first.value) < live_bytes
+        if others or is_late or is_small:
             left += [f"`{stated.text}` (line {stated.line_no})" for stated in values.values()]
         else:
             usable[column] = first
@@ -305,7 +197,6 @@ def add(
         ),
         first_cycle or first_kill,
         MIB * max(filter(None, live), default=0.0),
-        cycles,
     )
     facts: Row = {column: setting.value for column, setting in usable.items()}
     for row in rows:

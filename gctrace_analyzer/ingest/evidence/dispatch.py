@@ -96,7 +96,7 @@ def read(
     rows["runtime_fatal"] = fatal.read(events)
     crashes = () if rows["runtime_fatal"] else fatal.crashes(events)
     if not described and not any(rows.get(table) for table in _OF_DEATHS):
-        states += platforms.unexplained(events, runs_on)
+        states += platforms.unexplained(events, runs_on) or stops.named
     stops = platforms.with_events(stops, states)
     platforms.mark_stopped(states, stops)
     of_one_pod = len({row.get("pod") for row in described}) == 1

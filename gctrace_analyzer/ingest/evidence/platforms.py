@@ -276,15 +276,14 @@ def _of_match(message: Message, match: re.Match[str], wording: wordings.Wording)
 class Stops:
     """Why programs were ended, or asked to end, other than for memory.
 
-    Attributes:
-        by_name: the cause, by the name or id of a container.
-        lines: the lines that name no container, in order.
-        causes: the cause on each of these lines.
+    `by_name` has the cause by the name or id of a container, `lines` and `causes` are of lines that
+    name none, and `named` the rows of what was not only asked to stop.
     """
 
     by_name: dict[str, str]
     lines: list[int]
     causes: list[str]
+    named: list[Row] = field(default_factory=list)
 
     def of(self, state: Row, *, everywhere: bool = False) -> str | None:
         """Returns why a container was ended; None if nothing says so.
@@ -317,6 +316,7 @@ _BY_HAND = "somebody sent it SIGKILL (`docker kill`)"
 def stops_of(messages: Iterable[Message]) -> Stops:
     """Returns what messages say about ends other than for memory."""
     by_name: dict[str, str] = {}
+    named: list[Row] = []
     unnamed: dict[int, str] = {}
     for message in messages:
         for wording, match in _matches(_STOPS, message.text):
@@ -324,10 +324,13 @@ def stops_of(messages: Iterable[Message]) -> Stops:
             name = parts.get("name") or parts.get("id") or message.pod
             if name:
                 by_name.setdefault(name, wording.cause)
+                if wording.cause != wordings.ASKED:
+                    row = {"line_no": message.line_no, "name": name, "event": "stop"}
+                    named.append(row | {"stopped_by": wording.cause})
             else:
                 unnamed.setdefault(message.line_no, wording.cause)
             break
-    return Stops(by_name, sorted(unnamed), [unnamed[line_no] for line_no in sorted(unnamed)])
+    return Stops(by_name, [*unnamed], [*unnamed.values()], named)
 
 
 def with_events(stops: Stops, states: Iterable[Row]) -> Stops:
@@ -378,10 +381,7 @@ def _of_ecs_in(message: Message, around: str) -> Iterator[Row]:
 
 
 def ecs_containers(value: dict[str, object]) -> list[Row]:
-    """Returns the containers of `aws ecs describe-tasks`, or of ECS's event about one task.
-
-    AWS Batch has a task of ECS for each attempt of a job. Returns nothing for other documents.
-    """
+    """Returns the containers of `aws ecs describe-tasks`, or of an event about a task or job."""
     tasks = value.get("tasks") or value.get("jobs") or [value.get("detail", value)]
     return [
         _of_ecs(container, task)
@@ -421,8 +421,7 @@ def _time(value: Any) -> datetime | None:
 
 def _of_ecs(container: dict[str, object], task: dict[str, object]) -> Row:
     reason = container.get("reason")
-    # The memory of a task is a limit too, which its containers share.
-    limit = numbers.whole(container.get("memory")) or numbers.whole(task.get("memory"))
+    own, shared = (numbers.whole(of.get("memory")) for of in (container, task))
     # On Linux, the CPU units of a container are a share, and only those of its task a quota.
     is_quota = str(task.get("platformFamily")).lower().startswith("windows")
     units = numbers.real((is_quota and container.get("cpu")) or task.get("cpu"))
@@ -437,7 +436,8 @@ def _of_ecs(container: dict[str, object], task: dict[str, object]) -> Row:
         "error": reason,
         "started_at": _time(task.get("startedAt")),
         "finished_at": _time(next(filter(None, map(task.get, ends)), None)),
-        "memory_limit_bytes": numbers.whole(limit, MIB),
+        "memory_limit_bytes": numbers.whole(own or shared, MIB),
+        "is_shared": (not own and len(json_values.objects(task.get("containers"))) > 1) or None,
         "cpu_limit": units / 1024 if units else None,
     }
     if got_sigkill(row) and not row["oom_killed"]:

@@ -144,7 +144,8 @@ def _by_message(message: Message) -> Row:
 def _listed(messages: Iterable[Message]) -> list[Row]:
     """Returns the rows of `kubectl get pods` whose status is the end of a container.
 
-    A pod that was listed several times since it ended is returned once.
+    A pod that was listed several times since it ended is returned once; one that goes on, with
+    its last line (`kubectl get pods -w`).
     """
     rows: dict[tuple[object, ...], Row] = {}
     for message in messages:
@@ -168,7 +169,12 @@ def _listed(messages: Iterable[Message]) -> list[Row]:
             "restarts_in_s": kubernetes.age_s(listed["age"] or ""),
         }
         key = tuple(listed[name] for name in ("namespace", "pod", "reason", "restarts"))
-        rows.setdefault(key, given(row))
+        if reason in _STATUS_OF:
+            of_pod, count = key[:2], row["restart_count"]
+            if of_pod not in rows or rows[of_pod].get("restart_count") != count:
+                rows[of_pod] = given(row)
+        else:
+            rows.setdefault(key, given(row))
     return list(rows.values())
 
 

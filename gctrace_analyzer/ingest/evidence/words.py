@@ -23,7 +23,7 @@ COARSE = (
     "emory limit|Error R1|running mem=|app\\.crash|"
     "mem_limit|imits:|MemoryMax|MemoryLimit=|ocker run|ocker con|ocker create|odman |"
     "erdctl |-m \\d|--memory|GOGC|GOMEML|"
-    "SetGCPercent|SetMemoryLimit|gctrace=|"
+    "gctrace=|"
     "src/runtime/|cmd/compile|cmd/link|failed to reserve|linux/a|linux/3|windows/a|darwin/a|"
     'ersion go1|ersion=go1|ersion: go1|ersion":"go1|ersion: 1|version 1|ith go1|ith Go 1|'
     "ax Memory Used|axMemoryUsed|signal: killed|memory\\.|running mem|sample#|sysMap|sysUsed|"

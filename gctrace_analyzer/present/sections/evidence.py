@@ -11,6 +11,7 @@ from gctrace_analyzer.advise.killed import resident_is
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR, REFUSED
 from gctrace_analyzer.analysis.postmortem.explanation import LAST_S
 from gctrace_analyzer.analysis.settings.printed import NAMES, written
+from gctrace_analyzer.ingest.evidence.message import ASKED, ENDED, NOT_ENDED
 from gctrace_analyzer.present.document import Table
 from gctrace_analyzer.present.format import (
     count,
@@ -106,8 +107,10 @@ def _name(source: SourceFacts) -> str:
 
 def _contents(source: SourceFacts, tables: Mapping[str, pl.DataFrame]) -> str:
     of_source = pl.col("source").cast(pl.String) == source.name
-    evicted = len(tables["oom_kills"].filter(of_source, killer=EVICTOR))
-    found = source.found | {"oom_kills": source.found.get("oom_kills", 0) - evicted}
+    kills = tables["oom_kills"].filter(of_source)
+    evicted = len(kills.filter(killer=EVICTOR))
+    asked = len(kills.filter(pl.col("reason").is_in([ASKED, NOT_ENDED, ENDED])))
+    found = source.found | {"oom_kills": source.found.get("oom_kills", 0) - evicted - asked}
     parts = [
         count(number, *_noun(table, source))
         + (_used(source, tables["memstats"]) if table == "memstats" else "")
@@ -115,6 +118,7 @@ def _contents(source: SourceFacts, tables: Mapping[str, pl.DataFrame]) -> str:
         if number > 0 and table in _NOUNS
     ]
     parts += [count(evicted, "eviction")] if evicted else []
+    parts += [f"{asked} SIGTERM"] if asked else []
     return ", ".join(parts) or "nothing"
 
 

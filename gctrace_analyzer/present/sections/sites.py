@@ -131,7 +131,8 @@ def _notes(report: Report, profiled: Profiled) -> Iterator[str]:
     if heap is not None and len(profiled.top):
         size = mib(int(heap.stacks["alloc_bytes"].sum()) / MIB)
         total = figures.alloc_total_mib
-        of_log = "" if total is None else f", the log {mib(total)}"
+        of = "MemStats" if report.analysis.cycles.is_empty() else "log"
+        of_log = "" if total is None else f", the {of} {mib(total)}".replace("the M", "M")
         has_cores = profiled.costs.gc_cpu_cores is not None
         yield (
             "Functions of the program, with what the runtime and the standard library allocate "

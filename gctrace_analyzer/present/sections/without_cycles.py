@@ -13,6 +13,7 @@ from gctrace_analyzer.analysis.metrics.since_start import shows_costs
 from gctrace_analyzer.analysis.postmortem.circumstances import holders, restarted
 from gctrace_analyzer.analysis.postmortem.death import DEEDS, REFUSED, UNITS
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED, Memory
+from gctrace_analyzer.analysis.postmortem.remedies import of_stop
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
@@ -71,8 +72,8 @@ _OUTSIDE = (
 _RECORD_LATER = "To see what GC costs, record it again under load."
 _RECORD_TOO = "Add the log of the same run (GODEBUG=gctrace=1) to see what it costs."
 _LAST_WORDS = (
-    "Read what it printed last (`kubectl logs --previous`, `docker logs`); to see what GC costs, "
-    "run it with GODEBUG=gctrace=1 and keep its standard error."
+    "Read what it printed last; to see what GC costs, run it with GODEBUG=gctrace=1 and keep its "
+    "standard error."
 )
 _EXIT_CODES = {
     0: "it finished",
@@ -101,10 +102,7 @@ _UNNAMED = (
     "Which part the other {} are (idle heap, stacks, GC metadata), the input does not show: "
     "HeapIdle, HeapReleased, StackSys, GCSys and OtherSys of MemStats do."
 )
-_LET_KILL = (
-    "Raise its limit (`docker update --memory`), which lets its processes go on, or start it "
-    "without --oom-kill-disable: what is killed can be started again, what waits hangs."
-)
+_LET_KILL = "Raise its limit, which lets its processes go on, or turn its OOM killer on."
 _PANICS = "With vm.panic_on_oom=0 the kernel kills one process instead of stopping the host."
 
 
@@ -182,7 +180,15 @@ def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
             "not in the input."
         )
         return " ".join((listed, *holders(tables["oom_tasks"]))), _KERNEL_LOG
-    ends = islice(_otherwise_ended(tables["container_states"]), _MOST_CONTAINERS)
+    states = tables["container_states"]
+    if len(stopped := states.filter(event="stop").drop_nulls("stopped_by")):
+        said = (
+            f"{_subject(row, 'It')} was ended: {row['stopped_by']}."
+            for row in stopped.to_dicts()
+        )
+        text = " ".join(islice(dict.fromkeys(said), _MOST_CONTAINERS))
+        return text, of_stop(stopped["stopped_by"][0])[0]
+    ends = islice(_otherwise_ended(states), _MOST_CONTAINERS)
     return (text, _LAST_WORDS) if (text := " ".join(ends)) else None
 
 
@@ -217,12 +223,10 @@ def _restarted(states: pl.DataFrame) -> Iterator[str]:
     )
     for row in known.iter_rows(named=True):
         often = restarted(row["restart_count"], row["restarts_in_s"])
-        if row["pod"] and not (row["name"] or row["container"]):
-            pod = f"Containers of the pod {row['pod']} were {often}"
-            yield f"{pod}; how they ended is not in the input."
-        else:
-            subject = _subject(row, "The container")
-            yield f"{subject} was {often}; how it ended is not in the input."
+        is_pod = row["pod"] and not (row["name"] or row["container"])
+        of, was = ("Containers of the", "were") if is_pod else ("The", "was")
+        who = _subject(row, "The container").removeprefix("The ")
+        yield f"{of} {who} {was} {often}; why is not in the input."
 
 
 def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
@@ -277,16 +281,12 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
                 f"{subject} used {mib(used)} of {mib(of)} ({share(used / of)}), its limit or, if "
                 "it has none, the memory of its host; the input has no record of a kill."
             )
-        elif row["failcnt"]:
+        elif row["failcnt"] or row["event"] == AT_LIMIT:
+            job = row["name"] or row["container"] or row["pod"] or "It"
+            often = f"{row['failcnt']:,} times" if row["failcnt"] else "at least once"
             yield (
-                f"{subject} hit its memory limit {row['failcnt']:,} times, after which the kernel "
-                "freed some memory; the input has no record of a kill."
-            )
-        elif row["event"] == AT_LIMIT:
-            name = row["name"] or row["container"] or row["pod"]
-            yield (
-                f"{name or 'It'} reached its memory limit at least once, which need not end "
-                "anything; the input has no record of a kill."
+                f"{subject if row['failcnt'] else job} reached its memory limit {often}, which "
+                "need not end anything; the input has no record of a kill."
             )
         elif now is not None:
             yield f"{subject} used {mib(now)}; the input has neither its limit nor a kill."

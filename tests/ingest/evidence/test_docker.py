@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gctrace_analyzer.analysis.postmortem.remedies import FIND_SENDER
 from gctrace_analyzer.ingest.evidence import docker
 from gctrace_analyzer.ingest.evidence.message import Message
 from gctrace_analyzer.testing import read_text
@@ -206,7 +207,7 @@ def test_a_container_that_exited_with_137_may_have_been_killed_for_memory(
     assert (state["name"], state["exit_code"], state["signal"]) == (name, 137, "KILL")
     (death,) = run.post_mortems()
     assert (death.proven, death.victim) == (False, name)
-    assert f"`docker inspect {name}`" in death.advice[0]
+    assert death.advice == (FIND_SENDER,)
 
 
 @pytest.mark.parametrize(

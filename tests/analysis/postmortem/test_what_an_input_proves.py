@@ -1,0 +1,87 @@
+"""A report of a death says what its input proves, and asks for what its platform can show."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gctrace_analyzer.errors import NoDataError
+from gctrace_analyzer.present.sections import headline
+from gctrace_analyzer.testing import read_text
+
+SHOW = "$ systemctl show indexer.service -p MemoryMax,Result,NRestarts\n"
+OF_SHOW = "Result=oom-kill\nNRestarts=4\nMemoryMax=805306368\n"
+HEAD = "LAST SEEN   TYPE      REASON       OBJECT                          MESSAGE\n"
+EVENTS = (
+    "3m2s        Warning   Unhealthy    pod/reports-7d9f6c5b8-2xk4p     Liveness probe failed: no\n"
+    "3m2s        Normal    Killing      pod/reports-7d9f6c5b8-2xk4p     Container reports failed "
+    "liveness probe, will be restarted\n"
+)
+KILLED = "[100.1] Killed process 7 ({}) total-vm:973984kB, anon-rss:83580kB, file-rss:0kB\n"
+
+
+def task(*, own_mib: int | None = None, others: int = 1) -> dict[str, Any]:
+    ended = {"exitCode": 137, "reason": "OutOfMemoryError: Container killed", "memory": own_mib}
+    containers = [{"name": f"sidecar-{n}", "lastStatus": "STOPPED"} for n in range(others)]
+    first = {"name": "ingest", "lastStatus": "STOPPED"} | {k: v for k, v in ended.items() if v}
+    return {
+        "tasks": [{"taskArn": "arn:1", "memory": "1024", "containers": [first, *containers]}]
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "is_shared"),
+    [(task(), True), (task(others=0), False), (task(own_mib=512), False)],
+    ids=["of the task", "alone", "own"],
+)
+def test_the_limit_of_a_task_is_shared_by_its_containers(
+    value: dict[str, Any], *, is_shared: bool
+) -> None:
+    (death,) = read_text(json.dumps(value)).post_mortems()
+    assert ("less what others under it need" in death.advice[0]) == is_shared
+    assert ("which it shares with others" in death.reading[0]) == is_shared
+
+
+def test_a_unit_is_named_by_the_command_that_shows_it() -> None:
+    (death,) = read_text(SHOW + OF_SHOW).post_mortems()
+    assert (death.victim, death.kind) == ("indexer.service", "Killed for memory")
+    assert "Its unit was restarted 4 times" in death.reading[0]
+
+
+def test_what_watches_a_pod_says_its_last_restart() -> None:
+    head = "NAME   READY   STATUS    RESTARTS   AGE\n"
+    lines = ("Running 1 46s", "Running 2 77s", "CrashLoopBackOff 2 106s", "Running 3 2m10s")
+    text = head + "".join(
+        f"api-0   0/1     {'   '.join(line.split())}\n" for line in (*lines, "Running 3 3m")
+    )
+    (state,) = read_text(text).container_states.to_dicts()
+    assert (state["restart_count"], state["restarts_in_s"]) == (3, 130)
+
+
+def test_events_say_why_a_container_was_ended() -> None:
+    run = read_text(HEAD + EVENTS)
+    found = headline.verdict(run.report())
+    assert "reports was ended: its liveness or startup probe failed." in found.sentence
+    assert run.post_mortems() == []
+
+
+def test_programs_that_are_not_go_get_no_setting_of_go() -> None:
+    for name in ("earlyoom", "writer.py", "oom-multi.sh"):
+        (death,) = read_text(KILLED.format(name)).post_mortems()
+        assert "GOMEMLIMIT" not in " ".join(death.advice)
+
+
+def test_windows_names_the_largest_programs() -> None:
+    said = (
+        "low virtual memory condition. The following: api.exe (4120) consumed 14893408256 bytes"
+    )
+    with pytest.raises(NoDataError, match=r"api\.exe 13\.9 GiB"):
+        read_text(f"Log Name: System\nWindows successfully diagnosed a {said}.\n")
+
+
+def test_an_excerpt_does_not_show_that_gc_never_ran() -> None:
+    with pytest.raises(NoDataError) as refused:
+        read_text("2026/11/23 listening on :8080\n")
+    assert "never ran" not in str(refused.value)
