@@ -128,8 +128,7 @@ def read_log(
         progress: called after each chunk with the facts of the input so far.
 
     Raises:
-        UnreadableInputError: an input cannot be opened or is not a log; with `strict`, also
-            when a line was rejected.
+        UnreadableInputError: an input is no readable log or, with `strict`, has a rejected line.
         NoDataError: the inputs are empty, or no line of them is recognised.
     """
     options = options or ReadOptions()
@@ -144,6 +143,10 @@ def read_log(
 
 def joined_log(parts: list[Part], options: ReadOptions, notes: Sequence[str]) -> Log:
     """Joins the parts, one per input, to one log with the notes; empties their `cycles`."""
+    if sum("container_states" in part.rows for part in parts) > 1:
+        from gctrace_analyzer.ingest.evidence import kubernetes
+
+        kubernetes.join_shown([part.rows.get("container_states", []) for part in parts])
     repeated = processes.without_repeated(parts)
     cycles, identities, contradicting = processes.take_cycles(parts)
     dumps = _table("memstats", parts)

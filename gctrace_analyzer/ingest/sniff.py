@@ -151,7 +151,6 @@ _FOREIGN = (
     ),
     ("results of `go test -bench`, without GC cycles", r"^Benchmark\S+\s+\d+\s+[\d.]+ ns/op"),
     ("the output of top or ps", r"^ *(?:PID|USER) +(?:USER|PID) .*(?:RES|RSS|%MEM)"),
-    ("the output of kubectl top: memory in use, without limits", r"^[^\n]*MEMORY\(bytes\)"),
     ("the output of free or df", r"^ +total +used +free|^Filesystem +(?:Size|1K-blocks) "),
     ("a description of resources (YAML)", r"\A(?:---\s*)?(?:apiVersion|kind|services): ?"),
     ("Go source code", r"^package \w+\s*$"),
@@ -206,7 +205,8 @@ def _is_prose(text: str) -> bool:
     """
     sentences = 0
     for line in text.split("\n"):
-        words = line.lower().split()
+        # A line with a date is of a log.
+        words = [] if re.match(r"\d{2,4}-\d\d\b", line) else line.lower().split()
         if len(words) >= _FEWEST_WORDS and sum(map(_COMMON.__contains__, words)) >= _MANY * len(
             words
         ):
@@ -280,7 +280,7 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
     elif re.search(r"Java VM|Node\.js|Python|\.NET|Rust", seen or ""):
         hint = "It is not of a Go program: no GC setting of Go changes its memory."
     elif _KILL_IN_WORDS.search(text):
-        seen, hint = "words about an OOM kill, without a record of it", _RECORDS
+        seen, hint = "words about an OOM kill, in a form that is not read", _RECORDS
         if _OOMD.search(text):
             seen = "words about systemd-oomd, without the line of a kill"
             hint = _OF_OOMD

@@ -68,10 +68,6 @@ def test_a_process_with_one_thread_of_polars_parses_one_chunk_at_a_time(
         ),
         ("| setting | CPU |\n|---|---|\n| GOGC=100 | 491s |\n", "a table"),
         ("goroutine 7 [running]:\nmain.main()\n", "a table of goroutines"),
-        (
-            "NAME  CPU(cores)  CPU%  MEMORY(bytes)  MEMORY%\na  9m  1%  8Mi  9%\nb  9m  1%  8Mi  9%\n",
-            "kubectl top",
-        ),
         ("NAME  READY  STATUS  RESTARTS  AGE\na-0  1/1  Running  0  3d\n", "a table"),
         ("CONTAINER ID   IMAGE   COMMAND\n9f1d0c6b7a31   api   /app\n", "a table"),
     ],

@@ -51,6 +51,7 @@ KINDS = {
 
 DEEDS = {
     KINDS[EVICTOR]: "evicted",
+    "Restart": "restarted",
     **dict.fromkeys((KINDS[ASKED], KINDS[NOT_ENDED]), "asked to end (SIGTERM)"),
 }
 """What was done to what died, by its kind, as a part of a sentence; all others were killed."""

@@ -92,7 +92,7 @@ _MEMORY = "MEMORY(bytes)"
 
 
 def shown_by_top(messages: Iterable[Message], known: Sequence[Row]) -> list[Row]:
-    """Returns the pods and containers of `kubectl top`, with the memory that they use.
+    """Returns the nodes, pods and containers of `kubectl top`, with the memory that they use.
 
     What is known of the same container from elsewhere has it instead.
     """
@@ -101,32 +101,49 @@ def shown_by_top(messages: Iterable[Message], known: Sequence[Row]) -> list[Row]
     for message in messages:
         cells = message.text.split()
         if _MEMORY in cells:
-            # A table of nodes has percentages.
-            names = [] if any("%" in cell for cell in cells) else cells
+            names = cells
         elif not names or len(cells) != len(names):
             names = []
         else:
             of_container = dict(zip(names, cells, strict=True))
             size = numbers.whole(quantity(of_container[_MEMORY]))
-            is_container = "POD" in names
+            is_container, is_node = "POD" in names, "MEMORY%" in names
+            name = None if is_container else of_container["NAME"]
             row: Row = {
                 "line_no": message.line_no,
                 "namespace": of_container.get("NAMESPACE"),
-                "pod": of_container["POD" if is_container else "NAME"],
+                "pod": of_container["POD"] if is_container else None if is_node else name,
+                "node": name if is_node else None,
                 "container": of_container["NAME"] if is_container else None,
                 "memory_now_bytes": size,
             }
-            same = [
-                other
-                for other in known
-                if other.get("pod") == row["pod"]
-                and row["container"] in (None, other.get("container"))
-            ]
-            if len(same) == 1:
-                same[0]["memory_now_bytes"] = size
-            else:
+            if not _is_moved(row, known):
                 rows.append(row | {"name": row["container"], "status": "running"})
     return rows
+
+
+def _is_moved(row: Row, known: Iterable[Row]) -> bool:
+    """Returns whether the row of one other container has the memory that it uses from here on."""
+    same = [
+        other
+        for other in known
+        if row["pod"] and other is not row and other.get("pod") == row["pod"]
+        if row["container"] in (None, other.get("container"))
+    ]
+    if len(same) == 1:
+        same[0].setdefault("memory_now_bytes", row["memory_now_bytes"])
+    return len(same) == 1
+
+
+def join_shown(inputs: Iterable[list[Row]]) -> None:
+    """Joins what `kubectl top` shows in one input with the containers that others describe."""
+    every = [states for states in inputs if states]
+    for states in every if len(every) > 1 else ():
+        known = [row for other in every if other is not states for row in other]
+        is_top = {"namespace", "node", "pod", "container", "memory_now_bytes", "name", "status"}
+        states[:] = [
+            row for row in states if not (is_top <= row.keys() and _is_moved(row, known))
+        ]
 
 
 def pods(value: dict[str, Any]) -> list[Row]:

@@ -36,7 +36,7 @@ HINT = (
     rf"{wordings.HINT}|{wordings.KILLERS_HINT}|Error R1[45]|running mem=|sample#memory_|"
     r"Max Memory Used|maxMemoryUsedMB|signal: killed|Runtime\.OutOfMemory|OutOfMemoryError: C|"
     r"exitCode\\*\": ?\d|xit\(137|exit(?:ed with)?(?: non-zero)?(?: exit)? (?:code|status):? ?137|"
-    r"xit [Cc]ode:? 137|xit status 137|non-zero exit \(137\)|non-zero code: 137|Error 137|"
+    r"xit [Cc]ode:? '?137|xit status 137|non-zero exit \(137\)|non-zero code: 137|Error 137|"
     r"STOPPED +\| +137|SIGKILL|zsh: killed|\] Killed|[Kk]illed(?:  |: 9|$)|signal 9(?:\)|$)"
 )
 

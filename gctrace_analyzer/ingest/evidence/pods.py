@@ -31,7 +31,7 @@ HINT = (
     r"xitCode:-?\d+(?:[ ,](?:finishedAt|Signal):|,$)|inishedAt\"?:\s?\"|OOMKilled|"
     r"\"ExitCode\": ?\d|\"Memory\": ?\d|"
     r"Container (?:name|memory|finished at) +\||"
-    r"MEMORY\(bytes\)| \d+m +\d+Mi(?: |$)"
+    r"MEMORY\(bytes\)| \d+m +\d+Mi(?: |$)| \d+m +\d+% +\d+Mi "
 )
 
 _LOW = re.compile(r"The node was low on resource: memory\.")

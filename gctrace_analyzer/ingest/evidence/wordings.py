@@ -288,7 +288,7 @@ WORDINGS: tuple[Wording, ...] = (
     *_rows("anyone",
         ("ended", "137",
             r"(?:exit(?:ed)?(?: with)?(?: a)?(?: non-zero)?(?: exit)? (?:code|status):?|Exit Code:|"
-            r"Exit status|non-zero exit|non-zero code:) ?\(?(?P<code>137)\b"),
+            r"Exit status|non-zero exit|non-zero code:) ?[('\"]?(?P<code>137)\b"),
         ("ended", "137", r"Container called exit\((?P<code>137)\)"),
         ("ended", "137", r"^make(?:\[\d{1,3}\])?: \*\*\* \[.{1,200}\] Error (?P<code>137)$"),
         ("ended", "137", rf"\|\s{{1,99}}{_NAME}\s{{1,99}}\|\s{{1,99}}STOPPED\s{{1,99}}\|"

@@ -122,8 +122,8 @@ def no_verdict(report: Report) -> tuple[str, str]:
             said = said[::-1]
         return " ".join(chain(*said, used)), _next_of_memory(report)
     if used:
-        waits = (tables["container_states"]["event"] == WAITS).any()
-        return " ".join(used), _LET_KILL if waits else _RECORD_IF_GO
+        advice = _LET_KILL if (states["event"] == WAITS).any() else _RECORD_IF_GO
+        return " ".join(used), advice * (not used[0].startswith("The node "))
     if (profiled := report.analysis.profiled) and (shown := profiled.allocation):
         return f"The profile shows no costs of GC. In it, {shown}.", _RECORD_TOO
     if runs := len(tables["benchmarks"]):
@@ -196,7 +196,8 @@ def _subject(row: Row, unnamed: str) -> str:
     """Returns what to call a container, a pod or a unit of systemd."""
     if name := row["name"] or row["container"]:
         return f"The {'unit' if name.endswith(UNITS) else 'container'} {name}"
-    return f"The pod {row['pod']}" if row["pod"] else unnamed
+    kind = "pod" if row["pod"] else "node"
+    return f"The {kind} {row[kind]}" if row[kind] else unnamed
 
 
 def _otherwise_ended(states: pl.DataFrame) -> Iterator[str]:

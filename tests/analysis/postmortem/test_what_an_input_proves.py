@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import gctrace_analyzer as gca
 from gctrace_analyzer.errors import NoDataError
 from gctrace_analyzer.present.sections import headline
 from gctrace_analyzer.testing import read_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SHOW = "$ systemctl show indexer.service -p MemoryMax,Result,NRestarts\n"
 OF_SHOW = "Result=oom-kill\nNRestarts=4\nMemoryMax=805306368\n"
@@ -85,3 +89,39 @@ def test_an_excerpt_does_not_show_that_gc_never_ran() -> None:
     with pytest.raises(NoDataError) as refused:
         read_text("2026/11/23 listening on :8080\n")
     assert "never ran" not in str(refused.value)
+
+
+TOP = "POD     NAME    CPU(cores)   MEMORY(bytes)\napi-0   {}      12m          471Mi\n"
+DESCRIBED = (
+    "Name:             api-0\nContainers:\n  api:\n    State:          Running\n"
+    "    Restart Count:  0\n    Limits:\n      memory:  512Mi\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("container", "said"),
+    [("api", "471 MiB of its 512 MiB"), ("proxy", "neither its limit nor")],
+)
+def test_what_top_shows_is_of_the_container_that_another_input_describes(
+    tmp_path: Path, container: str, said: str
+) -> None:
+    for name, text in {"top": TOP.format(container), "describe": DESCRIBED}.items():
+        (tmp_path / name).write_text(text)
+    run = gca.read([tmp_path / "top", tmp_path / "describe"])
+    assert said in headline.verdict(run.report()).sentence
+
+
+def test_nodes_have_a_use_and_no_advice_for_a_program() -> None:
+    text = (
+        "NAME   CPU(cores)   CPU%   MEMORY(bytes)   MEMORY%\n"
+        "n1     1840m        46%    13412Mi         88%\n"
+    )
+    found = headline.verdict(read_text(text).report())
+    assert found.sentence.startswith("The node n1 used 13.1 GiB")
+    assert "written in Go" not in found.action
+
+
+def test_a_supervisor_restarts_what_uses_too_much() -> None:
+    text = "[x] 'indexer' total mem amount of 2.1 GB matches resource limit [total mem amount > 2 GB]\n"
+    found = headline.verdict(read_text(text + "[x] 'indexer' trying to restart\n").report())
+    assert "indexer was restarted by Monit" in found.sentence
