@@ -57,9 +57,7 @@ MOST_PROCESSES = 20
 _CHANGED_GOGC, _OTHER_GOGC = "GC026", "GC027"
 """The findings that a program changed GOGC while it ran, and that GOGC is not as it was given."""
 
-_OF_ONE_LOAD = {
-    "load", "unclear_load", "throughput", "live_heap", "forced_cycles", "drift",
-}  # fmt: skip
+_OF_ONE_LOAD = {"load", "unclear_load", "throughput", "live_heap", "forced_cycles", "drift"}
 """Differences that say nothing of a log of benchmarks, each of which begins with forced cycles."""
 
 _OF_RATE = ("load", "unclear_load", "throughput")
@@ -97,7 +95,10 @@ class Side:
         for analysis in () if may_be_empty else self._without_figures:
             if analysis.tables["benchmarks"].is_empty():
                 raise NoDataError.no_cycles(_name_of(analysis))
-        self.measured = tuple(_measured(analysis) for analysis in self.analyses)
+        self.measured = tuple(
+            measured(run.spans, run.summary, by_limit=run.goals_are_by_limit)
+            for run in self.analyses
+        )
 
     @property
     def _without_figures(self) -> list[Analysis]:
@@ -375,8 +376,8 @@ def _compare_two(
             for name, change in changes.items()
         }
         differing = tuple(one for one in differing if one.what not in _OF_ONE_LOAD)
-    if per_run:
-        differing = tuple(one for one in differing if one.what not in _OF_RATE)
+    of_rate = _OF_RATE if per_run else ("unclear_load",) if measurement else ()
+    differing = tuple(one for one in differing if one.what not in of_rate)
     expected, no_expectation = promised(before, after)
     # A memory limit that leaves too little room slows the program down by itself.
     by_limit = before.by_limit or after.by_limit
@@ -426,7 +427,10 @@ def _with_promise(change: Change, ends: tuple[float | None, ...], after: Side) -
     )
     own = (change.after, low, high)
     if change.metric in NAMED:
-        own = estimate(NAMED[change.metric], after.after_start)
+        late = [run for run in after.after_start if run.evidence >= DEFAULT.level_cycles]
+        if not late:
+            return change
+        own = estimate(NAMED[change.metric], late)
     return change.promised(ends, own)
 
 
@@ -457,10 +461,6 @@ def _together(group: Sequence[tuple[Side, Difference]]) -> Difference:
     text = f"{side.label}: {first.sentence}" if first.about_both else first.sentence
     likewise = f" Likewise {', '.join(others)}." if others else ""
     return replace(first, sentence=f"{text}{likewise}")
-
-
-def _measured(analysis: Analysis) -> Measured:
-    return measured(analysis.spans, analysis.summary, by_limit=analysis.goals_are_by_limit)
 
 
 def _with_same_wording(before: Side, after: Side) -> Circumstances:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 import polars as pl
 
 from gctrace_analyzer.analysis.fleet.answers import Answers, after_all, answers
-from gctrace_analyzer.present import markdown, text
+from gctrace_analyzer.present import text
 from gctrace_analyzer.present.format import count
 from gctrace_analyzer.present.html import document_page
 from gctrace_analyzer.present.sections import fleet
@@ -29,9 +29,6 @@ class FleetAnswers(Answers):
 
     def __str__(self) -> str:
         return text.plain(fleet.document(self))
-
-    def _repr_markdown_(self) -> str:
-        return markdown.dumps(fleet.document(self))
 
     def _repr_html_(self) -> str:
         return document_page.cell(fleet.document(self))

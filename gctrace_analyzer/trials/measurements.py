@@ -69,6 +69,7 @@ class Measurements:
             ),
             self.fixed,
             self.most,
+            tuple(set.intersection(*(trial.given_s for trial in self.trials))),
         )
 
     def save(self) -> None:

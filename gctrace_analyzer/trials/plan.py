@@ -27,6 +27,7 @@ NOW = "now"
 """The name of the side that has the environment as it is."""
 
 _NUMBER = re.compile(r"([-+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?)\s*(ns|us|µs|ms|s|m|h|k|M|G)?")
+_TIME = re.compile(r"(?:.*=)?(\d+\.?\d*)(ms|s|m|h)")
 _MS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6}
 _TIMES = {"k": 1e3, "M": 1e6, "G": 1e9}
 
@@ -88,6 +89,12 @@ class Trial:
         if (limit := self.memory_limit_mib) is not None:
             values["GOMEMLIMIT"] = limit if isinstance(limit, str) else size_as_set(limit)
         return values
+
+    @property
+    def given_s(self) -> set[float]:
+        """The times in its arguments in seconds, such as that of `-d 2s`."""
+        times = (_TIME.fullmatch(word) for word in self.words[1:])
+        return {float(time[1]) * _MS[time[2]] / 1000 for time in times if time}
 
 
 @frozen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import socket
@@ -117,6 +118,7 @@ def run_trial(
         error=error,
         figures={name: value for name, (value, _) in figures.items()},
         times=[name for name, (_, unit) in figures.items() if unit],
+        cpus=os.cpu_count(),
     )
 
 

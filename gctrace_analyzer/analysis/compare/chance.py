@@ -78,9 +78,22 @@ def spreads(
         if name in quantiles:
             result[name] = _woodruff(spans, NAMED[name], quantiles[name], error)
         elif (scale := value + NAMED[name].floor) > 0:
-            result[name] = error / scale
+            result[name] = max(error / scale, _weight_of_one(spans, name))
     result["heap_peak_mib"] = _peak_error(spans)
     return result
+
+
+def _weight_of_one(spans: pl.DataFrame, name: str) -> float:
+    """Returns how far a rate moves, on its metric's scale, without the span that moves it most.
+
+    A verdict must not hang on one cycle, such as one in which a thread waited for a CPU.
+    """
+    above, below = (end(name).fill_null(0.0) for end in (part, whole))
+    floor = NAMED[name].floor
+    without = (above.sum() - above) / (below.sum() - below)
+    factor = (without.clip(0.0) + floor) / (above.sum() / below.sum() + floor)
+    moved = spans.select(factor.log().abs().fill_nan(None).max()).item()
+    return float(moved or 0.0)
 
 
 def _below(columns: tuple[str, ...], value: float) -> tuple[pl.Expr, pl.Expr]:

@@ -95,7 +95,9 @@ class Change(Plain):
         (_, low, high), (value, least, most) = expected, measured
         held: bool | None = None
         reason: str | None = UNKNOWN
-        if not (low is None or high is None or least is None or most is None):
+        if self.no_verdict_because in (CONTENDED, FIXED_TIME):
+            reason = self.no_verdict_because
+        elif not (low is None or high is None or least is None or most is None):
             middle = (least + most) / 2 if value is None else value
             held, reason = low <= middle <= high, None
             # Intervals that do not touch contradict each other, however wide they are.

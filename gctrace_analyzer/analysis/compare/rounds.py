@@ -39,6 +39,9 @@ FIXED_SPREAD = 0.003
 from that of another, if the program runs for a fixed time: other work only lengthens it. Runs of
 programs that end when their work is done differ by 1 % and more."""
 
+STARTS = 1.25
+"""Ratio of run time to a time in the arguments, up to which a program runs for this time."""
+
 SettingValue: TypeAlias = float | Literal["off"] | None
 """A value of GOGC or of the memory limit in MiB; None: what the command's own environment has."""
 
@@ -75,6 +78,7 @@ class TrialRun(Plain):
         disturbed: whether other work took much of the CPUs meanwhile.
         log: the file with its standard error, in the folder of the measurement.
         foreign_cpu_s: the CPU time of other work; None if unknown.
+        cpus: the CPUs of the machine; None if unknown.
         throttled_s: how long the CPU limit of the container stopped it; None if unknown.
         error: why it failed, with its last lines; None if it did not.
         figures: what was found in its output.
@@ -96,6 +100,7 @@ class TrialRun(Plain):
     error: str | None = None
     figures: Mapping[str, float] = field(default_factory=dict)
     times: Sequence[str] = ()
+    cpus: int | None = None
 
     @property
     def warm_up(self) -> bool:
@@ -108,6 +113,11 @@ class TrialRun(Plain):
         if self.foreign_cpu_s is None:
             return None
         return self.foreign_cpu_s / max(self.wall_s or 0.0, 1e-3)
+
+    @property
+    def foreign_share(self) -> float:
+        """The share of all CPU time that other work took, as far as it is known."""
+        return min((self.foreign_cpus or 0.0) / self.cpus, 1.0) if self.cpus else 0.0
 
     def value(self, metric: str) -> float | None:
         """Returns a figure of it; None if it is unknown."""
@@ -127,6 +137,7 @@ class Measurement:
         metrics: what is measured; the first one that can differ decides.
         fixed: whether the number of rounds was fixed before the first.
         most: the rounds at most.
+        given_s: the times in the arguments of all sides, in seconds.
     """
 
     sides: tuple[str, ...]
@@ -134,6 +145,7 @@ class Measurement:
     metrics: tuple[OutsideMetric, ...]
     fixed: bool
     most: int
+    given_s: tuple[float, ...] = ()
 
     @property
     def decider(self) -> OutsideMetric:
@@ -145,9 +157,12 @@ class Measurement:
     def fixed_time_s(self) -> float | None:
         """The run time in seconds if it is the same under all settings, whatever they are."""
         sides = [[run.wall_s or 0.0 for run in self.counted(side)] for side in self.sides]
+        times = sorted(time for side in sides for time in side)
+        for given_s in self.given_s if times else ():
+            if given_s <= times[0] <= STARTS * given_s:
+                return given_s
         if min(map(len, sides)) < FEWEST_ROUNDS // 2:
             return None
-        times = sorted(time for side in sides for time in side)
         third, slowest = times[len(times) // 3], max(map(min, sides))
         is_fixed = 0 < max(third, slowest) <= (1 + FIXED_SPREAD) * times[0]
         return times[0] if is_fixed else None
@@ -205,7 +220,15 @@ class Measurement:
             return None
         # Only the metric that decides is looked at after every round.
         fixed = self.fixed or metric != self.decider
-        return interval(_differences(pairs), self.alpha, fixed=fixed)
+        known = interval(_differences(pairs), self.alpha, fixed=fixed)
+        if metric in (CPU, RSS) or known.low is None or known.high is None:
+            return known
+        # Who gets a share of the CPUs takes up to 1 / share as long, and so does what differs.
+        # On an idle machine, the difference may be as much smaller.
+        left = 1 - fmean(run.foreign_share for run in self.counted())
+        return replace(
+            known, low=min(known.low, left * known.low), high=max(known.high, left * known.high)
+        )
 
     def decision(self, side: str) -> Interval | None:
         """Returns the difference of a side from the baseline in the metric that decides."""

@@ -231,7 +231,12 @@ def expectation_note(pair: Pair) -> str:
     if pair.measurement is not None:
         after, before = printable(pair.after.label), printable(pair.before.label)
         of = f"Predicted for {after} from the first run of {before}, before the others."
-    late = "" if pair.after.by_metrics else " In this table, GC is without the first 0.5 s."
+    shown = {name for name, change in pair.changes.items() if change.measured is not None}
+    late = (
+        ""
+        if pair.after.by_metrics or shown <= {"wall_s"}
+        else " In this table, GC is without the first 0.5 s."
+    )
     return f"{of}{late}{what_held(pair)}"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.sides import all_differences, sides_of
@@ -21,7 +19,7 @@ from gctrace_analyzer.present.document import (
     Table,
     Title,
 )
-from gctrace_analyzer.present.format import count, duration, printable, short_paths
+from gctrace_analyzer.present.format import count, duration, mib, printable, short_paths
 from gctrace_analyzer.present.report import Report
 from gctrace_analyzer.present.sections import benchmarks, measured, sites
 from gctrace_analyzer.present.sections.changes import (
@@ -193,6 +191,8 @@ def source(side: Side, *, label: bool = False) -> str:
     elif names or side.cycles:
         parts.append(duration(side.seconds) if side.seconds else "no times")
         parts.append(count(side.cycles, "cycle"))
+    if len(side.measured) == 1 and (total := side.measured[0].summary.alloc_total_mib):
+        parts.append(f"{mib(total)} allocated")
     title = printable(side.label)
     if label and (len(names) != 1 or title not in (names[0], shown)):
         parts.insert(0, title)
@@ -209,7 +209,6 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
         yield from measured.notes(measurement)
         return
     sides = sides_of(pairs)
-    yield from _of_runs(sides)
     # Each benchmark is compared by its own runs, whatever the number of logs and processes.
     of_benchmarks = all(pair.benchmarks for pair in pairs)
     for side in sides:
@@ -220,8 +219,8 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
             least = min(few, key=lambda part: part.evidence)
             what = "cycle" if least.summary.cycles < DEFAULT.min_cycles else "interval"
             yield (
-                f"{side.label}: a run has only {count(least.evidence, what)}; a comparison needs "
-                f"at least {DEFAULT.min_cycles}."
+                f"{side.label}: a run has only {count(least.evidence, what)}; rates, pauses and "
+                f"heap sizes are compared from {DEFAULT.min_cycles} on."
             )
         if side.processes > len(side.measured) and not of_benchmarks:
             runs = count(len(side.measured), "run")
@@ -234,27 +233,23 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
         yield f"One run {where}. {_between_runs([run for side in sides for run in side.measured])}"
 
 
-def _of_runs(sides: Sequence[Side]) -> Iterator[str]:
-    """Yields how to compare two sides of several runs, if a shell has made a side of each run."""
-    patterns = Counter(re.sub(r"\d+", "*", printable(side.label)) for side in sides)
-    if len(patterns) == 2 and min(patterns.values()) > 1:
-        both = " ".join(f"'{pattern}'" for pattern in patterns)
-        yield f"Each of these {len(sides)} logs is a side. If they are runs of two: compare {both}"
-
-
 def _between_runs(runs: Sequence[Measured]) -> str:
     """Returns how much runs differ by chance, where that was measured on other programs."""
     named = {"gc_cpu_share": "GC CPU", "gc_per_s": "cycles", "heap_peak_mib": "heap peak"}
+    where = ""
+    if any(run.by_limit for run in runs):
+        where = " under a memory limit"
     if late_of(runs).are_common:
         del named["gc_cpu_share"]
+        where = " while other work takes the CPUs"
     apart = ", ".join(
         f"{words} by up to {100 * apart_by_chance(name, runs):.0f} %"
         for name, words in named.items()
     )
     return (
-        f"Measured on other programs, runs of one setting differ: {apart}. The intervals include "
-        "this; to measure it here, give five runs per side: before=a1.log,a2.log,… "
-        "after=b1.log,b2.log,…"
+        f"Two runs of one setting differ{where}, as measured on nine programs: {apart}. The "
+        "intervals include this; to measure it on yours, give five runs per side: "
+        "before=a1.log,a2.log,… after=b1.log,b2.log,…"
     )
 
 

@@ -74,11 +74,12 @@ def _sentence(pair: Pair, measurement: Measurement) -> str:
         text = f"{label}: no difference above {SAME_SHARE:.0%}".replace("%", " %")
         text += f" in {_noun(decider.name)}{_price(pair)}"
     else:
-        return f"{_undecided(pair, measurement)}."
+        text = _undecided(pair, measurement)
     runs = [*measurement.counted()]
     disturbed = sum(run.disturbed for run in runs)
     doubt = f"; other work disturbed {disturbed} of {count(len(runs), 'run')}"
-    return f"{text}{_promises(pair, decider.name)}{doubt * (2 * disturbed > len(runs))}."
+    promises = _promises(pair, decider.name) * decision.decides
+    return f"{text}{promises}{doubt * (2 * disturbed > len(runs))}."
 
 
 def _how_much(change: Change, metric: str) -> str:
@@ -165,23 +166,21 @@ _REPEATED = " A disturbed run was repeated: the log of the second try has -again
 
 def notes(measurement: Measurement) -> Iterator[str]:
     """Yields what may have changed the figures besides the settings."""
-    if (took := measurement.fixed_time_s) and measurement.metrics[0] == WALL:
-        yield (
-            f"Run time is no result: the program took {duration(took)} under every setting, and "
-            "longer only by chance, so it probably runs for a fixed time. "
-            f"{label_of(measurement.decider.name)} is compared instead. If the program does as "
-            "much work as it can in this time, print how much it did and compare that "
-            "(--metric-up NAME=REGEX)."
-        )
     runs = [*measurement.counted()]
     disturbed = [run for run in runs if run.disturbed]
     if disturbed:
         cpus, log = max((run.foreign_cpus or 0.0, run.log) for run in disturbed)
         yield (
             f"Other work disturbed {len(disturbed)} of {count(len(runs), 'run')}: it took up to "
-            f"{cpus:.1f} CPUs ({log}). Runs of a round are compared, so that "
-            "steady work changes little; CPU time is changed less than run time."
-            f"{_REPEATED * any('-again' in run.log for run in runs)}"
+            f"{cpus:.1f} CPUs ({log}). On an idle machine, times may differ less; their intervals "
+            f"include this.{_REPEATED * any('-again' in run.log for run in runs)}"
+        )
+    if (took := measurement.fixed_time_s) and measurement.metrics[0] == WALL:
+        yield (
+            f"Run time is no result: the program ran for {duration(took)} under every setting, "
+            f"probably because it has to. {label_of(measurement.decider.name)} is compared "
+            "instead. If the program does as much work as it can in this time, print how much it "
+            "did and compare that (--metric-up NAME=REGEX)."
         )
     stopped = [run for run in runs if _is_throttled(run)]
     if stopped:

@@ -62,9 +62,27 @@ def test_the_error_of_a_ratio_is_that_of_its_blocks(count: int) -> None:
     values = dict.fromkeys((metric.name for metric in METRICS), None)
     value = float(rows["gc_cpu_s"].sum()) / float(rows["capacity_s"].sum())
     found = spreads(rows, {**values, "gc_cpu_share": value})
-    expected = by_hand(rows, block_cycles(count)) / (value + NAMED["gc_cpu_share"].floor)
+    floor = NAMED["gc_cpu_share"].floor
+    spent, time = rows["gc_cpu_s"], rows["capacity_s"]
+    without = [
+        (spent.sum() - one) / (time.sum() - other)
+        for one, other in zip(spent, time, strict=True)
+    ]
+    hangs = max(abs(math.log((rest + floor) / (value + floor))) for rest in without)
+    expected = max(by_hand(rows, block_cycles(count)) / (value + floor), hangs)
     assert found["gc_cpu_share"] == pytest.approx(expected)
     assert found["stw_p99_ms"] is None
+
+
+@pytest.mark.parametrize("place", [0, 1, 4])
+def test_a_verdict_does_not_hang_on_one_cycle(place: int) -> None:
+    """Without it, GC CPU is a fifth; the interval of Student has to reach that far."""
+    costs = [1.0] * 5
+    costs[place] = 21.0
+    rows = cycles([LEVEL] * 5).with_columns(gc_cpu_s=pl.Series(costs), capacity_s=100.0)
+    values = dict.fromkeys((metric.name for metric in METRICS), None)
+    error = spreads(rows, {**values, "gc_cpu_share": 0.05})["gc_cpu_share"] or 0.0
+    assert error >= math.log(0.0505 / 0.0105)
 
 
 def test_cycles_without_one_of_both_numbers_do_not_count() -> None:

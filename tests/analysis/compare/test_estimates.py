@@ -18,10 +18,13 @@ from gctrace_analyzer.analysis.compare.change import BY_LOAD, CONTENDED, IS_LOAD
 from gctrace_analyzer.analysis.compare.compare import PROPORTIONAL, Measured, compare
 from gctrace_analyzer.analysis.compare.metrics import METRICS, Metric
 from gctrace_analyzer.analysis.pauses import LatePauses
+from gctrace_analyzer.comparison import Comparison, side_of
 from gctrace_analyzer.testing import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from gctrace_analyzer.advise.expectation import Expectation
 
 T = {6: 2.4469, 7: 2.3646, 8: 2.3060, 9: 2.2622, 10: 2.2281}
 """Student's t for 95 %, by degrees of freedom."""
@@ -306,3 +309,17 @@ def test_totals_are_compared_if_each_run_does_the_same_work(
     text = " ".join(str(comparison).split())
     assert ("49 % less allocated per run and 50 % fewer cycles per run" in text) is same
     assert ("each run of a side does the same work" in text) is same
+
+
+@pytest.mark.parametrize(("cycles", "shown"), [(55, False), (70, True)])
+def test_a_few_cycles_after_the_start_up_do_not_show_what_held(
+    cycles: int, shown: bool
+) -> None:
+    """Half a second is the start-up of a run; after it, there are 5 or 20 cycles."""
+    sides = [
+        side_of(name, [read_text(_log(number, 0.010))])
+        for name, number in (("before", 60), ("after", cycles))
+    ]
+    promised: Expectation = {"gc_cpu_share": (0.05, 0.04, 0.06)}
+    found = Comparison(sides, promised=lambda *_: (promised, None))
+    assert (found["gc_cpu_share"].measured is not None) is shown

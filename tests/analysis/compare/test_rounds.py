@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from gctrace_analyzer.analysis.compare.rounds import CPU, RSS, WALL, Measurement, TrialRun
 from gctrace_analyzer.present.sections import measured
+from gctrace_analyzer.trials.plan import Trial
 
 DELAYS = (0.002, 0.001, 0.0, 0.15, 0.004, 0.001)
 """How much longer than its fixed time a run takes, in seconds."""
@@ -35,3 +40,27 @@ def test_run_times_that_differ_decide() -> None:
         assert one.fixed_time_s is None
         assert one.decider == WALL
         assert not [*measured.notes(one)]
+
+
+def test_a_program_that_is_given_its_time_runs_for_this_time() -> None:
+    """Other work makes runs longer, so that they differ: arguments still have the time."""
+    words = ("./load", "-d", "2s", "--warm-up=500ms", "2", "v2s")
+    assert Trial("a", words).given_s == {2.0, 0.5}
+    disturbed = measurement(2.2, 2.1)
+    assert disturbed.fixed_time_s is None
+    assert replace(disturbed, given_s=(0.5, 2.0)).fixed_time_s == 2.0
+    # What ends earlier, or far later, has another reason to end.
+    assert replace(disturbed, given_s=(0.5, 10.0, 1.6)).fixed_time_s is None
+
+
+def test_a_difference_of_time_may_be_smaller_without_other_work() -> None:
+    """With a fifth of the CPUs, everything takes five times as long, differences too."""
+    quiet = measurement(2.0, 1.0)
+    assert (known := quiet.decision("b")) is not None
+    runs = [replace(run, foreign_cpu_s=1.6 * (run.wall_s or 0), cpus=2) for run in quiet.runs]
+    crowded = replace(quiet, runs=tuple(runs))
+    assert (other := crowded.decision("b")) is not None
+    assert (other.mean, other.low) == (known.mean, known.low)
+    assert known.high is not None
+    assert other.high == pytest.approx(0.2 * known.high)
+    assert crowded.changes("b")["cpu_s"] == replace(quiet.changes("b")["cpu_s"])
