@@ -170,6 +170,8 @@ class BadSettingError(GctraceError, ValueError):
         problem = (
             f"invalid value {self.value!r} for {name}"
             if self.value
+            else f"no {name} given"
+            if name.isupper()
             else f"{name} is missing or empty"
         )
         return f"{problem}.{suggestion}\n  Expected {self.expected}.{remedy}"

@@ -66,7 +66,8 @@ def _numbers(value: GogcValue, what: str) -> list[float | None]:
         raise BadSettingError(what, value, "a range with two dots", "..".join(ends.groups()))
     if not isinstance(value, str) or ".." not in value:
         return [_number(value, what)]
-    low, high = (_number(end, what) for end in value.split("..", 1))
+    first, last = value.split("..", 1)
+    low, high = (_number(end, what) if end else None for end in (first, last))
     if not low or not high or low >= high:
         example = "100..400" if what == "gogc" else "1GiB..2GiB"
         raise BadSettingError(what, value, f"a range above 0 that rises, such as {example}")

@@ -294,6 +294,20 @@ def format_of(path: Path, suffixes: Mapping[str, str], argument: str = "output")
     return kind
 
 
+def check_conditions(args: argparse.Namespace) -> None:
+    """Refuses invalid conditions on figures of a run before anything is read.
+
+    Raises:
+        BadSettingError: one is not valid.
+    """
+    if args.fail_on:
+        from gctrace_analyzer.analysis.checks import condition
+        from gctrace_analyzer.analysis.summary import FIGURES
+
+        for text in args.fail_on:
+            condition(text, FIGURES)
+
+
 def refuse_ignored(option: str, args: argparse.Namespace, takes: Sequence[str]) -> None:
     """Refuses an option that none of the formats uses, which would give something else.
 

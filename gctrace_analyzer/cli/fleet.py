@@ -7,7 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from gctrace_analyzer.cli.deliver import Result, row_writers, suffixes_of, text_writer, validate
+from gctrace_analyzer.cli.deliver import (
+    Result,
+    check_conditions,
+    row_writers,
+    suffixes_of,
+    text_writer,
+    validate,
+)
 from gctrace_analyzer.cli.options import (
     CSV_SAFE,
     OneOf,
@@ -98,13 +105,15 @@ A file that cannot be read becomes a row with its error. A file that crashes
 its worker is retried alone; if it crashes again, it becomes such a row. Ctrl-C
 keeps the files that are finished.
 
-exit codes: 0 analysed, 2 wrong usage, 3 no input could be read, or the
-scheduler or store was lost, 70 internal error, 130 interrupted"""
+exit codes: 0 analysed, 1 a --fail-on condition is true, 2 wrong usage, 3 no
+input could be read, or the scheduler or store was lost, 70 internal error,
+130 interrupted"""
 
 
 def run(args: argparse.Namespace) -> Result:
     """Reads the logs, or the rows of an earlier run, and answers what they show together."""
     folder = _split_outputs(args)
+    check_conditions(args)
     from gctrace_analyzer.analysis.fleet.answers import after_all, answers
 
     earlier = _earlier(args.compare_with)
@@ -159,6 +168,7 @@ def _result(
     summary: Answers,
     pages: Mapping[tuple[str, int], Path],
 ) -> Result:
+    from gctrace_analyzer.fleets.fleet_answers import check_fleet
     from gctrace_analyzer.fleets.reports import links
     from gctrace_analyzer.present import json
     from gctrace_analyzer.present.sections import fleet
@@ -170,6 +180,7 @@ def _result(
         file.write(text.encode("utf-8", "replace"))
 
     return Result(
+        check=lambda *conditions: check_fleet(rows, *conditions),
         is_empty=0 < summary.totals.files == summary.totals.unread,
         document=lambda: fleet.document(summary, args.top),
         everything=args.everything,
@@ -222,6 +233,7 @@ def command_parser() -> argparse.ArgumentParser:
         ("--scheduler", "ADDRESS",
          "address of a Dask scheduler to use instead: tcp://10.0.0.5:8786"),
     )  # fmt: skip
+    parser.add_checks("'stw_p99_ms>2', 'gc_cpu_share>10%%' or finding:bad, of any process")
     parser.add_facts()
     parser.add_reading()
     add_options(

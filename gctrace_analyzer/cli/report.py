@@ -13,6 +13,7 @@ from gctrace_analyzer.cli.deliver import (
     PICTURES,
     ROWS,
     Result,
+    check_conditions,
     outputs,
     refuse_ignored,
     row_writers,
@@ -155,12 +156,7 @@ def validate(args: argparse.Namespace) -> None:
     """
     refuse_ignored("table", args, ROWS)
     refuse_ignored("plot", args, PICTURES)
-    if args.fail_on:
-        from gctrace_analyzer.analysis.checks import condition
-        from gctrace_analyzer.analysis.summary import FIGURES
-
-        for text in args.fail_on:
-            condition(text, FIGURES)
+    check_conditions(args)
 
 
 @frozen

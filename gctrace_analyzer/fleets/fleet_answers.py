@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import partial
+from typing import TYPE_CHECKING
 
 import polars as pl
 
+from gctrace_analyzer.analysis.checks import Check, Condition, Facts, condition
 from gctrace_analyzer.analysis.fleet.answers import Answers, after_all, answers
+from gctrace_analyzer.analysis.fleet.service_names import with_names
+from gctrace_analyzer.analysis.rules.finding import Finding
+from gctrace_analyzer.analysis.rules.registry import RULES
+from gctrace_analyzer.analysis.summary import FIGURES
 from gctrace_analyzer.present import text
 from gctrace_analyzer.present.format import count
 from gctrace_analyzer.present.html import document_page
 from gctrace_analyzer.present.sections import fleet
+
+if TYPE_CHECKING:
+    from gctrace_analyzer.schema import Row
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -32,6 +42,29 @@ class FleetAnswers(Answers):
 
     def _repr_html_(self) -> str:
         return document_page.cell(fleet.document(self))
+
+
+def check_fleet(rows: pl.DataFrame, *conditions: str) -> list[Check]:
+    """Checks conditions as `Run.check` takes them; one is true if it is true of any process."""
+    processes = with_names(rows.filter(pl.col("process").is_not_null())).to_dicts()
+    return [_checked(condition(text, FIGURES), text, processes) for text in conditions]
+
+
+def _checked(wanted: Condition, text: str, rows: Sequence[Row]) -> Check:
+    results = [(row, wanted.check(Facts(row, partial(_findings, row)))) for row in rows]
+    true = [f"{row['name']}: {check.reason}" for row, check in results if check.held]
+    if true:
+        of = f"{len(true):,} of {count(len(results), 'process', 'processes')}"
+        return Check(text, held=True, reason=f"{of}, such as {true[0]}")
+    held = False if any(check.held is False for _, check in results) else None
+    return Check(text, held, "unknown for all processes" if held is None else "true of none")
+
+
+def _findings(row: Row) -> list[Finding]:
+    """Returns the findings of a process; its rows have the severity of the worst one only."""
+    worst, verdict = row["severity"], str(row["headline"] or "")
+    ids = row["findings"] or ()
+    return [Finding(rule, RULES[rule].name, worst, verdict, "", "") for rule in ids]
 
 
 def fleet_answers(

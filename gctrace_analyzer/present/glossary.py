@@ -44,7 +44,7 @@ def find_word(text: str) -> str | None:
 
 
 def _spelled(text: str) -> str:
-    return re.sub(r"[\s_-]+", " ", text.lower())
+    return re.sub(r"[\s_-]+", " ", text.lower().replace("%", " %"))
 
 
 def explain_word(text: str) -> Document | None:

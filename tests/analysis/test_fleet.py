@@ -173,7 +173,15 @@ def test_files_without_a_service_have_their_own_names_and_are_not_compared() -> 
         (["logs/steady-go1.26.log"], ["steady-go1.26"]),
         (["app.log", "app.log.1", "app.log.2.gz", "app-20261120.log.zst"], ["app"]),
         (["api-6d4cf56db6-x2k9v.log", "api-6d4cf56db6-bq7tz.log"], ["api"]),
-        (["a/out.log", "b/out.log", "b/web.log"], ["a/out", "b/out", "web"]),
+        (["a/out.log", "b/out.log", "b/web.log"], ["a", "b", "web"]),
+        (
+            ["api/pod1/run.log", "api/pod2/run.log", "cron/pod1/run.log", "cron/pod1/b.log.gz"],
+            ["api", "b", "cron"],
+        ),
+        (
+            ["20/api.log", "21/api.log", "20/web.log", "21/web.log"],
+            ["20/api", "20/web", "21/api", "21/web"],
+        ),
         (
             ["/v/etcd/eu/run.log", "/v/nsqd/eu/run.log.gz", "/v/nsqd/us/run.log"],
             ["etcd", "nsqd"],

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from gctrace_analyzer.analysis.fleet.answers import answers
 from gctrace_analyzer.cli import main
+from gctrace_analyzer.fleets.fleet import fleet
 from gctrace_analyzer.fleets.output import Output
+from gctrace_analyzer.present.html.fleet_page import dumps
 from tests.helpers.fleet import rows_of
 
 SAMPLE = "samples/steady-go1.26.log"
@@ -117,3 +121,25 @@ def test_a_damaged_file_and_each_reason_are_in_the_summary(
     assert "not text" in printed
     assert "not gzip" in printed
     assert "50 lines" in printed
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code", "said"),
+    [
+        ("gc_per_s>1", 1, "gc_per_s>1: 1 of 1 process, such as steady-go1.26"),
+        ("gc_per_s>1000", 0, ""),
+        ("finding:GC016", 0, ""),
+        ("finding:info", 1, "finding:info: 1 of 1 process"),
+        ("limit-thrash", 2, "Did you mean finding:limit-thrash?"),
+    ],
+)
+def test_a_condition_is_checked_in_each_process(
+    wanted: str, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fleet", SAMPLE, "--fail-on", wanted]) == code
+    assert said in capsys.readouterr().err
+
+
+def test_names_of_options_on_the_page_are_code() -> None:
+    found = answers(fleet("samples/steady-go1.26.log").collect())
+    assert "`" not in re.sub(r"<(script|style).*?</\1>", "", dumps(found), flags=re.S)

@@ -1142,7 +1142,7 @@ def test_a_long_pause_while_a_program_starts_is_named_as_such() -> None:
     assert "single long pauses" not in report.verdict.sentence
     (pauses,) = (each for each in headline.state(report) if each.label == "Pauses")
     assert (pauses.value, pauses.level) == ("60 ms", "info")
-    assert "later 1.0 ms" in pauses.note
+    assert "1.0 ms after start-up" in pauses.note
     assert set(report.analysis.episodes["severity"]) == {"info"}
     assert "pauses" not in (findings.healthy(report) or "")
     late = read_text(_starting(4, 60)).report()

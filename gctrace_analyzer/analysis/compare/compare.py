@@ -420,12 +420,6 @@ def between_runs(metric: Metric, run: Measured) -> float:
     return (metric.loose_noise if is_loose else metric.noise) or 0.0
 
 
-def apart_by_chance(name: str, runs: Sequence[Measured]) -> float:
-    """Returns how much two runs of one setting differ at most, as a share, with `CONFIDENCE`."""
-    noise = max(between_runs(NAMED[name], run) for run in runs)
-    return math.expm1(student(PRIOR_RUNS, 1 - CONFIDENCE) * math.sqrt(2) * noise)
-
-
 def _variance(metric: Metric, run: Measured) -> float:
     return max(between_runs(metric, run) ** 2 + (run.spread[metric.name] or 0.0) ** 2, 1e-12)
 

@@ -20,7 +20,7 @@ _OWN = ("pod", "_in_pod", "service", "_place")
 def with_names(rows: pl.DataFrame) -> pl.DataFrame:
     """Adds `named` and `by_folder`, fills `service`, and adds `name`, that of the process.
 
-    Without a known service it is the folder, where folders group the files (`_are_groups`), or
+    Without a known service it is the folder, where folders group the files (`_are_grouped`), or
     else the name of the file, without the suffixes of rotation, compression and replicas. If files
     of this name are in several folders, each service has as many folders in front as distinguish
     them, because the same name need not be the same program.
@@ -58,7 +58,7 @@ def with_names(rows: pl.DataFrame) -> pl.DataFrame:
         _place=in_folders("_stem"),
         _group=pl.coalesce(outermost, pl.col("_folders").list.last()),
     )
-    by_folder = pl.lit(_are_groups(rows)) & pl.col("service").is_null()
+    by_folder = _are_grouped(rows) & pl.col("service").is_null()
     rows = rows.with_columns(
         by_folder=by_folder,
         named=by_folder | pl.col("service").is_not_null(),
@@ -71,15 +71,17 @@ def with_names(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(name=name).select(pl.exclude("^_.*$"))
 
 
-def _are_groups(rows: pl.DataFrame) -> bool:
-    """Returns whether each folder has the files of one service, where no row names one.
+def _are_grouped(rows: pl.DataFrame) -> pl.Expr:
+    """Returns which files have the name of their folder, where no row names a service.
 
-    Either all files have one name, or no name is in two folders, and a folder has several files.
-    Folders of dates, for example, have the same names.
+    A file name that is in several folders does not name a service, unless there are several such
+    names: those of folders of dates, for example, are in each of them. If no name is in two
+    folders, a folder with several files has the files of one service.
     """
     unnamed = rows.filter(pl.col("service").is_null()).unique("file")
-    number, folders = unnamed["_group"].n_unique(), unnamed["_folders"].n_unique()
-    if number < 2 or unnamed["_group"].null_count():
-        return False
-    are_own = folders == number and unnamed["_several"].max() == 1
-    return unnamed["_stem"].n_unique() == 1 or (are_own and len(unnamed) >= 2 * number)
+    shared = unnamed.filter(pl.col("_several") > 1)
+    if len(shared):
+        return pl.lit(shared["_stem"].n_unique() == 1) & (pl.col("_several") > 1)
+    number = unnamed["_group"].n_unique()
+    are_own = unnamed["_folders"].n_unique() == number and not unnamed["_group"].null_count()
+    return pl.lit(number > 1 and are_own and len(unnamed) >= 2 * number)

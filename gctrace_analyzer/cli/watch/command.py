@@ -162,7 +162,9 @@ def _validate(args: argparse.Namespace) -> None:
     if not args.program and not args.input and is_piped():
         args.input = "-"
     if bool(args.input) == bool(args.program):
-        command_parser().error("name a log, or - for standard input, or a program after --")
+        command_parser().error(
+            "no FILE given: a log, - for standard input, or a program after --"
+        )
     if args.log and not args.program:
         command_parser().error("--log is for a program after --; for a pipe, use tee")
     args.profiles = args.pprof_address = None

@@ -119,6 +119,12 @@ def advice(
     return _table((title, *_head(cpu, unit)), body)
 
 
+def after_death(rows: pl.DataFrame, is_death: bool) -> pl.DataFrame:  # noqa: FBT001
+    """Returns recommendations; after a kill, to keep the present setting is none."""
+    is_kept = is_death and rows["now"][0]
+    return rows.with_columns(rank=None, why=None) if is_kept else rows
+
+
 def word_of(row: Row) -> str:
     """Returns what a row of `recommend` is to the reader: now, advised, try or or."""
     if row["now"]:
@@ -261,7 +267,7 @@ def reasons(rows: pl.DataFrame, predictor: Predictor, said: str = "") -> list[tu
         said: what stands above, such as the command that tests a setting.
     """
     first = rows.row(0, named=True)
-    sentences = [("Why", first["why"])]
+    sentences = [("Why", first["why"])] if first["why"] else []
     if first["memory_peak_mib"] is not None:
         sentences += [("Memory", text) for text in _memory(first, predictor)]
     sentences += [("Note", text) for text in (_risk(first), *predictor.warnings) if text]

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.sides import all_differences, sides_of
 from gctrace_analyzer.analysis.compare.change import BY_LOAD
-from gctrace_analyzer.analysis.compare.compare import apart_by_chance, late_of
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.present.document import (
     Folded,
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from gctrace_analyzer.advise.sides import Pair, Side
-    from gctrace_analyzer.analysis.compare.compare import Measured
     from gctrace_analyzer.analysis.compare.rounds import Measurement
     from gctrace_analyzer.present.document import Block, Document
 
@@ -230,27 +228,10 @@ def notes(pairs: Sequence[Pair]) -> Iterator[str]:
             )
     if any(len(side.measured) < 2 for side in sides) and not of_benchmarks:
         where = "per side" if all(len(side.measured) < 2 for side in sides) else "on one side"
-        yield f"One run {where}. {_between_runs([run for side in sides for run in side.measured])}"
-
-
-def _between_runs(runs: Sequence[Measured]) -> str:
-    """Returns how much runs differ by chance, where that was measured on other programs."""
-    named = {"gc_cpu_share": "GC CPU", "gc_per_s": "cycles", "heap_peak_mib": "heap peak"}
-    where = ""
-    if any(run.by_limit for run in runs):
-        where = " under a memory limit"
-    if late_of(runs).are_common:
-        del named["gc_cpu_share"]
-        where = " while other work takes the CPUs"
-    apart = ", ".join(
-        f"{words} by up to {100 * apart_by_chance(name, runs):.0f} %"
-        for name, words in named.items()
-    )
-    return (
-        f"Two runs of one setting differ{where}, as measured on nine programs: {apart}. The "
-        "intervals include this; to measure it on yours, give five runs per side: "
-        "before=a1.log,a2.log,… after=b1.log,b2.log,…"
-    )
+        yield (
+            f"One run {where}. The intervals include how much runs of other programs differ. To "
+            "measure yours, give five runs per side (before=a1.log,a2.log,… after=b1.log,…)."
+        )
 
 
 def further_notes(pairs: Sequence[Pair]) -> Iterator[str]:

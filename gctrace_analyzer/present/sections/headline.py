@@ -71,6 +71,11 @@ def crash_of(report: Report) -> str:
     return next((note for note in notes if note.startswith(OF_CRASH)), "")
 
 
+def is_of_death(report: Report) -> bool:
+    """Returns whether the verdict is that a program was killed, or ended for lack of memory."""
+    return report.verdict is not None and report.verdict.finding in DEATHS
+
+
 def verdict(report: Report) -> Statement:
     """Returns the verdict on a report, with the time when the problem began."""
     reached = report.verdict
@@ -161,7 +166,7 @@ def _pauses(report: Report) -> tuple[str, str] | None:
     first, value = next(iter(known.items()))
     longest = [f"{known['max']} max"] if first == "p99" and "max" in known else []
     if (late_ms := longest_pause_after_start_up(report.analysis)) is not None:
-        longest.append(f"later {milliseconds(late_ms)}")
+        longest.append(f"{milliseconds(late_ms)} after start-up")
     time = _these(s, "the cycle", "the cycles") if s.is_of_single_cycles else "time"
     of_time = [] if s.stw_share is None else [f"{share(s.stw_share)} of {time}"]
     if many := coarse.get("pauses"):
@@ -268,8 +273,7 @@ def _moved(report: Report) -> Finding | None:
 
 def _death(report: Report) -> PostMortem | None:
     """Returns the death that the report is about, if the last live heap before it is known."""
-    is_subject = report.verdict is not None and report.verdict.finding in DEATHS
-    if not is_subject or len(report.analysis.tables["processes"]) > 1:
+    if not is_of_death(report) or len(report.analysis.tables["processes"]) > 1:
         return None
     return next((each for each in report.analysis.post_mortems[::-1] if each.live_mib), None)
 

@@ -43,8 +43,11 @@ def recommend(report: Report, rows: pl.DataFrame, evidence: Sequence[Report] = (
     baseline = report.advice.baseline
     if not report.advice.is_available:
         return [title(report), Gap(), *_refusal(report), _labelled(_notes(report))]
+    rows = advice.after_death(rows, headline.is_of_death(report))
     table = advice.advice(rows, baseline)
-    blocks: list[Block] = [title(report), table]
+    action = Paragraphs([f"▸ {headline.verdict(report).action}"], hanging=2)
+    first: list[Block] = [] if rows["why"][0] else [Gap(), action, Gap()]
+    blocks: list[Block] = [title(report), *first, table]
     blocks += [
         _labelled(advice.reasons(rows, baseline)),
         _labelled(_notes(report)),
@@ -60,36 +63,24 @@ def _labelled(sentences: Iterable[tuple[str, str]]) -> Sentences:
     return Sentences([Sentence(label, text, "bold") for label, text in sentences])
 
 
-def _missing(report: Report) -> tuple[str, str] | None:
-    """Returns what an input without cycles shows, and what to add to it; None if it has some."""
-    shown = headline.verdict(report)
-    return (shown.sentence, shown.action) if shown.level == "none" and shown.action else None
-
-
 def _refusal(report: Report) -> Iterator[Block]:
     """Yields why there is no recommendation, and what to add to the input."""
-    missing = _missing(report)
-    if missing is None:
-        yield Paragraphs([f"No recommendation: {report.advice.baseline.refused}."])
-        if action := headline.verdict(report).action:
-            yield Paragraphs([f"▸ {action}"], hanging=2)
-        return
-    sentence, action = missing
-    yield Paragraphs([f"No recommendation. {sentence}"])
-    yield Paragraphs([f"▸ {action}"], hanging=2)
+    yield Paragraphs([f"No recommendation: {report.advice.baseline.refused}."])
+    if action := headline.verdict(report).action:
+        yield Paragraphs([f"▸ {action}"], hanging=2)
 
 
 def _notes_on_predictions(report: Report, rows: pl.DataFrame) -> Iterator[tuple[str, str]]:
     baseline = report.advice.baseline
-    needed = None if report.advice.is_available else _missing(report)
     for text in dict.fromkeys(rows["refused"].drop_nulls()):
         peaks = rows.filter(rows["refused"] == text)["heap_peak_mib"].count()
         none = "Only the peak is predicted" if peaks else "No prediction"
-        yield "Note", f"{none}: {text}." if needed is None else f"{none}. {needed[0]}"
-    if needed is not None:
-        yield "▸", needed[1]
+        yield "Note", f"{none}: {text}."
+    shown = headline.verdict(report)
+    if not report.advice.is_available and shown.level == "none" and shown.action:
+        yield "▸", shown.action
     yield from _notes(report)
-    for text in baseline.warnings:
+    for text in baseline.warnings if rows["refused"].null_count() else ():
         yield "Note", text
     # The sign in front of a setting says that it thrashes, or may.
     settings = [Setting.of(row) for row in rows.iter_rows(named=True) if row["thrash"] != "no"]

@@ -64,7 +64,7 @@ def _blocks(report: Report) -> Iterator[Block]:
     yield (statement := headline.verdict(report))
     said = f"{statement.sentence} {statement.action}"
     # Whoever asks why a program died has its story first, and what GC cost after it.
-    is_death = report.verdict is not None and report.verdict.finding in findings.DEATHS
+    is_death = headline.is_of_death(report)
     if is_death:
         yield from _deaths(report, said)
     if report.analysis.has_figures:
@@ -206,13 +206,13 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
         is_answered |= bool(refused) and refused.casefold() in said.casefold()
         yield Folded("Recommended settings", lambda: refusal, [] if is_answered else refusal)
         return
-    ranked = report.advice.recommendations
+    ranked = advice.after_death(report.advice.recommendations, headline.is_of_death(report))
     first = ranked.row(0, named=True)
     whole = partial(_setting_blocks, report, ranked, said)
     if first["now"] or is_answered:
         # What does not have to change needs one alternative and one reason.
         brief = _setting_blocks(report, ranked.head(2), said, 1)
-        is_said = is_raised and not first["now"]
+        is_said = (is_raised and not first["now"]) or not first["why"]
         yield Folded("Alternatives", whole, [] if is_said else brief)
         return
     yield from whole()
