@@ -513,6 +513,18 @@ def test_no_larger_heap_is_advised_after_a_kill_by_memory_outside_the_heap(
     assert "GOMEMLIMIT=" not in plain(document(report))
 
 
+def test_after_a_kill_keeping_the_setting_is_no_advice() -> None:
+    run = gca.read("samples/steady-go1.26.log")
+    rows = run.report().advice.recommendations
+    present = rows.filter("now")
+    kept = advice.after_death(pl.concat([present, rows.filter(~pl.col("now"))]), is_death=True)
+    assert kept["why"].null_count() == kept["rank"].null_count() == len(kept)
+    baseline = run.report().advice.baseline
+    shown = [row[0] for row in advice.advice(kept, baseline).rows]
+    assert not any(row.startswith("▸") for row in shown)
+    assert not any(label == "Why" for label, _ in advice.reasons(kept, baseline))
+
+
 def test_of_a_program_that_was_killed_the_last_live_heap_is_shown(tmp_path: Path) -> None:
     report = killed(tmp_path, resident_mib=190, container_limit="200MiB").report()
     (death,) = report.analysis.post_mortems
