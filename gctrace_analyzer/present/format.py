@@ -113,13 +113,20 @@ _FEWEST = 2
 """Cycles. One alone has no distance from another."""
 
 
-def interval(summary: Summary, usual_ms: float | None = None) -> str:
+_NEAR = 1.5
+"""Ratio to the median, within which some interval is if the median is one."""
+
+
+def interval(
+    summary: Summary, usual_ms: float | None = None, gaps_s: Sequence[float] = ()
+) -> str:
     """Returns the usual time from one cycle to the next, if known: `every 33 ms (median)`.
 
     Args:
         summary: the figures of the cycles.
         usual_ms: the time from one cycle to the next that half of the time is in, or longer ones.
             In bursts these are the gaps between them.
+        gaps_s: all times from one cycle to the next.
     """
     apart_ms = summary.gc_interval_p50_ms
     if apart_ms is None or summary.is_mostly_missing or summary.cycles < _FEWEST:
@@ -128,6 +135,13 @@ def interval(summary: Summary, usual_ms: float | None = None) -> str:
     apart = "under 1 ms" if apart_ms < 1 else milliseconds(apart_ms)
     if summary.is_in_bursts and usual_ms is not None:
         return f"bursts: every {apart}; gaps: {milliseconds(usual_ms)}"
+    if (
+        apart_ms
+        and gaps_s
+        and not any(1 / _NEAR <= 1000 * gap / apart_ms <= _NEAR for gap in gaps_s)
+    ):
+        # The mean of two that are far apart.
+        return f"every {' to '.join(milliseconds(1000 * end(gaps_s)) for end in (min, max))}"
     bursts = ", in bursts" if summary.is_in_bursts else ""
     if apart_ms < 1:
         return f"less than 1 ms apart (median){bursts}"

@@ -752,6 +752,19 @@ def test_a_few_forced_cycles_are_named_although_they_are_no_finding() -> None:
     assert frequency.note == "every 200 ms; 6 of 60 forced"
 
 
+def test_a_median_between_two_kinds_of_intervals_is_not_shown() -> None:
+    """The usual time from one cycle to the next would be one that never passes."""
+    starts = (0.0, 0.01, 0.02, 120.0, 240.0)
+    text = "".join(
+        re.sub(r"@[0-9.]+s", f"@{start:.3f}s", line)
+        for start, line in zip(starts, log_of(5).splitlines(keepends=True), strict=True)
+    )
+    (frequency,) = (
+        each for each in headline.state(read_text(text).report()) if each.label == "Frequency"
+    )
+    assert frequency.note == "every 10 ms to 120 s"
+
+
 def test_the_verdict_names_the_present_setting_of_a_program_that_changed_it() -> None:
     """GOGC=100 on two processors, then GOGC=50 on one."""
     run = gca.read(CORPUS / "gctrace" / "go1.26-retune" / "run.log")

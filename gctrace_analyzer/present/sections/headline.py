@@ -137,7 +137,8 @@ def state(report: Report) -> list[KeyFigure]:
         figures.append(_with_level(report, "Pauses", *pauses, "pauses"))
     if s.gc_per_s is not None:
         forced = f"{s.forced_cycles:,} of {s.cycles:,} forced" if s.forced_cycles else ""
-        often = interval(s, usual_interval_ms(report.analysis.enriched))
+        gaps_s = report.analysis.enriched["interval_s"].drop_nulls().to_list()
+        often = interval(s, usual_interval_ms(report.analysis.enriched), gaps_s)
         note = "; ".join(filter(None, (often, forced)))
         figures.append(_with_level(report, "Frequency", rate(s.gc_per_s), note, "frequency"))
     if s.assist_share_of_gc_cpu is not None:
