@@ -193,9 +193,20 @@ def _unframed(
         return stripped, [], None
     if bare:
         useful = _relevant(useful)
-    if useful.is_empty() and (recalled := framing.recalled(framed)):
-        stripped, known = recalled
-        return stripped, framed.bare_cycles, framing.metadata(framed, known)
+    if len(useful):
+        return _decided(lines, framed, useful, data)
+    # The chunks of a log have the same frames: all others wait for what the first has found.
+    with framing.DECIDING:
+        if (recalled := framing.recalled(framed)) is None:
+            return _decided(lines, framed, useful, data)
+    stripped, known = recalled
+    return stripped, framed.bare_cycles, framing.metadata(framed, known)
+
+
+def _decided(
+    lines: Lines, framed: Framed, useful: pl.DataFrame, data: bytes
+) -> tuple[Stripped, list[pl.DataFrame], pl.DataFrame | None]:
+    """Returns what `_unframed` does, from what the lines of each frame have in common."""
     alone = useful.is_empty()
     while True:
         tally = framing.tally(framed)

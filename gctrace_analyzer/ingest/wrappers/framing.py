@@ -8,6 +8,7 @@ as without the core, which finds the frames.
 from __future__ import annotations
 
 from collections import Counter
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -206,6 +207,8 @@ class Meaning:
 
 _MOST_MEANINGS = 64
 _meanings: dict[frozenset[bytes], Meaning] = {}
+DECIDING = Lock()
+"""Held while it is decided what frames mean, so that threads do not decide the same twice."""
 
 
 def recalled(framed: Framed) -> tuple[Stripped, pl.DataFrame] | None:
