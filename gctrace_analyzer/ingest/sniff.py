@@ -358,12 +358,17 @@ def is_toolchain_alone(notes: Iterable[str]) -> bool:
 
 _MOST_COMMANDS = 3
 
-_VERSION = re.compile(
-    r"(?:\b(?:on|with|using|under|runtime)[ :=]{1,2}go|^\W{0,9}go(?=1\.\d{1,2} gctrace))"
-    r"(?P<version>1\.\d{1,2}(?:\.\d{1,3})?)(?![\w.-])",
-    re.MULTILINE,
-)
+_VERSION = re.compile(r"go(?P<version>1\.\d{1,2}(?:\.\d{1,3})?)(?![\w.-])( gctrace)?")
 """What programs print of runtime.Version() at their start, and the heading of a paste."""
+
+_BEFORE_IT = re.compile(r"\b(?:on|with|using|under|runtime)[ :=]{1,2}$")
+_HEADING = re.compile(r"(?:^|\n)\W{0,9}$")
+
+
+def _states_it(version: re.Match[str]) -> bool:
+    begin = version.start()
+    before = version.string[max(begin - 16, 0) : begin]
+    return bool(_BEFORE_IT.search(before) or (version[2] and _HEADING.search(before)))
 
 
 def add_go_version(rows: Rows, text: str, cycles: Sequence[pl.DataFrame]) -> None:
@@ -374,7 +379,8 @@ def add_go_version(rows: Rows, text: str, cycles: Sequence[pl.DataFrame]) -> Non
         text: the beginning of the log.
         cycles: its cycles.
     """
-    named = {match["version"]: match.start("version") for match in _VERSION.finditer(text)}
+    found = filter(_states_it, _VERSION.finditer(text))
+    named = {match["version"]: match.start("version") for match in found}
     states = rows.setdefault("container_states", [])
     begun = sum(int(frame["gc_num"].eq(1).sum()) for frame in cycles)
     if len(named) == 1 and len(states) < 2 and begun < 2:

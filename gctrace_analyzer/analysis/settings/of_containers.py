@@ -63,6 +63,8 @@ def container_of(containers: pl.DataFrame, processes: pl.DataFrame) -> dict[str,
 
 def stated_version(states: pl.DataFrame, processes: pl.DataFrame) -> tuple[str, str] | None:
     """Returns the Go version that the logs of these processes name, if it is one, and where."""
+    if states.is_empty():
+        return None
     rows = states.filter(event=STATED).drop_nulls("go_version")
     rows = rows.join(processes[["source"]].unique(), on="source", how="semi")
     if rows["go_version"].n_unique() != 1:

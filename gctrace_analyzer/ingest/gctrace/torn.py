@@ -458,7 +458,7 @@ def _beginnings(shapes: tuple[Shape, ...]) -> tuple[re.Pattern[str], ...]:
     return tuple(patterns)
 
 
-@lru_cache(1024)
+@lru_cache(4096)
 def _outline(text: str) -> str:
     """Returns the text with digits and letters replaced, to compare how lines begin."""
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text))
