@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from environment import PYTHON, ROOT, say
 
 from benchmarks.measure import DATA, best, cost_of
+from benchmarks.readers import WRAPPERS, wrapped
 
 if TYPE_CHECKING:
     import argparse
@@ -53,7 +54,7 @@ with open(sys.argv[2], "w") as file:
 """
 COMPARED = """
 import sys, polars as pl
-frames = (pl.read_parquet(f"{path}/*.parquet") for path in sys.argv[1:])
+frames = (pl.read_parquet(f"{path}/*.parquet").drop("modified") for path in sys.argv[1:])
 one, *others = (frame.sort("file", "process") for frame in frames)
 sys.exit(0 if all(one.equals(each) for each in others) else "the rows differ")
 """
@@ -65,16 +66,19 @@ def made(name: str, path: Path, size: int) -> None:
     subprocess.run([PYTHON, "-c", MADE, sample, str(path), str(size)], check=True, cwd=ROOT)
 
 
-def many(count: int) -> Path:
-    """Returns a folder with `count` files of 1 to 2 MB."""
-    pool = DATA / "pool"
+def many(count: int, wrapper: str) -> Path:
+    """Returns a folder with `count` logs of 1 to 2 MB, and what a log collector adds to that."""
+    pool = DATA / f"pool-{wrapper}"
     pool.mkdir(parents=True, exist_ok=True)
     chance = random.Random(8)
     for number in range(DISTINCT):
         path = pool / f"{number:03d}.log"
         size = chance.randint(1_000_000, 2_000_000)
         if not path.exists():
-            made(KINDS[number % len(KINDS)], path, size)
+            bare = path.with_suffix(".bare")
+            made(KINDS[number % len(KINDS)], bare, size)
+            wrapped(bare, WRAPPERS[wrapper], path)
+            bare.unlink()
     folder = DATA / f"of-{count}"
     shutil.rmtree(folder, ignore_errors=True)
     for number in range(count):
@@ -128,6 +132,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--files", type=int, nargs="*", default=[100, 300], help="numbers of files"
     )
     parser.add_argument(
+        "--wrapper", choices=WRAPPERS, default="bare", help="as what collector writes them"
+    )
+    parser.add_argument(
         "--large-mib", type=int, default=256, help="size of the large file; 0: none"
     )
     parser.add_argument(
@@ -148,7 +155,7 @@ def tables(args: argparse.Namespace) -> Iterator[str]:
     yield "| what | elapsed s | CPU s | CPU per file | largest process |"
     yield "|---|---:|---:|---:|---:|"
     for count in args.files:
-        folder, with_loop = many(count), not args.skip_loop
+        folder, with_loop = many(count, args.wrapper), not args.skip_loop
         yield from measured(folder, count, args.rounds, args.workers, with_loop=with_loop)
     if args.large_mib:
         path = DATA / f"large-{args.large_mib}.log"
