@@ -379,8 +379,11 @@ def add_go_version(rows: Rows, text: str, cycles: Sequence[pl.DataFrame]) -> Non
         text: the beginning of the log.
         cycles: its cycles.
     """
-    found = filter(_states_it, _VERSION.finditer(text))
-    named = {match["version"]: match.start("version") for match in found}
+    named = {
+        match["version"]: match.start("version")
+        for match in _VERSION.finditer(text)
+        if _states_it(match)
+    }
     states = rows.setdefault("container_states", [])
     begun = sum(int(frame["gc_num"].eq(1).sum()) for frame in cycles)
     if len(named) == 1 and len(states) < 2 and begun < 2:

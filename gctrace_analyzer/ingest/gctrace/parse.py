@@ -195,7 +195,7 @@ def _unframed(
         useful = _relevant(useful)
     if len(useful):
         return _decided(lines, framed, useful, data)
-    # The chunks of a log have the same frames: all others wait for what the first has found.
+    # The chunks of a log have the same frames: all others wait for what the first decides.
     with framing.DECIDING:
         if (recalled := framing.recalled(framed)) is None:
             return _decided(lines, framed, useful, data)
