@@ -61,9 +61,6 @@ OF_LEVEL = ("the live heap was ", "the live heap went ")
 HIDDEN_STACKS_MIB = 64.0
 """Stacks that ten to forty thousand goroutines may have beyond those that the log prints."""
 
-ONE_DUMP = "one dump shows what GC cost since the start, not what it costs now"
-"""Why nothing is predicted from it."""
-
 DRIFT_MIB = 2.5
 """Smaller changes are within the rounding of the printed sizes."""
 
@@ -73,7 +70,8 @@ def baseline_of(analysis: Analysis, constants: Constants = CONSTANTS) -> Baselin
     process = subject.advised_process(analysis)
     settings = analysis.settings if process is None else analysis.settings_of(process)
     if process is None or analysis.cycles.is_empty():
-        why = ONE_DUMP if len(analysis.tables["memstats"]) else "no GC cycles"
+        has_dumps = len(analysis.tables["memstats"])
+        why = "the input does not show what GC costs now" if has_dumps else "no GC cycles"
         return Baseline(None, given_setting(settings), None, why, (), settings)
     non_heap = _non_heap_mib(analysis.tables["memstats"])
     cycles, own = (

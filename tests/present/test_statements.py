@@ -270,7 +270,6 @@ def test_a_rate_far_below_the_usual_one_says_that_cycles_come_in_bursts() -> Non
     assert notes["Frequency"] == (
         "89.8/h", "bursts: every 121 ms; gaps: 120 s; 1 of 7 forced",
     )  # fmt: skip
-    assert notes["Live heap"][1].startswith("median of cycles; last ")
     steady = headline.state(gca.read(STEADY).report())
     assert not any("in bursts" in each.note for each in steady)
 
@@ -628,7 +627,7 @@ def test_the_heap_goal_names_the_gogc_that_predictions_start_from() -> None:
     report = read_text(changed).report()
     assert report.advice.baseline.now.gogc == 400
     (goal,) = (each for each in headline.state(report) if each.label == "Heap goal")
-    assert goal.note.endswith("effective GOGC 100, then 400")
+    assert goal.note.endswith("effective GOGC 100, then 400; last 500 MiB")
 
 
 def test_predictions_show_the_gc_cpu_that_memstats_have() -> None:

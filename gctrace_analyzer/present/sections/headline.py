@@ -114,6 +114,12 @@ _NEARLY_ALL = 0.9
 """Share of the goals. What sets at least this share is said to set all."""
 
 
+_FAR = 1.5
+"""Times the median: so far from it, it does not describe the end of the log."""
+
+_MOST_LEVELS = 3
+"""How many values of GOGC are named one after another."""
+
 _FEW = 0.2
 """Share of the goals. What sets fewer is not named with the other setter."""
 
@@ -243,14 +249,15 @@ def _these(s: Summary, one: str, several: str) -> str:
 
 def _live(report: Report, median: str) -> tuple[str, str]:
     """Returns the live heap and what it is: the median, that since it moved, or the last one."""
-    growth, end = _growth(report), _end(report)
-    if end is not None:
-        return live_heap(end.live_mib), f"last; {growth.replace('median', f'median {median}')}"
+    if (end := _end(report)) is not None:
+        growth = _growth(report, "").replace("median", f"median {median}")
+        return live_heap(end.live_mib), f"last; {growth}"
     if (moved := _moved(report)) is not None:
         at, before = moved.start_s or 0.0, live_heap(moved.figures["before_mib"])
         since = f"since {duration(at)}; {before} before"
         return live_heap(moved.figures["after_mib"]), since
-    return median, growth
+    p50 = report.analysis.summary.live_heap_p50_mib
+    return median, _growth(report, _last_if_far(report, "heap_live_mib", p50))
 
 
 def _goal(report: Report, median: str) -> tuple[str, str]:
@@ -261,8 +268,9 @@ def _goal(report: Report, median: str) -> tuple[str, str]:
         return mib(end.goal_mib), "; ".join(parts)
     if end is None and (moved := _moved(report)) is not None:
         later = report.analysis.cycles.filter(pl.col("start_s") > moved.start_s)
-        median = mib(median_of(later["heap_goal_mib"]))
-    return median, setter
+        return mib(median_of(later["heap_goal_mib"])), setter
+    last = _last_if_far(report, "heap_goal_mib", report.analysis.summary.heap_goal_p50_mib)
+    return median, "; ".join(filter(None, (setter, last)))
 
 
 def _moved(report: Report) -> Finding | None:
@@ -303,13 +311,18 @@ def _end(report: Report) -> _End | None:
     return _End(live[-1], goals[-1] if len(goals) else None, "last")
 
 
-def _growth(report: Report) -> str:
-    highest = f"max {live_heap(report.analysis.summary.live_heap_max_mib)}"
-    last, live = "", not_null(report.analysis.cycles["heap_live_mib"])
-    if report.analysis.summary.is_in_bursts and len(live):
-        # Most cycles are of little time.
-        last = f" of cycles; last {live_heap(live[-1])}"
-    most = f"median{last}; {highest}" if report.analysis.summary.cycles != 1 else ""
+def _last_if_far(report: Report, column: str, median: float | None) -> str:
+    """Returns the last value if it is far from the median of cycles, most of which may be early."""
+    values = not_null(report.analysis.cycles[column])
+    if len(report.analysis.tables["processes"]) > 1 or not median or values.is_empty():
+        return ""
+    return "" if 1 / _FAR < values[-1] / median < _FAR else f"last {live_heap(values[-1])}"
+
+
+def _growth(report: Report, last: str) -> str:
+    s = report.analysis.summary
+    highest = f"max {live_heap(s.live_heap_max_mib)}"
+    most = "; ".join(filter(None, ("median", highest, last))) if s.cycles != 1 else ""
     process = report.subject
     if "live_heap" not in report.analysis.levels or process is None:
         return most
@@ -319,7 +332,8 @@ def _growth(report: Report) -> str:
         # Of the other processes it would be a guess.
         return most if several else f"{most}; no significant growth"
     if not growth.is_lasting:
-        return f"{most}; last {live_heap(growth.fell_to_mib)}" if growth.fall else most
+        fell = growth.fall and not last
+        return f"{most}; last {live_heap(growth.fell_to_mib)}" if fell else most
     grows = rate_of_growth(growth.mib_per_h, growth.low, growth.high)
     return f"process {process}: {grows}" if several else grows
 
@@ -373,9 +387,10 @@ def _limit(report: Report) -> str:
 
 
 def _levels_of_gogc(report: Report) -> str:
-    """Returns the first and the last GOGC if the program changed it: a median is neither."""
+    """Returns the values of GOGC if the program changed it: a median is none of them."""
     levels = [regime.gogc_pct for regime in distinct(report.analysis.only_regimes)]
     known = [percent_text(gogc) for gogc in levels if gogc is not None]
     if len(known) < 2:
         return ""
-    return f"{known[0]}, {'then' if len(known) == 2 else 'at the end'} {known[-1]}"
+    few = known if len(known) <= _MOST_LEVELS else [known[0], "others", known[-1]]
+    return ", then ".join(few)
