@@ -245,8 +245,8 @@ _NOT_FETCHED = (
 
 _KILL_IN_WORDS = re.compile(r"(?i)\boom[- _]?kill|systemd-oomd")
 _RECORDS = (
-    "What its platform shows of the container or unit that ended (state, exit code, memory limit), "
-    "or the kernel's\n  log of that time: save and read that."
+    "Save what the platform shows of the container or unit that ended (state, exit code, memory "
+    "limit), or the kernel's log of that time, and read that."
 )
 _CONSUMED = re.compile(r"([^\s:]{1,64}) \(\d{1,10}\) consumed (\d{1,15}) bytes")
 """What Windows (Resource-Exhaustion-Detector) says of the largest programs."""
