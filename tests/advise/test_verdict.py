@@ -34,7 +34,8 @@ def of(text: str) -> Verdict:
 
 def with_pause(ms: float) -> str:
     lines = log_of(600).splitlines(keepends=True)
-    lines[300] = lines[300].replace("+5+0.02 ms clock", f"+5+{ms} ms clock")
+    clock = lines[300].replace("+5+0.02 ms clock", f"+5+{ms} ms clock")
+    lines[300] = clock.replace("+0.04 ms cpu", f"+{2 * ms} ms cpu")
     return "".join(lines)
 
 

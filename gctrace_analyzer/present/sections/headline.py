@@ -76,6 +76,12 @@ def is_of_death(report: Report) -> bool:
     return report.verdict is not None and report.verdict.finding in DEATHS
 
 
+def has_subject_died(report: Report) -> bool:
+    """Returns whether the verdict is on the death of the process that settings are advised for."""
+    deaths = (each.process for each in report.analysis.post_mortems)
+    return is_of_death(report) and report.subject in deaths
+
+
 def verdict(report: Report) -> Statement:
     """Returns the verdict on a report, with the time when the problem began."""
     reached = report.verdict

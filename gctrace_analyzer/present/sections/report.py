@@ -206,7 +206,9 @@ def settings(report: Report, said: str = "") -> Iterator[Block]:
         is_answered |= bool(refused) and refused.casefold() in said.casefold()
         yield Folded("Recommended settings", lambda: refusal, [] if is_answered else refusal)
         return
-    ranked = advice.after_death(report.advice.recommendations, headline.is_of_death(report))
+    ranked = advice.after_death(
+        report.advice.recommendations, headline.has_subject_died(report)
+    )
     first = ranked.row(0, named=True)
     whole = partial(_setting_blocks, report, ranked, said)
     if first["now"] or is_answered:
