@@ -78,8 +78,8 @@ def is_of_death(report: Report) -> bool:
 
 def has_subject_died(report: Report) -> bool:
     """Returns whether the verdict is on the death of the process that settings are advised for."""
-    deaths = (each.process for each in report.analysis.post_mortems)
-    return is_of_death(report) and report.subject in deaths
+    dead = {death.process for death in report.analysis.post_mortems}
+    return is_of_death(report) and report.subject in dead
 
 
 def verdict(report: Report) -> Statement:
