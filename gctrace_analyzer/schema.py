@@ -501,7 +501,7 @@ CONTAINER_STATES = (
     Column("error", "String", "", "error text", _C),
     Column("restart_count", "Int64", "", "restarts", _C),
     Column("restarts_in_s", "Float64", "s", "time from the start of its pod, or its creation, to its last end or the listing", _C),
-    Column("memory_limit_bytes", "Int64", "B", "memory limit; null: none or unknown", _C),
+    Column("memory_limit_bytes", "Int64", "B", "memory limit; 0: none, null: unknown", _C),
     Column("is_shared", "Boolean", "", "whether other containers share this limit", "AWS ECS, Kubernetes"),
     Column("memory_request_bytes", "Int64", "B", "memory request", _C),
     Column("memory_used_bytes", "Int64", "B", "memory in use at the kill, or the most that was reported", "Cloud Run, App Engine, Heroku, AWS Lambda, memory.peak"),

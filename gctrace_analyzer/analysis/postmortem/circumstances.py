@@ -35,6 +35,17 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
     yield from _inside(death)
     if (by_killer := _by_killer(facts)) is not None:
         yield by_killer
+    elif death.is_above:
+        own = "It has no memory limit"
+        if death.limit_bytes:
+            used, limit = (
+                size_text((size or 0) / MIB) for size in (death.used_bytes, death.limit_bytes)
+            )
+            own = f"It used {used} at most and so never reached its limit, {limit}"
+        yield (
+            f"{own}: its host ran out of memory, or a group above it reached its limit."
+            f"{_swap_and_restarts(facts)}"
+        )
     elif death.scope == "global":
         yield (
             f"The host ran out of memory{_of_host(death)}; no limit of a container or unit was the "
@@ -70,9 +81,10 @@ def _inside(death: Death) -> Iterator[str]:
     """Yields what is known of the end of a group in which a process was killed."""
     if death.is_inside and death.exit_code is not None:
         what = "unit" if death.is_unit else "container"
+        of_go = _OF_GO_CODE * (death.exit_code == GO_CODE)
         yield (
             f"The {what} ended with exit code {death.exit_code}, so its main process was not "
-            "killed: another process in it was, a child or a command run in it."
+            f"killed: another process in it was, a child or a command run in it.{of_go}"
         )
     elif death.is_below:
         yield (
@@ -86,6 +98,12 @@ def _inside(death: Death) -> Iterator[str]:
             f"The input shows that {killed} killed, not that it ended: it may still be running "
             "(a `die` event or an exit code would show the end)."
         )
+
+
+GO_CODE = 2
+"""The exit code of a program of Go after a panic or a fatal error (runtime/panic.go)."""
+
+_OF_GO_CODE = " In Go, that is the code of a panic or fatal error, which it printed last."
 
 
 def _or_host(death: Death) -> str:
@@ -327,19 +345,6 @@ def holders(tasks: pl.DataFrame, victim: int | None = None) -> Iterator[str]:
     of_victim = swapped_mib(tasks.filter(pl.col("pid") == (victim or -1)))
     if of_victim is None and (size_mib := swapped_mib(tasks)):
         yield f"Of the tasks listed, another {size_text(size_mib)} were swapped out."
-
-
-def room_below(death: Death, tasks: pl.DataFrame, limit_mib: float, share: float) -> str:
-    """Returns what GOMEMLIMIT is to be: a share of the limit, less what others had of it."""
-    listed = listed_tasks(tasks, death.source, death.line_no)
-    others = int(listed.filter(pl.col("pid") != (death.pid or -1))["rss_bytes"].sum()) / MIB
-    most = f"{100 * share:.0f} % of the limit"
-    if death.pid is None or others <= NOTABLE * limit_mib:
-        if death.is_shared_limit:
-            return f" to {most} less what others under it need"
-        return f"={int(share * limit_mib)}MiB ({most})"
-    of_others = f"less the {size_text(others)} of other processes under it"
-    return f"={int(share * limit_mib - others)}MiB ({most} {of_others})"
 
 
 def swapped_mib(tasks: pl.DataFrame) -> float | None:

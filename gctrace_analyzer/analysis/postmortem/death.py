@@ -91,6 +91,10 @@ OF_32_BITS_MIB = (1536.0, 4096.0)
 """From and to how much memory a program has that may have run out of a 32-bit address space."""
 
 
+LEAST_REACHED = 0.95
+"""Share of a limit. Sizes in GiB are rounded by up to a twentieth."""
+
+
 @frozen
 class Death:
     """The end of a process, as one record of it or all together describe it.
@@ -251,6 +255,18 @@ class Death:
         return (self.victim or "").endswith(UNITS)
 
     @property
+    def is_below_limit(self) -> bool:
+        """Whether it never reached its limit: the most that it used is less."""
+        return 0 < (self.used_bytes or 0) < LEAST_REACHED * (self.limit_bytes or 0)
+
+    @property
+    def is_above(self) -> bool:
+        """Whether not its own limit was reached, but that of its host or a group above."""
+        # What platforms report is sampled, and may have missed the peak.
+        is_state = self.proven and self.killer is None and self.error is None
+        return is_state and (self.limit_bytes == 0 or self.is_below_limit)
+
+    @property
     def may_be_of_host(self) -> bool:
         """Whether the host may have run out of memory, and not the container.
 
@@ -267,6 +283,12 @@ class Death:
         return is_state and self.killer is None and not hit
 
     @property
+    def is_container(self) -> bool:
+        """Whether only a container is named, which is no program and may have several."""
+        named = self.container_id or self.container or self.kind.startswith("Container OOM")
+        return bool(named) and self.comm is None and self.unit is None and not self.is_job
+
+    @property
     def subject(self) -> str:
         """What ended; of a container or unit only that a process in it did may be known."""
         if self.is_child:
@@ -278,6 +300,7 @@ class Death:
             if not self.is_unit:
                 is_pod = self.pod is not None and self.victim == self.pod
                 program = "The job" if self.is_only_job else "The program"
+                program = "The container" if self.is_container else program
                 program = "The instance" if self.is_instance else program
                 program += OR_CHILD * self.may_be_child
                 return "A container of the pod" if is_pod else program

@@ -32,7 +32,9 @@ MOSTLY = 0.8
 def is_known_not_go(facts: Evidence) -> bool:
     """Returns whether what was killed is known not to be a Go program: a child or a neighbour."""
     death = facts.death
-    name = death.comm or death.unit or (death.name if death.is_job else None)
+    name = (
+        death.comm or death.unit or (death.name if death.is_job or death.is_container else None)
+    )
     known = facts.death.by_runtime or facts.match is not None
     return not known and is_not_go(name)
 

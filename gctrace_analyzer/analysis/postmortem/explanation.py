@@ -19,6 +19,7 @@ from gctrace_analyzer.analysis.postmortem.circumstances import (
 from gctrace_analyzer.analysis.postmortem.dumps_at_death import dumps_of, reading_of_dumps
 from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
 from gctrace_analyzer.analysis.postmortem.group_memory import (
+    SMALL_MIB,
     counted,
     either,
     find_rest,
@@ -30,7 +31,7 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import FIND_GROWTH
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.evidence.message import IMPOSSIBLE_SIZE, LOCKED_MEMORY
-from gctrace_analyzer.units import MIB, duration_text
+from gctrace_analyzer.units import MIB, duration_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -195,6 +196,11 @@ def _unproven(facts: Evidence) -> Explanation:
         advice = remedies.FIND_SENDER
         reading = _ANYONE if death.exit_code is None else _BY_CODE
     causes = (FIND_GROWTH,) if growth else ()
+    if death.is_below_limit:
+        used, limit = (
+            size_text((size or 0) / MIB) for size in (death.used_bytes, death.limit_bytes)
+        )
+        reading += f" At most it used {used} of its limit, {limit}."
     said = f"{reading}{restarts_of(death)}"
     return Explanation((said, *growth), (advice, *causes), "cannot tell")
 
@@ -213,7 +219,7 @@ def _cost(minute: LastMinute) -> str:
 def _whatever_the_heap(facts: Evidence) -> str | None:
     """Returns what to do about a death that the heap has no part in; None for others."""
     death = facts.death
-    maps_files = death.is_of_files and (facts.memory.resident_mib or 0.0) > remedies.SMALL_MIB
+    maps_files = death.is_of_files and (facts.memory.resident_mib or 0.0) > SMALL_MIB
     actions = (
         (death.refusal == IMPOSSIBLE_SIZE, remedies.FIND_SIZE),
         (death.refusal == LOCKED_MEMORY, remedies.UNLOCK),
@@ -387,7 +393,7 @@ def _in_spite_of(facts: Evidence, heap: HeapAtDeath, gomemlimit: float | None) -
         return f"{share}, and Go had less: the rest is memory that Go does not count."
     if heap.go_least_mib > room:
         return f"{share}, and Go had more: GOMEMLIMIT is a soft limit."
-    return f"{share}. {either(f'more than the other {limit - room:,.0f} MiB')}"
+    return f"{share}. {either(f'more than the other {limit - room:,.0f} MiB', facts.death)}"
 
 
 def _about_growth(minute: LastMinute) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gctrace_analyzer.analysis.postmortem.death import EVICTOR
 from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_ALL, MOST_OF_LIMIT
 from gctrace_analyzer.analysis.postmortem.heap_at_death import NOTABLE
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
@@ -35,6 +36,14 @@ FIND_BESIDE = (
 )
 FIND_LARGEST = (
     "Find out which program has the most memory, and limit it, or give the host more."
+)
+_FIND_IN_LOG = (
+    "Find out which program had the most memory (the kernel's log of that time lists them), and "
+    "limit it, or give the host more."
+)
+_FIND_PODS = (
+    "Find out which pods of the node use the most memory (`kubectl top pods -A --sort-by=memory`), "
+    "and give them requests and limits: {} had only {}, by its working set."
 )
 _ACTIONS = {
     _IN_MEMORY: "Find out which program writes the {} of " + _IN_MEMORY + ", and limit them "
@@ -110,8 +119,16 @@ def has_no_heap(facts: Evidence) -> bool:
 def find_rest(facts: Evidence) -> str:
     """Returns where the memory of the group or host may be that its victim did not have."""
     limit, own = facts.limit.limit_mib, facts.memory.resident_mib or 0.0
+    largest = facts.memory.largest
     if not limit:
+        if facts.death.killer == EVICTOR:
+            return _FIND_PODS.format(facts.death.victim, size_text(own))
         return FIND_BESIDE if facts.death.scope == "memcg" else on_host(facts)
+    if largest is not None and largest[1] > MOST_OF_ALL * (limit - own):
+        return (
+            f"Limit the memory of {largest[0]} ({size_text(largest[1])}), or raise the limit of "
+            f"{size_text(limit)}: no GC setting of {facts.death.victim} makes up for it."
+        )
     if facts.death.group_anon_bytes is not None and (parts := of_others(facts)):
         parts.pop(_UNLISTED, None)
     else:
@@ -128,7 +145,7 @@ def find_rest(facts: Evidence) -> str:
 def on_host(facts: Evidence) -> str:
     """Returns what to do about the programs that have most of a host's memory."""
     if facts.memory.largest is None:
-        return FIND_LARGEST
+        return _FIND_IN_LOG if facts.death.is_above else FIND_LARGEST
     name, size_mib = facts.memory.largest
     return f"To buy time, move {name} ({size_text(size_mib)}) to another host, or limit its memory."
 
@@ -169,10 +186,11 @@ def next_to_given(facts: Evidence, settings: Settings) -> Iterator[str]:
         share = f", {100 * given / limit:.0f} % of the limit" if limit else ""
         was = f"GOMEMLIMIT was {given:,.0f} MiB{share}"
         if had is None:
-            yield f"{was}. {either(f'more than the other {limit - given:,.0f} MiB')}"
+            other = f"more than the other {limit - given:,.0f} MiB"
+            yield f"{was}. {either(other, facts.death)}"
         elif is_own(facts, settings):
             beyond = f"at least {had - given:,.0f} MiB"
-            yield f"{was}, and the program had {had:,.0f} MiB. {either(beyond)}"
+            yield f"{was}, and the program had {had:,.0f} MiB. {either(beyond, facts.death)}"
         elif limit:
             yield (
                 f"{was}, and the program had less, {had:,.0f} MiB: the other "
@@ -180,14 +198,16 @@ def next_to_given(facts: Evidence, settings: Settings) -> Iterator[str]:
             )
 
 
-def either(took: str) -> str:
+def either(took: str, death: Death) -> str:
     """Returns why a program with a GOMEMLIMIT below its limit may have been killed.
 
     Args:
         took: what memory that Go does not count took, if it was that.
+        death: the death.
     """
+    begin = "If it was its limit, either" if death.may_be_of_host else "Either"
     return (
-        f"Either memory that Go does not count took {took}, or the heap grew past GOMEMLIMIT, "
+        f"{begin} memory that Go does not count took {took}, or the heap grew past GOMEMLIMIT, "
         "which is a soft limit."
     )
 
@@ -257,15 +277,66 @@ def not_of_go(facts: Evidence, settings: Settings, with_go: str | None) -> Itera
         yield f"Limit the memory of {victim} by its own settings, or give it more memory."
 
 
-def below_size(facts: Evidence, settings: Settings) -> str:
-    """Returns a GOMEMLIMIT below what a Go program had, of which Go's part may be unknown."""
-    swapped = facts.memory.swapped_mib or 0.0
-    had, outside = (facts.memory.resident_mib or 0.0) + swapped, settings.value("off_heap_mib")
+SMALL_MIB = 64.0
+"""MiB. What has less is mostly the code of a program, and seldom what filled a limit."""
+
+
+def gomemlimit(facts: Evidence, settings: Settings) -> str | None:
+    """Returns the GOMEMLIMIT that would have acted, and what it is a share of; None if none would.
+
+    That is below the limit that was reached, less all that is known not to be Go's, and below what
+    Go had at most.
+    """
+    death, memory, limit = facts.death, facts.memory, facts.limit.limit_mib
+    swapped, outside = memory.swapped_mib or 0.0, float(settings.value("off_heap_mib") or 0.0)
+    usage = death.usage_bytes if death.killer == "macOS" else None
+    own_bytes = death.anon_rss_bytes or usage
+    own = (own_bytes / MIB if own_bytes else memory.resident_mib or 0.0) + swapped - outside
+    of_others = f" less {size_text(outside)} outside Go" if outside else ""
+    beside = not_of_victim(facts)
+    left = MOST_OF_LIMIT * (limit or 0.0) - sum(beside.values())
+    if limit is None or 0 < own <= left:
+        if own <= SMALL_MIB:
+            return None
+        had_is = f"what it had{', with swap' * bool(swapped)}"
+        return f"={int(MOST_OF_LIMIT * own)}MiB (90 % of {had_is}{of_others})"
+    most = f"{100 * MOST_OF_LIMIT:.0f} % of the limit"
+    if not beside and death.is_shared_limit:
+        return f" to {most} less what others under it need"
+    if left <= SMALL_MIB and beside:
+        return None
+    less = " and ".join(f"the {size_text(size)} of {what}" for what, size in beside.items())
+    return f"={int(left)}MiB ({most}{' less ' * bool(less)}{less})"
+
+
+def not_of_victim(facts: Evidence) -> dict[str, float]:
+    """Returns the notable parts (MiB) of the memory under a limit that no heap of its victim is."""
+    death, limit = facts.death, facts.limit.limit_mib or 0.0
+    sizes = {
+        "other processes under it": facts.memory.others_mib or 0.0,
+        "files in memory": ((death.group_shmem_bytes or 0) - (death.shmem_rss_bytes or 0))
+        / MIB,
+        "the kernel": (death.group_kernel_bytes or 0) / MIB,
+    }
+    if sum(sizes.values()) <= NOTABLE * limit:
+        return {}
+    return {what: size for what, size in sizes.items() if size > _LITTLE * limit}
+
+
+_LITTLE = 0.01
+"""Share of a limit that is left out of a sum."""
+
+
+def below_size(facts: Evidence, settings: Settings, if_go: str) -> str | None:
+    """Returns a GOMEMLIMIT below what a program had, of which Go's part may be unknown."""
+    room = gomemlimit(facts, settings)
+    if room is None:
+        return None
     release = "" if settings.value("go_version") else " and its Go is 1.19 or later"
-    of_others = "" if outside is None else f" less {size_text(outside)} outside Go"
-    had_is = f"what it had{', with swap' * bool(swapped)}{of_others}"
-    least = int(MOST_OF_LIMIT * (had - float(outside or 0.0)))
-    return (
-        f"To buy time, set GOMEMLIMIT={least}MiB (90 % of {had_is}), if its live heap is "
-        f"smaller{release}, or give it more memory."
+    begin = f"{if_go}set" if if_go else "To buy time, set"
+    more = (
+        "limit its memory, or give the host more"
+        if facts.death.scope == "global"
+        else "give it more memory"
     )
+    return f"{begin} GOMEMLIMIT{room}, if its live heap is smaller{release}. Otherwise, {more}."

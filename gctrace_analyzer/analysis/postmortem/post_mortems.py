@@ -175,6 +175,11 @@ def _post_mortem(
     intervals: Callable[[int], pl.DataFrame],
     settings: Settings,
 ) -> PostMortem:
+    if death.is_unit and death.limit_bytes is None and not death.is_shared_limit:
+        limit_mib = settings.value("container_limit_mib")
+        death = replace(death, limit_bytes=limit_mib and int(limit_mib * MIB))
+    if death.is_above:
+        death = replace(death, scope="global")
     cycles = enriched.filter(process=match.process) if match else enriched.clear()
     minute = _last_cycles(death, cycles) if match else LastMinute()
     given, goal = settings.value("memory_limit_mib"), minute.next_goal_mib

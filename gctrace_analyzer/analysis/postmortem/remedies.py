@@ -10,7 +10,6 @@ from gctrace_analyzer.analysis.postmortem import group_memory
 from gctrace_analyzer.analysis.postmortem.circumstances import (
     KEEP_BELOW,
     check_limits,
-    room_below,
 )
 from gctrace_analyzer.analysis.postmortem.death import EVICTOR
 from gctrace_analyzer.analysis.postmortem.dumps_at_death import is_known_not_go, log_of
@@ -35,9 +34,6 @@ if TYPE_CHECKING:
     from gctrace_analyzer.analysis.postmortem.facts import Evidence
     from gctrace_analyzer.analysis.postmortem.heap_at_death import HeapAtDeath
     from gctrace_analyzer.analysis.settings.known import Settings
-
-SMALL_MIB = 64.0
-"""MiB. What has less is mostly the code of a program, and seldom what filled a limit."""
 
 UNLOCK = "Raise `ulimit -l` (LimitMEMLOCK= of systemd), or do not lock memory (mlockall)."
 FIND_ALLOCATION = (
@@ -348,6 +344,7 @@ def without_cycles(
     if victim in TOOLCHAIN:
         yield _BUILD_LESS
         return
+    is_of_child = facts.death.is_inside and facts.death.exit_code is not None
     with_go = shared_place(facts.death, tables["processes"])
     if facts.death.pressure_pct is not None:
         yield FIND_PRESSURE
@@ -369,22 +366,28 @@ def without_cycles(
         or facts.death.is_only_job
         or facts.death.is_instance
         or is_pod
+        or facts.death.is_container
         or (victim or "").startswith("container ")
     )
     program = "the program in it" if is_around else victim or "it"
     if_go = "" if is_go else f"If {program} is written in Go, "
-    yield from _steps(facts, tables, settings, if_go)
+    yield from (_FIND_CHILD,) if is_of_child else _steps(facts, settings, if_go)
     if facts.death.by_runtime:
         yield from of_runtime(facts.death)
-    yield _what_to_add(facts, tables, traced, if_go)
+    if not (facts.is_small_part or is_of_child):
+        yield _what_to_add(facts, tables, traced, if_go)
     may_have_limit = facts.death.scope != "global" and facts.death.pressure_pct is None
     if limit is None and may_have_limit and not facts.death.by_runtime:
         yield from _add_limit(facts.death)
 
 
-def _steps(
-    facts: Evidence, tables: Mapping[str, pl.DataFrame], settings: Settings, if_go: str
-) -> Iterator[str]:
+_FIND_CHILD = (
+    "Find out which process was killed (the kernel's log of that time names it), and leave room "
+    "for it under the limit."
+)
+
+
+def _steps(facts: Evidence, settings: Settings, if_go: str) -> Iterator[str]:
     """Yields what can be done at once; `if_go` begins what holds for Go programs alone."""
     limit, given = facts.limit.limit_mib, settings.value("memory_limit_mib")
     if limit is not None and facts.is_before_limits:
@@ -397,15 +400,18 @@ def _steps(
         yield shares
     elif group_memory.is_low(facts, settings):
         yield from _in_spite_of_limit(facts, settings)
-    elif limit is not None and (given is None or given > MOST_OF_LIMIT * limit):
-        room = room_below(facts.death, tables["oom_tasks"], limit, MOST_OF_LIMIT)
+    elif (
+        limit is not None
+        and (given is None or given > MOST_OF_LIMIT * limit)
+        and (room := group_memory.gomemlimit(facts, settings)) is not None
+    ):
         too_high = f", not {size_text(given)}" if given else ""
         yield (
             f"{if_go}{'set' if if_go else 'Set'} GOMEMLIMIT{room}{too_high}"
             ": this prevents the next kill if the live heap and the memory outside of Go fit."
         )
     else:
-        yield from _buy_time(facts, settings, is_go=not if_go)
+        yield from _buy_time(facts, settings, if_go)
 
 
 def _in_spite_of_limit(facts: Evidence, settings: Settings) -> Iterator[str]:
@@ -455,10 +461,10 @@ def _is_known_go(death: Death) -> bool:
 
 
 def _buy_time(
-    facts: Evidence, settings: Settings | None = None, *, is_go: bool = False
+    facts: Evidence, settings: Settings | None = None, if_go: str = ""
 ) -> Iterator[str]:
     """Yields what delays the next kill while its cause is not known, and on what condition."""
-    death, limit, had = facts.death, facts.limit.limit_mib, facts.memory.resident_mib or 0.0
+    death, limit = facts.death, facts.limit.limit_mib
     own = not (death.is_inside or facts.is_before_limits or facts.memory.largest)
     if death.killer == EVICTOR:
         yield _request_more(facts)
@@ -467,13 +473,13 @@ def _buy_time(
             f"To buy time, raise the limit of {size_text(limit)}, and GOMEMLIMIT to 90 % of the "
             "new one, if the host has room for more."
         )
-    elif settings and is_go and own and had > SMALL_MIB:
-        yield group_memory.below_size(facts, settings)
-    elif death.scope == "global":
-        yield group_memory.on_host(facts)
     elif death.killer == "systemd-oomd" and death.reason is None:
         yield _FIND_REASON
     elif death.killer == "macOS" and death.scope == "memcg":
         yield KEEP_BELOW
+    elif settings and own and (below := group_memory.below_size(facts, settings, if_go)):
+        yield below
+    elif death.scope == "global":
+        yield group_memory.on_host(facts)
     elif not death.by_runtime and death.pressure_pct is None:
         yield _RAISE_UNKNOWN if death.scope == "memcg" else _GIVE_MORE

@@ -242,7 +242,7 @@ def known_of_container(
     states = tables["container_states"]
     if len(states) == 1 and tables["oom_kills"].select("unit", "comm").n_unique() == 1:
         # What `systemctl show` prints of the only unit may lack its name.
-        limit = pl.col("memory_limit_bytes").fill_null(math.inf)
+        limit = pl.col("memory_limit_bytes").replace(0, None).fill_null(math.inf)
         fits = limit >= (death.anon_rss_bytes or 0)
         own |= pl.all_horizontal(pl.col(of).is_null()) & fits
     containers = {"container_states": states.filter(own)}
@@ -283,7 +283,7 @@ def _of_container(row: dict[str, Any] | None) -> dict[str, Known]:
         where = f"{PurePath(str(row['source'])).name}:{row['line_no']}"
     values = {
         "memory_limit_mib": _mib(row["gomemlimit_bytes"]),
-        "container_limit_mib": _mib(row["memory_limit_bytes"]),
+        "container_limit_mib": _mib(row["memory_limit_bytes"] or None),
         "cpu_limit": row["cpu_limit"],
         "gogc": as_set(row["gogc"], units.gogc_percent),
         "go_version": row["go_version"],

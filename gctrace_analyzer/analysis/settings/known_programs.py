@@ -39,8 +39,8 @@ _NOT_GO = _names(
     redis-sentinel redis-cli redis valkey-server keydb-server memcached sqlite3 clickhouse
     clickhouse-server clickhouse-serv elasticsearch opensearch cassandra kafka zookeeper
     rabbitmq-server couchdb neo4j slapd pg_dump pg_restore nginx httpd apache2 apache lighttpd
-    haproxy varnishd varnish squid envoy unbound named dnsmasq bind9 pdns_server postfix exim
-    exim4 sendmail dovecot opendkim spamd rspamd clamscan clamd clamdscan freshclam
+    haproxy varnishd varnish squid envoy istio-proxy unbound named dnsmasq bind9 pdns_server postfix
+    exim exim4 sendmail dovecot opendkim spamd rspamd clamscan clamd clamdscan freshclam
     clamav-daemon mosquitto fluent-bit td-agent fluentd logstash rsyslogd syslog-ng collectd
     snmpd zabbix_server zabbix_agentd nagios convert magick mogrify montage gm vips
     vipsthumbnail gs ghostscript gsc pdftotext pdftoppm pdftocairo pdftk qpdf mutool inkscape

@@ -18,7 +18,7 @@ from gctrace_analyzer.ingest.evidence.kubernetes import quantity
 from gctrace_analyzer.ingest.evidence.message import BELOW, WAITS, size_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row, Rows
 
@@ -82,14 +82,16 @@ _FILE = re.compile(
     rf"(?<![\w.])memory\.(?P<file>{'|'.join(_FILES)})\s{{0,40}}[:=]?\s{{0,40}}(?P<value>\d{{1,20}})\b"
 )
 _FILE_ALONE = re.compile(rf"(?<![\w.])memory\.(?P<file>{'|'.join(_FILES)})(?: <==)?\s*$")
-_PROPERTY = re.compile(
-    r"^(?P<key>Id|Result|NRestarts|Memory(?:Max|Peak|Current))=(?P<value>\S{1,255})$"
+_KEYS = (
+    "Id|Result|NRestarts|ActiveState|ExecMain(?:Code|Status)|Memory(?:Max|High|Peak|Current)"
 )
+_PROPERTY = re.compile(rf"^(?P<key>{_KEYS})=(?P<value>\S{{1,255}})$")
 """A line of `systemctl show`."""
 
 STATUS = re.compile(r"^\W{0,4}(?P<unit>[\w@\\.:-]{1,255}\.(?:service|scope))(?: - |$)")
 _SHOW = re.compile(
-    r"\bsystemctl show .{0,200}?(?P<unit>[\w@\\.:-]{1,255}\.(?:service|scope))(?= |$)"
+    r"\bsystemctl show (?:-p \S{1,200} |--?[\w-]{1,40}(?:=\S{1,200})? ){0,9}"
+    r"(?P<unit>[A-Za-z0-9][\w@\\.:-]{0,255})(?= |$)"
 )
 _OF_STATUS = re.compile(
     r"^\s{0,40}Memory: (?P<now>\d{1,9}(?:\.\d)?)(?P<now_unit>[BKMGT])"
@@ -110,7 +112,7 @@ _NAMED = re.compile(r"memory\.(?:events|oom_control)")
 HINT = (
     r"memory\.(?:max|peak|current|limit_in_bytes|usage_in_bytes|max_usage|failcnt|events)|"
     r"^(?:low|high|max|oom|oom_kill|under_oom) \d|oom_kill \d|^\s*\d{4,20}\s*$|"
-    r"^(?:Id|Result|NRestarts|Memory(?:Max|Peak|Current))=\S|"
+    rf"^(?:{_KEYS})=\S|"
     r"\.(?:service|scope)(?: - |$)|^\s*Memory: \d|systemctl show "
 )
 
@@ -191,21 +193,30 @@ def _units(messages: Iterable[Message]) -> Iterator[Row]:
                 shown.append((message.line_no, {}))
             shown[-1][1][match["key"]] = match["value"]
         elif match := STATUS.match(message.text) or _SHOW.search(message.text):
-            shown.append((message.line_no, {"Id": match["unit"]}))
+            name = match["unit"] if "." in match["unit"] else f"{match['unit']}.service"
+            shown.append((message.line_no, {"Id": name}))
         elif shown and (match := _OF_STATUS.match(message.text)):
             sizes = {"MemoryMax": "limit", "MemoryCurrent": "now", "MemoryPeak": "peak"}
             shown[-1][1].update(
                 {key: size_bytes(match.groupdict(), name) for key, name in sizes.items()}
             )
     for line_no, unit in shown:
-        row: Row = {
-            column: numbers.whole(unit.get(key)) for column, key in _OF_PROPERTIES.items()
-        }
-        row["status"] = "running"
-        if unit.get("Result") == "oom-kill":
-            row |= {"oom_killed": True, "status": "exited", "signal": "KILL"}
-        if row["memory_limit_bytes"] is not None or "oom_killed" in row:
+        row = _of_unit(unit)
+        if row["memory_limit_bytes"] or "signal" in row:
             yield {"line_no": line_no, "name": unit.get("Id"), **row}
+
+
+def _of_unit(unit: Mapping[str, str | int | None]) -> Row:
+    """Returns the state of a unit from its properties."""
+    row: Row = {column: numbers.whole(unit.get(key)) for column, key in _OF_PROPERTIES.items()}
+    if unit.get("MemoryMax") == "infinity":
+        row["memory_limit_bytes"] = 0
+    row["status"] = "exited" if unit.get("ActiveState") in ("failed", "inactive") else "running"
+    if unit.get("Result") == "oom-kill":
+        row |= {"oom_killed": True, "status": "exited", "signal": "KILL"}
+    elif (unit.get("ExecMainCode"), unit.get("ExecMainStatus")) == ("2", "9"):
+        row |= {"signal": "KILL"}  # CLD_KILLED
+    return row
 
 
 _OF_PROPERTIES = {
@@ -254,7 +265,7 @@ def joined(groups: list[Row], rows: Rows) -> list[Row]:
     of_kill = {"limit_bytes": "memory_limit_bytes", "failcnt": "failcnt"}
     for column, name in of_kill.items():
         if kill.get(column) is None:
-            kill[column] = groups[0].get(name)
+            kill[column] = groups[0].get(name) or None
     return []
 
 

@@ -77,7 +77,7 @@ def inspected(value: dict[str, Any]) -> Row:
             json_values.iso_utc(value.get("Created")),
             json_values.iso_utc(state.get("FinishedAt")),
         ),
-        "memory_limit_bytes": host.get("Memory") or value.get("Memory") or None,
+        "memory_limit_bytes": host.get("Memory", value.get("Memory") or None),
         "cpu_limit": _cpus(host),
         **go_settings(environment),
     }

@@ -168,7 +168,11 @@ def pods(value: dict[str, Any]) -> list[Row]:
             "name": state.get("name"),
             "container_id": (state.get("containerID") or "").rpartition("/")[2] or None,
             "restart_count": state.get("restartCount"),
-            **_resources(described.get("resources") or {}),
+            # The API server has every limit of a container in it, those by default too.
+            **_resources(
+                described.get("resources") or {},
+                is_whole="resources" in described and not spec.get("resources"),
+            ),
             **go_settings(_environment(described)),
         }
         row |= states(state.get("state") or {}, state.get("lastState") or {})
@@ -247,14 +251,15 @@ def _environment(described: dict[str, Any]) -> dict[str, str]:
     return environment
 
 
-def _resources(resources: dict[str, Any]) -> Row:
+def _resources(resources: dict[str, Any], *, is_whole: bool = False) -> Row:
+    """Returns limits and requests; a memory limit of 0 is none, if all limits are in the input."""
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     memory, request = (
         quantity(str(limits.get("memory", ""))),
         quantity(str(requests.get("memory", ""))),
     )
     return {
-        "memory_limit_bytes": numbers.whole(memory or None),
+        "memory_limit_bytes": numbers.whole(memory or (0.0 if is_whole else None)),
         "memory_request_bytes": numbers.whole(request or None),
         "cpu_limit": quantity(str(limits.get("cpu", ""))),
     }
@@ -369,8 +374,18 @@ class _Described:
                 self.flush()
                 self.in_containers, self.pod = False, {}
             self.pod[_POD[lower]] = value.partition("/")[0] if lower == "node" else value
+            self.without_limits(value)
         else:
             self.field(indent, lower, key, value, line_no)
+
+    def without_limits(self, qos: str) -> None:
+        """Says of the containers of a pod that they have no limit, as its QoS class shows."""
+        if qos == "BestEffort":
+            self.flush()
+            self.in_containers = False
+            for row in self.found:
+                if row.get("pod") == self.pod.get("pod"):
+                    row["memory_limit_bytes"] = 0
 
     def field(self, indent: int, lower: str, key: str, value: str, line_no: int) -> None:
         is_inside = indent > self.section_indent or lower in _OF_SECTION.get(self.section, ())
@@ -419,11 +434,14 @@ class _Described:
                 {
                     section: {name: fields.get(f"{section} {name}", "") for name in _OF_LIMITS}
                     for section in ("limits", "requests")
-                }
+                },
+                # kubectl prints limits between these two.
+                is_whole={"restart count", "requests memory"} <= fields.keys(),
             ),
             **go_settings(environment),
         }
         about = {**self.pod}
+        about.pop("qos", None)
         started = iso_utc(about.pop("started", None), parsedate_to_datetime)
         row["restarts_in_s"] = seconds_between(started, row["finished_at"])
         self.found.append(about | with_signal(row))
@@ -433,7 +451,13 @@ class _Described:
         return self.found
 
 
-_POD = {"name": "pod", "namespace": "namespace", "node": "node", "start time": "started"}
+_POD = {
+    "name": "pod",
+    "namespace": "namespace",
+    "node": "node",
+    "start time": "started",
+    "qos class": "qos",
+}
 _NAMED = {
     "state", "last state", "resources", "limits", "requests", "environment", "mounts", "args",
     "command", "liveness", "readiness", "startup", "ports", "conditions", "volumes", "port",

@@ -138,8 +138,9 @@ def size_bytes(parts: Mapping[str, str | None], name: str) -> int | None:
     """Returns a size that a platform prints: its MB and GB are binary."""
     if (number := numbers.real(parts.get(name))) is None:
         return None
-    unit = (parts[f"{name}_unit"] or "").upper()
-    return numbers.whole(number, 1024 ** " KMGT".index(unit) if unit else 1)
+    # Bytes have the unit B or none, and every other one begins with its letter.
+    letter = (parts[f"{name}_unit"] or "").upper()[:1]
+    return numbers.whole(number, 1024 ** max("BKMGTPE".find(letter), 0))
 
 
 def after_asked(text: str, reason: str | None) -> str | None:

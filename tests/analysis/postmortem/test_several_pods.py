@@ -150,12 +150,12 @@ def test_the_kill_of_a_sidecar_is_not_that_of_the_program(
     )
     (death,) = run.post_mortems()
     assert (death.victim, death.process, death.limit_mib) == ("istio-proxy", None, 128)
-    assert "those of orders-api, which was not killed" in " ".join(death.reading)
+    assert "it is not written in Go" in " ".join(death.reading)
     assert "--previous" not in " ".join(death.advice)
     assert run.analysis.settings.value("container_limit_mib") == 768
     found = verdict(run.analysis, run.advice)
     assert found is not None
-    assert found.action.startswith("If istio-proxy is written in Go, set GOMEMLIMIT=115MiB")
+    assert found.action.startswith("Limit the memory of istio-proxy")
 
 
 @pytest.mark.parametrize(("log", "is_its"), [("api", False), ("api_worker", True)])

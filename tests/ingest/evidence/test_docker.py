@@ -228,7 +228,7 @@ def test_other_ends_of_containers_are_no_deaths(text: str) -> None:
         ("", "A process in the container"),
         (
             "2026-11-21T07:36:05.5Z container die 0123456789abcdef (exitCode=137, name=api)\n",
-            "The program",
+            "The container",
         ),
     ],
 )
@@ -258,4 +258,4 @@ def test_the_flag_alone_does_not_show_that_a_container_ended() -> None:
     (death,) = read_text('"OomKillDisable": false,\n"OOMKilled": true,\n').post_mortems()
     assert death.subject == "A process in the container"
     (ended,) = read_text('"OOMKilled": true,\n"ExitCode": 137,\n').post_mortems()
-    assert ended.subject == "The program"
+    assert ended.subject == "The container"

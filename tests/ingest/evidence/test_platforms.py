@@ -354,7 +354,7 @@ def test_podman_calls_the_end_of_a_container_died() -> None:
     line = f"2025-02-02 10:00:01.1 +0000 UTC container {{}} {IDS[0]} (image=tiler:5, name=tiler{{}})"
     text = f"{line.format('oom', '')}\n{line.format('died', ', containerExitCode=137')}\n"
     (death,) = read_text(text).post_mortems()
-    assert (death.victim, death.subject) == ("tiler", "The program")
+    assert (death.victim, death.subject) == ("tiler", "The container")
 
 
 JOB = """\
@@ -456,7 +456,7 @@ def test_containerd_names_the_container_and_its_end() -> None:
         "received container exit event", f' id:\\"{IDS[0]}\\" pid:3 exit_status:137 exited_at:'
     )
     (death,) = read_text(text).post_mortems()
-    assert (death.victim, death.subject) == ("container 9f1c2ab07e6d", "The program")
+    assert (death.victim, death.subject) == ("container 9f1c2ab07e6d", "The container")
 
 
 @pytest.mark.parametrize("code", [0, 1])
