@@ -183,8 +183,7 @@ class Comparison(Suggesting):
         """Returns one HTML file that opens without a network, with charts of all runs.
 
         Args:
-            theme: the colours it opens with: light, dark, or auto for those of the reader's
-                system.
+            theme: the first colours of the page: light, dark, or auto (as the reader's system).
         """
         from gctrace_analyzer.present.html import comparison_page
 

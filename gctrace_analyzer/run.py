@@ -359,9 +359,9 @@ class Run(Suggesting):
                 the live heap stays as it is.
             horizon: predict this far ahead, as "12h" or in seconds, extrapolating the growth
                 of the live heap. By default, now.
-            evidence: a run of the same program at another setting, or several. Predictions are
-                the mean of those from each log; the nearer its setting, the more a log counts.
-            facts: none here: facts about the program are arguments of `gca.read`.
+            evidence: a run of the same program at another setting, or several. Each log
+                gives a prediction; the result is their mean. Logs at a similar setting count more.
+            facts: not accepted here: pass facts about the program to `gca.read`.
 
         Raises:
             BadSettingError: a value is not a valid setting, or a function is not in the profile.
@@ -400,7 +400,7 @@ class Run(Suggesting):
             aim: what to optimise for: balanced, cpu, memory or latency.
             gc_cpu_target: the GC CPU share to aim for, as 0.03 or "3%".
             evidence: runs of the same program at other settings; see `whatif`.
-            facts: none here: facts about the program are arguments of `gca.read`.
+            facts: not accepted here: pass facts about the program to `gca.read`.
 
         Raises:
             BadSettingError: there is no such aim, or the target is not a share.
@@ -465,7 +465,7 @@ class Run(Suggesting):
         """Returns the report as one HTML file that opens without a network, with all charts.
 
         Args:
-            theme: the colours it opens with: light, dark, or auto for those of the reader's system.
+            theme: the first colours of the page: light, dark, or auto (as the reader's system).
         """
         from gctrace_analyzer.present.html import report_page
 

@@ -100,11 +100,12 @@ def differs(row: Row, others: Iterable[Row]) -> bool:
     )
 
 
-def run_time_text(row: Row) -> str:
+def run_time_text(row: Row, present: Row) -> str:
     """Returns how much less time a CPU-bound program needs for the same work.
 
     Empty if it is hardly less; but that it needs more is always said. A log does not show whether
-    it is a batch job, which then ends sooner, or a service under full load.
+    it is a batch job, which then ends sooner, or a service under full load. GC costs more time than
+    its CPU where it slows the code that runs at the same time, or empties pools.
     """
     ratio = row["run_time_ratio"]
     if ratio is None or -_SAME_TIME < (gain := 1 - ratio) < LEAST_SOONER:
@@ -114,7 +115,9 @@ def run_time_text(row: Row) -> str:
     if low * high > 0:
         ends = "–".join(digits(end, 2) for end in sorted((100 * abs(low), 100 * abs(high))))
     word = "less" if gain > 0 else "more"
-    return f"the same work takes {digits(100 * abs(gain), 2)} % {word} time ({ends})"
+    beyond_cpu = abs(gain) > abs(cpu_of(present) - cpu_of(row)) + _SAME_TIME
+    also = "; GC also slows the program itself" * beyond_cpu
+    return f"the same work takes {digits(100 * abs(gain), 2)} % {word} time ({ends}{also})"
 
 
 _SAME_TIME = 0.005
@@ -138,20 +141,23 @@ def ends_later(row: Row, present: Row) -> Failed | None:
     """Returns why a setting does not end a CPU-bound program enough sooner; None if it does."""
     gain, low = row["gain_run_time_share"], row["gain_run_time_share_low"]
     if gain is None:
-        return Failed(0, "its run time is not known")
+        return Failed(0, "has an unknown run time")
     if gain < LEAST_SOONER:
         little = f"less than {100 * LEAST_SOONER:.0f} % of the" if gain > 0 else "no"
-        return Failed(0, f"it would save {little} time")
+        return Failed(0, f"would save {little} time")
     if low <= 0:
         high = row["gain_run_time_share_high"]
         ends = between(100 * low, 100 * high, " %", ("more", "less"))
-        return Failed(2, f"it is not certain that the same work takes less time: {ends}")
-    if score(row, present, "balanced", None) >= score(present, present, "balanced", None):
-        more = 100 * (peak_of(row) / peak_of(present) - 1)
-        return Failed(
-            3, f"saving {100 * gain:.0f} % of the time is not worth {more:.0f} % more heap"
-        )
-    return None
+        return Failed(2, f"may not save time: the same work takes {ends} time")
+    return _too_dear(row, present, f"{100 * gain:.0f} % of the time")
+
+
+def _too_dear(row: Row, present: Row, saving: str) -> Failed | None:
+    """Returns that what a setting saves is not worth its memory; None if it is."""
+    if score(row, present, "balanced", None) < score(present, present, "balanced", None):
+        return None
+    more = 100 * (peak_of(row) / peak_of(present) - 1)
+    return Failed(3, f"would save {saving}, not worth {more:.0f} % more heap")
 
 
 def score(row: Row, present: Row, aim: str, target: float | None) -> float:
@@ -205,18 +211,13 @@ def failed_test(row: Row, present: Row, gain: Gain, aim: str) -> Failed | None:
     }[quantity]
     saving = f"{digits(times * middle, 2)}{what}"
     if gain.ratio < LEAST_GAIN:
-        return Failed(0, f"it would gain less than {100 * (1 - 1 / LEAST_GAIN):.0f} %")
+        return Failed(0, f"would gain less than {100 * (1 - 1 / LEAST_GAIN):.0f} %")
     if aim in ("balanced", "cpu") and middle < LEAST_SAVING:
-        return Failed(1, f"it would save only {saving}")
+        return Failed(1, f"would save only {saving}")
     if gain.certainty(LEAST_GAIN) < CERTAIN:
         ends = between(times * low, times * high, what, ("more", "less"))
-        return Failed(2, f"its gain is not certain: {ends}")
-    if aim == "balanced" and score(row, present, aim, None) >= score(
-        present, present, aim, None
-    ):
-        more = 100 * (peak_of(row) / peak_of(present) - 1)
-        return Failed(3, f"saving {saving} is not worth {more:.0f} % more heap")
-    return None
+        return Failed(2, f"has no certain gain: {ends}")
+    return _too_dear(row, present, saving) if aim == "balanced" else None
 
 
 def rarer_or_smaller(

@@ -69,7 +69,7 @@ def _changes_nothing(first: Row, present: Row) -> bool:
 
 def _effects(first: Row, present: Row, whole: float | None) -> Iterator[str]:
     """Yields what a setting changes; `whole` is the share of GC CPU that was measured."""
-    if run_time := run_time_text(first):
+    if run_time := run_time_text(first, present):
         yield run_time
     # As in the table of the recommendation
     share, now = first["gc_cpu_with_idle_share"], present["gc_cpu_with_idle_share"]

@@ -128,7 +128,7 @@ def recommend(
         ranked = [present, *_others(_useful(scored, present, predictor, aim), present, present)]
     else:
         if best["run_time_ratio"] is not None and best["run_time_ratio"] > 1:
-            best["why"] = "; ".join(filter(None, (best["why"], run_time_text(best))))
+            best["why"] = "; ".join(filter(None, (best["why"], run_time_text(best, present))))
         rest = [row for row in scored if row is not best]
         ranked = [
             best,
@@ -286,7 +286,7 @@ def _passing(rows: list[Row], failed: dict[int, Failed | None]) -> tuple[Row | N
     if len(tests) < len(rows):
         return next(rows[number] for number, test in failed.items() if test is None), ""
     number, test = max(tests, key=lambda item: (item[1].number, _gain(rows[item[0]]), -item[0]))
-    return None, f"no other setting is worth it: with {Setting.of(rows[number])}, {test.reason}"
+    return None, f"no other setting is worth it: {Setting.of(rows[number])} {test.reason}"
 
 
 def _gain(row: Row) -> float:
@@ -450,7 +450,7 @@ def _step(predicted: Row, present: Row) -> str:
     ):
         return "the same GOGC"
     fewer = predicted["gc_per_s"] < present["gc_per_s"]
-    if fewer and (sooner := run_time_text(predicted)):
+    if fewer and (sooner := run_time_text(predicted, present)):
         return sooner
     larger = peak_of(predicted) > present["heap_peak_mib"]
     if fewer:

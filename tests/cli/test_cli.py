@@ -733,7 +733,7 @@ def test_explain_says_first_what_a_line_means(
         ("scvg: inuse: 3", "3 MiB heap spans in use"),
         ("scvg7: inuse: 3, idle: 4", "7 number of the periodic scavenge"),
         ("idle", "marking on CPUs that had nothing else to do"),
-        ("promise", "It held if what was measured"),
+        ("promise", "It held if the measured figure"),
     ],
 )
 def test_explain_says_what_figures_and_words_mean(

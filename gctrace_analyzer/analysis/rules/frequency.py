@@ -54,7 +54,7 @@ def gc_always_on(facts: ProcessFacts) -> Iterator[Evidence]:
     condition="The median time from one cycle to the next is under {t.frequent_warn_ms:g} ms, "
     "and not all cycles are forced. A warning only if GC also takes over {t.gc_cpu_warn:.0%} "
     "of the CPU (GC001), and not mostly in pauses; bad if the median is then under "
-    "{t.frequent_bad_ms:g} ms. Otherwise not reported if the cycles come in bursts (mean "
+    "{t.frequent_bad_ms:g} ms. Not a warning if the cycles come in bursts (mean "
     "time between cycles over 5 times the median). Needs at least {t.min_cycles} cycles and "
     "{t.min_span_s:g} s.",
     advice=f"Use a recommended setting, or {ALLOCATE_LESS}.",

@@ -45,8 +45,8 @@ _LONG = (
     advice=f"{CHECK_CPUS}; a loop without function calls (before Go 1.14) or clearing a large "
     "block (before 1.17) also delays the stop.",
     needs="sweep-termination pauses",
-    contradicted_by="late pauses of both phases, far above their median: the host is short of "
-    "CPU",
+    contradicted_by="some long pauses in both phases, far above the median: the host is short "
+    "of CPU",
     source="golang/go#17831, #42642, #31222",
     explained_by=("GC013",),
 )
@@ -93,8 +93,8 @@ _ONE_ALLOCATION = (
     "those that the program forces): " + _LONG,
     advice=f"{CHECK_CPUS}; with Go 1.7 and earlier, upgrade.",
     needs="mark-termination pauses",
-    contradicted_by="late pauses of both phases, far above their median: the host is short of "
-    "CPU",
+    contradicted_by="some long pauses in both phases, far above the median: the host is short "
+    "of CPU",
     source="golang/go#42642",
     explained_by=("GC013", "GC043"),
 )

@@ -150,9 +150,9 @@ def method(pairs: Sequence[Pair]) -> str:
     several = len(pairs) > 1
     baseline = printable(pairs[0].before.label) if several else "the value before"
     return (
-        f"Change: relative to {baseline}, with its 95 % interval. ~: not significant. –: not "
-        "judged, because the figure varies too much (a maximum), describes the load, or follows "
-        "from it or from the settings (the heap goal)."
+        f"Change: relative to {baseline}, with its 95 % interval. ~: not significant. –: no "
+        "verdict: the figure varies too much (a maximum), describes the load, or depends on the "
+        "load or the settings alone (the heap goal)."
     )
 
 

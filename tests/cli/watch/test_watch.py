@@ -446,8 +446,8 @@ def test_standard_error_is_forwarded_without_gctrace() -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "name a log"),
-        (["a.log", "--", "ls"], "name a log"),
+        ([], "no FILE given: a log"),
+        (["a.log", "--", "ls"], "no FILE given: a log"),
         (["--every", "0s", "-"], "above 0"),
         (["--log", "x", "a.log"], "--log is for a program after --"),
         (["no-folder/a.log"], "existing folder"),
