@@ -264,7 +264,7 @@ def _rarer(
     best = min(enough, key=peak_of) if enough else min(fewer, key=lambda row: row["gc_per_s"])
     best["why"] = (
         f"{percent(1 - best['gc_per_s'] / present['gc_per_s'])} fewer cycles for a peak heap of "
-        f"{best['heap_peak_mib']:,.0f} MiB"
+        f"{digits(best['heap_peak_mib'], 1)} MiB"
     )
     return best, ""
 

@@ -157,11 +157,9 @@ def _best(
         keeps_gogc = present_fits or (aim == "balanced" and target is None)
         best = (_first(scored, predictor) if keeps_gogc else None) or scored[0]
         if not present_fits:
-            heap = present["heap_peak_mib"]
             best["why"] += (
-                f"; the present peak, {heap:,.0f} MiB of heap and "
-                f"{present['memory_peak_mib'] - heap:,.0f} MiB outside it, does not fit into 90 % "
-                f"of the container's {predictor.room_mib:,.0f} MiB"
+                f"; the present peak, {present['memory_peak_mib']:,.0f} MiB with memory outside "
+                f"the heap, does not fit into 90 % of the container's {predictor.room_mib:,.0f} MiB"
             )
         return _towards(best, target), ""
     gaining, reason = _gaining(scored, present, predictor, aim, target)

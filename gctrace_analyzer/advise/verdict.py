@@ -24,6 +24,7 @@ from gctrace_analyzer.advise.phrases import (
     worst_costs,
 )
 from gctrace_analyzer.advise.policy import lasts_text
+from gctrace_analyzer.advise.prediction.scaling import UNKNOWN_GOGC
 from gctrace_analyzer.advise.subject import (
     CURED_BY_SETTINGS,
     GROWS,
@@ -249,7 +250,8 @@ def _no_problem(analysis: Analysis, advice: Advice) -> Verdict:
     )
     if growing is not None and advice.baseline.endless and not analysis.by_dumps:
         return Verdict("info", sentence, growing.advice)
-    if better := _better_input(analysis, short=short, idle=idle):
+    refused = advice.baseline.refused or ""
+    if better := _better_input(analysis, refused, short=short, idle=idle):
         cycles = analysis.cycles.clear() if analysis.log.selection else analysis.cycles
         if since := costly_since_start(cycles, analysis.thresholds):
             if analysis.summary.is_of_single_cycles or analysis.summary.gc_cpu_share is None:
@@ -287,7 +289,7 @@ def _busy(analysis: Analysis) -> Verdict | None:
     )
 
 
-def _better_input(analysis: Analysis, *, short: bool, idle: bool) -> str:
+def _better_input(analysis: Analysis, refused: str, *, short: bool, idle: bool) -> str:
     """Returns how to obtain an input that shows what GC costs; empty if this one does."""
     if idle:
         return "To see what GC costs, record a log under load."
@@ -297,6 +299,9 @@ def _better_input(analysis: Analysis, *, short: bool, idle: bool) -> str:
         return "Select a longer range, or report on the whole input."
     if "gc_cpu" in analysis.too_coarse:
         return "Record the log on a system with a finer clock."
+    if short and refused.startswith(UNKNOWN_GOGC):
+        states = refused.partition(": ")[2]
+        return f"{states[0].upper()}{states[1:]}."
     if short:
         what = "metrics of a longer time" if analysis.by_dumps else "a longer log"
         return f"Record {what}, under the usual load."

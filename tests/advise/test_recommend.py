@@ -407,6 +407,16 @@ def test_verdict_and_table_set_the_same_limit_after_a_kill(tmp_path: Path) -> No
     assert run.recommend()["memory_limit_mib"][0] == 460
 
 
+def test_a_peak_has_one_number_in_table_reason_and_findings() -> None:
+    """gctrace prints whole MiB, so peaks end in a half, which was rounded up and down."""
+    run = gca.read(SAMPLES / "leak-go1.26.log", container_limit="300MiB")
+    assert run.recommend().filter(pl.col("now"))["heap_peak_mib"][0] == 329.5
+    shown = " ".join(str(run.summary()).split())
+    assert "present peak, 352 MiB with memory outside the heap, does not fit" in shown
+    assert "The heap reached 329 MiB" in shown
+    assert "330" not in shown
+
+
 @pytest.mark.parametrize("aim", ["cpu", "memory", "balanced"])
 def test_no_predicted_peak_is_below_a_live_heap_that_the_log_has(aim: Aim) -> None:
     """The start-up held 375 MiB, which every setting has to hold as well."""

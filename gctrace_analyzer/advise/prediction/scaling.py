@@ -81,7 +81,10 @@ MOST_TIMES = 4.0
 """GOGC is raised at most this many times; more was not measured."""
 
 UNKNOWN = -1.0
-UNKNOWN_GOGC = "GOGC is unknown; these samples {}: specify the GOGC that it ran with"
+UNKNOWN_GOGC = "GOGC is unknown; these samples "
+_STATE_GOGC = (
+    "fit GOGC={0:g}: if it was that, add `--gogc {0:g}` (in `whatif`, `--gogc-now {0:g}`)"
+)
 
 NON_HEAP_MIB = 12.0
 """Memory outside the heap if it is not measured: stacks, spans, GC metadata of a small server."""
@@ -452,10 +455,11 @@ def _baseline(
         return "the metrics do not show the allocation rate"
     process = _process(analysis)
     settings = analysis.settings if process is None else analysis.settings_of(process)
-    gogc = _gogc(means, settings)
-    if gogc == UNKNOWN:
-        fits = "do not show it" if means["fits"] is None else f"fit GOGC={means['fits']:g}"
-        return UNKNOWN_GOGC.format(fits)
+    if (gogc := _gogc(means, settings)) == UNKNOWN:
+        fits = means["fits"]
+        return UNKNOWN_GOGC + (
+            _STATE_GOGC.format(fits) if fits else "do not show it: specify it"
+        )
     ballast = float(settings.value("ballast_mib") or 0.0)
     share = min(max(alloc / rate / room, LEAST_SHARE), MOST_SHARE)
     return Scaling(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -312,11 +313,11 @@ def _memory(row: Row, predictor: Predictor) -> Iterator[str]:
         if outside
         else "; memory outside Go and file pages are unknown and add to this"
     )
-    # The parts add up as they are printed.
-    whole = round(heap) + round(other) + round(outside)
+    # The parts add up as they are printed, and the heap has the digits of the table.
+    shown = [math.ceil(size - 0.5) for size in (heap, other, outside)]
     yield (
-        f"about {whole:,} MiB{of_room} at the peak: heap {heap:,.0f}, other "
-        f"memory of Go {other:,.0f}{_assumed(other, predictor)}{rest}"
+        f"about {sum(shown):,} MiB{of_room} at the peak: heap {shown[0]:,}, other memory of Go "
+        f"{shown[1]:,}{_assumed(other, predictor)}{rest}"
     )
 
 
@@ -337,7 +338,7 @@ def beyond_container(rows: pl.DataFrame, predictor: Predictor) -> str | None:
     heap = row["heap_peak_mib"] - (row["ballast_mib"] or 0.0)
     outside = row["memory_peak_mib"] - heap
     return (
-        f"{setting_text(row)} does not fit: {heap:,.0f} MiB of heap and "
+        f"{setting_text(row)} does not fit: {digits(heap, 1)} MiB of heap and "
         f"{outside:,.0f} MiB outside it{_assumed(outside, predictor)} are more than the "
         f"{predictor.room_mib:,.0f} MiB that the container has for it"
     )

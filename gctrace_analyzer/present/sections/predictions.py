@@ -65,8 +65,9 @@ def _labelled(sentences: Iterable[tuple[str, str]]) -> Sentences:
 
 def _refusal(report: Report) -> Iterator[Block]:
     """Yields why there is no recommendation, and what to add to the input."""
-    yield Paragraphs([f"No recommendation: {report.advice.baseline.refused}."])
-    if action := headline.verdict(report).action:
+    refused = f"{report.advice.baseline.refused}."
+    yield Paragraphs([f"No recommendation: {refused}"])
+    if (action := headline.verdict(report).action) and action[1:] not in refused:
         yield Paragraphs([f"▸ {action}"], hanging=2)
 
 

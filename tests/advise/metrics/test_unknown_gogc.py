@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ def now(run: gca.Run) -> float | None:
         # The report says once what the live heap is estimated from.
         if assumed := re.search(r"as if GOGC were (\d+)", " ".join(summary.warnings)):
             assert f"fit GOGC={assumed[1]}:" in row["refused"]
+            assert f"add `--gogc {assumed[1]}`" in row["refused"]
         return None
     assert "from the allocation per cycle" in row["warnings"]
     return float(row["gogc"])
@@ -82,3 +84,25 @@ def test_a_few_samples_show_no_gogc(
 )
 def test_twenty_samples_that_agree_show_gogc(folder: str, gogc: int, tmp_path: Path) -> None:
     assert now(part_of(folder, tmp_path, first=0, every=1, count=20)) == gogc
+
+
+def test_where_only_gogc_is_missing_the_action_is_the_option_that_states_it(
+    tmp_path: Path,
+) -> None:
+    names = [tmp_path / f"{at}.json" for at in range(2)]
+    for at, name in enumerate(names):
+        cycles = 10 + 8 * at
+        ends = [1_795_899_675_000_000_000 + 340_000_000 * number for number in range(cycles)]
+        # The runtime keeps the last 256 pauses.
+        unused = [0] * (256 - cycles)
+        stats = {
+            "TotalAlloc": cycles * 50_000_000, "HeapAlloc": 78_000_000, "HeapSys": 112_000_000,
+            "Sys": 121_000_000, "NextGC": 101_909_066, "LastGC": ends[-1], "NumGC": cycles,
+            "PauseTotalNs": cycles * 50_000, "PauseNs": [50_000] * cycles + unused,
+            "PauseEnd": ends + unused, "GCCPUFraction": 0.02, "Mallocs": 10**6 * cycles,
+            "Frees": 10**6, "HeapInuse": 83_000_000, "HeapIdle": 29_000_000,
+        }  # fmt: skip
+        name.write_text(json.dumps({"cmdline": ["./cache"], "memstats": stats}))
+    verdict = gca.read(*names).report().verdict
+    assert verdict is not None
+    assert verdict.action.startswith("If it was that, add `--gogc 100`")
