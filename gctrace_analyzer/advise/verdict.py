@@ -181,7 +181,7 @@ def _on_findings(analysis: Analysis, advice: Advice) -> Verdict | None:
     return Verdict(
         level,
         f"{_of_several(root, analysis)}{grown}{root.headline} {too_large}".rstrip()
-        + "".join(_beside_pauses(root, analysis)),
+        + "".join(_beside_pauses(root, analysis, advice)),
         f"{find_growth}{_action(root, effects, advice)}".rstrip(),
         _changed(root, analysis) if late else "",
         root.id,
@@ -200,10 +200,13 @@ def _growth(root: Finding, findings: tuple[Finding, ...], advice: Advice) -> tup
     return other, check
 
 
-def _beside_pauses(root: Finding, analysis: Analysis) -> Iterator[str]:
+def _beside_pauses(root: Finding, analysis: Analysis, advice: Advice) -> Iterator[str]:
     """Yields what else is known where long pauses lead: what GC costs, and that the heap grows."""
     if root.id in LONG_PAUSES:
         yield from (f" {cost}." for cost in [*worst_costs(analysis)][:1] if cost[:2] == "GC")
+        load, cost = advice.baseline.load, analysis.summary.gc_cpu_share or 0.0
+        if load and load.is_contended and cost < analysis.thresholds.gc_cpu_warn:
+            yield " Other work probably took the CPU in the long pauses."
         grows = (finding for finding in analysis.findings if finding.id == GROWS)
         yield from (f" {own.evidence}" for own in grows if own.process == root.process)
 

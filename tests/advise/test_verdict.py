@@ -64,7 +64,7 @@ def test_long_pauses_do_not_hide_a_longer_one_of_the_start_up() -> None:
     for number in range(300, 330):
         lines[number] = lines[number].replace("+5+0.02 ms clock", "+5+15 ms clock")
     assert of("".join(lines)).sentence.startswith(
-        "The pause after marking takes up to 15 ms. The longest of all pauses took 120 ms. GC takes"
+        "The longest pause took 120 ms. The pause after marking takes up to 15 ms. GC takes"
     )
 
 
@@ -432,3 +432,11 @@ def test_growth_is_named_beside_long_pauses() -> None:
     assert reached.finding == "GC009"
     assert "The live heap grew from" in reached.sentence
     assert "of the CPU" in reached.sentence
+
+
+def test_where_gc_is_cheap_long_pauses_have_other_work_as_their_cause() -> None:
+    lines = log_of(600).splitlines(keepends=True)
+    for number in range(300, 360):
+        lines[number] = lines[number].replace("+5+0.02 ms clock", "+5+15 ms clock")
+    text = "".join(lines).replace("+0.04 ms cpu", "+30 ms cpu")
+    assert of(text).sentence.endswith("Other work probably took the CPU in the long pauses.")

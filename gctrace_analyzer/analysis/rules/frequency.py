@@ -25,7 +25,8 @@ from gctrace_analyzer.units import duration_text, times_text
 @rule(
     "GC002",
     "gc-always-on",
-    meaning="For most of the time the program runs with write barriers and mark assists.",
+    meaning="A GC cycle is running more often than not: write barriers and mark assists slow the "
+    "program.",
     condition="(pauses + concurrent marking) / time is over {t.active_warn:.0%}; bad over "
     "{t.active_bad:.0%}. Needs at least {t.short_log_cycles} cycles and {t.min_span_s:g} s.",
     advice=f"Use a recommended setting, or {ALLOCATE_LESS}.",
@@ -42,8 +43,9 @@ def gc_always_on(facts: ProcessFacts) -> Iterator[Evidence]:
     if share is not None and share > t.active_warn:
         yield Evidence(
             "bad" if share > t.active_bad else "warn",
-            f"A GC cycle is running {percent(share)} of the time.",
+            text := f"A GC cycle is running {percent(share)} of the time.",
             {"gc_active_share": share},
+            headline=f"{text} Write barriers and mark assists slow the program meanwhile.",
         )
 
 

@@ -179,7 +179,7 @@ def _long_pauses(
         headline = stops = f"One pause {which} {took} {most}"
     of_all_ms = facts.summary.stw_max_ms or 0.0
     if of_all_ms > as_printed and (of_all := duration_text(of_all_ms / 1000)) != most:
-        headline += f". The longest of all pauses took {of_all}"
+        headline = f"The longest pause took {of_all}. {headline}"
     tail = f" The median of these {len(values):,} pauses is {usual}." * (len(values) > 1)
     yield Evidence(
         severity,
