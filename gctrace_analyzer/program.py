@@ -107,9 +107,7 @@ def with_gctrace(godebug: str) -> str:
 
 
 def _words(command: Word | Sequence[Word]) -> list[Word]:
-    if isinstance(command, (str, os.PathLike)):
-        return [command]
-    return list(command)
+    return [command] if isinstance(command, (str, os.PathLike)) else list(command)
 
 
 def _run(

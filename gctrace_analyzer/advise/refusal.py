@@ -32,6 +32,7 @@ predicted from 6 to 7 % of the time was 7 to 11 times too low."""
 
 IMPOSSIBLE = "the log has values that no program can have"
 TOO_COARSE = "the clock of the log is too coarse for the CPU time of GC"
+UNKNOWN_GOGC = "GOGC is unknown; these samples"
 _STATE_LIMIT = "specify the memory limit that the program ran under"
 
 
@@ -154,3 +155,13 @@ def _contradiction(load: Load, now: Setting, *, inferred: bool) -> str | None:
     given = "off" if gogc is None else f"{gogc:.0f}"
     far = f", and the limit of {limit:,.0f} MiB is far from the heap goals" if limit else ""
     return f"GOGC={given} was given, but the effective GOGC is {effective:.0f}{far}: correct it"
+
+
+def state_gogc(fits: float | None) -> str:
+    """Returns what samples show of an unknown GOGC, and how to state it."""
+    if not fits:
+        return "do not show it: specify it"
+    return (
+        f"fit GOGC={fits:g}: if it was that, add `--gogc {fits:g}` (in `whatif`, `--gogc-now "
+        f"{fits:g}`)"
+    )

@@ -24,7 +24,7 @@ from gctrace_analyzer.advise.phrases import (
     worst_costs,
 )
 from gctrace_analyzer.advise.policy import lasts_text
-from gctrace_analyzer.advise.prediction.scaling import UNKNOWN_GOGC
+from gctrace_analyzer.advise.refusal import UNKNOWN_GOGC
 from gctrace_analyzer.advise.subject import (
     CURED_BY_SETTINGS,
     GROWS,

@@ -16,7 +16,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gctrace_analyzer import units
+from gctrace_analyzer import schema, units
 from gctrace_analyzer.analysis.compare.change import BY_LOAD, Change
 from gctrace_analyzer.analysis.pauses import single_pauses
 from gctrace_analyzer.analysis.rules.finding import SEVERITIES
@@ -295,9 +295,16 @@ def _bad_condition(text: str, expected: str, suggestion: str | None = None) -> B
 
 
 def _require_known(figure: str, figures: Sequence[str]) -> None:
-    if figure not in figures:
-        expected = f"a figure of the summary: {list_of(figures, figure)}"
-        raise _bad_condition(figure, expected, nearest(figure, figures))
+    if figure in figures:
+        return
+    # "max_pause" is like no name, but a figure or its description has these words.
+    texts = {column.name: f"{column.name} {column.described}" for column in schema.SUMMARY}
+    words = figure.lower().split("_")
+    hits = {name: sum(word in texts.get(name, name) for word in words) for name in figures}
+    best = max(figures, key=lambda name: hits[name])
+    near = nearest(figure, figures) or (best if hits[best] else None)
+    expected = f"a figure of the summary: {list_of(figures, near or figure)}"
+    raise _bad_condition(figure, expected, near)
 
 
 def _change_text(value: float, *, relative: bool) -> str:

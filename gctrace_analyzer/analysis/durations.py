@@ -336,11 +336,6 @@ def _real_cpu_times(*, limited: bool) -> list[pl.Expr]:
     return [*pauses, real.alias("real_share")]
 
 
-def _has_whole_ms(cycles: pl.DataFrame) -> bool:
-    """Returns whether any line is of a format with whole milliseconds; hardly any log has one."""
-    return not distinct(cycles, "format").isdisjoint(_WHOLE_MS_SHAPES)
-
-
 @cache
 def step_ms(name: str, *, whole: bool) -> pl.Expr:
     """Returns the width of the interval that a printed duration stands for.
@@ -461,7 +456,8 @@ def _may_be_idle_threads(stopped: pl.Expr, go: str | None) -> pl.Expr:
 
 def with_corrected(cycles: pl.DataFrame, go: str | None = None) -> pl.DataFrame:
     """Returns the cycles with corrected durations (`_ms` columns), and `stopped_procs`."""
-    whole = _has_whole_ms(cycles)
+    # Hardly any log has a line of a format with whole milliseconds.
+    whole = not distinct(cycles, "format").isdisjoint(_WHOLE_MS_SHAPES)
     rows = _with_middles(cycles, (*_OF_PAUSES, *_OF_MARKING), whole=whole)
     rows = rows.with_columns(_stopped(rows, go).alias("stopped_procs"))
     bounds, walls, cpu_times = _corrections(whole=whole)

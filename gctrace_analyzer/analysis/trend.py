@@ -93,9 +93,7 @@ def _thinned(series: pl.DataFrame) -> pl.DataFrame:
     series = complete(series, "x", "y")
     if not series["x"].is_sorted():
         series = series.sort("x", maintain_order=True)
-    if len(series) <= POINTS:
-        return series
-    return _medians(series, "x", "y", parts=POINTS)
+    return series if len(series) <= POINTS else _medians(series, "x", "y", parts=POINTS)
 
 
 def _medians(series: pl.DataFrame, x: str, y: str, *, parts: int) -> pl.DataFrame:

@@ -144,7 +144,8 @@ def report_checks(args: argparse.Namespace, checks: Sequence[Check]) -> None:
         say(f"fail-on: {shown}")
         # GitHub shows such a line at the top of the workflow run and in the pull request.
         if check.held is not False and os.environ.get("GITHUB_ACTIONS") == "true":
-            print(f"::error title=gctrace-analyze::{_escaped(shown)}", file=sys.stderr)
+            escaped = shown.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+            print(f"::error title=gctrace-analyze::{escaped}", file=sys.stderr)
     if args.junit:
         write_atomically(args.junit, partial(_write_junit, checks))
 
@@ -153,11 +154,6 @@ def _write_junit(checks: Sequence[Check], file: IO[bytes]) -> None:
     from gctrace_analyzer.present.junit import dumps
 
     file.write(dumps(checks))
-
-
-def _escaped(text: str) -> str:
-    """Escapes a text for GitHub's workflow commands."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def write_files(result: Result, args: argparse.Namespace) -> None:

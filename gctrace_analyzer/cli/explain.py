@@ -97,11 +97,12 @@ def _document(query: str) -> Document:
     is_line = _LINE.match(query) is not None
     # Unlike a Path, this takes lines that are longer than a file name may be.
     is_file = os.path.isfile(query)  # noqa: PTH113
-    near = f"{query}:2" if is_file else None if is_line else nearest_name(query, names())
-    if explanation is None and (near or (_NAME.fullmatch(query) and not is_line)):
+    near = None if is_file or is_line else nearest_name(query, names())
+    if explanation is None and (is_file or near or (_NAME.fullmatch(query) and not is_line)):
         ids = f"{min(RULES)} to {max(RULES)}"
+        where = f"one in a file ({query}:1)" if is_file else "FILE:LINE"
         expected = (
-            f"a line in quotes, FILE:LINE, a finding ({ids}), or a word or figure of reports"
+            f"a line in quotes, {where}, a finding ({ids}), or a word or figure of reports"
         )
         raise BadSettingError(
             argument="finding", value=query, expected=expected, suggestion=near

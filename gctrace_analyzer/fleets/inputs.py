@@ -200,11 +200,8 @@ def _local(text: str) -> Iterator[Item]:
 def _is_file(name: str) -> bool:
     path = Path(name)
     # A link to a file that is gone is a row with its error, not a silence.
-    return (path.is_file() or _is_broken(path)) and not path.name.startswith(".")
-
-
-def _is_broken(path: Path) -> bool:
-    return path.is_symlink() and not path.exists()
+    is_broken = path.is_symlink() and not path.exists()
+    return (path.is_file() or is_broken) and not path.name.startswith(".")
 
 
 def _item(name: str) -> Item:

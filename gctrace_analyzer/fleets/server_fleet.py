@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gctrace_analyzer.prometheus.access import QuestionOptions
-    from gctrace_analyzer.prometheus.discovery import Target
     from gctrace_analyzer.schema import Row
 
 SINCE = "6h"
@@ -89,13 +88,9 @@ def _names(asked: Question) -> list[str]:
     short = [target.name for target in asked.targets]
     often = Counter(short)
     return [
-        name if often[name] == 1 else _labels(target)
+        name if often[name] == 1 else ",".join(map(str, target.matchers))
         for target, name in zip(asked.targets, short, strict=True)
     ]
-
-
-def _labels(target: Target) -> str:
-    return ",".join(map(str, target.matchers))
 
 
 def _ask(

@@ -226,7 +226,7 @@ def batches(items: Sequence[Item], how: WorkerOptions, *, files: int, size: int)
     total = 0
     for item in items:
         bytes_ = item.size or 0
-        is_plain = not (item.parts or _is_named_compressed(item))
+        is_plain = not (item.parts or item.name.endswith((".gz", ".zst", ".xz", ".bz2")))
         if how.can_split and bytes_ > how.stretch and is_plain:
             parts = -(-bytes_ // how.stretch)
             groups += [Batch((item,), how, part=(index, parts)) for index in range(parts)]
@@ -237,10 +237,6 @@ def batches(items: Sequence[Item], how: WorkerOptions, *, files: int, size: int)
         group.append(item)
         total += bytes_
     return [*groups, Batch(tuple(group), how)] if group else groups
-
-
-def _is_named_compressed(item: Item) -> bool:
-    return item.name.endswith((".gz", ".zst", ".xz", ".bz2"))
 
 
 def dask_setup(_worker: object) -> None:

@@ -62,7 +62,7 @@ def process_of(frames: Sequence[pl.DataFrame]) -> list[pl.Series]:
     """
     facts = [_facts(frame) for frame in frames]
     links = list(_links(facts))
-    if _all_follow(links):
+    if all(link["follows"].all() for link in links):
         return only_process(frames)
     chains = _sequential(_ends_of_runs(facts, links))
     if chains is None:
@@ -117,10 +117,6 @@ def predecessors(inputs: Sequence[Sequence[pl.DataFrame]], most: int) -> list[li
 def _ends(rows: list[pl.DataFrame]) -> list[_Cycle]:
     """Returns the only row of each frame; at once, because there may be thousands of frames."""
     return list(_rows(_facts(pl.concat([frame.select(_NEEDED) for frame in rows]))))
-
-
-def _all_follow(links: Iterable[pl.DataFrame]) -> bool:
-    return all(link["follows"].all() for link in links)
 
 
 def _links(facts: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:

@@ -465,9 +465,7 @@ def _encoding(head: bytes) -> str:
     odd, even = sample[1::2].count(0), sample[::2].count(0)
     if odd > len(sample) * 0.3 > even * 3:
         return "utf-16-le"
-    if even > len(sample) * 0.3 > odd * 3:
-        return "utf-16-be"
-    return "utf-8"
+    return "utf-16-be" if even > len(sample) * 0.3 > odd * 3 else "utf-8"
 
 
 def _cleaned(data: bytes) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from gctrace_analyzer.errors import NoDataError, nearest
 from gctrace_analyzer.frozen import frozen
@@ -94,7 +94,10 @@ def _grouped(several: Iterable[Series]) -> list[Target]:
     groups: dict[Identity, list[tuple[dict[str, str], int]]] = {}
     for labels, value in several:
         groups.setdefault(identity(labels), []).append((labels, int(value or 0)))
-    return sorted((_target(group) for group in groups.values()), key=_order)
+    return sorted(
+        (_target(group) for group in groups.values()),
+        key=lambda it: (it.jobs, it.name, sorted(it.labels.items())),
+    )
 
 
 def identity(labels: Mapping[str, str]) -> Identity:
@@ -116,10 +119,6 @@ def _target(group: list[tuple[dict[str, str], int]]) -> Target:
         job = those.get("job", "")
         per_job[job] = per_job.get(job, 0) + samples
     return Target(labels, tuple(jobs), tuple(versions), sum(per_job.values()))
-
-
-def _order(target: Target) -> tuple[Any, ...]:
-    return target.jobs, target.name, sorted(target.labels.items())
 
 
 def chosen(url: str, targets_: Sequence[Target], instance: str | None) -> list[Target]:

@@ -99,7 +99,8 @@ def test_limits_are_in_the_unit_of_the_figure(text: str, limit: float) -> None:
         ("gc_per_s>3MiB", "without a unit"),
         ("verdict:worse", "finding:bad, finding:GC016 or a figure"),
         ("finding:GC999", "an id from GC001"),
-        ("p99>2", "a figure of the summary"),
+        ("p99>2", "a figure of the summary: stw_p99_ms, "),
+        ("max_pause>1", "a figure of the summary: stw_max_ms, "),
     ],
 )
 def test_what_a_condition_cannot_be_is_explained(text: str, expected: str) -> None:

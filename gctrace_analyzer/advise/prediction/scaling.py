@@ -21,7 +21,7 @@ from gctrace_analyzer.advise.observed import thrashing
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.advise.prediction.model import Setting
 from gctrace_analyzer.advise.prediction.outcome import Outcome, Predictor, blank
-from gctrace_analyzer.advise.refusal import too_few
+from gctrace_analyzer.advise.refusal import UNKNOWN_GOGC, state_gogc, too_few
 from gctrace_analyzer.advise.subject import (
     advised_process,
     other_cause,
@@ -81,10 +81,6 @@ MOST_TIMES = 4.0
 """GOGC is raised at most this many times; more was not measured."""
 
 UNKNOWN = -1.0
-UNKNOWN_GOGC = "GOGC is unknown; these samples "
-_STATE_GOGC = (
-    "fit GOGC={0:g}: if it was that, add `--gogc {0:g}` (in `whatif`, `--gogc-now {0:g}`)"
-)
 
 NON_HEAP_MIB = 12.0
 """Memory outside the heap if it is not measured: stacks, spans, GC metadata of a small server."""
@@ -456,10 +452,7 @@ def _baseline(
     process = _process(analysis)
     settings = analysis.settings if process is None else analysis.settings_of(process)
     if (gogc := _gogc(means, settings)) == UNKNOWN:
-        fits = means["fits"]
-        return UNKNOWN_GOGC + (
-            _STATE_GOGC.format(fits) if fits else "do not show it: specify it"
-        )
+        return f"{UNKNOWN_GOGC} {state_gogc(means['fits'])}"
     ballast = float(settings.value("ballast_mib") or 0.0)
     share = min(max(alloc / rate / room, LEAST_SHARE), MOST_SHARE)
     return Scaling(

@@ -298,6 +298,4 @@ def _mean(values: Sequence[float]) -> float | None:
     """Returns the geometric mean, or the mean if a value is not positive; None of no values."""
     if not values:
         return None
-    if min(values) <= 0:
-        return fmean(values)
-    return math.exp(fmean(map(math.log, values)))
+    return fmean(values) if min(values) <= 0 else math.exp(fmean(map(math.log, values)))

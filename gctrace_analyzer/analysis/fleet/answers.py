@@ -222,7 +222,7 @@ def _totals(
     files = rows.filter(pl.col("server").is_null())["file"].n_unique()
     has_advice = pl.col("saved_cores").is_not_null()
     sums = {
-        name: _sum(services[name])
+        name: float(services[name].sum()) if services[name].count() else None
         for name in ("gc_cores", "gc_with_idle_cores", "cores", "gc_cpu_h")
     }
     return FleetTotals(
@@ -256,10 +256,6 @@ def _damage() -> pl.Expr:
     """Returns why a file could be read only in part; null if it was read in full."""
     cut = pl.element().filter(pl.element().str.ends_with(READ_BEFORE))
     return pl.col("warnings").list.eval(cut).list.first()
-
-
-def _sum(values: pl.Series) -> float | None:
-    return float(values.sum()) if values.count() else None
 
 
 def _interval(services: pl.DataFrame, name: str) -> dict[str, float]:

@@ -51,6 +51,7 @@ keep its streams open."""
 
 _RECORD = re.compile(f"^(?:{any_of(MODERN)})\r?\n".encode(), re.MULTILINE)
 _RECORD_START = b"gc "
+_TORN = re.compile(rb"^(gc [^\n]*)\n([^\n]*\n)", re.MULTILINE)
 _PR_SET_PDEATHSIG = 1
 """From linux/prctl.h."""
 
@@ -69,12 +70,16 @@ class StderrFilter:
             return
         data = self._incomplete + data
         end = data.rfind(b"\n") + 1
-        lines, self._incomplete = data[:end], data[end:]
-        lines = _RECORD.sub(b"", lines)
-        if not self._incomplete.startswith(_RECORD_START[: len(self._incomplete)]):
+        lines, rest = _TORN.sub(_other_text, _RECORD.sub(b"", data[:end])), data[end:]
+        begun = lines.rfind(b"\n", 0, -1) + 1
+        if lines.startswith(_RECORD_START, begun):
+            # The next line may be the rest of a record.
+            lines, rest = lines[:begun], lines[begun:] + rest
+        elif not rest.startswith(_RECORD_START[: len(rest)]):
             # The incomplete line cannot become a gctrace record. It may be a prompt, so it is
             # forwarded before it ends.
-            lines, self._incomplete = lines + self._incomplete, b""
+            lines, rest = lines + rest, b""
+        self._incomplete = rest
         if lines:
             self._sink(lines)
 
@@ -82,6 +87,17 @@ class StderrFilter:
         """Forwards the rest of a line that never ended."""
         if self._incomplete:
             self._sink(self._incomplete)
+
+
+def _other_text(torn: re.Match[bytes]) -> bytes:
+    """Returns what the program wrote between two parts of a record, or all if it is no record."""
+    begin, rest = torn.groups()
+    for end in range(len(begin), len(_RECORD_START) - 1, -1):
+        # The runtime writes a number as a whole.
+        in_number = begin[end - 1 : end].isdigit() and rest[:1].isdigit()
+        if not in_number and _RECORD.fullmatch(begin[:end] + rest):
+            return begin[end:] + b"\n"
+    return torn[0]
 
 
 class Child:

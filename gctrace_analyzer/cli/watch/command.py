@@ -233,8 +233,9 @@ def _watch(args: argparse.Namespace, command: list[str], out: TextIO) -> Watched
     from gctrace_analyzer.cli.watch.views import ViewOptions
 
     name = args.input if args.input != "-" else "<stdin>"
+    can_draw = out.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     view = ViewOptions(
-        kind=args.format or ("dashboard" if _can_draw(out) else "lines"),
+        kind=args.format or ("dashboard" if can_draw else "lines"),
         out=out,
         colors=Colors.of(args),
         title=" ".join(command) if command else name,
@@ -299,10 +300,6 @@ def _print_profiles(args: argparse.Namespace, whole: Run | None) -> None:
     words = ["gctrace-analyze", *([shlex.quote(str(log))] if log else []), *kept]
     count = "A heap profile was" if len(kept) == 1 else "Two heap profiles were"
     say(f"{count} kept. The same report again:\n  {' '.join(words)}")
-
-
-def _can_draw(out: TextIO) -> bool:
-    return out.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def _print_report(args: argparse.Namespace, whole: Run, out: TextIO) -> None:

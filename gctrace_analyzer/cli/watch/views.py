@@ -157,7 +157,7 @@ class _LinesView:
         self._lock = RLock()
         self._midline = self._ended = False
         self._episodes = _NewEpisodes()
-        self._printed_at = time.monotonic()
+        self._printed_at = self._reported_at = time.monotonic()
         self._cycles = 0
         self.owns_standard_output = False
         # A line per interval need not be as quick as a dashboard.
@@ -174,7 +174,7 @@ class _LinesView:
         if self._options.kind == "lines" and self._cycles == self._live.cycles:
             newest = self._live.newest
             last = f"; the last was gc {newest['gc_num']:,}" if newest else ""
-            self._print(f"no GC cycle for {duration(now - self._printed_at)}{last}")
+            self._print(f"no GC cycle for {duration(now - self._reported_at)}{last}")
             self._printed_at = now
 
     def notice(self, text: str) -> None:
@@ -215,7 +215,8 @@ class _LinesView:
                 if self._options.kind == "jsonl"
                 else dashboard.interval_line(row)
             )
-        self._printed_at, self._cycles = time.monotonic(), self._live.cycles
+        self._printed_at = self._reported_at = time.monotonic()
+        self._cycles = self._live.cycles
         view = self._live.latest(self._options.window_s)
         for episode in [] if view is None else self._episodes.of(view):
             self._print(

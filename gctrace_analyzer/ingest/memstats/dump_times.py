@@ -81,16 +81,9 @@ def _monotonic_s(text: str) -> float | None:
     return match and float(match[1])
 
 
-def _of_day(text: str) -> float | None:
-    return _seconds(_OF_DAY.search(text))
-
-
-def _uptime_s(text: str) -> float | None:
-    return _seconds(_UPTIME.search(text))
-
-
-def _elapsed_s(text: str) -> float | None:
-    return _seconds(_ELAPSED.search(text))
+def _by(pattern: re.Pattern[str]) -> Callable[[str], float | None]:
+    """Returns what reads the seconds that a pattern matches."""
+    return lambda text: _seconds(pattern.search(text))
 
 
 def add(rows: Iterable[Row], text: str) -> None:
@@ -111,8 +104,8 @@ def add(rows: Iterable[Row], text: str) -> None:
         lines[begin - 1 : min(end, begin + _NEAR_LINES)]
         for begin, end in pairwise([*at, len(lines) + 1])
     ]
-    lengths = (_elapsed_s,) if len(dumps) >= _RISING else ()
-    for read in (_date_s, _monotonic_s, _uptime_s, _of_day, *lengths):
+    lengths = (_by(_ELAPSED),) if len(dumps) >= _RISING else ()
+    for read in (_date_s, _monotonic_s, _by(_UPTIME), _by(_OF_DAY), *lengths):
         for near in (above, below):
             if (since := _distances(near, read)) is not None:
                 for row, elapsed in zip(dumps, since, strict=True):

@@ -99,9 +99,7 @@ def layout_of(head: str) -> Layout | None:
     """Returns the layout of a text that begins like this; None if it is no known one."""
     if _ANSWER.match(head) or _SERIES.match(head) or _FAILED.match(head):
         return "series"
-    if _GCTRACE.search(head):
-        return None
-    return _layout_of_metrics(head)
+    return None if _GCTRACE.search(head) else _layout_of_metrics(head)
 
 
 def _layout_of_metrics(head: str) -> Layout | None:

@@ -64,15 +64,11 @@ def read(text: str, samples: Samples) -> list[Rejected]:
         match = _METRIC.search(text, max(end, at))
     batch.flush()
     rejected += batch.rejected
-    if not rejected and "}" not in _closers(text):
+    # Text that is whole ends with brackets and braces.
+    if not rejected and "}" not in text[len(text.rstrip("]} \n")) :]:
         line_no += text.count("\n", counted)
         rejected.append((line_no, json_values.CUT, text[-200:]))
     return rejected
-
-
-def _closers(text: str) -> str:
-    """Returns the brackets and braces that end a text."""
-    return text[len(text.rstrip("]} \n")) :]
 
 
 def _read_values(text: str, at: int, series: int, line_no: int, batch: _Batch) -> int:

@@ -222,12 +222,9 @@ def source(hit: dict[str, Any]) -> dict[str, object]:
         entry = {**hit, **next(inside, {})}
         if isinstance(fields := hit.get("fields"), dict):
             # Elasticsearch returns fields as lists of values, and Kibana asks for nothing else.
-            entry |= {name: each[0] for name, each in fields.items() if _is_list_of_one(each)}
+            lists = {name: value for name, value in fields.items() if isinstance(value, list)}
+            entry |= {name: value[0] for name, value in lists.items() if len(value) == 1}
     return entry
-
-
-def _is_list_of_one(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 1
 
 
 def _of(given: set[str], names: Iterable[str]) -> list[str]:

@@ -217,7 +217,7 @@ def _paths(mark: Mark, frame: pl.DataFrame, panel: Panel, x: Place, y: Place) ->
     elif mark.filled:
         bottom = placed.with_columns(low=pl.lit(float(HEIGHT)))
         yield Path(_area(bottom, "y", "low", mark), "fill", mark.look)
-    lines = _lines(placed, "y", mark)
+    lines = _joined(placed, _point("y", mark))
     alone = "" if len(lines) < 2 else "h2"  # a value between two gaps would not be seen
     d = "".join(f"M{line}{'' if set(line) & set('LH') else alone}" for line in lines)
     yield Path(d, "line", mark.look)
@@ -248,11 +248,6 @@ def _expression(name: str, place: Place, *, is_log: bool) -> pl.Expr:
         return (begin + slope * pl.col(name).log10()).alias(name)
     begin, slope = place(0.0), place(1.0) - place(0.0)
     return (begin + slope * pl.col(name)).alias(name)
-
-
-def _lines(placed: pl.DataFrame, column: str, mark: Mark) -> list[str]:
-    """Returns the points of each uninterrupted run, as the commands of a path."""
-    return _joined(placed, _point(column, mark))
 
 
 def _point(column: str, mark: Mark | None) -> pl.Expr:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.sides import Pair, Side, all_differences, sides_of
-from gctrace_analyzer.present.document import Sentence, Table
+from gctrace_analyzer.present.document import Sentence
 from gctrace_analyzer.present.html import interval_chart
 from gctrace_analyzer.present.html.chart import charts_of
 from gctrace_analyzer.present.html.embed import embedded
@@ -57,7 +57,7 @@ def _shown(pairs: Sequence[Pair]) -> dict[str, object]:
         return {
             "title": f"{pair.before.label} → {pair.after.label}",
             "statements": list(rows.circumstances(pair)),
-            "tables": [*filter(_has_rows, (*benchmarks.tables(pair), whole))],
+            "tables": [table for table in (*benchmarks.tables(pair), whole) if table.rows],
             "method": " ".join(methods),
         }
     broken = [one for one in all_differences(pairs) if one.kind == "incomparable"]
@@ -67,10 +67,6 @@ def _shown(pairs: Sequence[Pair]) -> dict[str, object]:
         "tables": changes.settings(pairs),
         "method": rows.method(pairs),
     }
-
-
-def _has_rows(table: Table) -> bool:
-    return bool(table.rows)
 
 
 def _page(sides: Sequence[Side], theme: Theme, **values: object) -> str:

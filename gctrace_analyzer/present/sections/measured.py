@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.advise.sides import sides_of
-from gctrace_analyzer.analysis.compare.rounds import CPU, RSS, WALL, Measurement, TrialRun
+from gctrace_analyzer.analysis.compare.rounds import CPU, RSS, WALL, Measurement
 from gctrace_analyzer.analysis.compare.sequential import SAME_SHARE
 from gctrace_analyzer.present.document import Block, Gap, Paragraphs
 from gctrace_analyzer.present.format import NONE, count, duration, mib, printable
@@ -182,17 +182,15 @@ def notes(measurement: Measurement) -> Iterator[str]:
             "instead. If the program does as much work as it can in this time, print how much it "
             "did and compare that (--metric-up NAME=REGEX)."
         )
-    stopped = [run for run in runs if _is_throttled(run)]
+    stopped = [
+        run for run in runs if (run.throttled_s or 0.0) > _THROTTLED_SHARE * (run.wall_s or 0.0)
+    ]
     if stopped:
         longest = max(stopped, key=lambda run: run.throttled_s or 0.0)
         yield (
             f"The CPU limit of the container stopped {len(stopped)} of {count(len(runs), 'run')}, "
             f"for up to {duration(longest.throttled_s)}: run times are those under this limit."
         )
-
-
-def _is_throttled(run: TrialRun) -> bool:
-    return (run.throttled_s or 0.0) > _THROTTLED_SHARE * (run.wall_s or 0.0)
 
 
 def method(pairs: Sequence[Pair], measurement: Measurement) -> str:

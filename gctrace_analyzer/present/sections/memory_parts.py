@@ -206,9 +206,7 @@ def _not_heap(row: Mapping[str, int | None]) -> Iterator[tuple[float, str]]:
 
 def _last(report: Report) -> Mapping[str, int | None] | None:
     dumps = report.analysis.tables["memstats"]
-    if len(report.analysis.memory) != 1:
-        return None
-    return dumps.row(-1, named=True)
+    return None if len(report.analysis.memory) != 1 else dumps.row(-1, named=True)
 
 
 def _total(row: Mapping[str, int | None]) -> float | None:

@@ -163,9 +163,7 @@ def _next_of_memory(report: Report) -> str:
         return f"{_OUTSIDE} {_COSTS}"
     needed = max(memory.needed_mib or 0.0 for memory in report.analysis.memory)
     is_profile = any(source.kind == "pprof" for source in report.analysis.log.sources)
-    if needed < LEAST_MIB or is_profile:
-        return _RECORD
-    return f"{_HOLDS} {_COSTS}"
+    return _RECORD if needed < LEAST_MIB or is_profile else f"{_HOLDS} {_COSTS}"
 
 
 def _of_ends(tables: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:

@@ -333,7 +333,7 @@ class TestCommand:
             ([STEADY, "x="], "NAME=LOG"),
             ([STEADY, DOUBLED, "--gogc", "1,2,3"], "one value, or 2"),
             ([STEADY, DOUBLED, "-o", "x.png"], "a file name ending in"),
-            ([STEADY, DOUBLED, "--fail-on", "p99>+3%"], "a figure of the summary: gc_cpu"),
+            ([STEADY, DOUBLED, "--fail-on", "p99>+3%"], "a figure of the summary: "),
             ([STEADY, DOUBLED, "--fail-on", "stw_p99_ms:bad"], "a verdict: better"),
         ],
     )

@@ -443,6 +443,33 @@ def test_standard_error_is_forwarded_without_gctrace() -> None:
     assert b"".join(passed) == kept + b"gc 12 is no record\nthe end"
 
 
+def test_what_is_written_into_a_record_is_forwarded_without_the_record() -> None:
+    """The runtime writes a record in parts, so a line of the program may come between them."""
+    lines = SAMPLE.read_bytes().splitlines(keepends=True)
+    record = next(line for line in lines if line.startswith(b"gc "))
+    for cut in (3, record.index(b"@"), len(record) - 5):
+        passed: list[bytes] = []
+        forward = StderrFilter(passed.append, records=False)
+        for data in (record[:cut], b"2026/11/28 served 10\n", record[cut:], record, b"end\n"):
+            forward(data)
+        forward.end()
+        assert b"".join(passed) == b"2026/11/28 served 10\nend\n"
+
+
+def test_a_time_without_cycles_is_counted_from_the_last_report(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    colors = Colors("never")
+    options = ViewOptions("lines", sys.stdout, colors, "run", 10, 60, False, None)
+    view: Any = create_view(options, live())
+    for clock[0] in (5.0, 10.0, 20.0, 30.0):
+        view.tick()
+    says = [line.split(";")[0] for line in capsys.readouterr().out.splitlines()]
+    assert says == ["no GC cycle for 10 s", "no GC cycle for 20 s", "no GC cycle for 30 s"]
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
