@@ -350,6 +350,19 @@ BEYOND = """all => all.filter(each => each.scrollWidth > each.clientWidth + 1)
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}}
 
 
+def test_on_a_phone_settings_with_a_limit_cut_off_no_column(
+    browser: Any, tmp_path: Path
+) -> None:
+    run = gca.read(SAMPLES / "leak-go1.26.log", container_limit="300MiB")
+    with opened(browser, saved(run, tmp_path), **PHONE) as (page, wrong):
+        settings = page.locator(".scroll", has_text="heap peak MiB").first
+        assert "GOMEMLIMIT=" in settings.inner_text()
+        longest = "advised GOGC=100 GOMEMLIMIT=123456MiB"
+        settings.locator("tbody th").first.evaluate(f"each => each.textContent = '{longest}'")
+        assert settings.evaluate("each => each.scrollWidth <= each.clientWidth")
+        assert wrong == []
+
+
 def test_on_a_phone_no_table_is_wider_than_the_screen(browser: Any, tmp_path: Path) -> None:
     run = gca.read(SAMPLES / "together-go1.22.log", SAMPLES / "restart-go1.26.log")
     with opened(browser, saved(run, tmp_path), **PHONE) as (page, wrong):
