@@ -101,7 +101,7 @@ EXAMPLES = {
     "GC020": Example(f"{_RULES}/gogc-off-idle.log", "frequency interval",
                      {"memory-limit": "100MiB"}, levels=(DEFAULT.periodic_s[1],)),
     "GC021": Example("samples/leak/service.log.gz", "live_heap live"),
-    "GC023": Example("tests/corpus/metrics/caddy/gogc100/run.log.gz", "timeline heap"),
+    "GC023": Example("tests/corpus/settings/gojq-change-gogc.log", "timeline heap"),
     "GC024": Example("samples/forced-go1.26.log", "timeline heap"),
     "GC025": Example(f"{_WILD}/blog-sysmon-2min-gc-forced-scvg.log", "frequency interval"),
     "GC026": Example(f"{_GC}/go1.26-retune/run.log", "goal gogc"),

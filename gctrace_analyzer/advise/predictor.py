@@ -10,8 +10,10 @@ from gctrace_analyzer.advise.objective import QUANTITY
 from gctrace_analyzer.advise.prediction.gain import Gain, gain, run_time
 from gctrace_analyzer.advise.prediction.model import SOMETIMES, Prediction, Setting
 from gctrace_analyzer.advise.prediction.outcome import Outcome, Predictor, blank
+from gctrace_analyzer.advise.prediction.path import bursts_mib
 from gctrace_analyzer.advise.prediction.widths import FACTORS, QUANTITIES, interval, terms_of
 from gctrace_analyzer.advise.refusal import FEW_CYCLES
+from gctrace_analyzer.analysis.cycles import with_held
 from gctrace_analyzer.analysis.settings.releases import may_limit
 from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.frozen import frozen
@@ -36,7 +38,7 @@ class Highest:
     """The largest live heap of a process in MiB, start-up and forced cycles included.
 
     Attributes:
-        marked: as marked.
+        marked: as marked without bursts, which are garbage in the next cycle.
         held: without what was allocated during marking, which a heap with less room holds as well.
     """
 
@@ -49,13 +51,11 @@ class Highest:
         known = complete(cycles, "heap_start_mib", "heap_end_mib", "heap_live_mib")
         if known.is_empty():
             return None
-        live = known["heap_live_mib"]
-        in_mark = known["heap_end_mib"] - known["heap_start_mib"]
-        most, held = live.max(), (live - in_mark).max()
-        assert isinstance(most, int | float)
-        assert isinstance(held, int | float)
+        marked = known["heap_live_mib"] - bursts_mib(known)
+        held = with_held(known)["heap_live_mib"]
+        most, least = (float(values.max() or 0) for values in (marked, held))  # type: ignore[arg-type]
         # Sizes are truncated to MiB; a difference of them is not.
-        return cls(most + 0.5, max(float(held), 0.0))
+        return cls(most + 0.5, max(least, 0.0))
 
 
 @frozen
@@ -276,14 +276,17 @@ def _keep_possible(row: Row, baseline: Baseline, setting: Setting, center: Predi
         peak = baseline.heaviest.predict(setting).heap_peak
         times = max(peak / max(row["heap_peak_mib"], 1e-9), 1.0)
         row |= {name: times * row[name] for name in _PEAKS}
+    # A burst need not happen again.
+    burst = baseline.load.heap_end_max - baseline.load.calm_end_max
+    row["heap_peak_mib_low"] *= 1 - min(burst / row["heap_peak_mib"], 1.0)
     other_ballast = setting.ballast - baseline.now.ballast
     live = baseline.highest.marked + other_ballast
     held = baseline.highest.held + other_ballast
     row |= {name: max(row[name], held) for name in _PEAKS}
     if center.gap >= baseline.load.gap_mib:
         if not setting.limit:
-            # With more room, no peak is lower than the one that was measured.
-            live = max(live, baseline.measured.heap_end_max + other_ballast)
+            # With more room, no peak is lower than the one that was measured, except for bursts.
+            live = max(live, baseline.measured.calm_end_max + other_ballast)
         for name in ("heap_peak_mib", "heap_peak_mib_high"):
             row[name] = max(row[name], live)
     peak = row["heap_peak_mib"]

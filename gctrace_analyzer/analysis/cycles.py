@@ -26,6 +26,7 @@ from gctrace_analyzer.ingest.rows import (
     follows,
     not_null,
     precedes,
+    with_replaced,
     within_process,
     without,
 )
@@ -227,6 +228,18 @@ def true_live_mib() -> pl.Expr:
     which lowers the mean by half a MiB.
     """
     return pl.col("heap_live_mib") + 0.5 - _WHILE_MARKING
+
+
+def with_held(cycles: pl.DataFrame) -> pl.DataFrame:
+    """Returns cycles whose live heap is without what was allocated during marking.
+
+    That much is certain to have been reachable: what is allocated during marking is always kept,
+    and may be garbage in the next cycle. Where it is unknown, the live heap is as marked.
+    """
+    if "heap_end_mib" not in cycles.columns:
+        return cycles
+    grown = (cycles["heap_end_mib"] - cycles["heap_start_mib"]).clip(0).fill_null(0)
+    return with_replaced(cycles, (cycles["heap_live_mib"] - grown).clip(0))
 
 
 def since_before(cycles: pl.DataFrame) -> pl.DataFrame:

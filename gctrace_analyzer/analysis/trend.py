@@ -9,6 +9,7 @@ from typing import Literal
 
 import polars as pl
 
+from gctrace_analyzer.analysis.cycles import with_held
 from gctrace_analyzer.analysis.thresholds import DEFAULT, Thresholds
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.rows import complete, grouped, median, not_null, since, where
@@ -133,7 +134,7 @@ FIND_GROWTH = f"Find out why the live heap grows: {COMPARE_HEAPS}"
 
 @frozen
 class LiveGrowth:
-    """Growth of the marked live heap in MiB per hour, with its 95 % interval and time range."""
+    """Growth of the live heap (`with_held`) in MiB/h, with its 95 % interval and time range."""
 
     mib_per_h: float
     low: float
@@ -210,7 +211,8 @@ def live_growth(cycles: pl.DataFrame) -> LiveGrowth | None:
     Args:
         cycles: the cycles of one process, in order, with `end_s`.
     """
-    timed = complete(cycles[["start_s", "end_s", "heap_live_mib"]], "start_s", "heap_live_mib")
+    needed = with_held(cycles)[["start_s", "end_s", "heap_live_mib"]]
+    timed = complete(needed, "start_s", "heap_live_mib")
     growth, live = _growth_of(timed), timed["heap_live_mib"]
     if growth is None:
         return None
@@ -330,6 +332,7 @@ def changes_at(cycles: pl.DataFrame, start_s: float, thresholds: Thresholds) -> 
         thresholds: how many cycles are enough.
     """
     begin, end = start_s - _SIDE_S, start_s + _SIDE_S
+    cycles = with_held(cycles)
     before = cycles.filter(pl.col("start_s").is_between(begin, start_s, closed="left"))
     after = cycles.filter(pl.col("start_s").is_between(start_s, end)).head(_SIDE_CYCLES)
     before = before.tail(_SIDE_CYCLES)

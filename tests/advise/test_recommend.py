@@ -440,12 +440,12 @@ def test_a_limit_that_the_container_has_no_room_for_is_raised_together_with_it(
     report = gca.read(
         SAMPLES / "refill" / "service.log.gz", container_limit=f"{room_mib}MiB"
     ).report()
-    raising = "raise the container's memory limit to at least 243 MiB and GOMEMLIMIT to at least 218 MiB"
+    raising = "raise the container's memory limit to at least 236 MiB and GOMEMLIMIT to at least 212 MiB"
     (why,) = report.advice.recommendations.filter("now")["why"]
     assert why.endswith(f": {raising}, or reduce the live heap")
     assert report.verdict is not None
     assert report.verdict.action.startswith(
-        f"R{raising[1:]} (1.5 × 145 MiB: 1.25 × the largest "
+        f"R{raising[1:]} (1.5 × 141 MiB: 1.25 × the largest "
     )
 
 

@@ -262,10 +262,10 @@ def test_the_largest_live_heap_of_an_advice_is_that_of_the_figures_or_says_of_wh
     verdict = run.report().verdict
     assert run.summary().live_heap_max_mib == 32
     assert verdict is not None
-    assert verdict.action.startswith("Try GOGC=100 GOMEMLIMIT=83MiB")
+    assert verdict.action.startswith("Try GOGC=100 GOMEMLIMIT=80MiB")
     tight = gca.read(CORPUS / "gctrace" / "go1.26-thrash" / "run.log").report().verdict
     assert tight is not None
-    assert "(1.5 × 185 MiB: 1.25 × the largest live heap, 134 MiB, + 18 MiB of" in tight.action
+    assert "(1.5 × 164 MiB: 1.25 × the largest live heap, 117 MiB, + 18 MiB of" in tight.action
 
 
 def test_a_short_time_of_metrics_is_no_short_log() -> None:
@@ -387,8 +387,8 @@ def test_a_limit_that_fits_the_container_comes_before_a_larger_container() -> No
     run = gca.read(SAMPLES / "thrash-go1.19.log", container_limit="256MiB")
     assert (found := run.report().verdict)
     assert found.action.startswith(
-        "Raise GOMEMLIMIT to 230 MiB, the most that fits the container, or better to 267 MiB in a "
-        "container of 297 MiB"
+        "Raise GOMEMLIMIT to 230 MiB, the most that fits the container, or better to 249 MiB in a "
+        "container of 277 MiB"
     )
 
 

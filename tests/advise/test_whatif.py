@@ -11,6 +11,7 @@ import pytest
 
 import gctrace_analyzer as gca
 from tests.conftest import CORPUS, SAMPLES
+from tests.helpers.corpus import run_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,6 +54,21 @@ def test_a_limit_below_the_largest_live_heap_always_carries_a_warning() -> None:
     rows = run.whatif(gogc="off", memory_limit=[largest - 20, largest, largest + 5])
     assert "no" not in rows["thrash"].to_list()
     assert rows["warnings"].str.contains("(?:below|above) the largest live heap").all()
+
+
+def test_a_burst_during_one_marking_is_no_live_heap(tmp_path: Path) -> None:
+    """What it allocates is garbage in the next cycle, and another GOGC makes it no larger."""
+    sizes = {700: (9, 105, 99, 10), 701: (192, 199, 11, 200), 702: (20, 21, 5, 22)}
+    names = ("start", "end", "live", "goal")
+    values = {
+        name: lambda n, at=at: sizes.get(n, (9, 10, 5, 10))[at] for at, name in enumerate(names)
+    }
+    run = run_of(tmp_path, 1000, 0.004, mark=1, assist=1, background=0.1, **values)
+    present, more = run.whatif(gogc=[100, 200], memory_limit="off").rows(named=True)
+    assert present["heap_peak_mib"] == pytest.approx(199, abs=1)
+    assert more["heap_peak_mib"] < present["heap_peak_mib"] + 60
+    assert more["heap_peak_mib_low"] < 60
+    assert (run.advice.baseline.live_max_mib or 0) < 15
 
 
 def test_thrash_share_is_a_share_of_the_time() -> None:

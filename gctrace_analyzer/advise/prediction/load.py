@@ -20,6 +20,7 @@ from gctrace_analyzer.advise.prediction.path import (
     Path,
     at_least,
     at_most,
+    calm_end_max_mib,
     mean_of,
     or_zero,
     path_of,
@@ -96,6 +97,7 @@ class Load:
         room_used: the median share of the room from trigger to goal that is allocated during
             marking.
         effective_gogc: the median of the effective GOGC.
+        calm_end_max: the largest heap without bursts of allocation during single markings.
         roots: stacks and globals, including what is too small to be printed.
         new_pacer: whether Go 1.18 or later wrote the log: its lines include stacks and globals.
         path: the live heap and the allocation, cycle by cycle.
@@ -122,7 +124,6 @@ class Load:
     roots: float
     marked_live: float
     marked_live_p50: float
-    marked_live_max: float
     goal: float
     goal_p50: float
     in_mark: float
@@ -138,6 +139,7 @@ class Load:
     room_used: float
     effective_gogc: float
     heap_end_max: float
+    calm_end_max: float
     forced_share: float
     new_pacer: bool
     path: Path = field(repr=False)
@@ -350,8 +352,6 @@ def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
     procs = int(steady["procs"][-1] or 1)
     cpus = min(cpus or float(procs), float(procs))
     live_first, live_last = _drift(live + 0.5 - in_mark)
-    assist_ms, background_ms, idle_ms = map(mean_of, (assist, background, idle))
-    stw_ms = mean("stw_sweep_term_ms") + mean("stw_mark_term_ms")
     return Load(
         cycles=len(steady),
         procs=procs,
@@ -363,17 +363,16 @@ def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
         alloc_off=off_mib / off_s if off_s > 0 else 0.0,
         alloc_in=float(in_mark.sum()) / max(float(mark_ms.sum()), 1e-6) * 1000,
         mark_ms=max(mean_of(mark_ms), 1e-3),
-        assist_ms=assist_ms,
-        background_ms=background_ms,
-        idle_ms=idle_ms,
-        stw_ms=stw_ms,
+        assist_ms=mean_of(assist),
+        background_ms=mean_of(background),
+        idle_ms=mean_of(idle),
+        stw_ms=mean("stw_sweep_term_ms") + mean("stw_mark_term_ms"),
         stw_cpu_ms=mean("stw_sweep_term_cpu_ms") + mean("stw_mark_term_cpu_ms"),
         late_pauses=LatePauses.of(steady),
         stacks=stacks,
         roots=stacks + mean("globals_mib"),
         marked_live=mean_of(live) + 0.5,
         marked_live_p50=median(live) + 0.5,
-        marked_live_max=float(live.max() or 0) + 0.5,  # type: ignore[arg-type]
         goal=mean_of(goal) + 0.5,
         goal_p50=median(goal) + 0.5,
         in_mark=mean_in_mark,
@@ -391,6 +390,7 @@ def load_of(cycles: pl.DataFrame, cpus: float | None = None) -> Load | None:
         room_used=_room_used(start, end, goal),
         effective_gogc=median(steady["gogc"]),
         heap_end_max=float(end.max() or 0) + 0.5,  # type: ignore[arg-type]
+        calm_end_max=calm_end_max_mib(steady) + 0.5,
         forced_share=mean_of(timed["forced"]),
         new_pacer=new_pacer,
         path=path_of(steady),

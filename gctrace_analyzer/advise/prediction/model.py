@@ -318,7 +318,7 @@ class Model:
             gc_cpu_cores=cores,
             assist_share_of_gc_cpu=assist / max(spent, 1e-9),
             stw_share=min(rate * load.stw_ms / 1000, 1.0),
-            heap_peak=self._peak(other, replayed, gap),
+            heap_peak=self._peak(other, replayed, gap) + load.heap_end_max - load.calm_end_max,
             effective_gogc=gogc,
             thrash=thrash,
             thrash_share=replayed.no_room_time if other.limit else 0.0,
@@ -420,7 +420,7 @@ class Model:
         same = (self.own.by_limit >= 0.5) == (replayed.by_limit >= 0.5)
         far = c.peak_anchor if same else 0.0
         anchor = far + (1 - far) * near
-        peak: float = replayed.peak * (load.heap_end_max / self.own.peak) ** anchor
+        peak: float = replayed.peak * (load.calm_end_max / self.own.peak) ** anchor
         if other.limit and replayed.by_limit >= 0.5:
             if replayed.no_room >= SOMETIMES:
                 return max(peak, 1.25 * replayed.goal)

@@ -15,7 +15,7 @@ import polars as pl
 from gctrace_analyzer import core
 from gctrace_analyzer.advise.prediction import pacer
 from gctrace_analyzer.analysis.settings.goal_ranges import HEAP_MINIMUM_MIB
-from gctrace_analyzer.ingest.rows import largest
+from gctrace_analyzer.ingest.rows import largest, median
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ class Path:
     Attributes:
         make: returns `at` (MiB allocated from the first cycle's start to each cycle's start),
             `live` (the true live heap there: without what was allocated during marking) and
-            `in_mark` (MiB allocated during that cycle's marking).
+            `in_mark` (MiB allocated during that cycle's marking, without bursts).
         length_mib: MiB allocated from the first cycle's start to the last one's.
         mean_live: mean of `live`.
         mean_in_mark: mean of `in_mark`.
@@ -150,15 +150,39 @@ def path_of(steady: pl.DataFrame) -> Path:
     return Path.of(partial(_columns, steady[[*_SIZES, "gc_num"]]))
 
 
-_SIZES = ("heap_start_mib", "heap_end_mib", "heap_live_mib")
+_SIZES = ("heap_start_mib", "heap_end_mib", "heap_live_mib", "heap_goal_mib")
+
+BURST_TIMES = 2.0
+"""How many times as much as usual a marking allocates in a burst, which also passes the goal. No
+setting makes a burst of another marking larger or smaller."""
+
+
+def bursts_mib(steady: pl.DataFrame) -> pl.Series:
+    """Returns what each cycle allocated during marking beyond the goal and all that is usual."""
+    start, end, _, goal = (steady[name] for name in _SIZES)
+    grown = end - start
+    usual = BURST_TIMES * max(median(grown), 1.0)
+    return or_zero(at_least(grown - at_least(goal - start, usual), 0))
+
+
+def calm_end_max_mib(steady: pl.DataFrame) -> float:
+    """Returns the largest heap without bursts, in their markings and in the goals after them.
+
+    What a burst allocates is marked, so that the goal after it is that of a larger live heap.
+    """
+    burst = bursts_mib(steady)
+    times = steady["heap_goal_mib"] / at_least(steady["heap_live_mib"].shift(1), 1)
+    calm = steady["heap_end_mib"] - burst - (burst.shift(1) * times).fill_null(0)
+    return float(calm.max() or 0)  # type: ignore[arg-type]  # a numeric column
 
 
 def _columns(steady: pl.DataFrame) -> pl.DataFrame:
-    start, end, live = (steady[name] for name in _SIZES)
+    start, end, live, _ = (steady[name] for name in _SIZES)
     grown = at_least((end - start).cast(pl.Float64), 0)
     true_live = at_least(live + HALF - grown, LEAST_LIVE_MIB)
     at = _at(start, true_live, steady["gc_num"])
-    return pl.DataFrame({"at": at, "live": true_live, "in_mark": grown})
+    in_mark = grown - bursts_mib(steady)
+    return pl.DataFrame({"at": at, "live": true_live, "in_mark": in_mark})
 
 
 def _at(start: pl.Series, true_live: pl.Series, numbers: pl.Series) -> pl.Series:

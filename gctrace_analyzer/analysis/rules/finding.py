@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import polars as pl
 
 from gctrace_analyzer import schema
+from gctrace_analyzer.analysis.cycles import with_held
 from gctrace_analyzer.analysis.settings.setters import limit_sets_most_goals
 from gctrace_analyzer.analysis.timeline.levels import moved
 from gctrace_analyzer.frozen import frozen
@@ -138,7 +139,7 @@ class ProcessFacts:
     @cached_property
     def timed_live_heaps(self) -> pl.DataFrame:
         """The live heap of the cycles with a time, and their lines."""
-        needed = self.cycles[["start_s", "heap_live_mib", "source", "line_no"]]
+        needed = with_held(self.cycles)[["start_s", "heap_live_mib", "source", "line_no"]]
         return complete(needed, "start_s", "heap_live_mib")
 
     @cached_property
@@ -154,7 +155,7 @@ class ProcessFacts:
     @cached_property
     def grew_into_limit(self) -> bool:
         """True if the live heap grew until it no longer fitted under the limit."""
-        t, live = self.thresholds, self.warmed_up["heap_live_mib"].drop_nulls()
+        t, live = self.thresholds, with_held(self.warmed_up)["heap_live_mib"].drop_nulls()
         if self.thrashing.is_empty() or self.growth is None or len(live) < 2 * t.min_cycles:
             return False
         smooth = live.cast(pl.Float64).rolling_median(t.min_cycles, min_samples=1)

@@ -43,9 +43,10 @@ _SETTLED = "Watch whether it goes on growing; this looks like a cache that has f
     meaning="The live heap grows, and with it memory use and the cost of each cycle; it may be "
     "a leak.",
     condition="Without the first quarter of the log, the lower 95 % bound of the live heap's "
-    "robust slope (Theil–Sen) is above 0, and the growth over the rest is at least "
-    "{t.growth_min_share:.0%} of the median and {t.growth_min_mib:g} MiB. Only a note if the "
-    "growth is slower at the end (under {t.growth_steady:.0%} of the mean in the last third), or "
+    "robust slope (Theil–Sen) is above 0, without what was allocated during marking, and the "
+    "growth over the rest is at least {t.growth_min_share:.0%} of the median and "
+    "{t.growth_min_mib:g} MiB. Only a note if the growth is slower at the end (under "
+    "{t.growth_steady:.0%} of the mean in the last third), or "
     "if the log covers less than {t.growth_min_span_s:.0f} s or the upper bound of the slope is "
     "over {t.growth_regular_times:g} times the lower one, and the growth did not lead to "
     "thrashing or to {t.min_cycles} last goals under a memory limit with an effective GOGC under "
@@ -154,9 +155,10 @@ _SPIKE_POINTS = 2000
     "GC023",
     "live-heap-spike",
     meaning="The live heap was far larger for a short time, and so was the next heap goal.",
-    condition="In some cycles the live heap is over {t.spike_times:g} times the median of the "
-    "surrounding cycles (half of the log), and over {t.growth_min_mib:g} MiB above that "
-    "median. Neither the first nor the last cycle is one of them; the last live heap is under "
+    condition="In some cycles the live heap, without what was allocated during marking, is over "
+    "{t.spike_times:g} times the median of the surrounding cycles (half of the log), and over "
+    "{t.growth_min_mib:g} MiB above that median. Neither the first nor the "
+    "last cycle is one of them; the last live heap is under "
     "{t.spike_back_times:g} times the median of the whole log, and the live heap has not moved "
     "to another level (GC022). Needs at least {t.short_log_cycles} cycles.",
     advice="Find out what was in memory at that time. If it must be there, set a memory limit: it "

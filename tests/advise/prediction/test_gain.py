@@ -37,5 +37,5 @@ def test_an_unknown_non_heap_memory_makes_a_gain_under_a_limit_less_certain() ->
             name, 0.2, found.row[name], baseline.load, found.center, found.others
         ).deviation
 
-    tight = baseline.load.marked_live_max + 40
+    tight = (baseline.live_max_mib or 0.0) + 40
     assert deviation(Setting(None, tight)) > 1.2 * deviation(Setting(200.0))

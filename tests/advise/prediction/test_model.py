@@ -293,7 +293,8 @@ def test_other_constants_are_tried_on_the_same_load(constants: Constants) -> Non
 
 def test_the_peak_keeps_what_it_exceeded_the_replay_by() -> None:
     usual = load_of()
-    spike = replace(usual, heap_end_max=2 * usual.heap_end_max)
+    most = 2 * usual.heap_end_max
+    spike = replace(usual, heap_end_max=most, calm_end_max=most)
     plain, high = (Model(load, NOW) for load in (usual, spike))
     assert high.predict(NOW).heap_peak == pytest.approx(2 * plain.predict(NOW).heap_peak)
     far = Setting(800.0)

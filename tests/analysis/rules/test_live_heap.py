@@ -33,6 +33,18 @@ def test_growth_over_more_than_a_minute_is_a_warning() -> None:
     assert "MiB/h (95 % CI" in finding.evidence
 
 
+def test_what_is_allocated_during_marking_is_no_growth() -> None:
+    """All of it is kept until the next cycle, so that the marked live heap grows with it."""
+
+    def end(n: int) -> int:
+        return 80 + 2 * n
+
+    text = log_of(60, every=5, start=75, end=end, live=lambda n: end(n) - 24, goal=end)
+    assert not matches(live_heap.live_heap_growth, facts_of(text))
+    kept = log_of(60, every=5, start=lambda n: end(n) - 5, end=end, live=end, goal=end)
+    assert matches(live_heap.live_heap_growth, facts_of(kept))
+
+
 def test_goroutine_stacks_that_grow_too_are_named() -> None:
     """A goroutine that never ends keeps its stack, and what that refers to."""
     text = log_of(60, every=5, **growing(1))

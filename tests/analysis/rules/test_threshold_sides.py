@@ -96,7 +96,9 @@ LOGS: dict[str, Callable[[], str]] = {
     ),
     "GOGC 100": lambda: log_of(60),
     "step": lambda: log_of(60, live=numbered(30, 100, 200), goal=400),
-    "spike": lambda: log_of(60, live=lambda n: 300 if n in (30, 31) else 100, goal=600),
+    "spike": lambda: log_of(
+        60, live=lambda n: 300 if n in (30, 31) else 100, goal=600, start=180
+    ),
     "survives": lambda: log_of(60, live=100, start=102, end=105, goal=200),
     "ballast": lambda: log_of(60, live=ballasted, goal=lambda n: 2 * ballasted(n - 1)),
     "roots": lambda: log_of(60, live=100, goal=200).replace(
