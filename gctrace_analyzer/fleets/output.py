@@ -257,18 +257,6 @@ def _folder(where: str, storage_options: Mapping[str, Any] | None) -> _Local | _
     return _Remote(where, storage_options or {}) if is_url(where) else _Local(where)
 
 
-class FleetRows(pl.LazyFrame):
-    """Rows of a fleet, and queries on them; prints how to obtain the rows, not the query."""
-
-    def __repr__(self) -> str:
-        return (
-            "Rows of a fleet, one for each process: .collect() reads them (a Polars LazyFrame), "
-            "gctrace_analyzer.fleet_answers(rows) ranks its services and problems"
-        )
-
-    __str__ = _repr_html_ = __repr__
-
-
 def _scan(folder: _Local | _Remote, parts: Iterable[Part]) -> pl.LazyFrame:
     empty = pl.LazyFrame(schema=schema.polars_schema("fleet"))
     kinds = (_ROWS, _ERRORS, _RETRIED, _COMPUTED)
@@ -283,10 +271,9 @@ def _scan(folder: _Local | _Remote, parts: Iterable[Part]) -> pl.LazyFrame:
         )
         for is_kind in (_COMPUTED.__ne__, _COMPUTED.__eq__)
     )
-    if any(kind == _COMPUTED for kind, _ in several):
-        read = pl.concat([read, computed.join(read, on="file", how="anti")])
-    read.__class__ = FleetRows
-    return read
+    if not any(kind == _COMPUTED for kind, _ in several):
+        return read
+    return pl.concat([read, computed.join(read, on="file", how="anti")])
 
 
 class _Local:

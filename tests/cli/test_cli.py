@@ -697,7 +697,7 @@ def test_explain_knows_findings_by_id_and_by_name(capsys: pytest.CaptureFixture[
         ("samples/thrash-go1.19.log:106", "Mark assists were 41.5 % of its GC CPU"),
         ("samples/steady-go1.26.log:77", "Nothing unusual in this cycle."),
         # The line names a container, of which those around it say how it ended.
-        ("samples/describe-pod.txt:7", "The program orders was killed"),
+        ("samples/describe-pod.txt:7", "The container orders was killed"),
         ("samples/oom-journal.jsonl:22", "The program leakd was killed"),
         # The limit is on another line.
         (

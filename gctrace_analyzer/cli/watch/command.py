@@ -163,7 +163,7 @@ def _validate(args: argparse.Namespace) -> None:
         args.input = "-"
     if bool(args.input) == bool(args.program):
         command_parser().error(
-            "no FILE given: a log, - for standard input, or a program after --"
+            "give one of: the FILE of a log, - for standard input, a program after --"
         )
     if args.log and not args.program:
         command_parser().error("--log is for a program after --; for a pipe, use tee")

@@ -473,8 +473,8 @@ def test_a_time_without_cycles_is_counted_from_the_last_report(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "no FILE given: a log"),
-        (["a.log", "--", "ls"], "no FILE given: a log"),
+        ([], "give one of: the FILE of a log"),
+        (["a.log", "--", "ls"], "give one of: the FILE of a log"),
         (["--every", "0s", "-"], "above 0"),
         (["--log", "x", "a.log"], "--log is for a program after --"),
         (["no-folder/a.log"], "existing folder"),
