@@ -15,6 +15,8 @@ from gctrace_analyzer.units import between_text, digits, percent
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import polars as pl
+
     from gctrace_analyzer.analysis.summary import Summary
 
 NONE = "–"
@@ -118,7 +120,7 @@ _NEAR = 1.5
 
 
 def interval(
-    summary: Summary, usual_ms: float | None = None, gaps_s: Sequence[float] = ()
+    summary: Summary, usual_ms: float | None = None, gaps_ms: pl.Series | None = None
 ) -> str:
     """Returns the usual time from one cycle to the next, if known: `every 33 ms (median)`.
 
@@ -126,7 +128,7 @@ def interval(
         summary: the figures of the cycles.
         usual_ms: the time from one cycle to the next that half of the time is in, or longer ones.
             In bursts these are the gaps between them.
-        gaps_s: all times from one cycle to the next.
+        gaps_ms: all times from one cycle to the next.
     """
     apart_ms = summary.gc_interval_p50_ms
     if apart_ms is None or summary.is_mostly_missing or summary.cycles < _FEWEST:
@@ -135,13 +137,11 @@ def interval(
     apart = "under 1 ms" if apart_ms < 1 else milliseconds(apart_ms)
     if summary.is_in_bursts and usual_ms is not None:
         return f"bursts: every {apart}; gaps: {milliseconds(usual_ms)}"
-    if (
-        apart_ms
-        and gaps_s
-        and not any(1 / _NEAR <= 1000 * gap / apart_ms <= _NEAR for gap in gaps_s)
-    ):
-        # The mean of two that are far apart.
-        return f"every {' to '.join(milliseconds(1000 * end(gaps_s)) for end in (min, max))}"
+    if apart_ms and gaps_ms is not None and gaps_ms.count():
+        low, high = (milliseconds(end) for end in (gaps_ms.min(), gaps_ms.max()))  # type: ignore[arg-type]
+        if not gaps_ms.is_between(apart_ms / _NEAR, apart_ms * _NEAR).any():
+            # The mean of two that are far apart.
+            return f"every {low} to {high}"
     bursts = ", in bursts" if summary.is_in_bursts else ""
     if apart_ms < 1:
         return f"less than 1 ms apart (median){bursts}"

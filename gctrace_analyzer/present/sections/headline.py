@@ -149,8 +149,8 @@ def state(report: Report) -> list[KeyFigure]:
         figures.append(_with_level(report, "Pauses", *pauses, "pauses"))
     if s.gc_per_s is not None:
         forced = f"{s.forced_cycles:,} of {s.cycles:,} forced" if s.forced_cycles else ""
-        gaps_s = report.analysis.enriched["interval_s"].drop_nulls().to_list()
-        often = interval(s, usual_interval_ms(report.analysis.enriched), gaps_s)
+        gaps_ms = 1000 * report.analysis.enriched["interval_s"]
+        often = interval(s, usual_interval_ms(report.analysis.enriched), gaps_ms)
         note = "; ".join(filter(None, (often, forced)))
         figures.append(_with_level(report, "Frequency", rate(s.gc_per_s), note, "frequency"))
     if s.assist_share_of_gc_cpu is not None:
