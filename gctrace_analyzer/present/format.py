@@ -70,15 +70,22 @@ def gc_cpu(s: Summary) -> str:
     return between_text(*map(share, s.gc_cpu_range))
 
 
-def assists(s: Summary) -> str:
-    """Formats the share of GC CPU that mark assists took; a range if GC CPU is one."""
-    of_gc, gc_cpu = s.assist_share_of_gc_cpu, s.gc_cpu_share
+def assists(s: Summary) -> tuple[str, str]:
+    """Formats the shares of GC CPU and of all CPU that mark assists took, or their ranges.
+
+    Which part of a pause is GC CPU does not change what assists took of all CPU. How much time the
+    cycles had does not change what they took of the GC CPU of the same cycles.
+    """
+    of_gc, of_all, gc_cpu = s.assist_share_of_gc_cpu, s.assist_share_of_cpu, s.gc_cpu_share
     if s.gc_cpu_range is None or not of_gc or not gc_cpu:
-        return share(of_gc)
-    least, most = (
-        min(of_gc * gc_cpu / end, 1.0) if end else 1.0 for end in s.gc_cpu_range[::-1]
-    )
-    return between_text(percent(least), percent(most))
+        return share(of_gc), share(of_all)
+    low, high = s.gc_cpu_range
+    # The middle of both parts is counted, so that as much is missing below as above.
+    least = max(2 * gc_cpu - high, low)
+    ends = [min(of_gc * gc_cpu / end, 1.0) if end else 1.0 for end in (high, least)]
+    of_gc_text = between_text(*map(share if ends[0] == ends[1] else percent, ends))
+    in_more_time = (of_all or 0.0) * (low / least if least else 1.0)
+    return of_gc_text, between_text(share(in_more_time), share(of_all))
 
 
 def gc_cpu_with_idle(s: Summary) -> str:

@@ -68,6 +68,13 @@ def test_long_pauses_do_not_hide_a_longer_one_of_the_start_up() -> None:
     )
 
 
+def test_cycles_of_the_start_up_alone_are_no_reason_to_allocate_less() -> None:
+    """No cycle is later than the half second that predictions leave out as well."""
+    early, late = (log_of(5, mark=60, background=50, every=each) for each in (0.09, 0.18))
+    assert of(early).sentence.startswith("The log is too short to judge: GC takes")
+    assert of(late).sentence.startswith("GC takes")
+
+
 def test_a_short_log_says_so() -> None:
     found = of(log_of(10))
     assert found.level == "info"

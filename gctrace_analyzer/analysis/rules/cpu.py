@@ -19,7 +19,7 @@ from gctrace_analyzer.analysis.rules.finding import (
 )
 from gctrace_analyzer.analysis.rules.registry import rule
 from gctrace_analyzer.analysis.timeline.thrashing import low_gogc
-from gctrace_analyzer.ingest.rows import column_of, median, where
+from gctrace_analyzer.ingest.rows import column_of, median, not_null, where
 from gctrace_analyzer.units import cores_text, cpus_text, duration_text, size_text
 
 
@@ -29,9 +29,9 @@ from gctrace_analyzer.units import cores_text, cpus_text, duration_text, size_te
     meaning="Garbage collection takes CPU time that the program could use.",
     condition="GC CPU time (pauses, mark assists and background marking, without idle marking) "
     "is over {t.gc_cpu_warn:.0%} of CPUs × time; bad over {t.gc_cpu_bad:.0%}. Needs at least "
-    "{t.min_cycles} cycles and {t.min_span_s:g} s. If pauses take over {t.stopped_gc_share:.0%} of "
-    "it, long pauses (GC009, GC010) are the cause. If GOGC is unknown and a cycle allocates "
-    "less than {t.metrics_thrash_room_unknown:.0%} of the heap goal in metrics, a low GOGC or a "
+    "{t.min_cycles} cycles and {t.min_span_s:g} s, and one after {t.warm_up_s:g} s. If pauses take "
+    "over {t.stopped_gc_share:.0%} of it, long pauses (GC009, GC010) are the cause. If GOGC is "
+    "unknown and a cycle allocates less than {t.metrics_thrash_room_unknown:.0%} of the heap goal in metrics, a low GOGC or a "
     "limit is.",
     advice=f"Use a recommended setting, or {ALLOCATE_LESS}.",
     needs="CPU times of at least {t.min_cycles} cycles over {t.min_span_s:g} s",
@@ -74,7 +74,11 @@ def stopped_gc_share(facts: ProcessFacts) -> float | None:
 def is_start_up(facts: ProcessFacts) -> bool:
     """Returns True if the log covers only a start-up, which is busy whatever the settings."""
     t, summary = facts.thresholds, facts.summary
-    return summary.cycles < t.min_cycles or (summary.span_s or 0) < t.min_span_s
+    if summary.cycles < t.min_cycles or (summary.span_s or 0) < t.min_span_s:
+        return True
+    # What predictions leave out is no evidence either: the program has not done its work yet.
+    starts_s = not_null(facts.cycles["start_s"])
+    return facts.cycle_pauses is None and len(starts_s) > 0 and maximum(starts_s) < t.warm_up_s
 
 
 def _cores_text(facts: ProcessFacts) -> str:

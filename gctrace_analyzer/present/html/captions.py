@@ -66,7 +66,7 @@ def _statements(report: Report) -> Iterator[tuple[str, str]]:
         more = f", {idle} with idle marking" if idle else ""
         yield "timeline-gc_cpu", f"{gc_cpu(s)} of all CPU over the run{more}."
     if s.assist_share_of_gc_cpu is not None:
-        yield "timeline-assist", f"{assists(s)} of GC CPU over the run."
+        yield "timeline-assist", f"{assists(s)[0]} of GC CPU over the run."
         yield (
             "assist-against",
             "One point per cycle: assists that rise with the allocation rate mean that marking "

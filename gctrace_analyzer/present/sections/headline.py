@@ -154,10 +154,10 @@ def state(report: Report) -> list[KeyFigure]:
         note = "; ".join(filter(None, (often, forced)))
         figures.append(_with_level(report, "Frequency", rate(s.gc_per_s), note, "frequency"))
     if s.assist_share_of_gc_cpu is not None:
-        value = assists(s)
+        value, of_all = assists(s)
         note = "of GC CPU"
         if s.assist_share_of_cpu is not None and not s.is_of_single_cycles:
-            note += f"; {share(s.assist_share_of_cpu)} of all CPU"
+            note += f"; {of_all} of all CPU"
         note = "not measurable" if coarse.get("gc_cpu") else note
         figures.append(_with_level(report, "Mark assist", value, note, "assist"))
     if s.live_heap_p50_mib is not None:
