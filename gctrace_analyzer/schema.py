@@ -735,7 +735,7 @@ COMPARISON = (
     Column("before_runs", "Int64", "", "runs before", _COMPARED),
     Column("after_runs", "Int64", "", "runs after", _COMPARED),
     Column("by_load", "Float64", "its own", "the change that the different load alone would cause; null: same load, or no estimate", _COMPARED),
-    *_with_ends("expected", "its own", "value predicted for the new settings from the runs before; null: no prediction", "whatif()", "lower end of its 80 % interval"),
+    *_with_ends("expected", "its own", "value predicted for the new settings from the earlier runs; null: no prediction", "whatif()", "lower end of its 80 % interval"),
     *_with_ends("measured", "its own", "value after without the first 0.5 s, to compare with the prediction; null: no prediction", _COMPARED, "lower end of its 95 % interval"),
     Column("held", "Boolean", "", "whether what was measured is in the predicted interval; null: its own interval is wider, or there is none", _COMPARED),
 )  # fmt: skip

@@ -87,8 +87,8 @@ def _several(deaths: Sequence[PostMortem], cause: str, first: str) -> str:
     if not any(chosen):
         return said
     return (
-        f"{said} Whether {'these' if all(chosen) else 'all of these'} were killed or children of "
-        'them is not in the input: the line "Killed process" names the victim.'
+        f"{said} The input does not show whether {'these' if all(chosen) else 'all of these'} "
+        'or their children were killed: the line "Killed process" names the victim.'
     )
 
 

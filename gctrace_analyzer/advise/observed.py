@@ -202,14 +202,14 @@ def _move_warning(move: Moved | None) -> Iterator[str]:
     """Yields the two levels of the live heap, and which of them the predictions are for."""
     if move is not None:
         holds = (
-            "; a GOMEMLIMIT has to hold the larger heap as well, if it can return"
+            "; if the larger heap can return, a GOMEMLIMIT has to hold it as well"
             if move.after_mib < move.before_mib
             else ""
         )
         which = (
             f"predicted from the cycles since then{holds}"
             if move.cycles > FEW_CYCLES
-            else f"only {move.cycles} cycles, so the predictions are of both"
+            else f"only {move.cycles} cycles, so the predictions cover both levels"
         )
         yield f"{move.text}: {which}"
 
@@ -293,7 +293,7 @@ def _stack_warning(model: Model, settings: Settings) -> Iterator[str]:
 
 
 def _burst_warning(steady: pl.DataFrame, settings: Settings) -> Iterator[str]:
-    """Yields a warning if the heap ended further above a goal than the container leaves room."""
+    """Yields a warning if the heap exceeded a goal by more than the container has room for."""
     beyond = (steady["heap_end_mib"] - steady["heap_goal_mib"]).max()
     room = settings.room_mib
     if room is not None and isinstance(beyond, int) and beyond > (1 - HEADROOM) * room:
@@ -320,7 +320,7 @@ def thrashing(*, least: float, largest: float) -> str:
         largest: the largest live heap.
     """
     return (
-        f"{THRASHING}. It needs a GOMEMLIMIT of about {least:,.0f} MiB, better "
+        f"{THRASHING}. It needs a GOMEMLIMIT of about {least:,.0f} MiB, ideally "
         f"{roomy_limit(least):,.0f} MiB, for its peak live heap of {largest:,.0f} MiB"
     )
 

@@ -38,7 +38,7 @@ def order(first: Row, advice: Advice) -> str:
 
 
 def to_set(row: Row, predictor: Predictor) -> str:
-    """Returns the variables to set; not GOGC if it stays, and is only known to be in a range."""
+    """Returns the variables to set, without a GOGC that stays and is known only as a range."""
     setting = Setting.of(row)
     stays = setting.gogc == predictor.now.gogc and gogc_range(predictor.regime) is not None
     variables = str(setting)

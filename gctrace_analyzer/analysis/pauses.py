@@ -43,7 +43,7 @@ def single_pauses(corrected: pl.DataFrame) -> pl.Series:
 
 @frozen
 class LatePauses:
-    """The pauses that took far longer than most of the same phase, of so many in all.
+    """The pauses that took far longer than most of the same phase, and the number of all.
 
     Pauses of one phase do the same work, and half of them show how long it takes. The rest of a
     far longer one is a thread that waited for a CPU.
@@ -76,7 +76,7 @@ class LatePauses:
 
     @property
     def are_common(self) -> bool:
-        """Whether so many are late that threads often wait for a CPU."""
+        """Whether enough pauses are late to show that threads often wait for a CPU."""
         t = self.thresholds
         return self.late >= t.late_pauses and self.late > t.late_pause_share * self.pauses
 

@@ -460,8 +460,8 @@ def log_check_points(corrected: pl.DataFrame) -> float | None:
 
     The printed percentage is cumulative and truncated to a whole number, so a reconstructed
     value up to 1 point above it agrees with it. Only what goes beyond that is returned: 0 means
-    that the log agrees with itself. As in the runtime, the share is of GOMAXPROCS, also where there
-    are fewer CPUs, so `totals` has another one. From Go 1.23 on, the runtime counts for the
+    that the log agrees with itself. As in the runtime, the share is of GOMAXPROCS, even
+    with fewer CPUs; in `totals` it is of the CPUs. From Go 1.23 on, the runtime counts for the
     stopping part of a pause only the CPU time that was really lost. So the true value lies between
     not counting pauses at all and counting them on every processor. This range is used from Go 1.18
     on, because the lines do not show which version it is. In a log that starts after cycle 1, the

@@ -139,7 +139,7 @@ def seconds_between(begin: datetime | None, end: datetime | None) -> float | Non
 
 
 def epoch_utc(nanoseconds: int | None) -> datetime | None:
-    """Returns the time that many nanoseconds after 1970; None if that is no possible time."""
+    """Returns the time from nanoseconds since 1970; None if it is implausible."""
     return plausible(_EPOCH + timedelta(microseconds=(nanoseconds or 0) // 1000))
 
 

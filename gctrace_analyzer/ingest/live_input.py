@@ -97,7 +97,7 @@ class LiveInput:
                 self._drop()
 
     def discard(self, cycles: int) -> int:
-        """Drops blocks of the oldest lines with at most so many cycles; returns how many."""
+        """Drops blocks of the oldest lines, at most `cycles` cycles; returns how many."""
         before = self.dropped_cycles
         with self._lock:
             while self._blocks and self._blocks[0].cycles <= cycles - (

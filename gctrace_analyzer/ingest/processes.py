@@ -42,7 +42,7 @@ FEWEST_REPEATED = 3
 """Fewer cycles that two inputs have in common are no proof that they overlap."""
 
 _TELLING_FIGURES = 5
-"""If one input has a line twice, with so many different durations, its author repeats it."""
+"""Equal lines of one input that have this many different durations are copies of one."""
 
 _PRINTED = (
     "gc_num", "start_s", "stw_sweep_term_ms", "concurrent_mark_ms", "stw_mark_term_ms",

@@ -109,7 +109,7 @@ LONG = 1 << 17
 
 
 def is_long(cycles: pl.DataFrame) -> bool:
-    """Returns whether there are so many cycles that memory matters more than a few queries."""
+    """Returns whether there are enough cycles for memory to matter more than a few queries."""
     return len(cycles) > LONG
 
 

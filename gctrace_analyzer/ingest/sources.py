@@ -124,7 +124,7 @@ _NOT_LOGS = {
     ),
 }
 _NAMED_MEMBERS = 5
-"""So many files of an archive are named in the message that refuses it."""
+"""Most files of an archive that the message which refuses it names."""
 
 _MAGIC_BYTES = 8
 """How many bytes show the type of an input; a pipe may give them one by one."""

@@ -216,7 +216,7 @@ def _span(how: Which, now: float) -> Span:
 
 
 def _moment(value: str | float | datetime, end: float, argument: str) -> float:
-    """Returns a time in seconds since 1970: the one given, or so long before `end`."""
+    """Returns a time in seconds since 1970: the one given, or that duration before `end`."""
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
     if not isinstance(value, str):

@@ -83,7 +83,7 @@ class Progress:
     Attributes:
         round: the number of the round; 0 is the warm-up.
         most: the rounds at most.
-        is_fixed: whether that many are made, whatever they show.
+        is_fixed: whether all of these rounds are made, whatever they show.
         side: the side that runs now; empty: the round has ended.
         left_s: the time that is probably left; None if that is unknown.
         folder: where the logs are.

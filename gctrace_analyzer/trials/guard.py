@@ -5,8 +5,8 @@ its standard input is open, so that the program ends with whoever started it, ev
 adopts what the program leaves behind, and ends it. And a process inherits the largest resident
 memory of the one that forks it, which is small here.
 
-In place of a program it can measure what `go run` and `go test` have built: they are given this
-file as `-exec`, and with it run the program with the settings that are meant for it alone.
+It can also measure what `go run` and `go test` build: they are given this file as `-exec`, which
+runs the program that they built with the settings that are meant for it alone.
 """
 
 from __future__ import annotations

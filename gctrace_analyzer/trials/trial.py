@@ -181,7 +181,7 @@ def _cpu_s(program: Measured) -> float | None:
 
 
 def _require_running(program: Measured, seconds: float) -> None:
-    """Waits for so long; a server that ends meanwhile is no measurement."""
+    """Waits this many seconds; if a server ends meanwhile, the run failed."""
     if (usage := program.wait(seconds)) is not None:
         msg = f"ended before it was stopped: {_ending(usage.exit_code)}"
         raise _RunFailedError(msg)

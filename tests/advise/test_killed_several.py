@@ -34,7 +34,7 @@ def test_what_the_kernel_chose_is_not_said_to_be_killed() -> None:
     lines = [(27, 1, "geth"), (28, 2, "apt-check"), (29, 3, "geth")]
     said = headline("".join(CHOSEN.format(*line) for line in lines))
     assert "geth (2 times) and apt-check were chosen by the kernel's OOM killer" in said
-    assert "Whether these were killed or children of them is not in the input" in said
+    assert "The input does not show whether these or their children were killed" in said
     assert "were killed because" not in said
 
 
@@ -42,7 +42,7 @@ def test_of_some_the_victim_is_known() -> None:
     text = CHOSEN.format(27, 1, "geth") + CHOSEN.format(58, 25, "bash") + NAMED
     said = headline(text)
     assert "du with 1.6 MiB resident and geth were killed" in said
-    assert "Whether all of these were killed or children of them" in said
+    assert "The input does not show whether all of these or their children were killed" in said
 
 
 def test_the_card_of_what_was_chosen_says_so() -> None:

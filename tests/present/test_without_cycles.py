@@ -207,7 +207,7 @@ def test_benchmarks_without_gctrace_are_for_comparing() -> None:
         (
             "    State:          Running\n    Last State:     Terminated\n"
             "      Reason:       Error\n      Exit Code:    2\n    Restart Count:  5\n",
-            "ended with exit code 2 (that of a panic or fatal error in Go), and not by SIGKILL",
+            "ended with exit code 2 (that of a panic or fatal error in Go), not by SIGKILL",
         ),
     ],
 )
@@ -247,7 +247,7 @@ def test_restarts_of_an_unknown_end_are_said() -> None:
     text = DESCRIBED.format(state="Running\n      Started:   Tue, 01 Sep 2020 14:12:18 +0000")
     found = headline.verdict(read_text(text).report())
     assert found.sentence == (
-        "The container simmemleak was restarted 5 times; why is not in the input."
+        "The container simmemleak was restarted 5 times; the input does not say why."
     )
     assert found.action.startswith("Read what it printed last")
 
@@ -387,7 +387,7 @@ def test_the_files_of_a_control_group_are_read_next_to_metrics(files: str, used:
     run = read_text(f"{files}Then /metrics:\n{metrics}process_resident_memory_bytes 2.3e+08\n")
     said = " ".join(str(run.summary()).split())
     assert f"Its control group {used}" in said
-    assert ("At most it used 500 MiB (100 %)." in said) == ("current" in files)
+    assert ("It used at most 500 MiB (100 %)." in said) == ("current" in files)
     assert "hit that 18,231 times" in said
     assert "were resident" in said
 
@@ -417,7 +417,7 @@ def test_kubectl_top_stands_next_to_the_limit_of_the_same_container() -> None:
     killed = "Terminated\n      Reason: OOMKilled\n      Exit Code: 137"
     described = DESCRIBED.format(state=killed).replace("simmemleak", "api")
     said = " ".join(str(read_text(f"{TOP}\nName: api-1\n{described}").summary()).split())
-    assert "When it was looked at, it used 498 MiB (996 % of the limit)." in said
+    assert "When inspected, it used 498 MiB (996 % of the limit)." in said
 
 
 def test_what_a_dyno_uses_has_its_swap() -> None:

@@ -58,12 +58,12 @@ class Assists:
         return self.load.work_ms / max(self.workers, BACKGROUND_SHARE * self.load.cpus)
 
     def in_mark_of(self, mark_ms: float) -> float:
-        """Returns what is allocated while marking runs for so long, in MiB."""
+        """Returns how many MiB are allocated while marking runs for `mark_ms`."""
         lost_ms = self._lost_to_marking_ms(self.load.work_ms)
         return self._free_mib_per_ms * max(mark_ms - lost_ms, 0.0)
 
     def mark_ms_of(self, in_mark: float, work_ms: float) -> float:
-        """Returns how long marking runs in which so much is allocated (`in_mark_of`)."""
+        """Returns how long marking runs if `in_mark` MiB are allocated meanwhile."""
         return in_mark / max(self._free_mib_per_ms, 1e-9) + self._lost_to_marking_ms(work_ms)
 
     @property

@@ -202,7 +202,7 @@ class Model:
         self.own = self._replay(now, self.non_heap)
 
     def changed(self, *, load: Load | None = None, constants: Constants | None = None) -> Model:
-        """Returns the model of another load under the same setting, or with other constants."""
+        """Returns this model with another load, other constants, or both."""
         return Model(
             load or self.load,
             self.now,

@@ -141,8 +141,8 @@ class Scaling(Predictor):
         yield from self.notes
         if self.traced_s is not None:
             yield (
-                f"the load is that of {duration_text(self.summary.span_s or 0.0)} of metrics, the "
-                f"cost of a cycle that of {duration_text(self.traced_s)} of gctrace"
+                f"the load comes from {duration_text(self.summary.span_s or 0.0)} of metrics, the "
+                f"cost of a cycle from {duration_text(self.traced_s)} of gctrace"
             )
         if self.since_s is not None:
             yield (

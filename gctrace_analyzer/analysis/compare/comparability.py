@@ -144,7 +144,7 @@ def _load_difference(change: Change, *, load_is_given: bool) -> Iterator[Differe
         yield Difference(
             "incomparable",
             "load",
-            f"The allocation rate differs ({rates}). Either the load was another one, or the "
+            f"The allocation rate differs ({rates}). Either the load was different, or the "
             f"program allocates {'more' if part > 0 else 'less'} for the same work.",
         )
     else:

@@ -1,4 +1,4 @@
-"""What services and processes are called: what their rows name, else names of files."""
+"""Names of services and processes: from their rows or, if these have none, from file names."""
 
 from __future__ import annotations
 

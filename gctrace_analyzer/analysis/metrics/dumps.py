@@ -96,7 +96,7 @@ class Dumps:
         return intervals.spans(self.detailed) if self.detailed.width else self.detailed
 
     def cover_far_more_than(self, traced_s: float) -> bool:
-        """Returns whether they show the load better than gctrace of so many seconds does."""
+        """Returns whether they show the load better than `traced_s` seconds of gctrace."""
         observed = self.summary.span_s or 0.0
         return len(self.detailed) >= LONGER_INTERVALS and observed > LONGER_TIMES * traced_s
 

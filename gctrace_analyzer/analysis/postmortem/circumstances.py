@@ -84,7 +84,7 @@ def _inside(death: Death) -> Iterator[str]:
         of_go = _OF_GO_CODE * (death.exit_code == GO_CODE)
         yield (
             f"The {what} ended with exit code {death.exit_code}, so its main process was not "
-            f"killed: another process in it was, a child or a command run in it.{of_go}"
+            f"killed. The victim was a child of it, or a command run in the {what}.{of_go}"
         )
     elif death.is_below:
         yield (
@@ -108,7 +108,7 @@ _OF_GO_CODE = " In Go, that is the code of a panic or fatal error, which it prin
 
 def _or_host(death: Death) -> str:
     """Returns what a record of a container does not exclude, as a part of a sentence."""
-    return ", or else its host was short of memory" if death.may_be_of_host else ""
+    return " (or its host was short of memory)" if death.may_be_of_host else ""
 
 
 def _of_host(death: Death) -> str:
@@ -185,10 +185,10 @@ def _at_limit(facts: Evidence, limit_mib: float) -> str:
         if death.memory_now_bytes is not None:
             now = death.memory_now_bytes / MIB
             share = f"{100 * now / limit_mib:.3g} % of the limit"
-            looked = f" When it was looked at, it used {size_text(now)} ({share})."
+            looked = f" When inspected, it used {size_text(now)} ({share})."
         return f"{said}.{hits}{_swap_and_restarts(facts)}{looked}"
     return (
-        f"At the last scrape before, {resident:,.0f} MiB were resident, "
+        f"At the last scrape before the kill, {resident:,.0f} MiB were resident, "
         f"{100 * resident / limit_mib:.0f} % of {facts.limit.limit_is} ({size_text(limit_mib)})."
     )
 
@@ -430,11 +430,11 @@ def about_runtime(death: Death) -> Iterator[str]:
     single = f"{',' * bool(used_text)} for one allocation" if death.is_of_one_allocation else ""
     if death.refusal == IMPOSSIBLE_SIZE:
         is_address = asked is not None and (
-            f"asked for {asked_text}, which is no real size but the value of an address in "
+            f"asked for {asked_text}, which is not a size but the value of an address in "
             f"Go's heap ({asked:#x})"
         )
         bug = (
-            "a pointer that was taken for a length, or damaged memory (unsafe, cgo)"
+            "a pointer that was used as a length, or damaged memory (unsafe, cgo)"
             if is_address
             else "a length read from damaged data, or an overflow"
         )

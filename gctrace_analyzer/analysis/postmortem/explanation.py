@@ -200,7 +200,7 @@ def _unproven(facts: Evidence) -> Explanation:
         used, limit = (
             size_text((size or 0) / MIB) for size in (death.used_bytes, death.limit_bytes)
         )
-        reading += f" At most it used {used} of its limit, {limit}."
+        reading += f" It used at most {used} of its limit, {limit}."
     said = f"{reading}{restarts_of(death)}"
     return Explanation((said, *growth), (advice, *causes), "cannot tell")
 
@@ -274,9 +274,9 @@ def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
     total, (least, most), (outside, outside_most) = parts
     if heap.beside_mib > NOTABLE * (facts.limit.limit_mib or 0.0) and not counted(facts):
         yield (
-            f"The process had {total:,.0f} of these MiB: the other {heap.beside_mib:,.0f} were "
-            "those of other processes in the group, of files in memory (tmpfs, page cache) or of "
-            "the kernel."
+            f"The process had {total:,.0f} of these MiB: the other {heap.beside_mib:,.0f} belonged "
+            "to other processes in the group, to files in memory (tmpfs, page cache) or to the "
+            "kernel."
         )
     is_resident = facts.memory.resident_mib is not None
     of = f"the {total:,.0f} MiB {'resident' if is_resident else 'of the limit'}"
@@ -306,7 +306,7 @@ def _sum(facts: Evidence, heap: HeapAtDeath) -> Iterator[str]:
         others = "" if is_resident else "other processes, files in memory, "
         yield (
             f"At least {outside:,.0f} of {of} were not Go heap, unless a last allocation was that "
-            f"large. It can be {stacks}cgo, mmap, {others}or memory that the runtime had not "
+            f"large. They can be {stacks}cgo, mmap, {others}or memory that the runtime had not "
             "returned."
         )
 
@@ -374,7 +374,7 @@ def _about_goal(facts: Evidence, ceiling: float) -> Iterator[str]:
 
 
 def _in_spite_of(facts: Evidence, heap: HeapAtDeath, gomemlimit: float | None) -> str | None:
-    """Returns what a kill means although GOMEMLIMIT left room below the limit, if it did."""
+    """Returns why a kill came although GOMEMLIMIT left room below the limit; None if it did not."""
     limit = facts.limit.limit_mib
     if limit is None:
         return None

@@ -83,13 +83,11 @@ def counted(facts: Evidence) -> str | None:
     if anonymous is None or not (parts := of_others(facts)):
         return None
     other, unlisted = parts.pop(_OTHERS, None), parts.pop(_UNLISTED, None)
-    others = "to which all of Go's belongs"
+    others = "which includes all memory of Go"
     if other is not None:
-        others = f"{size_text(other)} of it of other processes"
+        others = f"{size_text(other)} of it in other processes"
     elif unlisted is not None:
-        others = (
-            f"{size_text(unlisted)} of it of no process in its list (most likely swap cache)"
-        )
+        others = f"{size_text(unlisted)} of it in no listed process (most likely swap cache)"
     listed = "".join(
         f"; {size_text(size)} were {_what(what, facts)}" for what, size in parts.items()
     )
@@ -259,7 +257,7 @@ def shared_with(facts: Evidence, settings: Settings) -> str | None:
 
 
 def not_of_go(facts: Evidence, settings: Settings, with_go: str | None) -> Iterator[str]:
-    """Yields what to do about a program that is not Go; `with_go` is where a Go program is too."""
+    """Yields what to do about a program that is not Go; a Go program also runs in `with_go`."""
     victim = facts.death.victim
     if (shares := shared_with(facts, settings)) is not None:
         yield shares
@@ -302,7 +300,7 @@ def gomemlimit(facts: Evidence, settings: Settings) -> str | None:
         return f"={int(MOST_OF_LIMIT * own)}MiB (90 % of {had_is}{of_others})"
     most = f"{100 * MOST_OF_LIMIT:.0f} % of the limit"
     if not beside and death.is_shared_limit:
-        return f" to {most} less what others under it need"
+        return f" to {most} minus what other processes under it need"
     if left <= SMALL_MIB and beside:
         return None
     less = " and ".join(f"the {size_text(size)} of {what}" for what, size in beside.items())

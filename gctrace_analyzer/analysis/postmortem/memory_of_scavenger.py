@@ -42,8 +42,8 @@ def idle_kept_mib(scavenge: Row) -> float:
 def memory_of_scavenger(tables: Mapping[str, pl.DataFrame]) -> tuple[Memory, ...]:
     """Returns what the last line shows, as a dump does; none if it or its cycles are missing.
 
-    A cycle before or after the line bounds the heap at its time: what is marked live is in use,
-    and up to the goal, or the end if that is higher, the program allocates without a cycle. Up to
+    A cycle next to the line bounds the heap in use: at least what it marked as live, at most its
+    goal, or its end if that is higher, because the next cycle starts below that. Up to
     Go 1.13 the line has the sizes. Later it has the share in use of what is kept, truncated to
     whole percent: the live heap then gives lower bounds.
 

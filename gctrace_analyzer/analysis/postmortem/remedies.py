@@ -141,7 +141,7 @@ def _request_more(facts: Evidence) -> str:
         else ", and GOMEMLIMIT of a Go program to 90 % of the request"
     )
     return (
-        f"Set the memory request of the container to what it needs at most{limit}: while it uses "
+        f"Set the memory request of the container to the most that it needs{limit}: while it uses "
         "less, pods that use more than their request are evicted first."
     )
 
@@ -286,7 +286,7 @@ def _add_limit(death: Death) -> Iterator[str]:
         return
     of_pod = death.kind.startswith("Container OOM") and (death.is_restarted or death.reason)
     if death.is_job:
-        yield "Add what its batch system shows of it (`scontrol show job`, `qstat -f`, `bjobs -l`)."
+        yield "Add what the batch system shows (`scontrol show job`, `qstat -f`, `bjobs -l`)."
         return
     shown = {
         "kubectl describe pod": death.pod or death.pod_uid or of_pod,

@@ -32,7 +32,7 @@ from gctrace_analyzer.units import cores_text, cpus_text, duration_text, size_te
     "{t.min_cycles} cycles and {t.min_span_s:g} s, and one after {t.warm_up_s:g} s. If pauses take "
     "over {t.stopped_gc_share:.0%} of it, long pauses (GC009, GC010) are the cause. If GOGC is "
     "unknown and a cycle allocates less than {t.metrics_thrash_room_unknown:.0%} of the heap goal "
-    "in metrics, a low GOGC or a limit is.",
+    "in metrics, a low GOGC or a limit is the cause.",
     advice=f"Use a recommended setting, or {ALLOCATE_LESS}.",
     needs="CPU times of at least {t.min_cycles} cycles over {t.min_span_s:g} s",
     contradicted_by="a lower GC share in the printed percentage, in GCCPUFraction or in "
@@ -118,7 +118,7 @@ def _room(facts: ProcessFacts) -> float | None:
     "a pause lasts until all of them have run.",
     condition="The median of pause CPU / (pause × GOMAXPROCS) is below {t.stopped_share:.0%}. "
     "Up to Go 1.9 the CPU time of a pause includes idle threads, 32 at most, so lines of Go "
-    "1.5 do not show the number of CPUs. Those of Go 1.6 to 1.17 show it if the version is "
+    "1.5 do not show the number of CPUs. Lines of Go 1.6 to 1.17 show it if the version is "
     "known to be 1.10 or later, or if the number is steady and not 32.",
     advice="Set GOMAXPROCS to the number of CPUs, or less if a CPU quota allows less.",
     needs="pauses with their CPU time",
@@ -169,7 +169,7 @@ def _automatic(facts: ProcessFacts, cpus: float) -> str:
     "GC013",
     "cpu-quota-throttling",
     meaning="The CPU quota can stop the program in the middle of a pause, which makes the "
-    "pause many times as long.",
+    "pause many times longer.",
     condition="GOMAXPROCS is at least {t.quota_times:g} times the known CPU limit. If no CPU "
     "limit is known: GOMAXPROCS is at least {t.many_procs}, the median live heap is under "
     "{t.small_heap_mib:.0f} MiB, a mark termination took at least {t.stw_bad_ms:g} ms, and over "

@@ -104,10 +104,10 @@ _WHO_FORCES = (
     "GC024",
     "forced-gc",
     meaning="The program forces GC, so GC runs when the pacer would not have started it.",
-    condition="Over {t.forced_share:.0%} of the cycles, and at least {t.forced_min_cycles}, "
-    f"are forced, or all. Only a note if these take less than {_FORCED_COST:.0%} of the GC CPU "
-    "time, if they are fewer, or if the log has benchmark results: package testing forces GC "
-    "before each run. It costs little if GC takes less than {t.gc_cpu_little:.0%} of the CPU.",
+    condition="Over {t.forced_share:.0%} of the cycles (at least {t.forced_min_cycles}), or all of "
+    f"them, are forced. Only a note if forced cycles take less than {_FORCED_COST:.0%} of the GC "
+    "CPU time, if there are few of them, or if the log has benchmark results: package testing "
+    "forces GC before each run. Costs little if GC takes less than {t.gc_cpu_little:.0%} of CPU.",
     advice=_WHO_FORCES.format("them"),
     needs="cycles that are marked as forced",
     contradicted_by="none: the runtime marks them",

@@ -48,9 +48,9 @@ _LARGER_AT_TIMES = "No action needed: most of what GC costs is in the other cycl
     "heap-minimum-bound",
     meaning=f"The live heap is so small that the heap minimum ({HEAP_MINIMUM_MIB} MiB × GOGC/100) "
     "sets the goal.",
-    condition="In over {t.heap_minimum_share:.0%} of the cycles (at least {t.min_cycles}) "
-    f"for which it is known what set the goal, the goal is the heap minimum: {HEAP_MINIMUM_MIB} "
-    "MiB × GOGC/100, and they are not forced. A warning if GC takes over {t.gc_cpu_warn:.0%} of "
+    condition=f"The heap minimum ({HEAP_MINIMUM_MIB} MiB × GOGC/100) set the goal, and the cycle "
+    "is not forced, in over {t.heap_minimum_share:.0%} of the cycles whose goal is explained (at "
+    "least {t.min_cycles}). A warning if GC takes over {t.gc_cpu_warn:.0%} of "
     f"the CPU, and these cycles over {_MOST_OF_COST:.0%} of that.",
     advice="Set GOGC=400 or more, which costs only a few MiB here.",
     needs="goals and live heaps of at least {t.min_cycles} cycles",
@@ -95,19 +95,18 @@ def _costly_gogc(facts: ProcessFacts) -> str | None:
 @rule(
     "GC045",
     "low-gogc",
-    meaning="GOGC is low: to save memory, GC runs more often than under a higher one and takes "
-    "more CPU time.",
-    condition="GOGC sets most goals, the present GOGC is under {t.low_gogc:.0f}, and GC "
-    "takes over {t.low_gogc_cpu:.0%} of the CPU, is running over {t.low_gogc_active:.0%} of the "
-    "time, or takes over {t.assist_warn_cpu_share:.0%} of the CPU in mark assists; otherwise only "
-    "a note; bad if it takes over {t.gc_cpu_bad:.0%} of the CPU or is running over "
-    "{t.active_bad:.0%} of the time. Needs at least "
-    "{t.short_log_cycles} cycles, "
+    meaning="GOGC is low: to save memory, GC runs more often than under a higher GOGC and "
+    "takes more CPU time.",
+    condition="GOGC sets most goals, and the present GOGC is under {t.low_gogc:.0f}. A warning if "
+    "GC takes over {t.low_gogc_cpu:.0%} of the CPU, is running over {t.low_gogc_active:.0%} of the "
+    "time, or takes over {t.assist_warn_cpu_share:.0%} of the CPU in mark assists. Bad if GC takes "
+    "over {t.gc_cpu_bad:.0%} of the CPU or is running over {t.active_bad:.0%} of the time. "
+    "Otherwise a note. Needs at least {t.short_log_cycles} cycles, "
     "{t.min_span_s:g} s and a median live heap of {t.thrash_min_live_mib:.0f} MiB.",
     advice="Raise GOGC: at 100 GC costs a fraction of this, for a heap of up to twice the live "
     "heap.",
     needs="goals set by GOGC, live heap and CPU times",
-    contradicted_by="a limit that sets the goals; one that explains them as well is named",
+    contradicted_by="a limit that sets the goals; the report names one that explains them as well",
     source="go.dev/doc/gc-guide: the cost of GC is in inverse proportion to GOGC",
     explained_by=("GC016", "GC015"),
 )

@@ -39,7 +39,7 @@ def levels(
 ) -> dict[str, Level]:
     """Returns the levels that agree with the findings, so that a report is consistent.
 
-    A figure is `info` if a minor finding is about it, and a known one `ok` if none is. It has no
+    A figure is `info` if a minor finding is about it, else `ok` if it is known. It has no
     level if it is high, in any of the processes, but the log is too short for a finding, and if
     the clock is `too_coarse` for it.
     """

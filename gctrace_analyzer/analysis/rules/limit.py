@@ -201,7 +201,7 @@ _LIMITER = (
     "GC017",
     "cpu-limiter-likely",
     meaning=_LIMITER.format(""),
-    condition="The limiter's bucket, of which the log gives a lower bound, was at least "
+    condition="The limiter's bucket (the log gives a lower bound of it) was at least "
     "{t.limiter_likely:.0%} full (certain when full), and there is a limit-thrash episode or a "
     "cycle whose goal was set by the memory limit.",
     advice="Act soon: memory can now grow past GOMEMLIMIT up to the container's limit. Give the "
@@ -273,15 +273,15 @@ def _effective_gogc(facts: ProcessFacts) -> float | None:
     _TIGHT,
     "limit-tight",
     meaning="The memory limit leaves the heap little room, so GC runs more often than under a "
-    "higher one.",
+    "higher limit.",
     condition="In the cycles whose goal was set by the memory limit (at least "
     "{t.level_cycles}), the median effective GOGC is under {t.limit_gogc_warn:.0f}; bad under "
     "{t.limit_gogc_bad:.0f}. Only a note if {t.level_cycles} or more later goals left more "
-    "room, with as large a live heap.",
+    "room above a live heap of that size.",
     advice="Raise the memory limit, or keep less in memory: the less room is left, the more "
     "often GC runs.",
     needs="at least 10 goals set by the limit",
-    contradicted_by="later goals with more room, with as large a live heap",
+    contradicted_by="later goals with more room above a live heap of that size",
     source="golang/go#58106",
     explained_by=("GC016", "GC021"),
 )
@@ -378,8 +378,8 @@ def gogc_off_idle(facts: ProcessFacts) -> Iterator[Evidence]:
 @rule(
     "GC018",
     "limit-without-headroom",
-    meaning="GOMEMLIMIT, or the heap without one, leaves no room in the container for memory that "
-    "Go does not count, so the kernel can kill the program.",
+    meaning="GOMEMLIMIT (or, without one, the heap) leaves no room in the container for memory "
+    "that Go does not count, so the kernel can kill the program.",
     condition="GOMEMLIMIT is at least {t.limit_headroom:.0%} of the container's memory limit. Bad "
     "if the heap reached the container's limit, with or without GOMEMLIMIT.",
     advice="Set GOMEMLIMIT to 90 % of the container's limit, or less if the program uses cgo "

@@ -46,11 +46,11 @@ _SETTLED = "Watch whether it goes on growing; this looks like a cache that has f
     "robust slope (Theil–Sen) is above 0, without what was allocated during marking, and the "
     "growth over the rest is at least {t.growth_min_share:.0%} of the median and "
     "{t.growth_min_mib:g} MiB. Only a note if the growth is slower at the end (under "
-    "{t.growth_steady:.0%} of the mean in the last third), or "
-    "if the log covers less than {t.growth_min_span_s:.0f} s or the upper bound of the slope is "
-    "over {t.growth_regular_times:g} times the lower one, and the growth did not lead to "
-    "thrashing or to {t.min_cycles} last goals under a memory limit with an effective GOGC under "
-    "{t.limit_gogc_warn:.0f}, in a log of {t.short_log_s:g} s or more. It ends where the live heap "
+    "{t.growth_steady:.0%} of the mean in the last third), "
+    "if the log covers less than {t.growth_min_span_s:.0f} s, or if the upper bound of the slope "
+    "is over {t.growth_regular_times:g} times the lower one. The last two do not count if a log of "
+    "{t.short_log_s:g} s or more ends in thrashing, or in {t.min_cycles} goals under a memory "
+    "limit with an effective GOGC under {t.limit_gogc_warn:.0f}. It ends where the live heap "
     "falls for good to under {t.fallen_share:.0%} of its highest level (90 % quantile over time). "
     "Needs at least {t.min_cycles} cycles.",
     advice=FIND_GROWTH,

@@ -23,7 +23,7 @@ from gctrace_analyzer.units import digits, duration_text
 _LARGE_ROOTS = (
     "After the first {{t.warm_up_s:g}} s, the median of {what} is at least "
     "{{t.roots_min_mib:g}} MiB and over {{t.roots_share:.0%}} of the median live heap. It is a "
-    "warning if they exceed the live heap and {{t.roots_warn_mib:g}} MiB."
+    "warning if they exceed both the live heap and {{t.roots_warn_mib:g}} MiB."
 )
 
 

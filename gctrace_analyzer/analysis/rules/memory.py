@@ -18,7 +18,7 @@ _SCAVENGER = " (last line of the scavenger)"
     meaning="Memory is wasted because the heap's spans are only partly filled.",
     condition="HeapInuse - HeapAlloc, without what the program allocates until the heap goal "
     "(NextGC - HeapAlloc; HeapAlloc if it is unknown), is over {t.fragmentation_share:.0%} of "
-    "itself and HeapAlloc together, and over {t.memory_min_mib:.0f} MiB.",
+    "its sum with HeapAlloc, and over {t.memory_min_mib:.0f} MiB.",
     advice="Reuse objects of the same size and lifetime, for example with `sync.Pool`.",
     needs="HeapInuse and HeapAlloc of the same moment, with NextGC or, without it, more free than "
     "allocated; or a scavenger line of Go up to 1.13 "
@@ -91,14 +91,14 @@ def _to_return(facts: MemoryFacts) -> str | None:
     "GC047",
     "off-heap-growth",
     meaning="Memory outside Go grows: no GOGC or GOMEMLIMIT changes it.",
-    condition="Of at least four dumps, the last one has over {t.memory_min_mib:.0f} MiB more "
-    "outside Go (resident beyond what Go obtained and did not return) than each of the first half, "
-    "and that growth is over {t.off_heap_share:.0%} of the resident memory.",
+    condition="Memory outside Go (resident memory less what Go obtained and did not return) is "
+    "over {t.memory_min_mib:.0f} MiB larger in the last of at least four dumps than in any of "
+    "the first half, and that growth is over {t.off_heap_share:.0%} of the resident memory.",
     advice="Find out what it is: `/proc/PID/smaps_rollup` has anonymous memory (cgo, mmap) and "
     "pages of files (Rss less Anonymous), which the kernel drops when memory is needed.",
     needs="resident memory, Sys and HeapReleased of four dumps or more",
     contradicted_by="files that the program maps (mmap), whose pages the kernel drops when memory "
-    "is needed; Go 1.12 to 1.15, where memory that was returned still counts",
+    "is needed; Go 1.12 to 1.15, which still count memory that was returned",
     source="runtime.MemStats: Sys and HeapReleased; proc(5)",
 )
 def off_heap_growth(facts: MemoryFacts) -> Iterator[Evidence]:
@@ -197,7 +197,7 @@ def oom_not_proven(facts: DeathFacts) -> Iterator[Evidence]:
     "off-heap-heavy",
     meaning="Much of the resident memory is not the Go heap, so GOMEMLIMIT does not limit it.",
     condition="At a proven OOM kill, over {t.off_heap_share:.0%} of the resident memory was "
-    "neither Go heap, by the heap goal and the allocation rate, nor other memory of the runtime.",
+    "neither Go heap (by its goal and the allocation rate) nor other memory of the runtime.",
     advice="Look for goroutine stacks, cgo and mmap, and set GOMEMLIMIT lower by this amount.",
     needs="resident memory at a proven kill, the heap of the last cycle, and its goal or the "
     "allocation rate and the time since then",

@@ -23,7 +23,7 @@ _PROC = Path("/proc")
 
 
 def started_in(settings: Settings, variables: Mapping[str, str], source: str) -> Settings:
-    """Returns the settings, with GOGC and GOMEMLIMIT of an environment where they lack them.
+    """Returns the settings; GOGC and GOMEMLIMIT that they lack are from the environment.
 
     Args:
         settings: what the user gave, which wins.

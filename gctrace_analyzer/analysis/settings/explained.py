@@ -281,7 +281,7 @@ def exceeds(rows: pl.DataFrame, top_mib: float) -> bool:
 
 
 def above_limit(rows: pl.DataFrame, limit_mib: float) -> bool:
-    """Returns whether so many goals are above a limit that it was not in effect.
+    """Returns whether enough goals are above a limit to show that it was not in effect.
 
     The goal is never below the live heap, whatever the limit; both are printed in whole MiB.
     """

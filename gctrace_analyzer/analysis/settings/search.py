@@ -209,7 +209,7 @@ def _gogc_values(ranges: pl.DataFrame, stated: float | None) -> list[float]:
     first = values.search_sorted(shown["low"], side="left").alias("first")
     after = values.search_sorted(shown["high"], side="right").alias("after")
     parts = where(pl.DataFrame([first, after, shown["at"] // size]), first < after)
-    # The values from `first` to before `after` explain so many goals of a part.
+    # The values from `first` to before `after` explain this many goals of a part.
     explaining = rest = parts.group_by(pl.all()).len().rows()
     while rest and len(found) < _PARTS:
         best, count = _most_explaining(rest, stated)

@@ -224,7 +224,7 @@ class Profiled:
         """Returns the share of the allocation that is left if functions allocate less.
 
         Args:
-            less: how much less, as "50%" or 0.5, by function: its name or the end of it.
+            less: the part that is not allocated ("50%" or 0.5), by the function's name or its end.
 
         Raises:
             BadSettingError: there is no heap profile or no such function, or not a share.

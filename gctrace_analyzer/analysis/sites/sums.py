@@ -1,6 +1,6 @@
 """Sums of profiles per function or line.
 
-A value counts for three functions, or fewer if they are the same: `flat` for the one that
+Each value is added to up to three functions: `flat` for the one that
 allocates, `cum_` for all on the stack, once each, and `attributed_` for the first function of the
 program, counted from the one that allocates: what the runtime and the standard library allocate,
 they allocate for it. Where the program is not on the stack, that is the one that allocates.

@@ -116,7 +116,7 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
     Columns: `function file line lines`, `before`, `after` and `delta` in MiB/s, or as shares where
     a log does not show both rates, and `significant`: the change is larger than the 95 % interval
-    of the sampling, in which one standard error of a size is the root of size × rate.
+    of the sampling. The standard error of a size is the square root of size × rate.
     """
     both = [frame.filter(pl.col("attributed_alloc_bytes") > 0) for frame in (before, after)]
     unit = _RATE if all(frame[_RATE].count() for frame in both) else _SHARE

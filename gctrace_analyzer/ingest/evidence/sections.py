@@ -80,7 +80,7 @@ _OF_RECORD = re.compile(rf"{MESSAGE_FIELD}|\\")
 """A record with a message, or with escaped characters, which are only known after decoding."""
 
 _MOST_FAILURES = 100
-"""So many lines that seemed to begin JSON and did not end the search for it."""
+"""The search for JSON ends after this many lines that only seemed to begin it."""
 
 
 _ASKED = re.compile(

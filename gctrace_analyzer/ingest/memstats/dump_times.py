@@ -49,7 +49,7 @@ _NEAR_LINES = 8
 """The most lines between a dump's first field and its time."""
 
 _RISING = 4
-"""So many lengths in a row rise by chance in one of 24 cases."""
+"""This many lengths in a row rise by chance in one of 24 cases."""
 
 
 def of_day_s(text: str) -> float | None:

@@ -282,7 +282,7 @@ _NEAR_LINES, _NEAR_LINES_OF_ALL = 8, 1000
 """The most lines between two fields of one dump, and of one with all fields, which has arrays."""
 
 _NEARLY_ALL = 12
-"""So many fields are of a dump with all of them."""
+"""A full dump has at least this many fields."""
 
 
 def _is_near(message: Message, row: Row) -> bool:

@@ -60,7 +60,7 @@ def is_json(head: str) -> bool:
 
 
 def is_log(head: str) -> bool:
-    """Returns whether a text that begins like this has such lines with Go metrics."""
+    """Returns whether a text with this beginning is a log with such lines of Go metrics."""
     lines = [line for line in head.split("\n") if line.strip()]
     first = lines[:_SAMPLE_LINES]
     if 2 * sum(_LINE.search(line) is not None for line in first) <= len(first):

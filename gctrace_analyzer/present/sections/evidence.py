@@ -215,8 +215,8 @@ def _pause_of_cut_lines(report: Report) -> Iterator[str]:
         pl.col("ms") > (report.analysis.summary.stw_max_ms or 0.0)
     ).rows():
         yield (
-            f"Line {line_no:,}, which is cut short, has a pause of {milliseconds(ms)}: none of "
-            "those in the figures is as long."
+            f"Line {line_no:,}, which is cut short, has a pause of {milliseconds(ms)}: no pause "
+            "in the figures is as long."
         )
 
 

@@ -170,7 +170,7 @@ def state(answers: Answers) -> list[tuple[str, str, str]]:
         others = bool(t.thrashing) and not answers.thrash["advice_changes"].any()
         of_whom = "other process" if others else "process"
         whose = count(t.advised, of_whom, f"{of_whom}es")
-        by = f"of GC CPU: new settings for {whose}"
+        by = f"of GC CPU, with new settings for {whose}"
         figures.append(_change(t.saved_cores, ends, "cores", cores, by))
         heap = (t.saved_heap_mib_low, t.saved_heap_mib_high)
         unit, written = size_unit(t.saved_heap_mib, *heap)
@@ -225,7 +225,7 @@ def notes(answers: Answers) -> list[str]:
         runs = ", ".join(map(printable, answers.history.runs))
         sentences.append(
             f"Services over all runs: one bar for each of {runs}, from 0 to the service's largest "
-            "value; blank where the service was not there."
+            "value; blank where the service is missing."
         )
     if t.advised:
         sentences.append(
@@ -240,8 +240,8 @@ def to_do(answers: Answers) -> list[str]:
     t = answers.totals
     sentences = [
         "GC CPU is a share of the CPU of a service, assists are a share of its GC CPU. Services to "
-        f"fix: the worst problem is first ({', '.join(KINDS)}, others), and among equal ones the "
-        "most GC cores. Services by GC CPU: the most GC cores are first."
+        f"fix are sorted by their worst problem ({', '.join(KINDS)}, others), then by GC cores; "
+        "services by GC CPU, by GC cores."
     ]
     if t.unmeasured:
         whose = count(t.unmeasured, "process shows", "processes show")

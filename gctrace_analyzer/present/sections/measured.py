@@ -99,7 +99,7 @@ def _noun(metric: str) -> str:
 
 
 def _price(pair: Pair) -> str:
-    """Returns what a side needs more or less of memory; nothing if that is not significant."""
+    """Returns by how much memory changes; nothing if the change is not significant."""
     change = pair.changes[RSS.name]
     if not change.is_significant or change.delta is None or abs(change.delta) < _LEAST_MIB:
         return ""
@@ -177,7 +177,7 @@ def notes(measurement: Measurement) -> Iterator[str]:
         )
     if (took := measurement.fixed_time_s) and measurement.metrics[0] == WALL:
         yield (
-            f"Run time is no result: the program ran for {duration(took)} under every setting, "
+            f"Run time is not a result: the program ran for {duration(took)} under every setting, "
             f"probably because it has to. {label_of(measurement.decider.name)} is compared "
             "instead. If the program does as much work as it can in this time, print how much it "
             "did and compare that (--metric-up NAME=REGEX)."
@@ -196,7 +196,7 @@ def notes(measurement: Measurement) -> Iterator[str]:
 def method(pairs: Sequence[Pair], measurement: Measurement) -> str:
     """Returns how changes and intervals were computed."""
     decider = label_of(measurement.decider.name)
-    looked = f" That of {decider} allows for stopping as soon as it decides."
+    looked = f" The interval of {decider} allows for stopping as soon as it decides."
     looked = "" if measurement.fixed else looked
     share = f" They hold for all {len(pairs)} sides together." if len(pairs) > 1 else ""
     return (

@@ -343,8 +343,8 @@ def of_scavenger(report: Report) -> Iterator[str]:
     if last["idle_mib"] is not None and last["sys_mib"] is not None:
         kept = idle_kept_mib(last)
         later = (
-            " Go up to 1.12 returns memory that was idle for five minutes, debug.FreeOSMemory "
-            "all of it at once; until then it counts as resident."
+            " Go up to 1.12 returns memory that was idle for five minutes; debug.FreeOSMemory "
+            "returns all idle memory at once. Until then it counts as resident."
         )
         yield (
             f"The scavenger's last line{when and f' ({when})'}: of {mib(last['sys_mib'])} from the "

@@ -107,7 +107,7 @@ def _cpu_since_start(row: Mapping[str, Any]) -> str:
         idle = f" and {digits(gc_s - own_s, 3)} on idle CPUs (idle marking)" * (gc_s > own_s)
         return (
             f"GC has taken {digits(own_s, 3)} of the {digits(used_s, 3)} CPU seconds that the "
-            f"program used ({share(own_s / used_s)}){idle}; of all CPU it was {of_all}"
+            f"program used ({share(own_s / used_s)}){idle}; that is {of_all} of all CPU"
         )
     rest = of_all and f"; without idle marking it was {of_all} of all CPU"
     of = f" of the {digits(used_s, 3)}" if used_s else ""
@@ -150,7 +150,7 @@ def _pauses_since_start(row: Mapping[str, Any]) -> str:
     ]
     rest = f" ({', '.join(others)})" if others else ""
     # PauseNs has the sum of all pauses of a cycle, of which there are two since Go 1.5.
-    return f"{text}{'; ' if text else ''}{of} stopped {it} for {_pause(longest)} at most{rest}"
+    return f"{text}{'; ' if text else ''}{of} stopped {it} for at most {_pause(longest)}{rest}"
 
 
 def _pause(length_ms: float) -> str:
@@ -172,8 +172,8 @@ def _stops_the_world(row: Mapping[str, Any], report: Report) -> Iterator[str]:
     is_old = not may_limit(report.analysis.settings.value("go_version"))
     if is_old and shortest is not None and shortest >= t.stw_bad_ms and row["pauses_listed"]:
         yield (
-            "That is how Go before 1.5 works, which stops the program for the whole cycle: build "
-            "it with a current Go first."
+            "Go before 1.5 stops the program for the whole cycle: build it with a current Go "
+            "first."
         )
 
 

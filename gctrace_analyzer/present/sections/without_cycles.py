@@ -210,8 +210,8 @@ def _otherwise_ended(states: pl.DataFrame) -> Iterator[str]:
         restarts = row["restart_count"]
         again = f"; it was {restarted(restarts, row['restarts_in_s'])}" if restarts else ""
         yield (
-            f"{_subject(row, 'It')} ended with exit code {code}{means}, and not by SIGKILL as for "
-            f"memory ({SIGKILL_CODE}){again}."
+            f"{_subject(row, 'It')} ended with exit code {code}{means}, not by "
+            f"SIGKILL, as a kill for memory would ({SIGKILL_CODE}){again}."
         )
 
 
@@ -225,7 +225,7 @@ def _restarted(states: pl.DataFrame) -> Iterator[str]:
         is_pod = row["pod"] and not (row["name"] or row["container"])
         of, was = ("Containers of the", "were") if is_pod else ("The", "was")
         who = _subject(row, "The container").removeprefix("The ")
-        yield f"{of} {who} {was} {often}; why is not in the input."
+        yield f"{of} {who} {was} {often}; the input does not say why."
 
 
 def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
@@ -266,7 +266,7 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
             swap = row["memory_swap_bytes"]
             swapped = f", {mib(swap / MIB)} of it swapped out" if swap else ""
             peak = (
-                f" At most it used {mib(most)} ({share(most / limit)})."
+                f" It used at most {mib(most)} ({share(most / limit)})."
                 if most is not None and mib(most) != mib(used)
                 else ""
             )
@@ -285,7 +285,7 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
             often = f"{row['failcnt']:,} times" if row["failcnt"] else "at least once"
             yield (
                 f"{subject if row['failcnt'] else job} reached its memory limit {often}, which "
-                "need not end anything; the input has no record of a kill."
+                "does not always kill it; the input has no record of a kill."
             )
         elif now is not None:
             yield f"{subject} used {mib(now)}; the input has neither its limit nor a kill."

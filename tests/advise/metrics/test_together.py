@@ -37,7 +37,7 @@ def test_the_load_is_from_metrics_and_the_cost_from_gctrace(tmp_path: Path) -> N
     assert now["gc_per_s"] == pytest.approx(truth.gc_per_s, rel=0.01)
     assert now["gc_cpu_share"] == pytest.approx(truth.gc_cpu_share, rel=0.6)
     assert gca.read(page).recommend()["gc_cpu_share"][0] is None
-    assert "the cost of a cycle that of 14 s of gctrace" in str(run.recommend()["warnings"][0])
+    assert "the cost of a cycle from 14 s of gctrace" in str(run.recommend()["warnings"][0])
     other = gca.read(OWN / "gogc200" / "run.log.gz").summary()
     row = run.whatif(gogc=200).row(0, named=True)
     assert row["gc_per_s_low"] < other.gc_per_s < row["gc_per_s_high"]

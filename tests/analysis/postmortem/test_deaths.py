@@ -494,7 +494,7 @@ def test_a_container_may_be_marked_because_its_host_ran_out_of_memory() -> None:
     """With cgroup v2, memory.events counts every OOM kill in a group (oom_kill)."""
     event = "2026-03-01T08:14:09Z container oom 3f4b8d1c9a77 (image=x, name=orders)\n"
     (death,) = read_text(event).post_mortems()
-    assert ", or else its host was short of memory" in death.reading[1]
+    assert " (or its host was short of memory)" in death.reading[1]
     kill = "[7063.2] Memory cgroup out of memory: Killed process 63 (api) anon-rss:1649kB\n"
     (death,) = read_text(kill).post_mortems()
     assert "host" not in death.reading[0]

@@ -78,7 +78,11 @@ def in_cgroup(of: str = GROUP, tasks: str = "", comm: str = "api", anon: int = 9
     ("of", "tasks", "setting"),
     [
         (f"{GROUP}/api", "", "set GOMEMLIMIT=921MiB (90 % of the limit)"),
-        (GROUP, "", "set GOMEMLIMIT to 90 % of the limit less what others under it need"),
+        (
+            GROUP,
+            "",
+            "set GOMEMLIMIT to 90 % of the limit minus what other processes under it need",
+        ),
         (
             GROUP,
             LISTED,
@@ -211,7 +215,7 @@ def test_the_sum_comes_before_what_would_have_helped() -> None:
         "end of the last cycle, of which 125 MiB were live, and 276 MiB with the 280 MiB/s that it "
         "allocated, for 540 ms (the next cycle was due at a heap of 252 MiB).",
         "At least 235 of the 511 MiB resident were not Go heap, unless a last allocation was that "
-        "large. It can be goroutine stacks, cgo, mmap, or memory that the runtime had not returned.",
+        "large. They can be goroutine stacks, cgo, mmap, or memory that the runtime had not returned.",
     )
     assert found.preventable == "cannot tell"
     # First what helps now
@@ -270,7 +274,7 @@ def test_what_others_under_the_limit_use_is_not_of_the_program() -> None:
     sizes = {"live_mib": 200, "live_before_mib": 200, "heap_end_mib": 270, "next_goal_mib": 280}
     found = explained(**sizes, resident_mib=300.0)
     assert found.reading[1].startswith(
-        "The process had 300 of these MiB: the other 212 were those of other processes in the group"
+        "The process had 300 of these MiB: the other 212 belonged to other processes in the group"
     )
     assert found.advice[0] == "To buy time, raise the limit of 512 MiB."
     assert found.advice[-1].startswith("Find out what else uses memory under this limit")
@@ -657,7 +661,7 @@ SIDES: list[tuple[str, bool, dict[str, Any]]] = [
     ("grew from", False, {"live_before_mib": None, "live_mib": 61}),
     ("grew from", False, {"live_before_mib": 0, "live_mib": 61}),
     ("It reached the limit of api: 512 MiB.", True, {"not_before_at": 1, "resident_mib": None}),
-    ("At the last scrape before, 384 MiB were resident, 75 % of the limit of api (512 MiB).", True, {"not_before_at": 1, "resident_mib": 384.0}),
+    ("At the last scrape before the kill, 384 MiB were resident, 75 % of the limit of api (512 MiB).", True, {"not_before_at": 1, "resident_mib": 384.0}),
     ("It reached", False, {"limit_is": None}),
     ("It reached", False, {"limit_mib": None, "scope": None}),
     ("It reached its memory limit", True, {"limit_mib": None}),

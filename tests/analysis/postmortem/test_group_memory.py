@@ -65,7 +65,7 @@ def test_groups_of_version_1_are_added_up() -> None:
         ((84, 420, 8, 420), "420 MiB were files in memory", "writes the 420 MiB of files in"),
         ((84, 420, 8, 0), "420 MiB were page cache", "420 MiB of page cache"),
         ((84, 4, 424, 0), "424 MiB were memory of the kernel", "the 424 MiB of the kernel are"),
-        ((504, 0, 8, 0), "420 MiB of it of other processes", "processes of the group have 420"),
+        ((504, 0, 8, 0), "420 MiB of it in other processes", "processes of the group have 420"),
     ],
 )
 def test_the_largest_part_that_the_victim_did_not_have_is_named(
@@ -97,9 +97,9 @@ def test_memory_that_no_listed_process_had_is_not_that_of_others() -> None:
     counts = v2(f"\n{AT}", anon=500, file=4, kernel=8, shmem=0)
     kill = KILL.format(kb=400 * 1024)
     alone = shown(counts + listed((30718, 102400, "ledger")) + kill)
-    assert "100 MiB of it of no process in its list (most likely swap cache)" in alone
+    assert "100 MiB of it in no listed process (most likely swap cache)" in alone
     both = shown(counts + listed((30718, 102400, "ledger"), (9, 25600, "envoy")) + kill)
-    assert "100 MiB of it of other processes" in both
+    assert "100 MiB of it in other processes" in both
 
 
 def test_other_processes_are_looked_for_unless_the_kernel_listed_all() -> None:

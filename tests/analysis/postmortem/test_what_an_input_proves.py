@@ -44,7 +44,7 @@ def test_the_limit_of_a_task_is_shared_by_its_containers(
     value: dict[str, Any], *, is_shared: bool
 ) -> None:
     (death,) = read_text(json.dumps(value)).post_mortems()
-    assert ("less what others under it need" in death.advice[0]) == is_shared
+    assert ("minus what other processes under it need" in death.advice[0]) == is_shared
     assert ("which it shares with others" in death.reading[0]) == is_shared
 
 

@@ -1023,7 +1023,7 @@ def test_the_number_of_an_instance_is_no_program() -> None:
     (death,) = run.post_mortems()
     headline = " ".join(str(run.summary()).split())
     assert "The instance 7xk2p was killed because memory ran out" in headline
-    assert "or else its host" not in headline
+    assert "(or its host" not in headline
     assert death.advice[0].startswith("If the program in it is written in Go, set GOMEMLIMIT=")
 
 

@@ -389,8 +389,8 @@ runtime.(*mheap).allocSpan(0xe46c80, {0}, 0x0, 0x1)
 @pytest.mark.parametrize(
     ("pages", "said"),
     [
-        (0x6000292, "768 GiB, which is no real size but the value of an address"),
-        (0x2000292, "256 GiB, which is no real size but the value of an address"),  # arm64
+        (0x6000292, "768 GiB, which is not a size but the value of an address"),
+        (0x2000292, "256 GiB, which is not a size but the value of an address"),  # arm64
     ],
 )
 def test_a_length_that_is_an_address_is_a_bug(pages: int, said: str) -> None:
