@@ -85,7 +85,7 @@ _BETTER_SINCE = (
 @rule(
     "GC043",
     "old-go",
-    meaning="A newer Go would solve a problem that this log shows.",
+    meaning="A newer Go may solve a problem that this log shows.",
     condition="A line has a format from before Go 1.5 (a warning if GC010 matches), or the lines "
     "are from Go 1.17 or earlier and GC005, GC009 or GC010 matches (a note).",
     advice="Upgrade Go: " + "; ".join(words for *_, words in _BETTER_SINCE) + ".",

@@ -125,9 +125,10 @@ _NOT_PRINTED = (
     "GC032",
     "low-mark-throughput",
     meaning="Marking is slow for the size of the heap, so cycles take long.",
-    condition="In a cycle that marks for at least {t.slow_mark_ms:.0f} ms, (live heap + stacks "
-    "+ globals) / marking CPU time is under {t.mark_mib_per_cpu_s:.0f} MiB per CPU second. A "
-    "warning if there are at least {t.min_cycles} such cycles, or if a cycle marks for at least "
+    condition="In a cycle that marks for at least {t.slow_mark_ms:.0f} ms with a live heap of "
+    "1 MiB or more, (live heap + stacks + globals) / marking CPU time is under "
+    "{t.mark_mib_per_cpu_s:.0f} MiB per CPU second. A warning if there are at least "
+    "{t.min_cycles} such cycles, or if a cycle marks for at least "
     "{t.starved_mark_ms:,.0f} ms and uses under {t.starved_cpu:.0%} of one CPU for it.",
     advice=_SLOW,
     needs="live heap and marking time of cycles of 100 ms and longer",
@@ -145,7 +146,8 @@ def low_mark_throughput(facts: ProcessFacts) -> Iterator[Evidence]:
     roots = pl.col("stacks_mib").fill_null(0) + pl.col("globals_mib").fill_null(0)
     # The sizes are truncated to whole MiB; adding 1 MiB compensates for that.
     rate = (pl.col("heap_live_mib") + roots + 1) / spent_ms * 1000
-    is_slow = (spent_ms > 0) & (rate < t.mark_mib_per_cpu_s)
+    # Where hardly anything is live, an idle worker may have waited for a stack to scan.
+    is_slow = (spent_ms > 0) & (pl.col("heap_live_mib") > 0) & (rate < t.mark_mib_per_cpu_s)
     slow = long.filter(is_slow).with_columns(rate=rate)
     starved = long.filter(
         pl.col("concurrent_mark_ms") >= t.starved_mark_ms,

@@ -141,8 +141,8 @@ def _load(baseline: Predictor) -> str:
     load, text = baseline.load, _LOADS[baseline.load_model]
     if baseline.load_model == "fixed-rate" and load and not load.shows_rate_in_mark:
         return (
-            "unknown, because too little is allocated during marking to show whether that slows it "
-            f"down; predicted as {text}"
+            "unknown, because the log does not show whether marking slows the program down; "
+            f"predicted as {text}"
         )
     if baseline.load_model != "cpu-bound" or load is None or load.is_surely_bound:
         return text
