@@ -218,7 +218,7 @@ class Totals:
 
     @classmethod
     def of_one(cls, span: Mapping[str, float | None]) -> Totals:
-        """Returns the totals of a span of which only this is known, by column."""
+        """Returns the totals of a span from what is known of it, by column."""
         names = {name for expression in _totals() for name in expression.meta.root_names()}
         row = {name: [span.get(name)] for name in (*names, *_COUNTED)}
         frame = pl.DataFrame(row, schema_overrides=dict.fromkeys(row, pl.Float64))

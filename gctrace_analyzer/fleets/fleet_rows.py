@@ -111,7 +111,7 @@ _BY_CLOCK = {"gc_cpu": ("gc_cpu", "assist"), "pauses": ("stw",)}
 
 
 def is_by_clock(name: str, figures: Iterable[str] = tuple(_BY_CLOCK)) -> bool:
-    """Returns whether a figure of a row is of what a coarse clock hides (`summary.too_coarse`)."""
+    """Returns whether the clock is too coarse for a figure of a row (`summary.too_coarse`)."""
     return any(part in name for figure in figures for part in _BY_CLOCK[figure])
 
 

@@ -140,8 +140,8 @@ class Prediction:
         gap: MiB allocated from the start of a cycle to the start of the next.
         no_room: share of the cycles with hardly any room below the limit.
         thrash_share: share of the time that these cycles take.
-        speed: how fast the program does its work, relative to now: what it allocates per second
-            without what only cycles make it allocate again.
+        speed: how fast the program does its work, relative to now: its allocation rate, without
+            what it allocates again only because a cycle freed it.
         gap_spread: standard deviation of the logarithm of `gap`, over the phases of the replay.
         peak_spread: the same of `heap_peak`.
     """

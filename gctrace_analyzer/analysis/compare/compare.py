@@ -175,7 +175,7 @@ def measured_part(cycles: pl.DataFrame, analysis: Analysis) -> Measured:
 
 
 def late_pauses(spans: pl.DataFrame, summary: Summary) -> LatePauses:
-    """Returns the pauses in which a thread waited for a CPU; none if single ones are unknown.
+    """Returns the pauses in which a thread waited for a CPU; none if single pauses are unknown.
 
     With more processors than CPUs, the threads of the program itself wait for each other.
     """

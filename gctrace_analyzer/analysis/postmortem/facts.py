@@ -75,10 +75,10 @@ class LastMinute:
 class Resident:
     """The resident memory at the death, and what of it the Go runtime has outside of its heap.
 
-    `resident_is` says which pages it does not count, as the end of a sentence's part, and
-    `host_share` how much of the host's memory the process had if that was short, `largest` the
-    program with more of it (MiB) than any other, if it is another one, `swapped_mib` what of
-    the process was swapped out, and `others_mib` what others had in the list that names it.
+    `resident_is` says which pages are not counted, as the end of a clause. `host_share` is the
+    process's share of the host's memory, if that was short. `largest` is another program with
+    more memory than any other, and its MiB. `swapped_mib` is what of the process was swapped out,
+    `others_mib` what the other processes had in the list that names it.
     """
 
     resident_mib: float | None = None

@@ -80,7 +80,7 @@ class HeapAtDeath:
 
     @property
     def parts(self) -> tuple[float, tuple[float, float], tuple[float, float]] | None:
-        """The whole, and from and to what of it was heap, and was outside; None if unknown."""
+        """The total, and the ranges of the heap and of what was outside it; None if unknown."""
         total, least, most = self.total_mib, self.go_heap_mib, self.go_heap_most_mib
         if total is None or least is None or most is None:
             return None

@@ -111,7 +111,7 @@ def gogc_text(regime: Regime) -> str:
 
 
 def gogc_range(regime: Regime | None) -> tuple[float, float] | None:
-    """Returns what the goals allow of an inferred GOGC, if people set other values of it too."""
+    """Returns the range of an inferred GOGC, if several usual values of GOGC are in it."""
     if regime is None or regime.gogc_source != "inferred" or regime.gogc_pct == DEFAULT_GOGC:
         return None
     low, high = regime.gogc_pct_low, regime.gogc_pct_high

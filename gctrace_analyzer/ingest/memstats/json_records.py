@@ -46,7 +46,7 @@ def _are_of_runtime(keys: Iterable[str]) -> bool:
 def dump_of(value: Any) -> Mapping[str, Any] | None:
     """Returns the object with the fields of MemStats or runtime/metrics in a JSON value.
 
-    Log libraries put objects into each other. Deep inside of others it needs more fields, or the
+    Log libraries nest objects. A deeply nested one needs more fields to count as a dump, or the
     name `memstats`, because some names are common.
     """
     if not isinstance(value, dict):
