@@ -113,10 +113,6 @@ def sniff(raw: bytes, text: str) -> str:
 
 _CRASH = "a crash of a Go program, without GC cycles"
 _RECOVERED = "a panic that net/http recovered, after which the program went on"
-_OF_CRASH = (
-    "What failed stands in the error and in the traceback after it, at the goroutine that was "
-    "running. No GC setting changes that."
-)
 
 _FOREIGN = (
     (
@@ -276,7 +272,7 @@ def unrecognised(facts: SourceFacts, text: str) -> NoDataError:
         "    GODEBUG=gctrace=1 ./server 2> run.log"
     )
     if seen in (_CRASH, _RECOVERED):
-        hint = _OF_CRASH
+        hint = words.after_crash(text)
     elif re.search(r"Java VM|Node\.js|Python|\.NET|Rust", seen or ""):
         hint = "It is not of a Go program: no GC setting of Go changes its memory."
     elif _KILL_IN_WORDS.search(text):

@@ -363,7 +363,7 @@ def test_a_crash_comes_before_what_gc_cost() -> None:
     report = read_text(f"{log}{CRASH}").report()
     shown = headline.verdict(report)
     assert shown.sentence.startswith("The program crashed with `panic: runtime error")
-    assert "the traceback names first" in shown.action
+    assert "in the traceback after it" in shown.action
     assert plain(document(report), everything=False).count("The program crashed") == 1
 
 

@@ -45,6 +45,10 @@ goal: in 8 recordings the sum was the limit to 0.01 %. Otherwise it moves with t
 LIMIT_MOVES = 5
 """Least movement of the goal, in multiples of what the sum may move."""
 
+MAX_OVERSHOOT = 1.1
+"""Times the goal. A heap above it was allocated during marking: the allocation of its cycles is
+not the room that GOGC gave them."""
+
 FEWEST_GOALS = 5
 
 STRETCH_CYCLES, LEAST_STRETCH_CYCLES = 5, 2
@@ -146,7 +150,9 @@ def with_live_heap(intervals: pl.DataFrame) -> pl.DataFrame:
     intervals = intervals.with_columns(_by_usual(end) for end in ("", "_before"))
     own = _by_cycle(_per_cycle().over("process", "stretch"), goal)
     whole = _by_cycle(_per_cycle().over("process"), goal)
-    is_old = pl.any_horizontal("goal_is_old", "goal_is_old_before").fill_null(value=False)
+    is_old = pl.any_horizontal("goal_is_old", "goal_is_old_before", "overshot").fill_null(
+        value=False
+    )
     return intervals.with_columns(
         heap_live_mib=pl.coalesce(
             _mean("live_row_mib"),
@@ -155,7 +161,7 @@ def with_live_heap(intervals: pl.DataFrame) -> pl.DataFrame:
                 for each in (own, whole)
             ),
         ),
-    ).drop("stretch")
+    ).drop("stretch", "overshot")
 
 
 def _by_usual(end: str) -> pl.Expr:
@@ -199,16 +205,19 @@ def _usual(intervals: pl.DataFrame) -> pl.DataFrame:
         least=(100 * (pl.col("goal_mib") - heap) / (heap + roots)).max(),
         unknown=pl.col("live_row_mib").is_null().all() & pl.col("gogc_pct").is_null().all(),
         limited=pl.col("by_limit").mean(),
+        overshot=(pl.col("heap_alloc_mib") > MAX_OVERSHOOT * pl.col("goal_mib")).any(),
     )
     near = _nearest()
     assumed = (
         pl.col("unknown")
         & (pl.col("least") <= LEAST_WITHIN * near).fill_null(value=True)
         & ~(pl.col("limited") > 0.5).fill_null(value=False)
+        & ~pl.col("overshot").fill_null(value=False)
     )
     shown = assumed & pl.col("enough") & pl.col("agreed") & (near == pl.col("half"))
     return whole.join(halves, on="process", how="left").select(
         "process",
+        "overshot",
         usual_gogc=pl.when(assumed).then(near),
         assumed_gogc=pl.when(shown).then(near),
     )

@@ -300,12 +300,11 @@ def restarted(number: int, within_s: float | None) -> str:
     """Returns how often something was restarted, and over what time, as the end of a sentence.
 
     >>> restarted(17, 11400.0), restarted(1, None)
-    ('restarted 17 times within 3h 10m (every 11m 10s on average)', 'restarted once')
+    ('restarted 17 times within 3h 10m', 'restarted once')
     """
     often = times_text(number)
     within = f" within {duration_text(within_s)}" if within_s else ""
-    mean = f" (every {duration_text(within_s / number)} on average)" if within_s else ""
-    return f"restarted {often}{within}{mean if number > 1 else ''}"
+    return f"restarted {often}{within}"
 
 
 _MOST_HOLDERS = 3

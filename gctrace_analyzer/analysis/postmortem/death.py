@@ -91,6 +91,9 @@ OF_32_BITS_MIB = (1536.0, 4096.0)
 """From and to how much memory a program has that may have run out of a 32-bit address space."""
 
 
+_OVER = "Ran out of memory (used over"
+"""What Render says of an instance above its limit."""
+
 LEAST_REACHED = 0.95
 """Share of a limit. Sizes in GiB are rounded by up to a twentieth."""
 
@@ -237,7 +240,8 @@ class Death:
     @property
     def is_instance(self) -> bool:
         """Whether a platform says of one of several instances, which it numbers, what it used."""
-        return "Ran out of memory (used over" in (self.error or "")
+        said = self.error or ""
+        return _OVER in said or "(out of memory)" in said
 
     @property
     def is_virtual(self) -> bool:
@@ -279,7 +283,7 @@ class Death:
             "OOM kill in a job",
         )
         is_state = self.kind.startswith(kinds)
-        hit = self.failcnt or self.used_bytes or self.is_instance
+        hit = self.failcnt or self.used_bytes or _OVER in (self.error or "")
         return is_state and self.killer is None and not hit
 
     @property

@@ -159,6 +159,9 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
         or row["status"] in ("exited", "dead", "terminated")
     }
     _name_ends(rows)
+    restarts: dict[Hashable, int] = {}
+    for row in rows:
+        restarts[row["pod"]] = max(restarts.get(row["pod"], 0), row["restart_count"] or 0)
     known_pods = {row["pod"] for row in rows if row["oom_killed"] and _is_described(row)}
     for row in rows:
         if not is_kill("container_states", row):
@@ -190,6 +193,10 @@ def _states(table: pl.DataFrame, kills: list[Death]) -> Iterator[Death]:
             is_restarted=_is_restarted(row),
             is_inside=not at_start and _is_inside(row, has_ended=identifier in ended),
             is_at_start=at_start,
+            # A list that is watched has a pod again, with newer counts.
+            restart_count=row["restart_count"]
+            if _is_described(row) or not row["pod"]
+            else restarts[row["pod"]],
             memory_request_bytes=None,
             scope="memcg" if row["oom_killed"] and not is_below else None,
         )

@@ -25,7 +25,7 @@ _IN_MEMORY = "files in memory (tmpfs, /dev/shm, an emptyDir with medium Memory)"
 _WRITTEN = "page cache, most likely files that were just written"
 _OF_KERNEL = "memory of the kernel (page tables, slab, sockets)"
 _OTHERS = "anonymous memory of other processes in it"
-_UNLISTED = "anonymous memory that no process in the kernel's list had (most likely swap cache)"
+_UNLISTED = "anonymous memory that no process in the kernel's list had"
 _UNKNOWN = (
     f"{_IN_MEMORY}, files that were just written (page cache) or the kernel. `memory.stat` of the "
     "group has anon, shmem, file and kernel; GOMEMLIMIT changes only the first."
@@ -36,10 +36,6 @@ FIND_BESIDE = (
 )
 FIND_LARGEST = (
     "Find out which program has the most memory, and limit it, or give the host more."
-)
-_FIND_IN_LOG = (
-    "Find out which program had the most memory (the kernel's log of that time lists them), and "
-    "limit it, or give the host more."
 )
 _FIND_PODS = (
     "Find out which pods of the node use the most memory (`kubectl top pods -A --sort-by=memory`), "
@@ -87,7 +83,7 @@ def counted(facts: Evidence) -> str | None:
     if other is not None:
         others = f"{size_text(other)} of it in other processes"
     elif unlisted is not None:
-        others = f"{size_text(unlisted)} of it in no listed process (most likely swap cache)"
+        others = f"{size_text(unlisted)} of it in no listed process"
     listed = "".join(
         f"; {size_text(size)} were {_what(what, facts)}" for what, size in parts.items()
     )
@@ -143,7 +139,7 @@ def find_rest(facts: Evidence) -> str:
 def on_host(facts: Evidence) -> str:
     """Returns what to do about the programs that have most of a host's memory."""
     if facts.memory.largest is None:
-        return _FIND_IN_LOG if facts.death.is_above else FIND_LARGEST
+        return FIND_LARGEST
     name, size_mib = facts.memory.largest
     return f"To buy time, move {name} ({size_text(size_mib)}) to another host, or limit its memory."
 

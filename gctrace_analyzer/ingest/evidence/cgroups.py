@@ -9,13 +9,14 @@ The limits of jobs, which Slurm sets as those of control groups, are read from t
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gctrace_analyzer.ingest import numbers
 from gctrace_analyzer.ingest.evidence.kubernetes import quantity
-from gctrace_analyzer.ingest.evidence.message import BELOW, WAITS, size_bytes
+from gctrace_analyzer.ingest.evidence.message import BELOW, SLOWED, WAITS, size_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -95,7 +96,8 @@ _SHOW = re.compile(
 )
 _OF_STATUS = re.compile(
     r"^\s{0,40}Memory: (?P<now>\d{1,9}(?:\.\d)?)(?P<now_unit>[BKMGT])"
-    r"(?: \((?:.{0,99}? )??(?:max|limit): (?P<limit>\d{1,9}(?:\.\d)?)(?P<limit_unit>[BKMGT])"
+    r"(?: \((?:.{0,99}? )??(?:high: (?P<high>\d{1,9}(?:\.\d)?)(?P<high_unit>[BKMGT]) )?"
+    r"(?:max|limit): (?P<limit>\d{1,9}(?:\.\d)?)(?P<limit_unit>[BKMGT])"
     r"(?:.{0,99}? peak: (?P<peak>\d{1,9}(?:\.\d)?)(?P<peak_unit>[BKMGT]))?.{0,99})?$"
 )
 """Two lines of `systemctl status` (print_status_info of systemd): the unit, and its memory."""
@@ -196,7 +198,10 @@ def _units(messages: Iterable[Message]) -> Iterator[Row]:
             name = match["unit"] if "." in match["unit"] else f"{match['unit']}.service"
             shown.append((message.line_no, {"Id": name}))
         elif shown and (match := _OF_STATUS.match(message.text)):
-            sizes = {"MemoryMax": "limit", "MemoryCurrent": "now", "MemoryPeak": "peak"}
+            sizes = {
+                "MemoryHigh": "high", "MemoryMax": "limit", "MemoryCurrent": "now",
+                "MemoryPeak": "peak",
+            }  # fmt: skip
             shown[-1][1].update(
                 {key: size_bytes(match.groupdict(), name) for key, name in sizes.items()}
             )
@@ -214,10 +219,19 @@ def _of_unit(unit: Mapping[str, str | int | None]) -> Row:
     row["status"] = "exited" if unit.get("ActiveState") in ("failed", "inactive") else "running"
     if unit.get("Result") == "oom-kill":
         row |= {"oom_killed": True, "status": "exited", "signal": "KILL"}
+    elif (high := numbers.whole(unit.get("MemoryHigh"))) and (
+        _REACHED * high
+        <= (row["memory_now_bytes"] or 0)
+        < (row["memory_limit_bytes"] or math.inf)
+    ):
+        row |= {"memory_limit_bytes": high, "event": SLOWED}
     elif (unit.get("ExecMainCode"), unit.get("ExecMainStatus")) == ("2", "9"):
         row |= {"signal": "KILL"}  # CLD_KILLED
     return row
 
+
+_REACHED = 0.99
+"""Share of MemoryHigh: the kernel keeps the use near it."""
 
 _OF_PROPERTIES = {
     "memory_limit_bytes": "MemoryMax",

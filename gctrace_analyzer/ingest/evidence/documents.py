@@ -433,6 +433,7 @@ _ROWS: tuple[tuple[str, str, Callable[[dict[str, object]], Iterable[Row]]], ...]
     ("crictl inspect", "container_states", kubernetes.inspections),
     ("AWS ECS", "container_states", platforms.ecs_containers),
     ("kubectl get pods -o json", "container_states", _pods),
+    ("metrics.k8s.io", "container_states", kubernetes.shown_by_metrics),
     ("", "container_states", _ended_inside),
     (
         "expvar",

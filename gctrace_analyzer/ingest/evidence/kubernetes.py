@@ -15,7 +15,7 @@ from gctrace_analyzer.ingest.evidence.words import may_be_described
 from gctrace_analyzer.ingest.json_values import iso_utc, seconds_between
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gctrace_analyzer.ingest.evidence.message import Message, Row
 
@@ -133,6 +133,18 @@ def _is_moved(row: Row, known: Iterable[Row]) -> bool:
     if len(same) == 1:
         same[0].setdefault("memory_now_bytes", row["memory_now_bytes"])
     return len(same) == 1
+
+
+def shown_by_metrics(value: Row) -> Iterator[Row]:
+    """Yields the containers of the metrics API (metrics.k8s.io), with the memory they use."""
+    items = value.get("items") if value.get("kind") == "PodMetricsList" else [value]
+    for pod in items or [] if str(value.get("kind")).startswith("PodMetrics") else []:
+        about = pod.get("metadata") or {}
+        for container in pod.get("containers") or []:
+            size = numbers.whole(quantity(str((container.get("usage") or {}).get("memory"))))
+            names = {name: container.get("name") for name in ("name", "container")}
+            of_pod = {"pod": about.get("name"), "namespace": about.get("namespace")}
+            yield {**names, **of_pod, "memory_now_bytes": size, "status": "running"}
 
 
 def join_shown(inputs: Iterable[list[Row]]) -> None:

@@ -34,6 +34,9 @@ ENDED = "ended"
 OWN_CODE = "exit status 137"
 """What AWS Lambda prints of a runtime that ended by itself, as a shell does after a child."""
 
+SLOWED = "slowed"
+"""The event of a unit that uses all of its MemoryHigh, which is below its limit."""
+
 BELOW = "oom below"
 """The event of a control group in which, or in a group below which, a process was killed."""
 

@@ -57,6 +57,29 @@ OF_CUT = "Lines of `go test -bench` without a whole result"
 OF_CRASH = "The program crashed"
 """How the note on panics and fatal errors begins."""
 
+_AFTER_CRASH = (
+    (r"create new OS thread.{0,60}errno=22", "The system refused to start a thread with EINVAL "
+     "(errno 22), as emulators (qemu, WSL 1) do: run it on a real kernel."),
+    (r"pthread_create failed|newosproc|create new OS thread", "It could not start another thread: "
+     "its limit of processes (`ulimit -u`), or pids.max of its cgroup, was reached. Raise it, or "
+     "find what blocks so many threads: system calls or cgo."),
+    (r"all goroutines are asleep", "Every goroutine waits for another one: the traceback has "
+     "what each waits for, in brackets."),
+    (r"^(?:panic|fatal error): |\[running", "What failed stands in the error and in the traceback "
+     "after it."),
+)  # fmt: skip
+
+
+def after_crash(text: str) -> str:
+    """Returns what to do about a panic or fatal error of Go, by its cause.
+
+    >>> after_crash("fatal error: all goroutines are asleep - deadlock!")[:23]
+    'Every goroutine waits f'
+    """
+    known = (hint for words, hint in _AFTER_CRASH if re.search(words, text, re.MULTILINE))
+    return f"{next(known, _AFTER_CRASH[-1][1])} No GC setting changes that."
+
+
 OF_DOCUMENTS = (
     b"OOMKilled",
     b'"taskArn"',

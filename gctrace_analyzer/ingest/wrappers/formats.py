@@ -14,7 +14,11 @@ from functools import cached_property
 
 from gctrace_analyzer.ingest.gctrace.patterns import HEADS, MODERN_HEAD
 
-_ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
+_ISO = (
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?"
+    r"(?: ?(?:Z|UTC|(?:[CEW]ES?|[EP][SD]|M[SD]|CD|JS|KS|AE[SD]|NZ[SD]|SG|HK)T\b|MSK\b|"
+    r"[+-]\d\d:?\d\d))?"
+)
 LETTER = "[A-Za-zÀ-ɏЀ-ӿ]"
 """A letter of the languages that write months and weekdays with an alphabet."""
 MONTH = rf"(?:{LETTER}{{3,6}}|\d{{1,2}}[月월])"

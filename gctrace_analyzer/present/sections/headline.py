@@ -20,7 +20,7 @@ from gctrace_analyzer.analysis.settings.naming import (
     setting_text,
 )
 from gctrace_analyzer.frozen import frozen
-from gctrace_analyzer.ingest.evidence.words import OF_CRASH
+from gctrace_analyzer.ingest.evidence.words import OF_CRASH, after_crash
 from gctrace_analyzer.ingest.rows import median as median_of
 from gctrace_analyzer.ingest.rows import not_null
 from gctrace_analyzer.present.document import KeyFigure, Statement
@@ -60,11 +60,6 @@ WORDS = {
 }
 
 
-_AFTER_CRASH = (
-    "Look at the goroutine that the traceback names first: no GC setting changes that."
-)
-
-
 def crash_of(report: Report) -> str:
     """Returns the sentence about the panic or fatal error that ended the program, if one did."""
     notes = (note.split(": ", 1)[-1] for note in report.analysis.log.notes)
@@ -88,7 +83,7 @@ def verdict(report: Report) -> Statement:
     if reached is None:
         sentence, action = no_verdict(report)
         if (crash := crash_of(report)) and not action:
-            sentence, action = crash, _AFTER_CRASH
+            sentence, action = crash, after_crash(crash)
         return Statement("none", WORDS["none"], printable(sentence), action)
     parts = [reached.sentence]
     if reached.start_s is not None:
@@ -104,10 +99,12 @@ def verdict(report: Report) -> Statement:
         is_worse = level in ("ok", "info")
         level, action = ("warn", compare) if is_worse else (level, f"{action} {compare}")
     if (crash := crash_of(report)) and level in ("ok", "info"):
-        level, action = "warn", _AFTER_CRASH
+        level, action = "warn", after_crash(crash)
         parts.insert(0, crash)
     return Statement(level, WORDS[level], printable(" ".join(parts)), printable(action))
 
+
+_MEDIAN = "median over cycles"
 
 _SETTERS = {
     "gogc": "GOGC",
@@ -276,7 +273,9 @@ def _goal(report: Report, median: str) -> tuple[str, str]:
         later = report.analysis.cycles.filter(pl.col("start_s") > moved.start_s)
         return mib(median_of(later["heap_goal_mib"])), setter
     last = _last_if_far(report, "heap_goal_mib", report.analysis.summary.heap_goal_p50_mib)
-    return median, "; ".join(filter(None, (setter, last)))
+    return median, "; ".join(filter(None, (setter, last))) or _MEDIAN * (
+        report.analysis.by_dumps
+    )
 
 
 def _moved(report: Report) -> Finding | None:

@@ -105,9 +105,10 @@ def _cpu_since_start(row: Mapping[str, Any]) -> str:
         # Idle marking leaves as soon as anything else wants the CPU: it is in neither figure.
         used_s -= gc_s - own_s
         idle = f" and {digits(gc_s - own_s, 3)} on idle CPUs (idle marking)" * (gc_s > own_s)
+        of_used = f"{share(own_s / used_s)}, pauses on all CPUs"
         return (
             f"GC has taken {digits(own_s, 3)} of the {digits(used_s, 3)} CPU seconds that the "
-            f"program used ({share(own_s / used_s)}){idle}; that is {of_all} of all CPU"
+            f"program used ({of_used}){idle}; that is {of_all} of all CPU"
         )
     rest = of_all and f"; without idle marking it was {of_all} of all CPU"
     of = f" of the {digits(used_s, 3)}" if used_s else ""

@@ -136,7 +136,7 @@ def _notes(report: Report, profiled: Profiled) -> Iterator[str]:
         has_cores = profiled.costs.gc_cpu_cores is not None
         yield (
             "Functions of the program, with what the runtime and the standard library allocate "
-            f"for them. The profile has {size}{of_log}."
+            f"for them, estimated from samples. The profile has {size}{of_log}."
             f"{' GC cores: cycles follow allocation; with idle marking.' if has_cores else ''}"
         )
     cpu = profiled.gc_functions

@@ -17,7 +17,7 @@ from gctrace_analyzer.analysis.postmortem.remedies import of_stop
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
-from gctrace_analyzer.ingest.evidence.message import AT_LIMIT, OWN_CODE, WAITS
+from gctrace_analyzer.ingest.evidence.message import AT_LIMIT, OWN_CODE, SLOWED, WAITS
 from gctrace_analyzer.present.document import KeyFigure
 from gctrace_analyzer.present.format import (
     count,
@@ -122,8 +122,7 @@ def no_verdict(report: Report) -> tuple[str, str]:
             said = said[::-1]
         return " ".join(chain(*said, used)), _next_of_memory(report)
     if used:
-        advice = _LET_KILL if (states["event"] == WAITS).any() else _RECORD_IF_GO
-        return " ".join(used), advice * (not used[0].startswith("The node "))
+        return " ".join(used), _next_of_used(states, used)
     if (profiled := report.analysis.profiled) and (shown := profiled.allocation):
         return f"The profile shows no costs of GC. In it, {shown}.", _RECORD_TOO
     if runs := len(tables["benchmarks"]):
@@ -138,6 +137,15 @@ def no_verdict(report: Report) -> tuple[str, str]:
         shown = " ".join(note.split(": ", 1)[-1] for note in log.notes)
         return shown, _next_of_processes(shown)
     return "The input does not show how the garbage collector performs.", ""
+
+
+def _next_of_used(states: pl.DataFrame, used: list[str]) -> str:
+    """Returns what to do about containers of which only is known what they use."""
+    if used[0].startswith("The node "):
+        return ""
+    if (states["event"] == WAITS).any():
+        return _LET_KILL
+    return _RECORD_IF_GO.replace("If it", "If one of them" if len(used) > 1 else "If it")
 
 
 def _next_of_processes(shown: str) -> str:
@@ -223,9 +231,9 @@ def _restarted(states: pl.DataFrame) -> Iterator[str]:
     for row in known.iter_rows(named=True):
         often = restarted(row["restart_count"], row["restarts_in_s"])
         is_pod = row["pod"] and not (row["name"] or row["container"])
-        of, was = ("Containers of the", "were") if is_pod else ("The", "was")
-        who = _subject(row, "The container").removeprefix("The ")
-        yield f"{of} {who} {was} {often}; the input does not say why."
+        who = _subject(row, "It")
+        who = f"Containers of {who[0].lower()}{who[1:]} were" if is_pod else f"{who} was"
+        yield f"{who} {often}; the input does not say why."
 
 
 def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
@@ -251,6 +259,11 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
                 "(oom_kill_disable): then its processes wait until memory is free, instead of "
                 "being killed."
             )
+        elif row["event"] == SLOWED and limit is not None:
+            yield (
+                f"{subject} has reached its MemoryHigh, {mib(limit)}: above it, the kernel takes "
+                "memory back and slows its processes down, and kills none."
+            )
         elif used is not None and limit is not None:
             left = f"{mib(limit - used)} are left{hits}"
             # A status of its own: that of a signal is printed as "signal: killed".
@@ -263,6 +276,8 @@ def _used_of_limits(states: pl.DataFrame, unnamed: str) -> Iterator[str]:
             over = (
                 f"it {'is over' if mib(used) != mib(limit) else 'has reached'} its limit{hits}"
             )
+            if subject.endswith(UNITS):
+                over += ", page cache included, which the kernel frees before it kills"
             swap = row["memory_swap_bytes"]
             swapped = f", {mib(swap / MIB)} of it swapped out" if swap else ""
             peak = (
@@ -401,18 +416,16 @@ def _resident(dumps: pl.DataFrame, memory: Memory) -> str:
 
 
 def _grew_beyond_go(dumps: pl.DataFrame) -> tuple[float, float] | None:
-    """Returns what was resident at first, and by how much more it grew than Go, in MiB.
+    """Returns what was resident at first, and what is now beyond all that Go obtained, in MiB.
 
-    None if it did not grow by much, or most of that is memory that Go obtained.
+    None if that may be as it was: what Go obtained need not have been resident at first.
     """
     sizes = dumps.select("rss_bytes", "sys_bytes").drop_nulls().cast(pl.Float64) / MIB
     if len(sizes) < 2:
         return None
     first, last = sizes.row(0), sizes.row(-1)
-    growth, of_go = last[0] - first[0], max(last[1] - first[1], 0.0)
-    if last[0] < _CHANGED * first[0] or growth < 2 * of_go:
-        return None
-    return first[0], growth - of_go
+    beyond = last[0] - last[1]
+    return (first[0], beyond) if beyond > first[0] else None
 
 
 def rise(report: Report) -> Iterator[str]:

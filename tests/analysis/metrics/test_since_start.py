@@ -170,7 +170,7 @@ def test_near_spellings_of_a_field_are_read(near: str, name: str) -> None:
             "/cpu/classes/gc/total:cpu-seconds: 96.4\n/cpu/classes/total:cpu-seconds: 400.2\n"
             "/cpu/classes/gc/mark/idle:cpu-seconds: 40.2\n/cpu/classes/idle:cpu-seconds: 160.2\n",
             # One base for both: what the program used without idle marking.
-            "56.2 of the 200 CPU seconds that the program used (28.1 %) and 40.2 on idle CPUs",
+            "56.2 of the 200 CPU seconds that the program used (28.1 %, pauses on all CPUs) and 40.2 on idle CPUs",
         ),
         (
             "Lookups = 205076351\nNumGC = 337\nHeapAlloc = 875885272\n"

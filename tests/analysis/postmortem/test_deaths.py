@@ -523,9 +523,7 @@ def test_the_id_of_a_container_that_was_restarted_is_not_that_of_the_one_that_wa
     lines = [kernel(SCAN.format(path=path, comm="api", pid=7)), kill()]
     (death,) = read_text("\n".join([*lines, "", POD_OF_API.format(id="b" * 64)])).post_mortems()
     assert (death.pid, death.pod) == (7, "api-7c9f-x2x9k")
-    assert "restarted 6 times within 1h 00m (every 10m 03s on average)" in " ".join(
-        death.reading
-    )
+    assert "restarted 6 times within 1h 00m" in " ".join(death.reading)
 
 
 @pytest.mark.parametrize(

@@ -380,7 +380,6 @@ def test_words_about_kills_in_general_are_no_kill(text: str) -> None:
 
 def test_a_running_pod_that_was_restarted_says_how_often() -> None:
     text = "NAME  READY  STATUS  RESTARTS  AGE\nx-1  1/1  Running  5 (10m ago)  5h\ny-1  1/1  Running  0  5h\n"
-    assert (
-        "Containers of the pod x-1 were restarted 5 times within 5h 00m (every 1h 00m on average)"
-        in " ".join(str(read_text(text).summary()).split())
+    assert "Containers of the pod x-1 were restarted 5 times within 5h 00m" in " ".join(
+        str(read_text(text).summary()).split()
     )

@@ -1,0 +1,100 @@
+"""Reports of inputs without GC cycles say what the input shows, and no more."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gctrace_analyzer.errors import NoDataError
+from gctrace_analyzer.ingest.evidence.words import after_crash
+from gctrace_analyzer.testing import read_text
+
+RESIDENT = "Time: {}s  Resident size: {}MB  MemStats.Sys: {}MB  MemStats.Alloc: 3.1MB\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("runtime/cgo: pthread_create failed: Resource temporarily unavailable", "ulimit -u"),
+        ("runtime: failed to create new OS thread (have 772 already; errno=11)", "ulimit -u"),
+        ("runtime: failed to create new OS thread (have 2 already; errno=22)", "emulators"),
+        ("fatal error: all goroutines are asleep - deadlock!", "Every goroutine waits"),
+        ("panic: runtime error: index out of range [3]", "What failed stands in the error"),
+    ],
+)
+def test_the_advice_after_a_crash_is_about_its_cause(error: str, said: str) -> None:
+    assert said in after_crash(error)
+    with pytest.raises(NoDataError, match=said.replace("-", ".")):
+        read_text(f"{error}\n\ngoroutine 1 [chan receive]:\nmain.main()\n")
+
+
+@pytest.mark.parametrize(
+    ("last", "beyond"), [((14.5, 12.1), None), ((40, 12), "28.0 MiB more")]
+)
+def test_what_is_resident_beyond_go_is_a_difference_of_sizes(
+    last: tuple[float, float], beyond: str | None
+) -> None:
+    """At first, parts of what Go had obtained may not have been resident."""
+    shown = str(read_text(RESIDENT.format(0, 6, 8) + RESIDENT.format(60, *last)).summary())
+    assert ("what grows outside Go" in shown) == (beyond is not None)
+    assert beyond is None or beyond in " ".join(shown.split())
+
+
+def test_a_watched_pod_has_the_last_number_of_its_restarts() -> None:
+    head = "NAME   READY   STATUS    RESTARTS   AGE\n"
+    lines = (
+        "OOMKilled 3 3d2h",
+        "Running 4 3d2h",
+        "OOMKilled 4 3d2h",
+        "CrashLoopBackOff 4 3d2h",
+    )
+    text = head + "".join(f"checkout-5f7c9b9c4d-m2ltw   0/1   {line}\n" for line in lines)
+    deaths = read_text(text).post_mortems()
+    assert len(deaths) == 2
+    assert all("restarted 4 times within" in death.reading[0] for death in deaths)
+
+
+def test_the_name_of_a_pod_is_no_event() -> None:
+    usage = [{"name": "stress", "usage": {"cpu": "0", "memory": "19732Ki"}}]
+    pod = {"metadata": {"name": "oomkilled-85d9cf68b6-wfrt9"}, "containers": usage}
+    shown = str(read_text(json.dumps({"kind": "PodMetricsList", "items": [pod]})).summary())
+    assert "The container stress used 19.3 MiB" in shown
+
+
+def test_a_zone_in_front_of_a_message_is_read() -> None:
+    text = "2026-03-14 09:21:07.884 CET Memory limit of 512 MiB exceeded with 527 MiB used."
+    (death,) = read_text(text).post_mortems()
+    assert str(death.logged_at) == "2026-03-14 08:21:07.884000+00:00"
+    assert death.error is not None
+    assert death.error.startswith("Memory limit")
+
+
+STATUS = (
+    "● api.service - API\n"
+    "     Active: active (running) since Sat 2026-03-14 08:11:12 UTC; 3h ago\n     Memory: {}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("memory", "said"),
+    [
+        (
+            "899.8M (high: 900.0M max: 1.0G available: 184.0K peak: 900.4M)",
+            "has reached its MemoryHigh, 900 MiB",
+        ),
+        ("412.0M (high: 900.0M max: 1.0G available: 488.0M)", "used 412 MiB of its 1,024 MiB"),
+        ("1.0G (max: 1.0G available: 0B)", "page cache included"),
+        ("412.3M (max: 1.0G available: 611.6M)", "612 MiB are left"),
+    ],
+)
+def test_the_nearest_limit_of_a_unit_is_said(memory: str, said: str) -> None:
+    shown = " ".join(str(read_text(STATUS.format(memory)).summary()).split())
+    assert said in shown
+
+
+def test_an_index_of_cloud_foundry_is_an_instance() -> None:
+    text = "2026-03-14T11:10:31.10+0000 [APP/PROC/WEB/0] OUT Exit status 137 (out of memory)\n"
+    (death,) = read_text(text).post_mortems()
+    assert (death.subject, death.victim) == ("The instance", "WEB/0")
+    assert not any("WEB/0 is written" in advice for advice in death.advice)
