@@ -93,8 +93,39 @@ def test_the_nearest_limit_of_a_unit_is_said(memory: str, said: str) -> None:
     assert said in shown
 
 
+def test_values_below_a_command_are_those_of_its_files() -> None:
+    text = (
+        "$ cd /sys/fs/cgroup/system.slice/api.service; cat memory.max memory.current memory.peak "
+        "memory.events\n1073741824\n640016384\n1073741824\nlow 0\nhigh 0\nmax 812\noom 3\n"
+        "oom_kill 3\noom_group_kill 0\n"
+    )
+    (death,) = read_text(text).post_mortems()
+    assert (death.subject, death.victim) == ("A process in the unit", "api.service")
+    assert "It reached its limit: 1,024 MiB, with 1,024 MiB in use" in " ".join(death.reading)
+    assert "it used 610 MiB" in " ".join(death.reading)
+
+
+def test_a_number_of_pm2_is_no_program() -> None:
+    text = (
+        "PM2 log: [PM2][WORKER] Process 0 restarted because it exceeds --max-memory-restart value "
+        "(current_memory=330403840 max_memory_limit=314572800 [octets])\n"
+    )
+    (death,) = read_text(text).post_mortems()
+    assert death.subject == "The instance"
+    assert death.advice[0].startswith("If the program in it is written in Go")
+
+
 def test_an_index_of_cloud_foundry_is_an_instance() -> None:
     text = "2026-03-14T11:10:31.10+0000 [APP/PROC/WEB/0] OUT Exit status 137 (out of memory)\n"
     (death,) = read_text(text).post_mortems()
     assert (death.subject, death.victim) == ("The instance", "WEB/0")
     assert not any("WEB/0 is written" in advice for advice in death.advice)
+
+
+def test_one_metric_of_a_process_is_no_program_without_metrics() -> None:
+    text = (
+        'process_resident_memory_bytes{job="api"} =>\n210001920 @[1773460800]\n'
+        "293118976 @[1773461100]\n"
+    )
+    with pytest.raises(NoDataError, match="Ask the server"):
+        read_text(text)

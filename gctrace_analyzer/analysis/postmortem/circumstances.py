@@ -426,7 +426,7 @@ def about_runtime(death: Death) -> Iterator[str]:
     asked, used = death.requested_bytes, death.in_use_bytes
     asked_text = "memory" if asked is None else size_text(asked / MIB)
     used_text = "" if used is None else f", whose heap had obtained {size_text(used / MIB)}"
-    single = f"{',' * bool(used_text)} for one allocation" if death.is_of_one_allocation else ""
+    single = " for one allocation" if death.is_of_one_allocation else ""
     if death.refusal == IMPOSSIBLE_SIZE:
         is_address = asked is not None and (
             f"asked for {asked_text}, which is not a size but the value of an address in "
@@ -454,6 +454,6 @@ def about_runtime(death: Death) -> Iterator[str]:
     if death.refused_at_start:
         single, used_text = ", at the start of the program, before main", ""
     yield (
-        f"The operating system refused {asked_text} to the Go runtime{used_text}{single}: "
-        f"{_causes(death)}. It was not the OOM killer."
+        f"The Go runtime{used_text}{',' * bool(used_text)} needed {asked_text}{single}, and the "
+        f"operating system refused it: {_causes(death)}. It was not the OOM killer."
     )

@@ -241,7 +241,8 @@ class Death:
     def is_instance(self) -> bool:
         """Whether a platform says of one of several instances, which it numbers, what it used."""
         said = self.error or ""
-        return _OVER in said or "(out of memory)" in said
+        is_number = self.killer in SUPERVISORS and (self.comm or "").isdigit()
+        return _OVER in said or "(out of memory)" in said or is_number
 
     @property
     def is_virtual(self) -> bool:

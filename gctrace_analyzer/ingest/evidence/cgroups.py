@@ -107,6 +107,10 @@ _PATH_ALONE = re.compile(r"\s*/sys/fs/cgroup/\S{1,500}\s*$")
 _VALUE_ALONE = re.compile(r"^\s*(?P<value>\d{1,20})\s*$")
 """What loops of `echo` and `cat`, `head` and `tail` print: the file, and its value below it."""
 
+_SEVERAL = re.compile(r"\bcat(?: \S{0,300}memory\.[a-z_.]{1,40}){2,12}")
+_FOLDER = re.compile(r"\bcd (?P<folder>/sys/fs/cgroup/\S{1,300}?)/?(?:;|\s|$)")
+"""A command whose output has the values of several files, in their order, and its folder."""
+
 _EVENT = re.compile(
     r"(?:^|[\s/:])(?P<event>low|high|max|oom|oom_kill|oom_group_kill|oom_kill_disable|under_oom)\s+(?P<n>\d{1,12})\b"
 )
@@ -144,20 +148,21 @@ def read_files(messages: Sequence[Message]) -> list[Row]:
     """
     groups: dict[str, _Group] = {}
     folder, is_local = "", False
-    above: tuple[int, re.Match[str] | None] = (-1, None)
+    above: tuple[int, str | None] = (-1, None)
+    listed: list[str] = []
     for message in messages:
         text = message.text
         if path := _PATH.search(text):
             folder, is_local = path["folder"], path["local"] is not None
+        elif path := _FOLDER.search(text):
+            folder = f"{path['folder']}/"
         group = groups.setdefault(folder, _Group())
         if is_local and not group.is_local:
             group.is_local = True
             group.events.clear()
         group.is_named |= _NAMED.search(text) is not None
         alone = _VALUE_ALONE.match(text) if above[0] == message.line_no - 1 else None
-        joined_text = (
-            f"memory.{above[1]['file']} {alone['value']}" if alone and above[1] else text
-        )
+        joined_text = f"memory.{above[1]} {alone['value']}" if alone and above[1] else text
         for match in _FILE.finditer(joined_text):
             value = numbers.whole(match["value"])
             if value is not None and value < numbers.ADDRESSABLE_BYTES:
@@ -167,7 +172,13 @@ def read_files(messages: Sequence[Message]) -> list[Row]:
             if is_local == group.is_local:
                 group.events[match["event"]] = int(match["n"])
                 group.row.setdefault("line_no", message.line_no)
-        above = (message.line_no, _FILE_ALONE.search(text))
+        if several := _SEVERAL.search(text):
+            listed = re.findall(r"memory\.([a-z_]+)", several[0])
+        file = _FILE_ALONE.search(text)
+        above = (
+            message.line_no,
+            listed.pop(0) if listed else file["file"] if file else None,
+        )
     return [*_rows(groups), *_units(messages)]
 
 

@@ -241,7 +241,7 @@ def inspections(value: dict[str, object]) -> list[Row]:
         "oom_killed": status.get("reason") == "OOMKilled",
         "exit_code": status.get("exitCode"),
         "restart_count": about.get("attempt"),
-        "memory_limit_bytes": numbers.whole(linux.get("memoryLimitInBytes")) or None,
+        "memory_limit_bytes": numbers.whole(linux.get("memoryLimitInBytes")),
         "cpu_limit": quota / period if quota and period and quota > 0 else None,
         "started_at": iso_utc(status.get("startedAt")),
         "finished_at": iso_utc(status.get("finishedAt")),

@@ -53,7 +53,10 @@ GO_SAMPLE = (
 """How the line of a sample of a Go metric begins."""
 
 # Fluent Bit prints a date before a series, and ` = ` after it.
-_GO_SAMPLE = rf"(?m)^(?:[ \t]{{0,40}}|\d[\dT:.-]{{9,29}}Z (?=[^\n]{{1,500}} = ))(?:{GO_SAMPLE})"
+_GO_SAMPLE = (
+    rf"(?m)^(?:[ \t]{{0,40}}|\d[\dT:.-]{{9,29}}Z (?=[^\n]{{1,500}} = ))"
+    rf"(?:{GO_SAMPLE}|process_resident_memory_bytes\b)"
+)
 _NUMBER = r"[-+]?\d[\d.eE+-]*"
 _PATH = r"[^\s=|:,;\"{}\[\]]+\.[^\s=|:,;\"{}\[\]]+"
 _COLUMN = r"(?:[^\n]*,)?{}[,\r\n]"

@@ -373,7 +373,7 @@ def test_gos_own_out_of_memory_is_not_the_oom_killer() -> None:
         "kind": "Out of memory in the Go runtime", "scope": None, "limit_mib": None,
     }  # fmt: skip
     assert (
-        "refused memory to the Go runtime: most often a limit of the process (`ulimit -v`"
+        "the operating system refused it: most often a limit of the process (`ulimit -v`"
         in (explained(**refused).reading[0])
     )
     # Nothing that is a container's helps, and the program is written in Go.
@@ -382,8 +382,8 @@ def test_gos_own_out_of_memory_is_not_the_oom_killer() -> None:
     death = {"requested_bytes": 314572800, "in_use_bytes": 830111744}
     found = explain(evidence(**{**facts, **death}))
     assert found.reading == (
-        "The operating system refused 300 MiB to the Go runtime, whose heap had obtained 792 MiB, for "
-        "one allocation: most often a limit of the process (`ulimit -v`, `ulimit -d`), the overcommit "
+        "The Go runtime, whose heap had obtained 792 MiB, needed 300 MiB for one allocation, and the "
+        "operating system refused it: most often a limit of the process (`ulimit -v`, `ulimit -d`), the overcommit "
         "limit of the host, or too many mappings (vm.max_map_count). It was not the OOM killer.",
         "The live heap grew from 1 to 668 MiB within the last minute.",
     )

@@ -45,6 +45,17 @@ def inspected(memory: int) -> str:
     return json.dumps([{"Name": "/api", "State": state, "HostConfig": {"Memory": memory}}])
 
 
+CRICTL = json.dumps(
+    {
+        "status": {
+            "metadata": {"name": "api"},
+            "state": "CONTAINER_EXITED",
+            "exitCode": 137,
+            "reason": "OOMKilled",
+            "resources": {"linux": {"memoryLimitInBytes": "0"}},
+        }
+    }
+)
 REQUESTS = "    Requests:\n      memory:  64Mi\n"
 LIMITS = "    Limits:\n      memory:  512Mi\n"
 
@@ -57,6 +68,7 @@ LIMITS = "    Limits:\n      memory:  512Mi\n"
         pod({}),
         pod({"requests": {"memory": "64Mi"}}),
         inspected(0),
+        CRICTL,
         SHOW.format("oom-kill", "infinity", 10**9),
     ],
 )
