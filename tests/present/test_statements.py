@@ -27,8 +27,8 @@ from gctrace_analyzer.present.plots.axis import axis_of
 from gctrace_analyzer.present.plots.figure import Mark, Panel
 from gctrace_analyzer.present.plots.palette import LOOKS
 from gctrace_analyzer.present.sections import advice, comparison, evidence, findings, headline
+from gctrace_analyzer.present.sections.evidence import figures_of_deaths
 from gctrace_analyzer.present.sections.report import document
-from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths
 from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES

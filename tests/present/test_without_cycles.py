@@ -11,8 +11,9 @@ import gctrace_analyzer as gca
 from gctrace_analyzer.cli import main
 from gctrace_analyzer.present.html import report_page
 from gctrace_analyzer.present.sections import evidence, findings, headline
+from gctrace_analyzer.present.sections.evidence import figures_of_deaths
 from gctrace_analyzer.present.sections.report import document
-from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths, no_verdict
+from gctrace_analyzer.present.sections.without_cycles import no_verdict
 from gctrace_analyzer.present.text import plain
 from gctrace_analyzer.testing import read_text
 from tests.conftest import CORPUS, SAMPLES

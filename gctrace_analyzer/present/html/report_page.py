@@ -29,8 +29,8 @@ from gctrace_analyzer.present.sections import (
     sites,
 )
 from gctrace_analyzer.present.sections.advice import manifests
+from gctrace_analyzer.present.sections.evidence import figures_of_deaths
 from gctrace_analyzer.present.sections.memory_parts import memory_parts
-from gctrace_analyzer.present.sections.without_cycles import figures_of_deaths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gctrace_analyzer.advise.killed import resident_is
 from gctrace_analyzer.analysis.metrics.since_start import shows_costs
 from gctrace_analyzer.analysis.postmortem.circumstances import holders, restarted
-from gctrace_analyzer.analysis.postmortem.death import DEEDS, REFUSED, UNITS
+from gctrace_analyzer.analysis.postmortem.death import UNITS
 from gctrace_analyzer.analysis.postmortem.memory_of_dumps import HEAP_ALLOCATED, Memory
 from gctrace_analyzer.analysis.postmortem.remedies import of_stop
 from gctrace_analyzer.analysis.settings.known_programs import is_not_go
 from gctrace_analyzer.ingest.evidence.cgroups import short_name
 from gctrace_analyzer.ingest.evidence.docker import SIGKILL_CODE
 from gctrace_analyzer.ingest.evidence.message import AT_LIMIT, OWN_CODE, SLOWED, WAITS
-from gctrace_analyzer.present.document import KeyFigure
 from gctrace_analyzer.present.format import (
     count,
     duration,
@@ -476,36 +474,3 @@ def _goals(dumps: pl.DataFrame) -> Iterator[str]:
         else f", with a live heap of {mib(live[-1])}{' at last' * (len(live) > 1)}"
     )
     yield f"The heap goal was {ends}{when}{of_live}."
-
-
-def figures_of_deaths(report: Report) -> list[KeyFigure]:
-    """Returns the headline figures of kills without GC cycles; empty without a proven kill."""
-    deaths = [death for death in report.analysis.post_mortems if death.proven]
-    if not deaths or report.analysis.has_figures:
-        return []
-    victims = sorted({death.victim for death in deaths if death.victim})
-    named = victims[0] if len(victims) == 1 else count(len(victims), "program")
-    is_oom = not any(death.kind == REFUSED or death.kind in DEEDS for death in deaths)
-    label = "OOM kills" if is_oom else "Ended for memory"
-    figures = [KeyFigure(label, f"{len(deaths):,}", named if victims else "", level="bad")]
-    sizes = [death.resident_mib for death in deaths if death.resident_mib is not None]
-    if sizes:
-        least = "" if len(sizes) == 1 else f"; the smallest was {mib(min(sizes))}"
-        rss = f"RSS{resident_is(deaths)}{least}"
-        figures.append(KeyFigure("Resident at the kill", mib(max(sizes)), rss))
-    limits = {death.limit_mib for death in deaths}
-    of = {death.limit_is for death in deaths}
-    limit = limits.pop() if len(limits) == 1 else None
-    if of == {"the host's memory"}:
-        figures.append(KeyFigure("Memory limit", "none reached", "the host ran out of memory"))
-    elif len(limits) == 0:
-        note = "add it to the input" if limit is None else next(iter(of)) or ""
-        figures.append(
-            KeyFigure("Memory limit", "unknown" if limit is None else mib(limit), note)
-        )
-    heaps = [
-        memory.alloc_mib for memory in report.analysis.memory if memory.alloc_mib is not None
-    ]
-    if heaps:
-        figures.append(KeyFigure("Heap allocated", mib(max(heaps)), "last MemStats dump"))
-    return figures
