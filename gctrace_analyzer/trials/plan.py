@@ -27,7 +27,7 @@ NOW = "now"
 """The name of the side that has the environment as it is."""
 
 _NUMBER = re.compile(r"([-+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?)\s*(ns|us|µs|ms|s|m|h|k|M|G)?")
-_TIME = re.compile(r"(?:.*=)?(\d+\.?\d*)(ms|s|m|h)")
+_TIME = re.compile(r"(?:[^=]*=)?(\d+(?:\.\d*)?)(ms|s|m|h)")
 _MS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6}
 _TIMES = {"k": 1e3, "M": 1e6, "G": 1e9}
 

@@ -200,11 +200,3 @@ total-vm:1262144kB, anon-rss:258144kB, file-rss:1024kB, shmem-rss:0kB, UID:0
     assert summary.totals.killed == 1
     assert summary.kills["container_limit_mib"].to_list() == [256.0]
     assert "is written in Go" not in str(summary)
-
-
-def test_rows_that_are_not_collected_say_how_to_collect_them(tmp_path: Path) -> None:
-    rows = gca.fleet(SAMPLES / "steady-go1.26.log", output=tmp_path / "rows")
-    for query in (rows, rows.filter(pl.col("process") == 0)):
-        assert ".collect() reads them" in repr(query) == str(query)
-        assert "fleet_answers" in query._repr_html_()
-        assert len(query.collect()) == 1

@@ -55,7 +55,7 @@ GO_SAMPLE = (
 # Fluent Bit prints a date before a series, and ` = ` after it.
 _GO_SAMPLE = (
     rf"(?m)^(?:[ \t]{{0,40}}|\d[\dT:.-]{{9,29}}Z (?=[^\n]{{1,500}} = ))"
-    rf"(?:{GO_SAMPLE}|process_resident_memory_bytes\b)"
+    rf"(?:{GO_SAMPLE}|process_resident_memory_bytes[ {{])"
 )
 _NUMBER = r"[-+]?\d[\d.eE+-]*"
 _PATH = r"[^\s=|:,;\"{}\[\]]+\.[^\s=|:,;\"{}\[\]]+"

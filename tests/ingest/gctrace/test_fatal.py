@@ -402,7 +402,7 @@ def test_a_length_that_is_an_address_is_a_bug(pages: int, said: str) -> None:
 
 def test_a_large_request_of_whole_gib_is_one() -> None:
     (death,) = read_text(_GROWN.format(hex(0x6000000))).post_mortems()
-    assert "refused 768 GiB" in death.reading[0]
+    assert "needed 768 GiB for one allocation" in death.reading[0]
 
 
 def test_addresses_that_are_refused_are_no_matter_of_overcommit_or_the_data_limit() -> None:
