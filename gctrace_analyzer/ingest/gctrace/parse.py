@@ -287,8 +287,9 @@ def _others() -> str:
     # Loading them takes longer than reading a short log without such lines.
     from gctrace_analyzer.ingest.evidence import dispatch
 
-    # A word boundary of Unicode makes the search a hundred times slower in text that is not ASCII.
-    return dispatch.HINT.replace(r"\b", r"(?-u:\b)")
+    # A word boundary of Unicode makes the search a hundred times slower in text that is not ASCII,
+    # and so do the digits of Unicode once the pattern is large.
+    return dispatch.HINT.replace(r"\b", r"(?-u:\b)").replace(r"\d", "[0-9]")
 
 
 def parse_messages(stripped: Stripped) -> ChunkResult:
