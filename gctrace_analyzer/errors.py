@@ -44,12 +44,12 @@ def nearest(value: str, valid: Iterable[str]) -> str | None:
 
 
 def by_nearness(value: str, valid: Iterable[str], least: float = 0.0) -> list[str]:
-    """Returns valid values, those that are most like a mistyped one first.
+    """Returns valid values, the most similar to a mistyped one first.
 
     Args:
         value: the mistyped one.
         valid: the valid ones.
-        least: how much alike they are at least: 0 are all, 1 are those that are the same.
+        least: the least similarity, from 0 (all are returned) to 1 (only equal ones).
     """
     # difflib is imported only when there is an error, because it would slow down every start.
     from difflib import get_close_matches

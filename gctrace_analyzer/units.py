@@ -36,8 +36,8 @@ _BYTES = {
     "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
 }  # fmt: skip
 _DECIMAL = {"M": 10**6, "G": 10**9, "T": 10**12}
-"""Suffixes of Kubernetes. systemd reads them as 1024 to a power, but a limit that is taken for
-smaller than it is does no harm."""
+"""Suffixes of Kubernetes. systemd reads them as 1024 to a power, but a limit that is
+read as smaller than it is does no harm."""
 _GO_UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _SECONDS = {
     "d": DAY_S, "h": 3600.0, "m": 60.0, "min": 60.0, "s": 1.0, "": 1.0, "ms": 1e-3,

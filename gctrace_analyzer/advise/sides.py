@@ -440,7 +440,7 @@ def sides_of(pairs: Sequence[Pair]) -> tuple[Side, ...]:
 
 
 def all_differences(pairs: Sequence[Pair]) -> tuple[Difference, ...]:
-    """Returns the differences of all sides from the baseline; alike ones are one.
+    """Returns the differences of all sides from the baseline; equal ones are merged.
 
     Of several sides, settings are what is compared, and so are no differences.
     """

@@ -259,7 +259,7 @@ class Analysis:
 
     @cached_property
     def covered_s(self) -> float | None:
-        """The time from the begin to the end of the log; None if processes have no common clock."""
+        """The time from the start to the end of the log; None if processes have no common clock."""
         if len(self.log.tables["processes"]) < 2:
             return self.summary.span_s
         # The first cycle of a process counts from its start.

@@ -170,7 +170,7 @@ _PASSED = (
     *(f"{rate}/whole" for rate in _RATES if f"{rate}/whole" != _OF_GC),
     *(f"{name}/{end}" for name in _SIZES for end in ("part", "whole")),
 )
-"""What passes from the begin to the end of a span."""
+"""What passes from the start to the end of a span."""
 
 
 def _pieces(rows: pl.DataFrame, length_s: float) -> Iterator[pl.DataFrame]:

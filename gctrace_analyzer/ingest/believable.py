@@ -169,7 +169,7 @@ _FAR_TIMES = 100
 _CLOCKS = ("start_s", *WALL_PHASES)
 _ALIKE = ("format", "procs")
 _HEAP = ("heap_start_mib", "heap_live_mib")
-"""The heap, which shows with what is alike whether three cycles are of one process."""
+"""The heap; with what is equal, it shows whether three cycles are of one process."""
 
 
 def of_neighbours(

@@ -389,7 +389,7 @@ def _next_of(chains: list[_Chain], cycle: _Cycle) -> _Chain | None:
     ]
     if len(fitting) < 2:
         return fitting[0] if fitting else None
-    # Of those that fit alike, the one that was seen last.
+    # Of those that fit equally well, the one that was seen last.
     return min(reversed(fitting), key=lambda process: process.mismatch(cycle))
 
 

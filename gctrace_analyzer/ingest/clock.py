@@ -32,7 +32,7 @@ _FELL_BACK = (-1.5 * _HOUR_S, -0.3 * _HOUR_S)
 """Seconds. A step within these is that of a clock that was set back by half an hour or an hour."""
 
 _FEW_STEPS = 5
-"""In so few lines, one step back is as good a sign of a repeated hour as of a reversed log."""
+"""Lines. In at most this many, one step back may be a repeated hour as well as a reversed log."""
 
 MOSTLY = 0.8
 DRIFT_S = 2.0

@@ -168,7 +168,7 @@ def without_repeated(parts: Sequence[Part]) -> list[str]:
     the lines with timestamps are kept. A text may show a line again, to explain it.
     """
     inputs = [part.cycles for part in parts]
-    # Cycles without a start, of Go 1.4 and earlier, may be alike by chance.
+    # Cycles without a start, of Go 1.4 and earlier, may be equal by chance.
     begun = pl.col("start_s").is_not_null()
     twice = pl.struct("gc_num", "start_s").is_duplicated()
     # Names take longer to compare than numbers, and hardly any inputs overlap.

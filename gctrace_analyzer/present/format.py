@@ -189,7 +189,7 @@ def mib(value: float | None) -> str:
 
 
 def is_rounded(value: float, step: float) -> bool:
-    """Returns whether a size was printed with so large a unit in its last digit.
+    """Returns whether a size was printed with a last digit of at least this unit.
 
     >>> is_rounded(1433.6, 102.4), is_rounded(841, 102.4), is_rounded(841, 0)
     (True, False, False)

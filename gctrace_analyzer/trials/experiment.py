@@ -88,8 +88,8 @@ class Progress:
         left_s: the time that is probably left; None if that is unknown.
         folder: where the logs are.
         is_repeat: whether the run is made again, because other work disturbed it.
-        may_be_server: whether the first run lasts so long, or listens on a port, that it may be
-            a server, which does not end by itself.
+        may_be_server: whether the first run may be that of a server, which does not end by
+            itself: it takes long, or listens on a port.
         port: the port that it listens on; None if that is unknown.
     """
 

@@ -58,7 +58,7 @@ class MachineTime:
         return self.throttled_s - since.throttled_s
 
     def is_crowded(self, since: MachineTime, foreign_s: float | None) -> bool:
-        """Returns whether other work took so much that it may have changed the result."""
+        """Returns whether other work took enough to change the result."""
         if foreign_s is None:
             return False
         whole = (self.clock_s - since.clock_s) * (os.cpu_count() or 1)

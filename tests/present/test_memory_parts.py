@@ -360,7 +360,7 @@ def test_what_docker_charges_is_not_resident_memory() -> None:
     # Without any other size it is the nearest one, and the report says so.
     alone = read_text(DOCKER.format(HEAP))
     assert (
-        "charged to the container, with page cache, are taken for resident memory"
+        "charged to the container, with page cache, are counted as resident memory"
         in " ".join(plain(document(alone.report())).split())
     )
 

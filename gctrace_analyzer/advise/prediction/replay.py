@@ -275,7 +275,7 @@ def _spread(logs: list[float]) -> float:
 def _rates(walks: _Walks) -> list[float]:
     """Returns the cycles per MiB of each walk.
 
-    Walks begin at equal distances, so each counts alike in cycles per MiB.
+    Walks begin at equal distances, so each has the same weight.
     """
     return [
         cycles / (mib if mib > 1e-9 else 1e-9)

@@ -38,9 +38,7 @@ def about_limit(facts: Evidence, tables: Mapping[str, pl.DataFrame]) -> Iterator
     elif death.is_above:
         own = "It has no memory limit"
         if death.limit_bytes:
-            used, limit = (
-                size_text((size or 0) / MIB) for size in (death.used_bytes, death.limit_bytes)
-            )
+            used, limit = used_and_limit(death)
             own = f"It used {used} at most and so never reached its limit, {limit}"
         yield (
             f"{own}: its host ran out of memory, or a group above it reached its limit."
@@ -98,6 +96,11 @@ def _inside(death: Death) -> Iterator[str]:
             f"The input shows that {killed} killed, not that it ended: it may still be running "
             "(a `die` event or an exit code would show the end)."
         )
+
+
+def used_and_limit(death: Death) -> tuple[str, str]:
+    """Returns the most that it used, and its limit, as texts."""
+    return size_text((death.used_bytes or 0) / MIB), size_text((death.limit_bytes or 0) / MIB)
 
 
 GO_CODE = 2

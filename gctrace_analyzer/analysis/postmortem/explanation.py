@@ -15,6 +15,7 @@ from gctrace_analyzer.analysis.postmortem.circumstances import (
     about_runtime,
     check_limits,
     restarts_of,
+    used_and_limit,
 )
 from gctrace_analyzer.analysis.postmortem.dumps_at_death import dumps_of, reading_of_dumps
 from gctrace_analyzer.analysis.postmortem.facts import MOST_OF_LIMIT
@@ -31,7 +32,7 @@ from gctrace_analyzer.analysis.thresholds import DEFAULT
 from gctrace_analyzer.analysis.trend import FIND_GROWTH
 from gctrace_analyzer.frozen import frozen
 from gctrace_analyzer.ingest.evidence.message import IMPOSSIBLE_SIZE, LOCKED_MEMORY
-from gctrace_analyzer.units import MIB, duration_text, size_text
+from gctrace_analyzer.units import MIB, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -53,7 +54,7 @@ LAST_S = 60.0
 class Explanation:
     """What the facts mean (`reading`), what to do, and whether Go could have prevented it.
 
-    `preventable` is `yes`, `for a while`, `partly`, `no` or `cannot tell`.
+    `preventable` is `yes`, `for a while`, `partly`, `no` or `unknown`.
     """
 
     reading: tuple[str, ...]
@@ -85,21 +86,21 @@ def explain_death(
         reading += [_OF_ADDRESSES] if death.is_virtual else []
         reading += [_of_files(facts)] if action == remedies.FIND_FILES else []
         is_unknown = death.is_below or death.is_virtual or death.is_runc
-        return Explanation(tuple(reading), (action,), "cannot tell" if is_unknown else "no")
+        return Explanation(tuple(reading), (action,), "unknown" if is_unknown else "no")
     if heap.live_mib is None:
         dumps = dumps_of(facts, tables)
         parts = (reading_of_dumps(facts, dumps, tables), next_to_given(facts, settings))
         # The last is in the verdict: of a log with cycles, why they do not explain the death.
         reading += chain(*(parts if tables["processes"].is_empty() else reversed(parts)))
         actions = remedies.without_cycles(facts, tables, settings, is_go=bool(dumps))
-        return Explanation(tuple(reading), tuple(actions), "cannot tell")
+        return Explanation(tuple(reading), tuple(actions), "unknown")
     if facts.match and (doubt := DOUBTS.get(facts.match.match_by[0])):
         reading.append(doubt)
     growth = tuple(_about_growth(facts.minute))
     if not (ceiling := heap.ceiling_mib):
         unknown = () if death.by_runtime or growth else (_UNKNOWN_SIZE,)
         actions = remedies.without_size(facts)
-        return Explanation((*reading, *growth, *unknown), tuple(actions), "cannot tell")
+        return Explanation((*reading, *growth, *unknown), tuple(actions), "unknown")
     gomemlimit = settings.value("memory_limit_mib")
     reading += [*growth, *_about_goal(facts, ceiling), *_sum(facts, heap)]
     if heap.live_mib > MOST_OF_LIMIT * ceiling:
@@ -197,12 +198,10 @@ def _unproven(facts: Evidence) -> Explanation:
         reading = _ANYONE if death.exit_code is None else _BY_CODE
     causes = (FIND_GROWTH,) if growth else ()
     if death.is_below_limit:
-        used, limit = (
-            size_text((size or 0) / MIB) for size in (death.used_bytes, death.limit_bytes)
-        )
+        used, limit = used_and_limit(death)
         reading += f" It used at most {used} of its limit, {limit}."
     said = f"{reading}{restarts_of(death)}"
-    return Explanation((said, *growth), (advice, *causes), "cannot tell")
+    return Explanation((said, *growth), (advice, *causes), "unknown")
 
 
 def _cost(minute: LastMinute) -> str:
@@ -258,12 +257,12 @@ def _preventable(
         return "no"
     held = limit is None and facts.minute.limited and not heap.is_mostly_live
     if in_spite or held or facts.is_small:
-        return "cannot tell"
+        return "unknown"
     has_room = limit is not None and limit_with_room(heap, limit) is not None
     is_known = heap.is_outside or heap.outside_most_mib <= NOTABLE * ceiling
     could = has_room and is_known and gomemlimit is None and not facts.is_before_limits
     if heap.is_outside and not could:
-        return "cannot tell"
+        return "unknown"
     return "for a while" if facts.minute.grew else "yes" if could else "partly"
 
 

@@ -62,7 +62,7 @@ _AFTER_CRASH = (
      "(errno 22), as emulators (qemu, WSL 1) do: run it on a real kernel."),
     (r"pthread_create failed|newosproc|create new OS thread", "It could not start another thread: "
      "its limit of processes (`ulimit -u`), or pids.max of its cgroup, was reached. Raise it, or "
-     "find what blocks so many threads: system calls or cgo."),
+     "find what blocks these threads: system calls or cgo."),
     (r"all goroutines are asleep", "Every goroutine waits for another one: the traceback has "
      "what each waits for, in brackets."),
     (r"^(?:panic|fatal error): |\[running", "What failed stands in the error and in the traceback "

@@ -40,7 +40,7 @@ CHANGES = (
     (b"^[", "digits"),
 )
 """What else changes from line to line, after which text: of journald's JSON, and the counter of
-Fluent Bit at the begin of a line (`^`)."""
+Fluent Bit at the start of a line (`^`)."""
 
 SLOTS = ("slot_0", "slot_1", "slot_2")
 """Times and clocks of a frame in microseconds."""

@@ -53,7 +53,7 @@ _RISING = 4
 
 
 def of_day_s(text: str) -> float | None:
-    """Returns the time of day, in seconds, at the begin of a line.
+    """Returns the time of day, in seconds, at the start of a line.
 
     >>> of_day_s("[15:04:05] HeapAlloc=7"), of_day_s("HeapAlloc=7")
     (54245.0, None)

@@ -80,7 +80,7 @@ def _tables(header: str, body: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, lis
     body = body.with_columns(more=gaps.cast(pl.Int64) + 1 - len(names))
     yield from _read(header, body.filter(pl.col("more") == 0))
     if fields.is_time(names[0]):
-        # A time at the begin of a row may have been taken for a log prefix.
+        # A time at the start of a row may have been removed as a log prefix.
         dated = pl.col("local_time").is_not_null() if "local_time" in body.columns else False
         without_time = (separator or " ").join(names[1:])
         yield from _read(without_time, body.filter((pl.col("more") == -1) & dated))

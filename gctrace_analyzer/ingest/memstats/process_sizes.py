@@ -214,7 +214,7 @@ def added_to(part: Part, heap_mib: float | None = None) -> list[str]:
     rss = next((known[k] for k in ("resident", "anonymous") if k in known), None)
     if rss is None and (dumps or frame is not None) and not _has_peak(part, known):
         rss = known.get("charged")
-        charged = "charged to the container, with page cache, are taken for resident memory."
+        charged = "charged to the container, with page cache, are counted as resident memory."
         notes += [f"The {_mib(rss)} {charged}"] if rss else []
     own = {"rss_bytes": rss, "rss_peak_bytes": known.get("peak")}
     is_all = not any(part.facts.found.values())

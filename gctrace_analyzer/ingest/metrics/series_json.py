@@ -2,7 +2,7 @@
 
 Both are objects with a `metric`, its labels. In an answer, `values` are pairs of time and value,
 `value` is one such pair; an export has `values` and `timestamps`. The objects are decoded one
-by one, wherever they are: several answers in one file, cut ones and re-indented ones read alike.
+by one, wherever they are: several answers in one file, cut ones and re-indented ones are read too.
 """
 
 from __future__ import annotations

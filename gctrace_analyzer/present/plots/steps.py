@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from gctrace_analyzer.present.plots.axis import Axis
 
 FEW = 100
-"""Cycles. So few are far enough apart that a slope between two would show values nobody measured,
-and that single ones are drawn larger, with a line down to zero."""
+"""Cycles. Up to this many are far apart: a slope between two would show values that were not
+measured, and single ones are drawn larger, with a line down to zero."""
 
 _SIZE_OF_FEW, _SIZE = 6, 4
 

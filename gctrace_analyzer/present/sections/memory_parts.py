@@ -72,7 +72,7 @@ _CONSPICUOUS = 0.1
 """Share of the memory. If a part other than the heap in use has this size, all have a row."""
 
 LEAST_MIB = 64.0
-"""MiB. What makes up less memory is nobody's concern."""
+"""MiB. A smaller part of the memory is not worth a row."""
 
 _MOST = 0.5
 """Share of the memory. A part of this size is what the report names first."""

@@ -217,7 +217,7 @@ def test_the_sum_comes_before_what_would_have_helped() -> None:
         "At least 235 of the 511 MiB resident were not Go heap, unless a last allocation was that "
         "large. They can be goroutine stacks, cgo, mmap, or memory that the runtime had not returned.",
     )
-    assert found.preventable == "cannot tell"
+    assert found.preventable == "unknown"
     # First what helps now
     assert found.advice[0] == "To buy time, raise the limit of 512 MiB."
     assert "would have had no effect: Go had less" in found.advice[1]
@@ -287,7 +287,7 @@ def test_a_kill_in_spite_of_a_memory_limit_with_room_follows_from_the_sum(
 ) -> None:
     grew = "Find out why the live heap grows" if live_before_mib == 100 else ""
     more = explained(memory_limit_mib=400.0, live_before_mib=live_before_mib)
-    assert more.preventable == "cannot tell"
+    assert more.preventable == "unknown"
     assert more.reading[-1] == (
         "GOMEMLIMIT was 400 MiB, 78 % of the limit, and Go had more: GOMEMLIMIT is a soft limit."
     )
@@ -311,7 +311,7 @@ def test_a_kill_in_spite_of_a_memory_limit_with_room_follows_from_the_sum(
 def test_a_limit_that_set_the_heap_goals_is_not_advised_again() -> None:
     """Its value is unknown, but the goals show that it was below the container's limit."""
     found = explained(limited=True, goal_mib=300)
-    assert found.preventable == "cannot tell"
+    assert found.preventable == "unknown"
     assert found.reading[-1].startswith(
         "GOMEMLIMIT, whose value is unknown, set the heap goal to 300 MiB, 59 % of the limit"
     )
@@ -343,7 +343,7 @@ def test_without_a_limit_the_resident_memory_is_the_ceiling() -> None:
 )
 def test_missing_facts_are_asked_for(facts: dict[str, Any], advice: str) -> None:
     found = explained(**facts)
-    assert found.preventable == "cannot tell"
+    assert found.preventable == "unknown"
     assert any(advice in each for each in found.advice)
 
 
@@ -458,7 +458,7 @@ def test_a_limit_that_already_makes_gc_run_is_not_to_be_set() -> None:
     # Most of the memory was not live: the host lacked memory for another reason.
     small = explained(**{**own, "scope": "host", "live_mib": 84, "live_before_mib": 80})
     assert small.advice[0].startswith("Find out which program has the most memory")
-    assert small.preventable == "cannot tell"
+    assert small.preventable == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -722,7 +722,7 @@ def test_who_held_the_memory_is_said_by_program(pid: int | None, also: str) -> N
     [
         (None, 500.0, "yes", "Set GOMEMLIMIT=450MiB, so that GC runs before memory reaches the limit of 500 MiB; the live heap of 240 MiB fits."),
         (None, None, "partly", "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."),
-        (475.0, 500.0, "cannot tell", COMPARE_TOTAL),
+        (475.0, 500.0, "unknown", COMPARE_TOTAL),
         (480.0, 500.0, "partly", "Set GOMEMLIMIT=450MiB: it is 480 MiB now, which leaves no room for memory that Go does not count below the limit of 500 MiB."),
         (480.0, None, "partly", "Set a memory limit for the service, and GOMEMLIMIT to 90 % of it."),
     ],
@@ -753,7 +753,7 @@ def test_what_is_missing_is_named(resident_mib: float | None) -> None:
 
 def test_exit_code_137_proves_nothing() -> None:
     found = explained(proven=False, exit_code=137)
-    assert found.preventable == "cannot tell"
+    assert found.preventable == "unknown"
     assert found.reading[0].startswith("Exit code 137 means SIGKILL")
     assert explained(proven=False).reading[0].startswith("Any process may have sent SIGKILL")
     assert found.advice == (FIND_SENDER,)
@@ -838,7 +838,7 @@ def test_memory_outside_of_go_that_is_most_of_all_needs_no_limit() -> None:
     """By hand: 1.1 * 200 MiB at most were heap, and 280 of the 500 MiB at least were not."""
     sizes = {"live_mib": 50, "live_before_mib": 50, "heap_end_mib": 90, "next_goal_mib": 200}
     found = explained(**sizes, gap_s=None)
-    assert found.preventable == "cannot tell"
+    assert found.preventable == "unknown"
     assert "It is more than all that Go had: no GOGC" in found.advice[1]
 
 
@@ -847,7 +847,7 @@ def test_a_program_with_little_of_the_hosts_memory_is_not_why_it_was_short() -> 
     firsts = {0.03: "Find out which program has", 0.8: "Set a memory limit for the service"}
     for share, first in firsts.items():
         found = explained(**of_host, host_share=share)
-        assert (found.preventable == "cannot tell") is (share < 0.5)
+        assert (found.preventable == "unknown") is (share < 0.5)
         assert found.advice[0].startswith(first)
         said = f"The program had {100 * share:.0f} % of the host's memory."
         assert said in explained(**of_host, host_share=share, available_bytes=1).reading[0]
@@ -870,7 +870,7 @@ def test_the_limit_of_a_container_refuses_no_memory_to_the_runtime(tmp_path: Pat
     lines = [*records(9), "fatal error: runtime: out of memory", "", "runtime stack:"]
     log = logfile(tmp_path / "log", lines)
     (death,) = gca.read(log, container_limit="512MiB").post_mortems()
-    assert (death.limit_mib, death.preventable) == (None, "cannot tell")
+    assert (death.limit_mib, death.preventable) == (None, "unknown")
     assert "limit: 512 MiB" not in " ".join(death.reading)
 
 

@@ -47,7 +47,7 @@ def test_a_kill_finds_its_program(path: Path) -> None:
     assert found.go_heap_mib == 164
     assert found.go_heap_most_mib == pytest.approx(277.2, abs=2)
     assert found.off_heap_mib == pytest.approx(510.8 - 277.2, abs=2)
-    assert found.preventable == "cannot tell"
+    assert found.preventable == "unknown"
 
 
 def test_a_live_heap_that_does_not_fit_cannot_be_prevented_by_go(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_exit_code_137_alone_proves_nothing(tmp_path: Path) -> None:
     state = {"Status": "exited", "OOMKilled": False, "ExitCode": 137, "Error": ""}
     (found,) = gca.read(logfile(tmp_path / "state", [json.dumps(state)])).post_mortems()
     assert not found.proven
-    assert found.preventable == "cannot tell"
+    assert found.preventable == "unknown"
     assert "OOMKilled=false, which does not rule out an OOM kill" in found.reading[0]
 
 
